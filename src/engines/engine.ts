@@ -1,0 +1,69 @@
+/**
+ * What a session needs from an engine: a byte pipe to an isolated process, and a way to end it for certain.
+ * Engines know nothing of MCP, frames or Python; sessions know nothing of containers.
+ */
+import type { Readable, Writable } from 'node:stream';
+
+export const ENGINE_NAMES = ['podman', 'docker'] as const;
+export type EngineName = (typeof ENGINE_NAMES)[number];
+
+/** The bounds of one sandbox. The engine applies them; the supervisor inside measures whether they hold. */
+export interface SandboxLimits {
+  readonly memoryBytes: number;
+  readonly pids: number;
+  /** CPU cores; undefined means no bound. */
+  readonly cpus?: number | undefined;
+  /** Size of the tmpfs on /tmp. */
+  readonly tmpBytes: number;
+  /** Size of the tmpfs on /workspace. */
+  readonly workspaceBytes: number;
+}
+
+export interface StartRequest {
+  /** What PID 1 of the sandbox runs, for example `['python3', '-I', …]`. */
+  readonly command: readonly string[];
+  /** Name of the session, for labels. */
+  readonly session: string;
+}
+
+/** How a sandbox ended, as far as the engine can tell from outside. */
+export interface SandboxExit {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+}
+
+/** One running sandbox. */
+export interface Sandbox {
+  /** Name by which the engine knows it; also in logs. */
+  readonly id: string;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** The supervisor's reports and the engine's own noise; never protocol frames. */
+  readonly stderr: Readable;
+  /** Resolves when the client process has ended and both streams were read to their end or destroyed. Never rejects. */
+  readonly exited: Promise<SandboxExit>;
+  /** Ends the sandbox and everything in it; resolves when it is gone. May be called more than once, in any state. */
+  kill(): Promise<void>;
+}
+
+/** What is being done before a sandbox can start, for people who wait. */
+export interface PrepareProgress {
+  readonly message: string;
+  /** 0 … 100 when known. */
+  readonly percent?: number | undefined;
+}
+
+export interface Engine {
+  readonly name: EngineName;
+  /** One line for people: kind, version if known, rootless or not, where it runs. */
+  readonly description: string;
+  /**
+   * Makes a start possible: finds the image or pulls it (a step of its own, outside any cell's deadline). Costs
+   * nothing when done before. Rejects with `IMAGE_MISSING`, `ENGINE_FAILED`.
+   */
+  prepare(onProgress: (progress: PrepareProgress) => void): Promise<void>;
+  /** Starts a sandbox without waiting for what runs in it. Rejects with `ENGINE_FAILED`, `IMAGE_MISSING`. */
+  start(request: StartRequest): Promise<Sandbox>;
+  /** Removes sandboxes of bridges that are gone (and, with `own`, of this one). Returns how many. Never rejects. */
+  sweep(options?: { readonly own?: boolean }): Promise<number>;
+}

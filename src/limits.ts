@@ -1,0 +1,54 @@
+/**
+ * Every default limit of the bridge, with its unit in the name and the reason beside it.
+ * Limits a user may change are settings (`config/settings.ts`) whose defaults stand here.
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Longest line accepted from a sandbox. One parse of 8 MiB of small objects blocks the host for about 180 ms (measured). */
+export const MAX_SANDBOX_LINE_BYTES = 8 * MIB;
+/** Longest line sent to a sandbox; a larger answer travels in parts, so that an interrupt never waits behind it. */
+export const MAX_HOST_LINE_BYTES = 1 * MIB;
+/** JSON deeper than this is refused: `JSON.stringify` and zod overflow the stack at about 10,000 levels (measured). */
+export const MAX_JSON_DEPTH = 200;
+/** Frames a sandbox may send in one cell; it can send 1,000,000 a second (measured), an honest cell sends far fewer. */
+export const MAX_FRAMES_PER_CELL = 2_000_000;
+/** Calls in flight per session; more wait in the host. Chosen so that 1,000 concurrent calls need no waiting. */
+export const MAX_CALLS_IN_FLIGHT = 1_024;
+/** Calls one cell may make. Chosen: far above any honest loop that ends before the longest deadline. */
+export const MAX_CALLS_PER_CELL = 100_000;
+/** Calls that may wait for a place; the kernel is told at once when there are more. */
+export const MAX_CALLS_WAITING = 20_000;
+/** Bytes of one upstream result. The product promises 64 MiB; the rest is JSON escaping. */
+export const MAX_RESULT_BYTES = 160 * MIB;
+/** Bytes of answers not yet taken by one sandbox, before further answers are refused. */
+export const MAX_UNSENT_BYTES = 256 * MIB;
+/** Text of one stream kept from the start of a cell, in bytes; the same again is kept from its end. */
+export const KEPT_OUTPUT_BYTES = 256 * KIB;
+/** Longest `repr` of a last expression that is sent, in characters. */
+export const MAX_VALUE_CHARS = 256 * KIB;
+/** Longest `code` argument, in bytes of UTF-8. Chosen: a model writes far less; data belongs into files or calls. */
+export const MAX_CODE_BYTES = 1 * MIB;
+/** Characters of one stream shown to the agent: about 10,000 tokens at 4 characters each. */
+export const MAX_SHOWN_CHARS = 40_000;
+/** Names kept of each kind for the report of lost state. */
+export const MAX_REPORTED_NAMES = 100;
+/** Live sessions at once. Each may use `MCP_BRIDGE_MEMORY`. */
+export const MAX_SESSIONS = 16;
+/** Time from spawn until the kernel is ready. A cold start is 0.2 s; a loaded laptop takes several seconds. */
+export const START_TIMEOUT_MS = 60_000;
+/** Time a cell has to end after an interrupt before its session is killed. */
+export const INTERRUPT_GRACE_MS = 2_000;
+/** A second interrupt is sent after this long, for code that swallowed the first in a callback. */
+export const INTERRUPT_REPEAT_MS = 1_000;
+/** Time the orderly end of a sandbox may take before its client process is killed (order of DESIGN: EOF first). */
+export const STDIN_END_GRACE_MS = 500;
+/** Time an answer to a client may wait for a pull before it says how far the pull is. Clients give up after 60 s. */
+export const PULL_ANSWER_MS = 45_000;
+/** End of engine stderr kept for error messages. */
+export const KEPT_STDERR_BYTES = 4 * KIB;
+/** Source of one saved tool, in bytes. */
+export const MAX_SAVED_TOOL_BYTES = 64 * KIB;
+/** Saved tools sent to a new session. */
+export const MAX_SAVED_TOOLS = 200;

@@ -1,0 +1,42 @@
+/**
+ * The logger: one line per event on stderr (stdout belongs to MCP).
+ * Control characters are escaped, because part of what is logged comes from sandboxes and upstream servers.
+ */
+
+export const LOG_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface Logger {
+  debug(message: string): void;
+  info(message: string): void;
+  warning(message: string): void;
+  error(message: string): void;
+}
+
+/** Text without control characters (shown as `\xNN`), so that it cannot drive a terminal or forge a log line. */
+export function escapeControls(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose.
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
+    return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  });
+}
+
+/** A logger that writes lines of at least `level` with `write` (stderr when left out). */
+export function createLogger(level: LogLevel, write: (line: string) => void = writeToStderr): Logger {
+  const threshold = LOG_LEVELS.indexOf(level);
+  function at(lineLevel: LogLevel) {
+    return (message: string): void => {
+      if (LOG_LEVELS.indexOf(lineLevel) >= threshold) {
+        write(`${new Date().toISOString()} ${lineLevel} ${escapeControls(message)}\n`);
+      }
+    };
+  }
+  return { debug: at('DEBUG'), info: at('INFO'), warning: at('WARNING'), error: at('ERROR') };
+}
+
+/** A logger that drops everything, for tests and for code that was given none. */
+export const silentLogger: Logger = createLogger('ERROR', () => undefined);
+
+function writeToStderr(line: string): void {
+  process.stderr.write(line);
+}

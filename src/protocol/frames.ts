@@ -1,0 +1,194 @@
+/**
+ * The frames between the host and the kernel in the sandbox: the one definition.
+ * `npm run gen` writes `frames.schema.json` (which the Python mirror is tested against) and the field tables of
+ * `docs/protocol.md` from it. One frame is one line of JSON in UTF-8; keys are snake_case on both sides.
+ */
+import { z } from 'zod';
+
+/** Raised by one whenever a frame changes meaning; both sides refuse another number. */
+export const PROTOCOL_VERSION = 1;
+
+const cell = z.int().nonnegative().describe('Number of the cell in its session, counted from 1.');
+const call = z.int().nonnegative().describe('Number of the call in its session, chosen by the sandbox, never used twice.');
+
+/** A failure as it crosses the pipe: same code, message and hint as the host's `BridgeError`. */
+export const FrameErrorSchema = z
+  .strictObject({
+    code: z.string().describe('Stable code, for example `CALL_TIMEOUT`.'),
+    message: z.string().describe('What failed, with value, limit and unit.'),
+    hint: z.string().optional().describe('One next step.'),
+    data: z.record(z.string(), z.unknown()).optional().describe('Further facts, by code.'),
+  })
+  .describe('A failure with a stable code.');
+
+const ServerReferenceSchema = z.strictObject({
+  name: z.string().describe('Name in the configuration.'),
+  alias: z.string().describe('Python identifier; the proxy is `mcp_<alias>`.'),
+});
+
+const SavedToolSchema = z.strictObject({
+  name: z.string().describe('Name of the function.'),
+  source: z.string().describe('Its Python source.'),
+});
+
+export const HelloFrameSchema = z.strictObject({
+  type: z.literal('hello'),
+  protocol_version: z.int().describe('Version of this protocol; another number ends the kernel.'),
+  session: z.string().describe('Name of the session.'),
+  generation: z.int().positive().describe('1 for the first sandbox of the session, one more after each restart.'),
+  kept_output_bytes: z.int().positive().describe('Bytes of one stream sent from the start of a cell; as many are kept from its end.'),
+  max_value_chars: z.int().positive().describe('Longest text of a last expression.'),
+  max_line_bytes: z.int().positive().describe('Longest line the host accepts.'),
+  max_reported_names: z.int().positive().describe('Names of each kind reported at most.'),
+  saved_tools: z.array(SavedToolSchema).describe('Functions stored by earlier sessions, defined before the first cell.'),
+  capability_summary: z.string().describe('Text of `runtime.capability_summary()`.'),
+});
+
+export const ExecuteFrameSchema = z.strictObject({
+  type: z.literal('execute'),
+  cell,
+  code: z.string().describe('Python source; top-level `await` is allowed.'),
+  servers: z.array(ServerReferenceSchema).describe('Every server loaded in this session, those of this cell included.'),
+  discovered: z.array(ServerReferenceSchema.extend({ description: z.string().optional() })).optional()
+    .describe('Every configured server; sent when it changed since the last cell.'),
+});
+
+export const InterruptFrameSchema = z.strictObject({
+  type: z.literal('interrupt'),
+  cell,
+  reason: z.enum(['deadline', 'cancelled']).describe('Why the cell has to end.'),
+});
+
+export const AnswerPartFrameSchema = z.strictObject({
+  type: z.literal('answer_part'),
+  call,
+  data: z.string().describe('Next piece of the JSON text of the value; the pieces come in order, before the `answer`.'),
+});
+
+export const AnswerFrameSchema = z.strictObject({
+  type: z.literal('answer'),
+  call,
+  ok: z.boolean().describe('Whether the call succeeded.'),
+  value: z.unknown().optional().describe('The value, when `ok` and not sent in parts.'),
+  parts: z.int().positive().optional().describe('Number of `answer_part` frames that hold the value instead.'),
+  error: FrameErrorSchema.optional().describe('The failure, when not `ok`.'),
+});
+
+/** Frames the host sends. */
+export const HostFrameSchema = z.discriminatedUnion('type', [
+  HelloFrameSchema,
+  ExecuteFrameSchema,
+  InterruptFrameSchema,
+  AnswerPartFrameSchema,
+  AnswerFrameSchema,
+]);
+
+export const CodePackFrameSchema = z.strictObject({
+  type: z.literal('code_pack'),
+  data: z.string().describe('Base64 of compiled standard-library and kernel code; accepted only before `ready`.'),
+});
+
+export const ReadyFrameSchema = z.strictObject({
+  type: z.literal('ready'),
+  protocol_version: z.int().describe('Version of this protocol.'),
+  python_version: z.string().describe('For example `3.14.0`.'),
+  platform: z.string().describe('`sys.platform` and machine, for example `linux x86_64`.'),
+});
+
+export const OutputFrameSchema = z.strictObject({
+  type: z.literal('output'),
+  cell,
+  stream: z.enum(['stdout', 'stderr']).describe('Which stream.'),
+  text: z.string().describe('Decoded text, cut at no character.'),
+  dropped_bytes: z.int().nonnegative().optional().describe('Bytes left out immediately before `text`.'),
+  dropped_lines: z.int().nonnegative().optional().describe('Line ends among the bytes left out.'),
+});
+
+/** What the sandbox may ask of the host; parameters are checked per method by the host. */
+export const CALL_METHODS = [
+  'call_tool',
+  'list_tools',
+  'describe_server',
+  'query_tool_docs',
+  'search_tool_docs',
+  'save_tool',
+  'reset',
+] as const;
+export type CallMethod = (typeof CALL_METHODS)[number];
+
+export const CallFrameSchema = z.strictObject({
+  type: z.literal('call'),
+  call,
+  method: z.string().max(64).describe(`One of ${CALL_METHODS.join(', ')}.`),
+  params: z.record(z.string(), z.unknown()).describe('Parameters, by method.'),
+});
+
+export const CancelCallFrameSchema = z.strictObject({
+  type: z.literal('cancel_call'),
+  call,
+});
+
+const CellErrorSchema = z.strictObject({
+  name: z.string().describe('Class of the exception.'),
+  message: z.string().describe('`str()` of the exception; may be empty.'),
+  traceback: z.string().describe('Traceback without the frames of the kernel.'),
+});
+
+const NamesSchema = z.strictObject({
+  variables: z.array(z.string()),
+  functions: z.array(z.string()),
+  imports: z.array(z.string()),
+  omitted: z.int().nonnegative().describe('Further names that are not listed.'),
+});
+
+export const ResultFrameSchema = z.strictObject({
+  type: z.literal('result'),
+  cell,
+  outcome: z.enum(['ok', 'error', 'interrupted', 'exit']).describe('How the cell ended; `exit` is SystemExit.'),
+  value: z.string().optional().describe('Text of the last expression, when it is one and not None.'),
+  error: CellErrorSchema.optional().describe('The exception, when `outcome` is `error` or `interrupted`.'),
+  exit_code: z.int().optional().describe('Status of SystemExit, when `outcome` is `exit`.'),
+  names: NamesSchema.optional().describe('Top-level names of the session; left out when they did not change.'),
+});
+
+/** Frames the kernel sends. */
+export const SandboxFrameSchema = z.discriminatedUnion('type', [
+  CodePackFrameSchema,
+  ReadyFrameSchema,
+  OutputFrameSchema,
+  CallFrameSchema,
+  CancelCallFrameSchema,
+  ResultFrameSchema,
+]);
+
+/**
+ * The supervisor's only words, one JSON line each on the container's stderr. PID 1 is the only process that holds
+ * that descriptor, so code in the sandbox cannot forge them.
+ */
+export const SupervisorReportSchema = z.discriminatedUnion('report', [
+  z.strictObject({
+    report: z.literal('started'),
+    memory_limit_bytes: z.int().nullable().describe('Limit in force in the cgroup; null when there is none.'),
+    pids_limit: z.int().nullable().describe('Limit in force in the cgroup; null when there is none.'),
+    seccomp: z.boolean().describe('Whether the filter of the worker could be built for this machine.'),
+  }),
+  z.strictObject({
+    report: z.literal('ended'),
+    cause: z.enum(['exit', 'signal', 'memory', 'pids', 'failed']).describe('Why the worker ended.'),
+    exit_code: z.int().nullable(),
+    signal: z.int().nullable(),
+    detail: z.string().optional().describe('Further words when the start failed.'),
+  }),
+]);
+
+export type FrameError = z.infer<typeof FrameErrorSchema>;
+export type HelloFrame = z.infer<typeof HelloFrameSchema>;
+export type ExecuteFrame = z.infer<typeof ExecuteFrameSchema>;
+export type AnswerFrame = z.infer<typeof AnswerFrameSchema>;
+export type HostFrame = z.infer<typeof HostFrameSchema>;
+export type ReadyFrame = z.infer<typeof ReadyFrameSchema>;
+export type OutputFrame = z.infer<typeof OutputFrameSchema>;
+export type CallFrame = z.infer<typeof CallFrameSchema>;
+export type ResultFrame = z.infer<typeof ResultFrameSchema>;
+export type SandboxFrame = z.infer<typeof SandboxFrameSchema>;
+export type SupervisorReport = z.infer<typeof SupervisorReportSchema>;
