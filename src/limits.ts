@@ -52,3 +52,5 @@ export const KEPT_STDERR_BYTES = 4 * KIB;
 export const MAX_SAVED_TOOL_BYTES = 64 * KIB;
 /** Saved tools sent to a new session. */
 export const MAX_SAVED_TOOLS = 200;
+/** Longest line accepted from the MCP client. Far above `MAX_CODE_BYTES`, so that code that is too long gets a clear answer. */
+export const MAX_CLIENT_LINE_BYTES = 128 * MIB;
