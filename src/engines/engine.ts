@@ -3,6 +3,7 @@
  * Engines know nothing of MCP, frames or Python; sessions know nothing of containers.
  */
 import type { Readable, Writable } from 'node:stream';
+import type { BridgeError } from '../errors.ts';
 
 export const ENGINE_NAMES = ['podman', 'docker'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
@@ -58,12 +59,24 @@ export interface Engine {
   /** One line for people: kind, version if known, rootless or not, where it runs. */
   readonly description: string;
   /**
-   * Makes a start possible: finds the image or pulls it (a step of its own, outside any cell's deadline). Costs
-   * nothing when done before. Rejects with `IMAGE_MISSING`, `ENGINE_FAILED`.
+   * Makes a start possible: pulls an image known to be missing, starts a stopped Podman machine (steps of their own,
+   * outside any cell's deadline). Costs nothing while nothing is known to be wrong; callers at the same time share
+   * one pull. Rejects with `IMAGE_MISSING`, `ENGINE_FAILED`, `ENGINE_UNAVAILABLE`.
    */
   prepare(onProgress: (progress: PrepareProgress) => void): Promise<void>;
-  /** Starts a sandbox without waiting for what runs in it. Rejects with `ENGINE_FAILED`, `IMAGE_MISSING`. */
+  /**
+   * Starts a sandbox without waiting for what runs in it. Rejects with `ENGINE_UNAVAILABLE` when the engine's command
+   * cannot be run at all; whatever the engine refuses later shows as an early `exited`.
+   */
   start(request: StartRequest): Promise<Sandbox>;
+  /**
+   * Why a sandbox ended before anything ran in it, from what the engine left behind: `IMAGE_MISSING`,
+   * `IMAGE_UNSUITABLE`, `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`, each with a next step. Starts are optimistic (nothing
+   * is asked of the engine beforehand), so this is also how the engine learns. `data.retryNow === true` says that it
+   * learned something and that `prepare` and `start` are worth one more round at once; a round may follow a round, but
+   * never without end.
+   */
+  explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError;
   /** Removes sandboxes of bridges that are gone (and, with `own`, of this one). Returns how many. Never rejects. */
   sweep(options?: { readonly own?: boolean }): Promise<number>;
 }
