@@ -1,0 +1,39 @@
+/**
+ * Four layers, one project each (`vitest run --project unit`). Unit and contract tests run in parallel; integration and
+ * e2e start containers and servers, so their files run one after the other.
+ */
+import { defineConfig } from 'vitest/config';
+
+const UNIT_TIMEOUT_MS = 5_000;
+/** A real Python or a real server starts within seconds even on a loaded machine. */
+const CONTRACT_TIMEOUT_MS = 30_000;
+/** A cold engine needs several seconds per sandbox, and one test may start a few. These bound a hang; they assert no speed. */
+const ENGINE_TIMEOUT_MS = 120_000;
+
+function layer(name: string, timeoutMs: number, fileParallelism: boolean) {
+  return {
+    extends: true as const,
+    test: {
+      name,
+      include: [`test/${name}/**/*.test.ts`],
+      testTimeout: timeoutMs,
+      hookTimeout: timeoutMs,
+      fileParallelism,
+    },
+  };
+}
+
+export default defineConfig({
+  test: {
+    environment: 'node',
+    pool: 'forks',
+    maxWorkers: 2,
+    setupFiles: ['test/setup.ts'],
+    projects: [
+      layer('unit', UNIT_TIMEOUT_MS, true),
+      layer('contract', CONTRACT_TIMEOUT_MS, true),
+      layer('integration', ENGINE_TIMEOUT_MS, false),
+      layer('e2e', ENGINE_TIMEOUT_MS, false),
+    ],
+  },
+});
