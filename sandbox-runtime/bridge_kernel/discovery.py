@@ -1,0 +1,262 @@
+"""`runtime`: the helpers with which code finds servers and tools, calls them by name, and keeps functions.
+
+It is a module object, so that `from mcp import runtime`, `import mcp.runtime` and `from mcp.runtime import call_tool`
+all give the same thing. Helpers without `_sync` that ask the host are awaited; everything else answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import values
+from .errors import MCPError, ToolError
+from .pending import Pending
+from .servers import close_names, find_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+    from typing import Any
+
+    from .servers import Registry, ServerState
+
+_ModuleType = type(sys)
+_DETAILS = ("summary", "full")
+_MAX_LIMIT = 20
+_HELPERS = (
+    "discovered_servers",
+    "list_servers",
+    "list_servers_sync",
+    "list_loaded_server_metadata",
+    "describe_server",
+    "list_tools",
+    "list_tools_sync",
+    "query_tool_docs",
+    "query_tool_docs_sync",
+    "search_tool_docs",
+    "search_tool_docs_sync",
+    "call_tool",
+    "call_tool_raw",
+    "capability_summary",
+    "save_tool",
+    "reset",
+    "help",
+)
+_CLASSES = ("MCPError", "ToolError", "AttrDict", "ImageContent", "AudioContent", "ResourceContent", "ResourceLink")
+
+
+class Runtime(_ModuleType):
+    """Find and call tools of MCP servers; `runtime.help()` prints what there is."""
+
+    MCPError = MCPError
+    ToolError = ToolError
+    AttrDict = values.AttrDict
+    ImageContent = values.ImageContent
+    AudioContent = values.AudioContent
+    ResourceContent = values.ResourceContent
+    ResourceLink = values.ResourceLink
+
+    def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str) -> None:
+        super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` prints what there is.")
+        self.__all__ = [*_HELPERS, *_CLASSES]
+        self._registry = registry
+        self._host = registry.host
+        self._namespace = namespace
+        self._summary = capability_summary
+        self._silent_servers: tuple[str, ...] = ()
+
+    # Servers
+
+    def discovered_servers(self, detailed: bool = False) -> tuple[Any, ...]:
+        """Names of all configured servers; with `detailed`, dicts with `name`, `description`, `alias`, `loaded`."""
+        if not detailed:
+            return tuple(server.name for server in self._registry.all())
+        return tuple(values.attribute_access(_server_line(server)) for server in self._registry.all())
+
+    def list_servers_sync(self) -> tuple[str, ...]:
+        """Names of the loaded servers."""
+        return tuple(server.name for server in self._registry.loaded())
+
+    def list_servers(self) -> Pending:
+        """Names of the loaded servers (await)."""
+
+        async def run() -> object:
+            return self.list_servers_sync()
+
+        return self._pending("list_servers", run)
+
+    def describe_server(self, name: str) -> Any:
+        """One loaded server: `name`, `alias`, `tools` (`name`, `alias`, `description`, `input_schema`), `cwd`."""
+        return values.attribute_access(self._host.call_sync("describe_server", {"server": self._name(name)}))
+
+    def list_loaded_server_metadata(self) -> tuple[Any, ...]:
+        """`describe_server` of every loaded server; one that does not answer has no tools and an `error`."""
+        return tuple(_as_list(self._host.call_sync("describe_server", {})))
+
+    # Documents
+
+    def list_tools(self, server: str) -> Pending:
+        """The tools of a server (await): dicts with `name`, `alias`, `description`, `inputSchema`, `input_schema`."""
+        params: dict[str, object] = {"server": self._name(server)}
+
+        async def run() -> object:
+            return _tools(await self._host.call("list_tools", params))
+
+        return self._pending("list_tools", run)
+
+    def list_tools_sync(self, server: str) -> list[Any]:
+        """As `list_tools`, without await."""
+        return _tools(self._host.call_sync("list_tools", {"server": self._name(server)}))
+
+    def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Pending:
+        """Documents of a server's tools, or of the one named `tool` (await); `detail="full"` adds `inputSchema`."""
+        params = self._docs_params(server, tool, detail)
+
+        async def run() -> object:
+            found = _as_list(await self._host.call("query_tool_docs", params))
+            return found if tool is None else found[0]
+
+        return self._pending("query_tool_docs", run)
+
+    def query_tool_docs_sync(self, server: str, tool: str | None = None, detail: str = "summary") -> list[Any]:
+        """As `query_tool_docs`, without await; always a list."""
+        return _as_list(self._host.call_sync("query_tool_docs", self._docs_params(server, tool, detail)))
+
+    def search_tool_docs(self, query: str, *, limit: int = 5, detail: str = "summary") -> Pending:
+        """The tools of all servers that fit `query` best (await), at most `limit` (1 … 20)."""
+        params = _search_params(query, limit, detail)
+
+        async def run() -> object:
+            return self._found(await self._host.call("search_tool_docs", params))
+
+        return self._pending("search_tool_docs", run)
+
+    def search_tool_docs_sync(self, query: str, *, limit: int = 5, detail: str = "summary") -> list[Any]:
+        """As `search_tool_docs`, without await."""
+        return self._found(self._host.call_sync("search_tool_docs", _search_params(query, limit, detail)))
+
+    # Calls
+
+    def call_tool(self, server: str, tool: str, arguments: dict[str, object] | None = None) -> Pending:
+        """Calls a tool by name (await) and gives its result as a Python value."""
+        params = self._call_params(server, tool, arguments)
+
+        async def run() -> object:
+            return values.to_value(await self._host.call("call_tool", params), str(params["server"]), tool)
+
+        return self._pending("call_tool", run)
+
+    def call_tool_raw(self, server: str, tool: str, arguments: dict[str, object] | None = None) -> Pending:
+        """Calls a tool by name (await) and gives the untouched `CallToolResult`, also when it says `isError`."""
+        params = self._call_params(server, tool, arguments)
+
+        async def run() -> object:
+            return await self._host.call("call_tool", params)
+
+        return self._pending("call_tool_raw", run)
+
+    # The session
+
+    def save_tool(self, func: Callable[..., object] | str) -> str:
+        """Keeps a function, given itself or by its name, for later sessions, and says so."""
+        from .saved_tools import source_of
+
+        tool = source_of(func, self._namespace)
+        self._host.call_sync("save_tool", {"name": tool.name, "source": tool.source})
+        return tool.report()
+
+    def reset(self) -> str:
+        """Ends this session after the cell; the next cell starts with nothing."""
+        self._host.call_sync("reset", {})
+        return "The session ends with this cell; the next cell starts with an empty one."
+
+    def capability_summary(self) -> str:
+        """How to work in this session, as text."""
+        return self._summary
+
+    def help(self) -> None:
+        """Prints one line for every helper."""
+        print("Helpers of runtime ('await' where it says so; the ones ending in _sync need none):")
+        for name in _HELPERS:
+            print(f"  runtime.{name}: {(getattr(type(self), name).__doc__ or '').strip()}")
+        print(f"Loaded servers: {', '.join(self.list_servers_sync()) or 'none'}")
+
+    def __getattr__(self, name: str) -> object:
+        # The import system and libraries probe modules for dunder names.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = [*_HELPERS, *_CLASSES]
+        hint = close_names(name, known) or " runtime.help() prints what there is."
+        raise AttributeError(f"runtime has no {name!r}.{hint}")
+
+    def __dir__(self) -> list[str]:
+        return sorted([*_HELPERS, *_CLASSES])
+
+    def __repr__(self) -> str:
+        return "<runtime: find and call tools of MCP servers; runtime.help() prints the helpers>"
+
+    def _pending(self, name: str, run: Callable[[], Coroutine[Any, Any, object]]) -> Pending:
+        return Pending(f"runtime.{name}(...)", run, depth=3)
+
+    def _name(self, server: object) -> str:
+        """The configured name of a server given by name, alias or proxy; an unknown one goes to the host as it is."""
+        if not isinstance(server, str):
+            state = getattr(server, "_state", None)
+            if state is None:
+                raise TypeError(f"the server is given by its name, a str, not by {type(server).__name__}")
+            return state.name
+        found = self._registry.find(server)
+        return server if found is None else found.name
+
+    def _docs_params(self, server: str, tool: str | None, detail: str) -> dict[str, object]:
+        params: dict[str, object] = {"server": self._name(server), "detail": _checked_detail(detail)}
+        return params if tool is None else {**params, "tool": tool}
+
+    def _call_params(self, server: str, tool: str, arguments: dict[str, object] | None) -> dict[str, object]:
+        if arguments is not None and not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"arguments is a dict of argument names and values, not {type(arguments).__name__}")
+        return {"server": self._name(server), "tool": tool, "arguments": arguments or {}}
+
+    def _found(self, answer: object) -> list[Any]:
+        """The documents of a search; says on stderr which servers could not be searched, once for each set of them."""
+        found: dict[str, Any] = answer if isinstance(answer, dict) else {}
+        silent = tuple(f"{entry['server']} ({entry['reason']})" for entry in found.get("not_searched", []))
+        if silent and silent != self._silent_servers:
+            print(f"search_tool_docs: not searched: {'; '.join(silent)}", file=sys.stderr)
+        self._silent_servers = silent
+        return _as_list(found.get("documents"))
+
+
+def _server_line(server: ServerState) -> dict[str, object]:
+    return {
+        "name": server.name,
+        "description": server.description,
+        "alias": server.alias,
+        "loaded": server.is_loaded,
+    }
+
+
+def _search_params(query: str, limit: int, detail: str) -> dict[str, object]:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _MAX_LIMIT:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"limit is a whole number from 1 to {_MAX_LIMIT}, not {limit!r}")
+    return {"query": query, "limit": limit, "detail": _checked_detail(detail)}
+
+
+def _checked_detail(detail: str) -> str:
+    if detail not in _DETAILS:
+        raise ValueError(f"detail is 'summary' or 'full', not {detail!r}")
+    return detail
+
+
+def _as_list(value: object) -> list[Any]:
+    """A list of the host with attribute access to its dicts; anything else is an empty list."""
+    wrapped = values.attribute_access(value)
+    return wrapped if isinstance(wrapped, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _tools(value: object) -> list[Any]:
+    """Tools with their schema under both names that code expects: the protocol's and Python's."""
+    tools = _as_list(value)
+    for tool in tools:
+        tool["inputSchema"] = tool.get("input_schema", {})
+    return tools

@@ -1,0 +1,103 @@
+"""What a failed call raises in user code.
+
+One exception class for everything the host refuses or cannot do, and one below it for a tool that reports failure
+itself. Codes, messages and hints are the host's; a test compares `CODES` with the table in `src/errors.ts`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CODES = (
+    "ARGUMENT_INVALID",
+    "USAGE_INVALID",
+    "CONFIG_INVALID",
+    "ENGINE_UNAVAILABLE",
+    "ENGINE_FAILED",
+    "ENGINE_LIMITS_IGNORED",
+    "IMAGE_MISSING",
+    "IMAGE_PULLING",
+    "IMAGE_UNSUITABLE",
+    "SESSION_START_TIMEOUT",
+    "SESSION_LOST",
+    "SESSION_LIMIT",
+    "CELL_DEADLINE",
+    "CELL_CANCELLED",
+    "LIMIT_OUTPUT",
+    "LIMIT_CALLS",
+    "LIMIT_FRAME",
+    "LIMIT_RESULT",
+    "PROTOCOL_VIOLATION",
+    "CALL_REFUSED",
+    "CALL_TIMEOUT",
+    "CALL_CANCELLED",
+    "SERVER_NOT_AVAILABLE",
+    "SERVER_UNKNOWN",
+    "SERVER_START_FAILED",
+    "SERVER_EXITED",
+    "SERVER_PROTOCOL",
+    "TOOL_UNKNOWN",
+    "TOOL_FAILED",
+    "STATE_WRITE_FAILED",
+    "INTERNAL",
+)
+"""Every code of the bridge, in the order of `src/errors.ts`."""
+
+
+class MCPError(Exception):
+    """A call that failed: `code` is stable, `message` says what failed, `hint` is one next step (or None)."""
+
+    # User code reaches the class as `mcp.runtime.MCPError`, so that is the name tracebacks and pickles use.
+    __module__ = "mcp.runtime"
+
+    def __init__(
+        self,
+        message: str,
+        code: str = "INTERNAL",
+        hint: str | None = None,
+        data: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(message, code, hint, data)
+        self.message = message
+        self.code = code
+        self.hint = hint
+        self.data: dict[str, object] = dict(data or {})
+
+    def __str__(self) -> str:
+        first = f"{self.code}: {self.message}"
+        return first if self.hint is None else f"{first}\nHint: {self.hint}"
+
+
+class ToolError(MCPError):
+    """The tool itself reported failure (`isError`); `result` is its untouched answer."""
+
+    __module__ = "mcp.runtime"
+
+    def __init__(self, text: str, server: str, tool: str, result: Mapping[str, object]) -> None:
+        super().__init__(f"{server}.{tool}: {text}", "TOOL_FAILED")
+        self.args = (text, server, tool, result)
+        self.server = server
+        self.tool = tool
+        self.result: dict[str, object] = dict(result)
+
+
+class ServerNotAvailableError(MCPError, KeyError):
+    """A server that is not loaded, or not configured; a `KeyError` too, because `mcp_servers` is a mapping."""
+
+    __module__ = "mcp.runtime"
+
+
+def error_from_frame(frame: Mapping[str, object]) -> MCPError:
+    """The exception for the `error` member of an `answer` frame."""
+    code = str(frame.get("code", "INTERNAL"))
+    hint = frame.get("hint")
+    data = frame.get("data")
+    kind = ServerNotAvailableError if code in ("SERVER_NOT_AVAILABLE", "SERVER_UNKNOWN") else MCPError
+    return kind(
+        str(frame.get("message", "")),
+        code,
+        hint if isinstance(hint, str) else None,
+        data if isinstance(data, dict) else None,  # pyright: ignore[reportUnknownArgumentType]
+    )

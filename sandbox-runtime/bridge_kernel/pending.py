@@ -1,0 +1,88 @@
+"""A call that user code has written but not awaited yet, and what it says to code that forgot the `await`."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator, Iterator
+    from types import TracebackType
+    from typing import Any
+
+
+class Pending:
+    """A call that has been written but not started: it starts when it is awaited.
+
+    It is a coroutine to asyncio (`gather`, `create_task`, `wait_for`), and says what is missing to everything else. A
+    plain coroutine would answer `'coroutine' object is not subscriptable`, which names neither the call nor the cure.
+    """
+
+    __slots__ = ("__weakref__", "_coroutine", "_label", "_line", "_make", "_used")
+
+    def __init__(self, label: str, make: Callable[[], Coroutine[Any, Any, object]], depth: int = 2) -> None:
+        """`label` names the call in messages; `depth` is the number of frames between here and the user's code."""
+        self._used = False
+        self._label = label
+        self._make = make
+        self._coroutine: Coroutine[Any, Any, object] | None = None
+        frame = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
+        self._line = (frame.f_code.co_filename, frame.f_lineno)
+
+    def _started(self) -> Coroutine[Any, Any, object]:
+        self._used = True
+        if self._coroutine is None:
+            self._coroutine = self._make()
+        return self._coroutine
+
+    def send(self, value: object) -> object:
+        return self._started().send(value)
+
+    def throw(self, kind: Any, value: Any = None, traceback: TracebackType | None = None) -> object:
+        return self._started().throw(kind if value is None else value)
+
+    def close(self) -> None:
+        self._used = True
+        if self._coroutine is not None:
+            self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, object]:
+        return self._started().__await__()
+
+    def __del__(self) -> None:
+        if not self._used and not sys.is_finalizing():
+            import warnings
+
+            message = f"{self._label} was never awaited: {self._advice()}"
+            warnings.warn_explicit(message, RuntimeWarning, self._line[0], self._line[1])
+
+    def _advice(self) -> str:
+        return f"write 'await {self._label}'"
+
+    def _refuse(self, kind: type[Exception]) -> Exception:
+        self._used = True  # One message is enough.
+        return kind(f"{self._label} has not been awaited, so there is no result yet: {self._advice()}")
+
+    def __repr__(self) -> str:
+        return f"<{self._label}, not awaited: {self._advice()}>"
+
+    def __getattr__(self, name: str) -> object:
+        # Asyncio and inspect look for attributes of coroutines (`cr_frame`, …); those are absent, without a lecture.
+        if name.startswith(("_", "cr_", "gi_")):
+            raise AttributeError(name)
+        raise self._refuse(AttributeError)
+
+    def __getitem__(self, key: object) -> object:
+        raise self._refuse(TypeError)
+
+    def __iter__(self) -> Iterator[object]:
+        raise self._refuse(TypeError)
+
+    def __len__(self) -> int:
+        raise self._refuse(TypeError)
+
+    def __contains__(self, item: object) -> bool:
+        raise self._refuse(TypeError)
+
+    def __bool__(self) -> bool:
+        raise self._refuse(TypeError)

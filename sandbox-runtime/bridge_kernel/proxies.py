@@ -1,0 +1,197 @@
+"""The `mcp_<alias>` objects of user code: servers and their tools.
+
+Nothing is fetched until it is needed: a call sends the name as it was written and the host resolves it. What the host
+knows about a server is asked for only by `dir()`, `help()`, iteration, `import *` and positional arguments.
+"""
+
+from __future__ import annotations
+
+from .errors import MCPError
+from .pending import Pending
+from .servers import alias_of, find_tool
+from .values import to_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .servers import Registry, ServerState, ToolInfo
+
+
+class Server:
+    """One configured server. Its attributes are its tools; `server["tool-name"]` takes any spelling of the name.
+
+    It has no method of its own that a tool's name could collide with.
+    """
+
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+        self._made: dict[str, Tool] = {}
+
+    def __getattr__(self, name: str) -> Tool:
+        # Dunder names are probes of the language and of libraries (copy, pickle, inspect); no tool has one.
+        if name.startswith("__") or name == "_state":
+            raise AttributeError(name)
+        return self._tool_proxy(name, AttributeError)
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tool_proxy(name, KeyError)
+
+    def _tool_proxy(self, name: str, missing: type[AttributeError] | type[KeyError]) -> Tool:
+        tools = self._state.tools
+        if tools is not None and find_tool(tools, name) is None:
+            raise missing(self._state.no_such_tool(name))
+        if name not in self._made:
+            self._made[name] = Tool(self._state, name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        # Without this, `for name in mcp_x` would ask __getitem__ for tool 0, 1, 2 … for ever.
+        return iter([alias_of(tool) for tool in self._state.fetch_tools_sync()])
+
+    def __dir__(self) -> list[str]:
+        try:
+            return sorted(self)
+        except MCPError:
+            return []
+
+    def __repr__(self) -> str:
+        name = self._state.name
+        state = "loaded" if self._state.is_loaded else f"not loaded: call run_python with servers=['{name}']"
+        return f"<mcp_{self._state.alias}: tools of the MCP server '{name}', {state}>"
+
+    @property
+    def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The description of the configuration."""
+        return self._state.description or f"Tools of the MCP server '{self._state.name}'."
+
+
+def proxy_of(state: ServerState) -> Server:
+    """The one proxy of a server, so that `mcp_servers["x"] is mcp_x`."""
+    if state.proxy is None:
+        state.proxy = Server(state)
+    return state.proxy
+
+
+class Tool:
+    """One tool of a server: `await tool(name=value, …)`, or `tool.sync(name=value, …)` where there is no `await`."""
+
+    def __init__(self, server: ServerState, name: str) -> None:
+        self._server = server
+        self._name = name
+        proxy = f"mcp_{server.alias}"
+        self.__name__ = name
+        self.__qualname__ = f"{proxy}.{name}" if name.isidentifier() else f"{proxy}[{name!r}]"
+
+    def __call__(self, *args: object, **kwargs: object) -> Pending:
+        async def run() -> object:
+            arguments = self._bind(await self._server.fetch_tools(), args, kwargs) if args else kwargs
+            return self._value(await self._server.host.call("call_tool", self._params(arguments)))
+
+        return Pending(f"{self.__qualname__}(...)", run)
+
+    def sync(self, *args: object, **kwargs: object) -> Any:
+        """Calls the tool and waits for the result, in plain functions and callbacks. It blocks the event loop."""
+        arguments = self._bind(self._server.fetch_tools_sync(), args, kwargs) if args else kwargs
+        return self._value(self._server.host.call_sync("call_tool", self._params(arguments)))
+
+    def _params(self, arguments: dict[str, object]) -> dict[str, object]:
+        return {"server": self._server.name, "tool": self._name, "arguments": arguments}
+
+    def _value(self, raw: object) -> object:
+        return to_value(raw, self._server.name, self._name)
+
+    def _bind(self, tools: list[ToolInfo], args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
+        """Positional arguments by name; one dict alone is all arguments when its keys are parameters."""
+        info = find_tool(tools, self._name)
+        names = parameter_names(info) if info is not None else []
+        if len(args) == 1 and not kwargs and isinstance(args[0], dict):
+            whole: dict[str, object] = args[0]  # pyright: ignore[reportUnknownVariableType]
+            if names and all(key in names for key in whole):
+                return dict(whole)
+        if len(args) > len(names):
+            taken = f"at most {len(names)} arguments ({', '.join(names)})" if names else "arguments by name only"
+            raise TypeError(f"{self.__qualname__} takes {taken}, but {len(args)} were given by position")
+        arguments = dict(zip(names, args, strict=False))
+        twice = next((name for name in kwargs if name in arguments), None)
+        if twice is not None:
+            raise TypeError(f"{self.__qualname__} got {twice!r} twice, by position and by name")
+        return {**arguments, **kwargs}
+
+    @property
+    def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Description and parameters, asked of the host when somebody looks."""
+        try:
+            info = find_tool(self._server.fetch_tools_sync(), self._name)
+        except MCPError as error:
+            return f"Nothing is known about this tool: {error}"
+        return "The server lists no such tool." if info is None else _tool_text(info)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.__qualname__}: call it with 'await {self.__qualname__}(name=value, ...)'>"
+
+
+def parameter_names(info: ToolInfo) -> list[str]:
+    """Names of the parameters as the schema writes them: the required ones first, each group in its order."""
+    properties, required = _parameters(info)
+    return [name for name in properties if name in required] + [name for name in properties if name not in required]
+
+
+def _parameters(info: ToolInfo) -> tuple[dict[str, Any], list[str]]:
+    schema = info.get("input_schema", {})
+    properties, required = schema.get("properties"), schema.get("required")
+    return (properties if isinstance(properties, dict) else {}, required if isinstance(required, list) else [])
+
+
+def _tool_text(info: ToolInfo) -> str:
+    properties, required = _parameters(info)
+    lines = [info.get("description", ""), "", "Parameters:" if properties else "No parameters."]
+    for name in parameter_names(info):
+        schema = properties[name] if isinstance(properties[name], dict) else {}
+        kind = f" ({schema['type']})" if isinstance(schema.get("type"), str) else ""
+        optional = "" if name in required else ", optional"
+        lines.append(f"  {name}{kind}{optional}: {schema.get('description', '')}".rstrip(": "))
+    return "\n".join(lines).strip()
+
+
+class Servers:
+    """`mcp_servers`: the loaded servers by name, as a read-only mapping."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def __getitem__(self, name: str) -> Server:
+        state = self._registry.find(name)
+        if state is None or not state.is_loaded:
+            raise self._registry.not_available(name)
+        return proxy_of(state)
+
+    def get(self, name: str, default: object = None) -> object:
+        """The server, or `default` when it is not loaded."""
+        return self[name] if name in self else default
+
+    def __contains__(self, name: object) -> bool:
+        state = self._registry.find(name) if isinstance(name, str) else None
+        return state is not None and state.is_loaded
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self._registry.loaded())
+
+    def keys(self) -> list[str]:
+        """Names of the loaded servers."""
+        return [state.name for state in self._registry.loaded()]
+
+    def values(self) -> list[Server]:
+        """Proxies of the loaded servers."""
+        return [proxy_of(state) for state in self._registry.loaded()]
+
+    def items(self) -> list[tuple[str, Server]]:
+        """Pairs of name and proxy."""
+        return list(zip(self.keys(), self.values(), strict=True))
+
+    def __repr__(self) -> str:
+        return f"<mcp_servers: {', '.join(self.keys()) or 'no server is loaded'}>"
