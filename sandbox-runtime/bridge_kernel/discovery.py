@@ -7,20 +7,20 @@ all give the same thing. Helpers without `_sync` that ask the host are awaited; 
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 
-from . import values
-from .errors import MCPError, ToolError
-from .pending import Pending
-from .servers import close_names, find_tool
+from bridge_kernel import values
+from bridge_kernel.errors import MCPError, ToolError
+from bridge_kernel.pending import Pending
+from bridge_kernel.servers import close_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine
     from typing import Any
 
-    from .servers import Registry, ServerState
+    from bridge_kernel.servers import Registry, ServerState
 
-_ModuleType = type(sys)
 _DETAILS = ("summary", "full")
 _MAX_LIMIT = 20
 _HELPERS = (
@@ -45,7 +45,7 @@ _HELPERS = (
 _CLASSES = ("MCPError", "ToolError", "AttrDict", "ImageContent", "AudioContent", "ResourceContent", "ResourceLink")
 
 
-class Runtime(_ModuleType):
+class Runtime(ModuleType):
     """Find and call tools of MCP servers; `runtime.help()` prints what there is."""
 
     MCPError = MCPError
@@ -159,7 +159,7 @@ class Runtime(_ModuleType):
 
     def save_tool(self, func: Callable[..., object] | str) -> str:
         """Keeps a function, given itself or by its name, for later sessions, and says so."""
-        from .saved_tools import source_of
+        from bridge_kernel.saved_tools import source_of
 
         tool = source_of(func, self._namespace)
         self._host.call_sync("save_tool", {"name": tool.name, "source": tool.source})

@@ -1,27 +1,25 @@
-"""The names that user code finds ready: `runtime`, `mcp_servers`, `mcp_<alias>`, and the package `mcp`.
+"""The package `mcp`: `mcp.runtime`, `mcp.servers`, and one module for each configured server.
 
-The package exists in memory only; where the image holds a package of that name, ours is the one the session sees.
+It exists in memory only; where the image holds a package of that name, this is the one the session sees.
 """
 
 from __future__ import annotations
 
 import sys
 
-from .discovery import Runtime
-from .proxies import Servers, proxy_of
-from .saved_tools import define_saved_tools
-from .servers import Registry, alias_of
+from types import ModuleType
+
+from bridge_kernel.proxies import proxy_of
+from bridge_kernel.servers import alias_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .saved_tools import SavedTool
-    from .servers import Host, ServerRef, ServerState
+    from bridge_kernel.servers import Registry, ServerState
 
-_ModuleType = type(sys)
 _PREFIX = "mcp.servers."
 
 
-class ServerModule(_ModuleType):
+class ServerModule(ModuleType):
     """`mcp.servers.<alias>`: the tools of a server as names, `TOOLS` (dicts) and `TOOL_MAP` (name to tool)."""
 
     def __init__(self, state: ServerState) -> None:
@@ -44,7 +42,7 @@ class ServerModule(_ModuleType):
         return ["TOOLS", "TOOL_MAP", *dir(proxy_of(self._state))]
 
 
-class ServersModule(_ModuleType):
+class ServersModule(ModuleType):
     """`mcp.servers`: one module for each configured server."""
 
     def __init__(self, registry: Registry) -> None:
@@ -65,7 +63,7 @@ class ServersModule(_ModuleType):
         return [state.alias for state in self._registry.all()]
 
 
-class _MissingServerFinder:
+class MissingServerFinder:
     """Says which servers there are when `mcp.servers.<alias>` is imported for one that is not configured."""
 
     def __init__(self, registry: Registry) -> None:
@@ -76,56 +74,15 @@ class _MissingServerFinder:
             raise ModuleNotFoundError(str(self._registry.not_available(name.removeprefix(_PREFIX))), name=name)
 
 
-class Api:
-    """What a session offers to its code. `install` comes once, `update` before each cell."""
+def install_package(registry: Registry, runtime: ModuleType) -> None:
+    """Puts the package into `sys.modules`; modules of servers follow as they become known."""
+    servers = ServersModule(registry)
+    package = ModuleType("mcp", "The MCP servers of this session: mcp.runtime and mcp.servers.")
+    package.__dict__.update(__path__=[], runtime=runtime, servers=servers)
+    sys.modules.update({"mcp": package, "mcp.runtime": runtime, "mcp.servers": servers})
+    sys.meta_path.insert(0, MissingServerFinder(registry))  # pyright: ignore[reportArgumentType]
 
-    def __init__(self, host: Host, namespace: dict[str, object]) -> None:
-        self._registry = Registry(host)
-        self._namespace = namespace
-        self._bound: dict[str, object] = {}
 
-    def install(self, capability_summary: str = "") -> None:
-        """Predefines the names and the package `mcp`; the text is that of `runtime.capability_summary()`."""
-        runtime = Runtime(self._registry, self._namespace, capability_summary)
-        servers = ServersModule(self._registry)
-        package = _ModuleType("mcp", "The MCP servers of this session: mcp.runtime and mcp.servers.")
-        package.__dict__.update(__path__=[], runtime=runtime, servers=servers)
-        sys.modules.update({"mcp": package, "mcp.runtime": runtime, "mcp.servers": servers})
-        sys.meta_path.insert(0, _MissingServerFinder(self._registry))  # pyright: ignore[reportArgumentType]
-        self._bind("runtime", runtime)
-        self._bind("save_tool", runtime.save_tool)
-        self._bind("mcp_servers", Servers(self._registry))
-        self._bind("LOADED_MCP_SERVERS", ())
-
-    def update(self, servers: list[ServerRef], discovered: list[ServerRef] | None) -> None:
-        """Takes over the servers of an `execute` frame: those loaded, and, when they changed, all configured ones."""
-        before = self._registry.all()
-        self._registry.update(servers, discovered)
-        states = self._registry.all()
-        for state in before:
-            if state not in states:
-                self._unbind(f"mcp_{state.alias}")
-                sys.modules.pop(_PREFIX + state.alias, None)
-        for state in states:
-            sys.modules.setdefault(_PREFIX + state.alias, ServerModule(state))
-            self._bind(f"mcp_{state.alias}", proxy_of(state))
-        self._bind("LOADED_MCP_SERVERS", tuple(state.name for state in self._registry.loaded()))
-
-    def define_saved_tools(self, tools: list[SavedTool]) -> None:
-        """Defines the functions that earlier sessions saved; one that fails is named on stderr."""
-        define_saved_tools(tools, self._namespace)
-
-    def owns(self, name: str) -> bool:
-        """Whether the top-level name still has the value it was given here, so that it is not the user's."""
-        return name in self._bound and self._namespace.get(name) is self._bound[name]
-
-    def _bind(self, name: str, value: object) -> None:
-        """Sets a name unless the user has given it another value; a name the user deleted comes back."""
-        if name not in self._namespace or self.owns(name):
-            self._namespace[name] = value
-            self._bound[name] = value
-
-    def _unbind(self, name: str) -> None:
-        if self.owns(name):
-            del self._namespace[name]
-        self._bound.pop(name, None)
+def module_name(state: ServerState) -> str:
+    """The name under which the tools of a server are imported."""
+    return _PREFIX + state.alias

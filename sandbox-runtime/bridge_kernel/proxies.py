@@ -6,17 +6,17 @@ knows about a server is asked for only by `dir()`, `help()`, iteration, `import 
 
 from __future__ import annotations
 
-from .errors import MCPError
-from .pending import Pending
-from .servers import alias_of, find_tool
-from .values import to_value
+from bridge_kernel.errors import MCPError
+from bridge_kernel.pending import Pending
+from bridge_kernel.servers import alias_of, find_tool
+from bridge_kernel.values import to_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from .servers import Registry, ServerState, ToolInfo
+    from bridge_kernel.servers import Registry, ServerState, ToolInfo
 
 
 class Server:

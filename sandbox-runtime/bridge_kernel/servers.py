@@ -5,13 +5,13 @@ No user code sees these objects; `proxies.py` and `discovery.py` are written in 
 
 from __future__ import annotations
 
-from .errors import ServerNotAvailableError
+from bridge_kernel.errors import ServerNotAvailableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypedDict
 
-    from .proxies import Server
+    from bridge_kernel.proxies import Server
 
     class Host(Protocol):
         """The way to the host. Both methods raise `MCPError`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from .errors import ToolError
+from bridge_kernel.errors import ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,67 @@
+"""The names that user code finds ready: `runtime`, `mcp_servers`, `mcp_<alias>`, saved functions, and package `mcp`."""
+
+from __future__ import annotations
+
+import sys
+
+from bridge_kernel.discovery import Runtime
+from bridge_kernel.mcp_package import ServerModule, install_package, module_name
+from bridge_kernel.proxies import Servers, proxy_of
+from bridge_kernel.saved_tools import define_saved_tools
+from bridge_kernel.servers import Registry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bridge_kernel.saved_tools import SavedTool
+    from bridge_kernel.servers import Host, ServerRef
+
+
+class Api:
+    """What a session offers to its code. `install` comes once, `update` before each cell."""
+
+    def __init__(self, host: Host, namespace: dict[str, object]) -> None:
+        self._registry = Registry(host)
+        self._namespace = namespace
+        self._bound: dict[str, object] = {}
+
+    def install(self, capability_summary: str = "") -> None:
+        """Predefines the names and the package `mcp`; the text is that of `runtime.capability_summary()`."""
+        runtime = Runtime(self._registry, self._namespace, capability_summary)
+        install_package(self._registry, runtime)
+        self._bind("runtime", runtime)
+        self._bind("save_tool", runtime.save_tool)
+        self._bind("mcp_servers", Servers(self._registry))
+        self._bind("LOADED_MCP_SERVERS", ())
+
+    def update(self, servers: list[ServerRef], discovered: list[ServerRef] | None) -> None:
+        """Takes over the servers of an `execute` frame: those loaded, and, when they changed, all configured ones."""
+        before = self._registry.all()
+        self._registry.update(servers, discovered)
+        states = self._registry.all()
+        for state in before:
+            if state not in states:
+                self._unbind(f"mcp_{state.alias}")
+                sys.modules.pop(module_name(state), None)
+        for state in states:
+            sys.modules.setdefault(module_name(state), ServerModule(state))
+            self._bind(f"mcp_{state.alias}", proxy_of(state))
+        self._bind("LOADED_MCP_SERVERS", tuple(state.name for state in self._registry.loaded()))
+
+    def define_saved_tools(self, tools: list[SavedTool]) -> None:
+        """Defines the functions that earlier sessions saved; one that fails is named on stderr."""
+        define_saved_tools(tools, self._namespace)
+
+    def owns(self, name: str) -> bool:
+        """Whether the top-level name still has the value it was given here, so that it is not the user's."""
+        return name in self._bound and self._namespace.get(name) is self._bound[name]
+
+    def _bind(self, name: str, value: object) -> None:
+        """Sets a name unless the user has given it another value; a name the user deleted comes back."""
+        if name not in self._namespace or self.owns(name):
+            self._namespace[name] = value
+            self._bound[name] = value
+
+    def _unbind(self, name: str) -> None:
+        if self.owns(name):
+            del self._namespace[name]
+        self._bound.pop(name, None)
