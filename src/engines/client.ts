@@ -1,0 +1,137 @@
+/**
+ * The engine's command (`podman`, `docker`) as a process: the long one that is the pipe to a sandbox, and the short
+ * ones that ask or order something. Both run in a process group of their own, because a rootless podman client is two
+ * processes, and end as a group.
+ *
+ * The pipe uses `spawn`, not execa: execa makes an unread stdout flow one turn after the start, which would lose bytes
+ * of a session that is not listening yet, and its import would be part of every cold start.
+ */
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+
+/** How the engine's command is called. */
+export interface EngineCommand {
+  /** Absolute path, or a name for PATH. */
+  readonly executable: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export type PipeProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+
+export interface CommandResult {
+  /** Undefined when it could not be started or was ended by us. */
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Whether it was ended because it took longer than `timeoutMs`. */
+  readonly isTimedOut: boolean;
+}
+
+interface CommandOptions {
+  readonly timeoutMs?: number | undefined;
+  /** Called with each line of stdout and stderr as it comes. */
+  readonly onLine?: ((line: string) => void) | undefined;
+}
+
+/** Output of a short command kept at most; more ends the command. Listings of our containers take 1 KB each. */
+const MAX_COMMAND_OUTPUT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Working directory of the engine's command. conmon drops an empty file `oom` into the directory it was started in; on
+ * Linux, the only place where it runs beside the client, /proc takes no files. A temporary directory would do too, but
+ * would stay behind when the bridge is killed.
+ */
+export const CLIENT_DIRECTORY = process.platform === 'linux' ? '/proc' : undefined;
+
+const spawnOptions = {
+  ...(CLIENT_DIRECTORY === undefined ? {} : { cwd: CLIENT_DIRECTORY }),
+  // Its own process group; on Windows `detached` would open a console window instead.
+  detached: process.platform !== 'win32',
+  windowsHide: true,
+} as const;
+
+/** Starts the command that is the pipe to a sandbox. Rejects with the system's error when it cannot be started. */
+export async function openPipe(command: EngineCommand, commandArguments: readonly string[]): Promise<PipeProcess> {
+  const child = spawn(command.executable, commandArguments, {
+    ...spawnOptions,
+    env: { ...command.env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+  return child;
+}
+
+/** Whether the command has ended. */
+export function hasEnded(child: PipeProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+/** Whether anything came out of the command so far; looks without reading. */
+export function hasSpoken(child: PipeProcess): boolean {
+  // Node makes the pipes of a child process sockets; the typings do not tell.
+  return [child.stdout, child.stderr].some((stream) => (stream as unknown as Socket).bytesRead > 0);
+}
+
+/** Runs a short command to its end. Never rejects; what went wrong stands in the result. */
+export async function runCommand(
+  command: EngineCommand,
+  commandArguments: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
+  const { execa } = await import('execa');
+  const subprocess = execa(command.executable, commandArguments, {
+    ...spawnOptions,
+    env: { ...command.env },
+    extendEnv: false,
+    stdin: 'ignore',
+    reject: false,
+    maxBuffer: MAX_COMMAND_OUTPUT_BYTES,
+    // Ours ends the whole group; execa's would leave grandchildren, which hold the pipes open, and wait for them.
+    cleanup: false,
+    ...(options.onLine === undefined
+      ? {}
+      : { stdout: lineTransform(options.onLine), stderr: lineTransform(options.onLine) }),
+  });
+  let isTimedOut = false;
+  const timer = options.timeoutMs === undefined ? undefined : setTimeout(endLate, options.timeoutMs);
+  function endLate(): void {
+    isTimedOut = true;
+    killGroup(subprocess.pid, subprocess);
+  }
+  const result = await subprocess;
+  clearTimeout(timer);
+  const failure = result.failed && result.exitCode === undefined ? (result.originalMessage ?? '') : '';
+  return {
+    exitCode: result.exitCode,
+    stdout: String(result.stdout),
+    stderr: String(result.stderr) || failure,
+    isTimedOut,
+  };
+}
+
+/** SIGKILL to everything in the process group that `child` leads. Harmless when nothing of it is left. */
+export function killGroup(pid: number | undefined, child: Pick<ChildProcess, 'kill'>): void {
+  if (pid === undefined) {
+    return;
+  }
+  try {
+    if (spawnOptions.detached) {
+      process.kill(-pid, 'SIGKILL');
+    } else {
+      child.kill('SIGKILL');
+    }
+  } catch {
+    // ESRCH: all of them have ended, which is what was wanted.
+  }
+}
+
+function lineTransform(onLine: (line: string) => void) {
+  return function* (line: unknown): Generator<string> {
+    onLine(String(line));
+    yield String(line);
+  };
+}

@@ -1,0 +1,72 @@
+/**
+ * The Podman machine, the virtual machine in which podman runs on macOS and Windows. It is started when needed, and
+ * never changed or stopped: it is the user's, and may run other containers.
+ */
+import { BridgeError } from '../errors.ts';
+import { type EngineCommand, runCommand } from './client.ts';
+import type { Environment } from './client-env.ts';
+import type { PrepareProgress } from './engine.ts';
+
+export type MachineDecision =
+  | { readonly action: 'start'; readonly machine: string }
+  | { readonly action: 'refuse'; readonly reason: string };
+
+const LIST_TIMEOUT_MS = 10_000;
+
+/** Whether podman's containers run in a machine of its own: not on Linux, nor where another service is named. */
+export function hasPodmanMachine(platform: NodeJS.Platform, env: Environment): boolean {
+  return platform !== 'linux' && !env.CONTAINER_HOST && !env.CONTAINER_CONNECTION;
+}
+
+/**
+ * What to do about a podman that does not answer, from `podman machine list --format json`. The default machine is
+ * taken, else the only one.
+ */
+export function decideMachine(listing: string): MachineDecision {
+  let machines: { Name?: string; Default?: boolean; Running?: boolean; Starting?: boolean }[];
+  try {
+    machines = JSON.parse(listing) as typeof machines;
+  } catch {
+    return { action: 'refuse', reason: 'the list of Podman machines could not be read' };
+  }
+  const machine = machines.find((each) => each.Default === true) ?? (machines.length === 1 ? machines[0] : undefined);
+  if (machine?.Name === undefined) {
+    return {
+      action: 'refuse',
+      reason: machines.length === 0 ? 'there is no Podman machine' : 'no Podman machine is the default',
+    };
+  }
+  // Older versions mark the default with an asterisk.
+  const name = machine.Name.replace(/\*$/, '');
+  if (machine.Starting === true) {
+    return { action: 'refuse', reason: `the Podman machine ${name} is still starting` };
+  }
+  if (machine.Running === true) {
+    return { action: 'refuse', reason: `the Podman machine ${name} runs but does not answer` };
+  }
+  return { action: 'start', machine: name };
+}
+
+/** Starts the stopped default machine. Rejects with `ENGINE_UNAVAILABLE` when that is not what podman needs. */
+export async function startPodmanMachine(
+  command: EngineCommand,
+  onProgress: (progress: PrepareProgress) => void,
+): Promise<void> {
+  const listing = await runCommand(command, ['machine', 'list', '--format', 'json'], { timeoutMs: LIST_TIMEOUT_MS });
+  const decision = decideMachine(listing.stdout);
+  if (decision.action === 'refuse') {
+    throw unavailable(decision.reason, 'See: podman machine list; a new one is made by: podman machine init --now');
+  }
+  onProgress({ message: `starting the Podman machine ${decision.machine}` });
+  const result = await runCommand(command, ['machine', 'start', decision.machine]);
+  if (result.exitCode !== 0 && !/already running/i.test(result.stderr)) {
+    throw unavailable(
+      `the Podman machine ${decision.machine} did not start: ${result.stderr.trim().slice(-600)}`,
+      `Run: podman machine start ${decision.machine}`,
+    );
+  }
+}
+
+function unavailable(message: string, hint: string): BridgeError {
+  return new BridgeError('ENGINE_UNAVAILABLE', message, { hint, data: { engine: 'podman' } });
+}

@@ -1,0 +1,35 @@
+/** The podman engine: rootful, rootless, a Podman machine, or a remote service named by its environment. */
+import { type ContainerEngineOptions, createContainerEngine, type Dialect } from './container-engine.ts';
+import type { Engine } from './engine.ts';
+import { hasPodmanMachine, startPodmanMachine } from './machine.ts';
+
+function podman(options: ContainerEngineOptions): Dialect {
+  const usesMachine = hasPodmanMachine(process.platform, options.env);
+  return {
+    name: 'podman',
+    description: usesMachine ? 'podman machine' : 'podman',
+    pullReference: qualifyImage,
+    unreachableHint: usesMachine
+      ? 'Run: podman machine start (after podman machine init, if there is no machine yet).'
+      : 'Check that "podman info" works, or set MCP_BRIDGE_RUNTIME=docker.',
+    forbiddenHint: 'Check the permissions of the podman socket that CONTAINER_HOST names.',
+    revive: usesMachine ? startPodmanMachine : undefined,
+  };
+}
+
+/** An engine that runs sandboxes with podman. Throws `CONFIG_INVALID` when an option is refused. */
+export function createPodmanEngine(options: ContainerEngineOptions): Engine {
+  return createContainerEngine(podman(options), options);
+}
+
+/**
+ * An image name as podman can pull it on a machine without search registries: a name without a registry is Docker Hub's,
+ * as docker reads it (the first part is a registry when it holds `.` or `:`, or is `localhost`).
+ */
+export function qualifyImage(image: string): string {
+  const [first = '', ...rest] = image.split('/');
+  if (rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')) {
+    return image;
+  }
+  return rest.length === 0 ? `docker.io/library/${image}` : `docker.io/${image}`;
+}

@@ -1,0 +1,95 @@
+/**
+ * Finds and removes containers of ours on one engine: those of bridges that are gone, or one by name. Containers of a
+ * living second bridge are never touched.
+ */
+import { type CommandResult, type EngineCommand, runCommand } from './client.ts';
+import type { EngineName } from './engine.ts';
+import { INSTANCE_LABEL, readLabels, type SandboxLabels } from './labels.ts';
+import { isOwnerGone } from './owner.ts';
+
+export interface ListedContainer {
+  readonly id: string;
+  readonly isRunning: boolean;
+  readonly labels: SandboxLabels;
+}
+
+/** How long one short command may take. A loaded machine needs seconds; a hanging engine is left to the next sweep. */
+const COMMAND_TIMEOUT_MS = 10_000;
+/** Rounds of kill, remove and look; one sufficed in every measurement, the second covers a start still under way. */
+const REMOVE_ROUNDS = 3;
+const ROUND_PAUSE_MS = 300;
+/** A sandbox that is not running and this old belongs to nobody, wherever its owner was: a start takes seconds. */
+const ABANDONED_AFTER_MS = 60 * 60 * 1000;
+
+/** Containers with our labels in any state. Rejects with the engine's words when it cannot be asked. */
+export async function listContainers(engine: EngineName, command: EngineCommand): Promise<ListedContainer[]> {
+  const format = engine === 'podman' ? 'json' : '{{json .}}';
+  const result = await runCommand(
+    command,
+    ['ps', '--all', '--no-trunc', `--filter=label=${INSTANCE_LABEL}`, `--format=${format}`],
+    {
+      timeoutMs: COMMAND_TIMEOUT_MS,
+    },
+  );
+  if (result.exitCode !== 0) {
+    throw new Error(describeFailure(result));
+  }
+  return parseListing(result.stdout);
+}
+
+/** Podman prints one JSON array with label objects, docker one object per line with labels as `a=b,c=d`. */
+export function parseListing(text: string): ListedContainer[] {
+  const trimmed = text.trim();
+  const entries: unknown[] = trimmed.startsWith('[')
+    ? (JSON.parse(trimmed) as unknown[])
+    : trimmed
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as unknown);
+  return entries.flatMap((entry) => {
+    const { Id, ID, State, Labels } = entry as { Id?: string; ID?: string; State?: string; Labels?: unknown };
+    const id = Id ?? ID;
+    const labels = readLabels(labelsOf(Labels));
+    return id === undefined || labels === undefined ? [] : [{ id, isRunning: State === 'running', labels }];
+  });
+}
+
+/** Whether the owner of `container` is gone for certain at `now`. */
+export function isOrphan(container: ListedContainer, now: Date): boolean {
+  const ageMs = now.getTime() - container.labels.createdAt.getTime();
+  return isOwnerGone(container.labels.owner) || (!container.isRunning && ageMs > ABANDONED_AFTER_MS);
+}
+
+/**
+ * Removes containers by id or name, whatever their state; none of them existing is success. Rejects with the engine's
+ * words when one is left.
+ */
+export async function removeContainers(command: EngineCommand, ids: readonly string[]): Promise<void> {
+  for (let round = 1; ; round += 1) {
+    // Killed first: `podman rm -f` in state "Stopping" drops the record and leaves the process (4.3.1).
+    await runCommand(command, ['kill', '--signal=KILL', ...ids], { timeoutMs: COMMAND_TIMEOUT_MS });
+    const result = await runCommand(command, ['rm', '--force', ...ids], { timeoutMs: COMMAND_TIMEOUT_MS });
+    if (result.exitCode === 0 || /no such container|no container with/i.test(result.stderr)) {
+      return;
+    }
+    if (round === REMOVE_ROUNDS) {
+      throw new Error(describeFailure(result));
+    }
+    await new Promise((resolve) => setTimeout(resolve, ROUND_PAUSE_MS));
+  }
+}
+
+function labelsOf(labels: unknown): Record<string, string> {
+  if (typeof labels === 'string') {
+    return Object.fromEntries(
+      labels.split(',').map((pair) => [pair.split('=', 1)[0] ?? '', pair.slice(pair.indexOf('=') + 1)]),
+    );
+  }
+  return typeof labels === 'object' && labels !== null ? (labels as Record<string, string>) : {};
+}
+
+function describeFailure(result: CommandResult): string {
+  return result.isTimedOut
+    ? `no answer within ${COMMAND_TIMEOUT_MS} ms`
+    : result.stderr.trim() || `exit code ${result.exitCode}`;
+}
