@@ -1,0 +1,62 @@
+#!/usr/bin/env node
+/** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
+import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
+import { HELP, TERMINAL_HINT } from './commands/help.ts';
+import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './errors.ts';
+import { createLogger } from './log.ts';
+import { VERSION } from './package.ts';
+
+async function main(argv: readonly string[]): Promise<number> {
+  const commandLine = await parseCommandLine(argv);
+  switch (commandLine.command) {
+    case 'help':
+      process.stdout.write(HELP);
+      return 0;
+    case 'version':
+      process.stdout.write(`${VERSION}\n`);
+      return 0;
+    default:
+      return runCommand(commandLine);
+  }
+}
+
+/** Commands are loaded when they are called: `--version` does not pay for the MCP SDK. */
+async function runCommand(commandLine: CommandLine): Promise<number> {
+  const { describeUnknownVariables, loadSettings } = await import('./config/settings.ts');
+  const settings = loadSettings(process.env);
+  const logger = createLogger(settings.logLevel);
+  for (const sentence of await describeUnknownVariables(process.env)) {
+    logger.warning(sentence);
+  }
+  const parts = { settings, logger, createBridge: loadBridge, input: process.stdin };
+  if (commandLine.command === 'exec') {
+    const { exec } = await import('./commands/exec.ts');
+    const writeOut = (text: string) => process.stdout.write(text);
+    const writeError = (text: string) => process.stderr.write(text);
+    return exec(commandLine, { ...parts, writeOut, writeError });
+  }
+  if (process.stdin.isTTY) {
+    process.stderr.write(TERMINAL_HINT);
+  }
+  const { serve } = await import('./commands/serve.ts');
+  return serve({ ...parts, output: process.stdout });
+}
+
+const loadBridge: import('./commands/bridge.ts').CreateBridge = async (settings, logger) => {
+  const { createBridge } = await import('./commands/bridge.ts');
+  return createBridge(settings, logger);
+};
+
+function report(thrown: unknown): number {
+  const error = toBridgeError(thrown);
+  const stack = thrown instanceof Error && !(thrown instanceof BridgeError) ? `${thrown.stack}\n` : '';
+  process.stderr.write(`${renderError(error)}\n${stack}`);
+  return ERROR_CODES[error.code].exitCode;
+}
+
+/** A client that has stopped reading must not keep the process alive; one that reads gets all there is. */
+const FLUSH_LIMIT_MS = 500;
+
+const exitCode = await main(process.argv.slice(2)).catch(report);
+setTimeout(() => process.exit(exitCode), FLUSH_LIMIT_MS);
+process.stdout.write('', () => process.exit(exitCode));

@@ -1,0 +1,114 @@
+/** What the user typed, as data. Pure; every mistake is `USAGE_INVALID` with the right form. */
+import { parseArgs } from 'node:util';
+import { BridgeError } from '../errors.ts';
+import { didYouMean } from '../suggest.ts';
+
+export const COMMANDS = ['run', 'exec', 'help'] as const;
+
+export interface ExecCommand {
+  readonly command: 'exec';
+  readonly source: { readonly kind: 'code'; readonly code: string } | { readonly kind: 'file'; readonly path: string };
+  readonly servers: readonly string[];
+  /** As typed; checked with the other arguments of the cell. */
+  readonly session: string | undefined;
+  /** Not checked against the bounds yet. */
+  readonly timeoutSeconds: number | undefined;
+}
+
+export type CommandLine = { readonly command: 'run' | 'help' | 'version' } | ExecCommand;
+
+const GLOBAL_OPTIONS = {
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
+} as const;
+
+const EXEC_OPTIONS = {
+  ...GLOBAL_OPTIONS,
+  code: { type: 'string', short: 'c' },
+  server: { type: 'string', multiple: true },
+  session: { type: 'string' },
+  timeout: { type: 'string' },
+} as const;
+
+type OptionTable = typeof GLOBAL_OPTIONS | typeof EXEC_OPTIONS;
+
+/** The command line after `node cli.js`. Rejects with `USAGE_INVALID`. */
+export async function parseCommandLine(argv: readonly string[]): Promise<CommandLine> {
+  const [first, ...rest] = argv;
+  const isCommand = first !== undefined && !first.startsWith('-');
+  if (isCommand && !(COMMANDS as readonly string[]).includes(first)) {
+    throw usage(`There is no command '${first}'; the commands are ${COMMANDS.join(', ')}.${await didYouMean(first, COMMANDS)}`);
+  }
+  if (first === 'exec') {
+    return parseExec(rest);
+  }
+  const { values, positionals } = await parseOptions(isCommand ? rest : argv, GLOBAL_OPTIONS);
+  if (values['version'] !== undefined) {
+    return { command: 'version' };
+  }
+  if (first === 'help' || values['help'] !== undefined) {
+    return { command: 'help' };
+  }
+  if (positionals.length > 0) {
+    throw usage(`'${positionals[0]}' is one argument too many; \`run\` takes none.`);
+  }
+  return { command: 'run' };
+}
+
+async function parseExec(argv: readonly string[]): Promise<CommandLine> {
+  const { values, positionals } = await parseOptions(argv, EXEC_OPTIONS);
+  if (values['help'] !== undefined) {
+    return { command: 'help' };
+  }
+  const code = last(values['code']);
+  if ((code === undefined ? 0 : 1) + positionals.length !== 1) {
+    throw usage('`exec` needs exactly one of a file, `-` (standard input) and `-c CODE`.');
+  }
+  const timeout = last(values['timeout']);
+  if (timeout !== undefined && !/^\d+$/.test(timeout)) {
+    throw usage(`The option '--timeout' is '${timeout}'; it must be a whole number of seconds.`);
+  }
+  return {
+    command: 'exec',
+    source: code === undefined ? { kind: 'file', path: String(positionals[0]) } : { kind: 'code', code },
+    servers: values['server'] ?? [],
+    session: last(values['session']),
+    timeoutSeconds: timeout === undefined ? undefined : Number(timeout),
+  };
+}
+
+/** Options by long name, each with every value given (flags: one empty text), and the rest. */
+async function parseOptions(argv: readonly string[], options: OptionTable) {
+  // Not strict, because strict mode throws sentences of its own that name neither the command nor what is near.
+  const { tokens, positionals } = parseArgs({ args: [...argv], options, strict: false, tokens: true, allowPositionals: true });
+  const values: Record<string, string[]> = {};
+  for (const token of tokens) {
+    if (token.kind === 'option') {
+      const definition = Object.hasOwn(options, token.name) ? options[token.name as keyof OptionTable] : undefined;
+      if (definition === undefined) {
+        const names = Object.keys(options).map((name) => `--${name}`);
+        throw usage(`There is no option '${token.rawName}'; the options are ${names.join(', ')}.${await didYouMean(token.rawName, names)}`);
+      }
+      checkValue(token.rawName, token.value, definition.type as 'boolean' | 'string');
+      (values[token.name] ??= []).push(token.value ?? '');
+    }
+  }
+  return { values, positionals };
+}
+
+function checkValue(name: string, value: string | undefined, type: 'boolean' | 'string'): void {
+  if (type === 'string' && value === undefined) {
+    throw usage(`The option '${name}' needs a value.`);
+  }
+  if (type === 'boolean' && value !== undefined) {
+    throw usage(`The option '${name}' takes no value.`);
+  }
+}
+
+function last(values: readonly string[] | undefined): string | undefined {
+  return values?.at(-1);
+}
+
+function usage(message: string): BridgeError {
+  return new BridgeError('USAGE_INVALID', message, { hint: 'Run with --help to see what there is.' });
+}

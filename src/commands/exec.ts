@@ -1,0 +1,111 @@
+/** `exec`: runs one cell from the shell, on the same path as a client's call, and prints its answer. */
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import type { Settings } from '../config/settings.ts';
+import { BridgeError, ERROR_CODES, type ErrorCode, messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { describeGap } from '../render/truncate.ts';
+import type { CellAnswer, OutputText } from '../server/cell-runner.ts';
+import { answerCell } from '../server/run-python.ts';
+import type { CreateBridge } from './bridge.ts';
+import type { ExecCommand } from './command-line.ts';
+import { createLazyBridge } from './lazy-bridge.ts';
+import { closeInTime, watchProcess } from './lifecycle.ts';
+
+const CELL_FAILED = 1;
+
+export interface ExecOptions {
+  readonly settings: Settings;
+  readonly logger: Logger;
+  readonly createBridge: CreateBridge;
+  readonly input: NodeJS.ReadableStream;
+  readonly writeOut: (text: string) => void;
+  readonly writeError: (text: string) => void;
+}
+
+/** Runs the cell and prints the answer; resolves with the exit code once the sandbox is gone. */
+export async function exec(command: ExecCommand, options: ExecOptions): Promise<number> {
+  const { settings, logger } = options;
+  const code = await readSource(command, options.input);
+  const bridge = createLazyBridge(() => options.createBridge(settings, logger));
+  const cancel = new AbortController();
+  const lifecycle = watchProcess(logger);
+  const answered = answerCell(
+    {
+      runner: bridge,
+      outputMode: settings.outputMode,
+      defaultTimeoutSeconds: settings.timeoutSeconds,
+      maxTimeoutSeconds: settings.maxTimeoutSeconds,
+      logger,
+    },
+    {
+      given: { code, servers: command.servers, session: command.session, timeout: command.timeoutSeconds },
+      signal: cancel.signal,
+      onProgress: ({ message }) => logger.info(message),
+    },
+  );
+  const first = await Promise.race([answered, lifecycle.ended]);
+  if ('reason' in first) {
+    cancel.abort(first.reason);
+  } else {
+    printAnswer(first, options);
+  }
+  await closeInTime(() => bridge.close(), logger);
+  return 'reason' in first ? first.exitCode : exitCodeOf(first);
+}
+
+async function readSource(command: ExecCommand, input: NodeJS.ReadableStream): Promise<string> {
+  if (command.source.kind === 'code') {
+    return command.source.code;
+  }
+  const { path } = command.source;
+  try {
+    return path === '-' ? await text(input) : await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new BridgeError('USAGE_INVALID', `The file '${path}' could not be read: ${messageOf(cause)}.`, { cause });
+  }
+}
+
+/** stdout and the value to stdout; notices, stderr and the error to stderr. */
+function printAnswer(answer: CellAnswer, options: Pick<ExecOptions, 'writeOut' | 'writeError'>): void {
+  for (const notice of answer.notices) {
+    options.writeError(`${notice}\n`);
+  }
+  options.writeOut(wholeText(answer.stdout));
+  if (answer.value !== undefined) {
+    options.writeOut(endLine(answer.value));
+  }
+  options.writeError(wholeText(answer.stderr));
+  if (answer.error !== undefined) {
+    options.writeError(endLine(answer.error));
+  }
+}
+
+/** 0 for success, 124 at the deadline, the table's code for `CODE: message`, else what the cell ended with, or 1. */
+function exitCodeOf(answer: CellAnswer): number {
+  switch (answer.status) {
+    case 'success':
+      return 0;
+    case 'timeout':
+      return ERROR_CODES.CELL_DEADLINE.exitCode;
+    case 'cancelled':
+      return ERROR_CODES.CELL_CANCELLED.exitCode;
+    default: {
+      const code = /^([A-Z_]+): /.exec(answer.error ?? '')?.[1] ?? '';
+      return Object.hasOwn(ERROR_CODES, code)
+        ? ERROR_CODES[code as ErrorCode].exitCode
+        : answer.exitCode || CELL_FAILED;
+    }
+  }
+}
+
+function wholeText({ head, droppedBytes, droppedLines, tail }: OutputText): string {
+  if (droppedBytes === 0) {
+    return head + tail;
+  }
+  return `${endLine(head)}${describeGap({ bytes: droppedBytes, lines: droppedLines })}\n${tail}`;
+}
+
+function endLine(line: string): string {
+  return line === '' || line.endsWith('\n') ? line : `${line}\n`;
+}

@@ -1,0 +1,68 @@
+/** `run`: serves MCP over stdio until the client goes away or a signal comes. */
+import type { Readable, Writable } from 'node:stream';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { Settings } from '../config/settings.ts';
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { VERSION } from '../package.ts';
+import { createServerFactory } from '../server/server.ts';
+import { createStdioTransport } from '../server/stdio-transport.ts';
+import type { CreateBridge } from './bridge.ts';
+import { createLazyBridge } from './lazy-bridge.ts';
+import { closeInTime, watchProcess } from './lifecycle.ts';
+
+export interface ServeOptions {
+  readonly settings: Settings;
+  readonly logger: Logger;
+  readonly createBridge: CreateBridge;
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+/** Serves until the end; resolves with the exit code once sessions and servers are gone. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const { settings, logger } = options;
+  const lifecycle = watchProcess(logger);
+  const bridge = createLazyBridge(() => options.createBridge(settings, logger));
+  const transport = createStdioTransport(options.input, options.output, () => {
+    lifecycle.end({ reason: 'the client closed the connection', exitCode: 0 });
+  });
+  const factory = createServerFactory({
+    runner: bridge,
+    version: VERSION,
+    outputMode: settings.outputMode,
+    defaultTimeoutSeconds: settings.timeoutSeconds,
+    maxTimeoutSeconds: settings.maxTimeoutSeconds,
+    logger,
+    onIdle: () => {
+      // The first cell tries again and reports the failure to the client.
+      bridge.preload().catch((error: unknown) => logger.debug(`Preloading failed: ${messageOf(error)}`));
+    },
+  });
+  const connection = serveStdio(factory, { transport, onerror: (error) => logger.debug(`MCP: ${error.message}`) });
+
+  const { reason, exitCode } = await lifecycle.ended;
+  logger.info(`Shutting down: ${reason}.`);
+  await closeInTime(async () => {
+    // Sessions first: cells in flight are answered while the connection still stands.
+    await bridge.close();
+    await nextTurn();
+    await connection.close();
+    await flushed(options.output);
+  }, logger);
+  return exitCode;
+}
+
+/** Lets answers that are ready be written. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+/** Resolves when everything written so far was taken, or cannot be taken any more. */
+function flushed(output: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    output.write('', () => resolve());
+  });
+}

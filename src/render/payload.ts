@@ -1,0 +1,112 @@
+/// <reference lib="es2024.string" />
+/**
+ * The fields of an answer, cut to what an agent can read; empty ones are left out.
+ * Output stays as the code wrote it, inner blank lines included: it is the user's. Only blank lines at either end go.
+ */
+import { MAX_SHOWN_CHARS } from '../limits.ts';
+import type { CellAnswer, OutputText } from '../server/cell-runner.ts';
+import { cutMiddle, describeGap } from './truncate.ts';
+
+const MAX_SUMMARY_CHARS = 200;
+const DEFAULT_SESSION = 'default';
+
+/** `structuredContent` of an answer. `status` is left out by the compact mode when it is `success`. */
+export interface Payload {
+  status?: string;
+  summary: string;
+  notices?: readonly string[];
+  /** Left out when 0. */
+  exitCode?: number;
+  /** Lines without their ends. */
+  stdout?: readonly string[];
+  stderr?: readonly string[];
+  /** Text of the last expression. */
+  result?: string;
+  error?: string;
+  servers?: readonly string[];
+  timeoutSeconds: number;
+  /** Left out for the default session. */
+  session?: string;
+  engine?: string;
+}
+
+/** The payload of an answer, all text well-formed and cut. */
+export function buildPayload(answer: CellAnswer): Payload {
+  const stdout = toLines(answer.stdout);
+  const stderr = toLines(answer.stderr);
+  const result = answer.value === undefined ? undefined : cutText(answer.value);
+  const error = answer.error === undefined ? undefined : cutText(answer.error);
+  const hasOutput = stdout.length > 0 || stderr.length > 0 || result !== undefined;
+  return {
+    status: answer.status,
+    summary: summarize(answer, hasOutput),
+    ...(answer.notices.length > 0 && { notices: answer.notices.map((notice) => notice.toWellFormed()) }),
+    ...(answer.exitCode !== undefined && answer.exitCode !== 0 && { exitCode: answer.exitCode }),
+    ...(stdout.length > 0 && { stdout }),
+    ...(stderr.length > 0 && { stderr }),
+    ...(result !== undefined && { result }),
+    ...(error !== undefined && error !== '' && { error }),
+    ...(answer.servers.length > 0 && { servers: answer.servers }),
+    timeoutSeconds: answer.timeoutSeconds,
+    ...(answer.session !== DEFAULT_SESSION && { session: answer.session }),
+    ...(answer.engine !== undefined && { engine: answer.engine }),
+  };
+}
+
+function summarize(answer: CellAnswer, hasOutput: boolean): string {
+  switch (answer.status) {
+    case 'success':
+      return hasOutput ? 'Success' : 'Success (no output)';
+    case 'timeout':
+      return `Timeout after ${answer.timeoutSeconds} s`;
+    case 'cancelled':
+      return 'Cancelled';
+    default:
+      return summarizeError(answer);
+  }
+}
+
+/** What failed in one line: the first of `CODE: message`, the last of a traceback. */
+function summarizeError(answer: CellAnswer): string {
+  const lines = (answer.error ?? '').split('\n').filter((line) => line.trim() !== '');
+  const isCoded = /^[A-Z_]+: /.test(lines[0] ?? '');
+  const line = isCoded ? lines[0] : lines.at(-1);
+  if (line === undefined) {
+    return answer.exitCode === undefined ? 'Error' : `Exited with code ${answer.exitCode}`;
+  }
+  return line.length > MAX_SUMMARY_CHARS
+    ? `${line.slice(0, MAX_SUMMARY_CHARS).toWellFormed()}…`
+    : line.toWellFormed();
+}
+
+/** The lines of a stream, cut in the middle; a line of its own says what is missing. */
+function toLines(output: OutputText): string[] {
+  const dropped = { bytes: output.droppedBytes, lines: output.droppedLines };
+  const { first, gap, last } = cutMiddle(output.head, output.tail, dropped, MAX_SHOWN_CHARS);
+  if (gap === undefined) {
+    return trimBlankEnds(splitLines(first));
+  }
+  return trimBlankEnds([...splitLines(first), describeGap(gap), ...splitLines(last)]);
+}
+
+function cutText(text: string): string {
+  return toLines({ head: text, droppedBytes: 0, droppedLines: 0, tail: '' }).join('\n');
+}
+
+/** The end of the last line is no line of its own. */
+function splitLines(text: string): string[] {
+  if (text === '') {
+    return [];
+  }
+  const lines = text.toWellFormed().split('\n');
+  if (lines.at(-1) === '') {
+    lines.pop();
+  }
+  return lines;
+}
+
+function trimBlankEnds(lines: string[]): string[] {
+  const isWritten = (line: string): boolean => line !== '' && line !== '\r';
+  const start = lines.findIndex(isWritten);
+  return start === -1 ? [] : lines.slice(start, lines.findLastIndex(isWritten) + 1);
+}

@@ -1,0 +1,33 @@
+/** An answer as a tool result, in the output mode of the settings. Pure: same answer, same result. */
+import type { CellAnswer } from '../server/cell-runner.ts';
+import { renderCompact } from './compact.ts';
+import { renderJson } from './json.ts';
+import { buildPayload, type Payload } from './payload.ts';
+import { renderToon } from './toon.ts';
+
+export const OUTPUT_MODES = ['compact', 'toon', 'json'] as const;
+export type OutputMode = (typeof OUTPUT_MODES)[number];
+
+export interface RenderedAnswer {
+  readonly content: readonly [{ readonly type: 'text'; readonly text: string }];
+  readonly structuredContent: Readonly<Record<string, unknown>>;
+  /** True for everything but success. */
+  readonly isError: boolean;
+}
+
+/** The tool result of an answer. */
+export async function renderAnswer(answer: CellAnswer, mode: OutputMode): Promise<RenderedAnswer> {
+  const payload = buildPayload(answer);
+  const text = mode === 'compact' ? renderCompact(payload) : await renderVerbose(payload, mode);
+  const isError = answer.status !== 'success';
+  const { status, ...withoutStatus } = payload;
+  return {
+    content: [{ type: 'text', text }],
+    structuredContent: mode === 'compact' && !isError ? withoutStatus : { status, ...withoutStatus },
+    isError,
+  };
+}
+
+async function renderVerbose(payload: Payload, mode: 'toon' | 'json'): Promise<string> {
+  return mode === 'toon' ? renderToon(payload) : renderJson(payload);
+}

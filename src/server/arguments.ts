@@ -1,0 +1,140 @@
+/**
+ * Checks the arguments of `run_python`. Done by hand and not with a schema library, because the sentences are read by
+ * a model that has to mend its call: each names the argument, the value it had and what is allowed.
+ */
+import { BridgeError } from '../errors.ts';
+import { MAX_CODE_BYTES } from '../limits.ts';
+import { didYouMean } from '../suggest.ts';
+
+export const DEFAULT_SESSION = 'default';
+/** Names of sessions appear in container labels and log lines. */
+export const SESSION_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+
+const ARGUMENT_NAMES = ['code', 'servers', 'timeout', 'session'];
+const MAX_SHOWN_VALUE_CHARS = 60;
+const MAX_SHOWN_NAMES = 40;
+
+export interface CellArguments {
+  readonly code: string;
+  /** Each name once, in the order given. */
+  readonly servers: readonly string[];
+  readonly timeoutSeconds: number;
+  readonly session: string;
+}
+
+export interface ArgumentRules {
+  readonly defaultTimeoutSeconds: number;
+  readonly maxTimeoutSeconds: number;
+  /** Names of all configured servers; asked only when `servers` names one. */
+  knownServers(): Promise<readonly string[]>;
+}
+
+/**
+ * The arguments with defaults filled in. `null` counts as left out, because some clients send it for every optional
+ * argument. Rejects with `ARGUMENT_INVALID`, one sentence.
+ */
+export async function checkArguments(given: unknown, rules: ArgumentRules): Promise<CellArguments> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw refusal(`The arguments are ${shown(given)}; an object with \`code\` is needed.`);
+  }
+  const named = given as Record<string, unknown>;
+  const unknown = Object.keys(named).find((name) => !ARGUMENT_NAMES.includes(name));
+  if (unknown !== undefined) {
+    const guess = await didYouMean(unknown, ARGUMENT_NAMES);
+    throw refusal(`There is no argument ${quoted(unknown)}; allowed are ${listed(ARGUMENT_NAMES)}.${guess}`);
+  }
+  return {
+    code: checkCode(named.code),
+    timeoutSeconds: checkTimeout(named.timeout ?? rules.defaultTimeoutSeconds, rules.maxTimeoutSeconds),
+    session: checkSession(named.session ?? DEFAULT_SESSION),
+    servers: await checkServers(named.servers ?? [], rules),
+  };
+}
+
+function checkCode(code: unknown): string {
+  if (code === undefined) {
+    throw refusal('`code` is missing; it is the Python source to run, a string.');
+  }
+  if (typeof code !== 'string') {
+    throw refusal(`\`code\` is ${shown(code)}; it must be a string of Python source.`);
+  }
+  if (code.trim() === '') {
+    throw refusal('`code` is blank; it must hold Python source.');
+  }
+  const bytes = Buffer.byteLength(code);
+  if (bytes > MAX_CODE_BYTES) {
+    throw refusal(
+      `\`code\` has ${bytes.toLocaleString('en')} bytes; at most ${MAX_CODE_BYTES.toLocaleString('en')} are allowed.`,
+      'Let the code read its data from a file or a tool instead of carrying it.',
+    );
+  }
+  return code;
+}
+
+function checkTimeout(timeout: unknown, maxSeconds: number): number {
+  if (typeof timeout !== 'number' || !Number.isInteger(timeout) || timeout < 1 || timeout > maxSeconds) {
+    throw refusal(`\`timeout\` is ${shown(timeout)}; it must be a whole number of seconds from 1 to ${maxSeconds}.`);
+  }
+  return timeout;
+}
+
+function checkSession(session: unknown): string {
+  if (typeof session !== 'string' || !SESSION_NAME_PATTERN.test(session)) {
+    throw refusal(
+      `\`session\` is ${shown(session)}; it must be a string of 1 to 64 letters, digits, "_", "." or "-" that begins ` +
+        'with a letter or digit.',
+    );
+  }
+  return session;
+}
+
+async function checkServers(servers: unknown, rules: ArgumentRules): Promise<readonly string[]> {
+  if (!Array.isArray(servers)) {
+    throw refusal(`\`servers\` is ${shown(servers)}; it must be a list of server names, for example ["github"].`);
+  }
+  const notText = servers.findIndex((name) => typeof name !== 'string');
+  if (notText !== -1) {
+    throw refusal(`\`servers[${notText}]\` is ${shown(servers[notText])}; it must be the name of a server, a string.`);
+  }
+  const wanted = [...new Set(servers as string[])];
+  if (wanted.length === 0) {
+    return wanted;
+  }
+  const known = await rules.knownServers();
+  const missing = wanted.find((name) => !known.includes(name));
+  if (missing !== undefined) {
+    throw refusal(await unknownServer(missing, known));
+  }
+  return wanted;
+}
+
+async function unknownServer(name: string, known: readonly string[]): Promise<string> {
+  if (known.length === 0) {
+    return `\`servers\` names ${quoted(name)}, but no server is configured.`;
+  }
+  const guess = await didYouMean(name.slice(0, MAX_SHOWN_VALUE_CHARS), known);
+  return `\`servers\` names ${quoted(name)}, which is not configured; configured are ${listed(known)}.${guess}`;
+}
+
+function refusal(message: string, hint?: string): BridgeError {
+  return new BridgeError('ARGUMENT_INVALID', message, { hint });
+}
+
+/** A value as a sentence can hold it: JSON, cut to a readable length. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > MAX_SHOWN_VALUE_CHARS ? `${cut(text)}…` : text;
+}
+
+function quoted(name: string): string {
+  return name.length > MAX_SHOWN_VALUE_CHARS ? `'${cut(name)}…'` : `'${name}'`;
+}
+
+function cut(text: string): string {
+  return text.slice(0, MAX_SHOWN_VALUE_CHARS).toWellFormed();
+}
+
+function listed(names: readonly string[]): string {
+  const first = names.slice(0, MAX_SHOWN_NAMES).map(quoted).join(', ');
+  return names.length > MAX_SHOWN_NAMES ? `${first} and ${names.length - MAX_SHOWN_NAMES} more` : first;
+}

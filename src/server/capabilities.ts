@@ -1,0 +1,44 @@
+/**
+ * The manual of the sandbox, written for a model. `runtime.capability_summary()` answers `CAPABILITY_SUMMARY`; the
+ * MCP resource shows the same text and a checklist for loading servers.
+ */
+
+export const CAPABILITY_RESOURCE_URI = 'resource://mcp-server-code-execution-mode/capabilities';
+export const CAPABILITY_RESOURCE_NAME = 'code-execution-capabilities';
+
+export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do
+
+**State persists.** Variables, imports, functions and files in /workspace stay until the session ends. Top-level \`await\` works. The value of the last expression is shown. Each \`session\` name has its own state; \`await runtime.reset()\` starts it afresh. A cell that reaches its timeout is interrupted; variables survive.
+
+**Discover first.** These work for every configured server, loaded or not:
+- \`runtime.discovered_servers(detailed=True)\`: names and descriptions.
+- \`await runtime.search_tool_docs("create issue", limit=5)\`: tools by meaning; each result has \`server\`, \`tool\`, \`toolAlias\`, \`description\`.
+- \`await runtime.query_tool_docs("github", "create_issue", detail="full")\`: one tool with its input schema; without a tool, all tools of the server.
+
+**Call tools.** Load servers with the \`servers\` argument of run_python; they stay loaded in the session.
+\`\`\`python
+issues = await mcp_github.list_issues(owner="o", repo="r")
+for issue in issues:
+    print(issue.number, issue.title)
+\`\`\`
+- The proxy is \`mcp_<alias>\`; \`mcp_servers["name"]\` takes the configured name; \`help(mcp_github.create_issue)\` shows the signature. In plain functions use \`mcp_github.create_issue.sync(...)\`.
+- Results are plain Python values: dicts (\`issue.title\` and \`issue["title"]\`), lists, str. \`await runtime.call_tool(server, tool, arguments)\` calls by name.
+- \`await asyncio.gather(...)\` runs calls in parallel.
+- A tool that reports failure raises \`ToolError\`; any other failed call raises \`MCPError\`, its base class. Catch it, read the message, go on.
+
+**Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name.
+
+**Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library is there; packages cannot be installed. Long output is cut in the middle: filter, aggregate and slice in code, and print only what is needed.
+`;
+
+/** Text of the resource: the manual and the checklist. */
+export const CAPABILITY_RESOURCE_TEXT = `${CAPABILITY_SUMMARY}
+## Loading servers: a checklist
+
+1. Find the tool: \`await runtime.search_tool_docs("what it should do")\`, or list names with \`runtime.discovered_servers()\`.
+2. Note \`server\` of the result and pass it: \`run_python(code=..., servers=["that server"])\`. Later cells of the session need not repeat it.
+3. Read the signature once: \`await runtime.query_tool_docs(server, tool, detail="full")\`.
+4. Call it with keyword arguments: \`await mcp_<alias>.<tool>(...)\`. The alias is the name in lower case, with \`_\` for every other character.
+5. \`Server '<name>' is not available\` means that it is not loaded: go back to step 2.
+6. Look at the shape of the first result before a loop: \`print(type(result), str(result)[:300])\`.
+`;

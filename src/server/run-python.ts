@@ -1,0 +1,63 @@
+/** One call of `run_python`: arguments checked, the cell run, the answer rendered. Never rejects. */
+import { BridgeError, renderError, toBridgeError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
+import { checkArguments, DEFAULT_SESSION } from './arguments.ts';
+import { type CellAnswer, type CellProgress, type CellRunner, NO_OUTPUT } from './cell-runner.ts';
+
+export interface RunPythonOptions {
+  readonly runner: CellRunner;
+  readonly outputMode: OutputMode;
+  readonly defaultTimeoutSeconds: number;
+  readonly maxTimeoutSeconds: number;
+  readonly logger: Logger;
+}
+
+export interface RunPythonCall {
+  /** `params.arguments` as the client sent it; not checked yet. */
+  readonly given: unknown;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: CellProgress) => void) | undefined;
+}
+
+/** The answer to one call; refused arguments and failures of the bridge are answers too. */
+export async function answerCell(options: RunPythonOptions, call: RunPythonCall): Promise<CellAnswer> {
+  try {
+    const checked = await checkArguments(call.given, {
+      defaultTimeoutSeconds: options.defaultTimeoutSeconds,
+      maxTimeoutSeconds: options.maxTimeoutSeconds,
+      knownServers: () => options.runner.knownServers(),
+    });
+    return await options.runner.runCell({
+      code: checked.code,
+      servers: checked.servers,
+      timeoutMs: checked.timeoutSeconds * 1000,
+      session: checked.session,
+      signal: call.signal,
+      onProgress: call.onProgress,
+    });
+  } catch (thrown) {
+    if (!(thrown instanceof BridgeError)) {
+      options.logger.error(thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
+    }
+    return failedAnswer(toBridgeError(thrown), options.defaultTimeoutSeconds);
+  }
+}
+
+/** The same as a tool result. */
+export async function callRunPython(options: RunPythonOptions, call: RunPythonCall): Promise<RenderedAnswer> {
+  return renderAnswer(await answerCell(options, call), options.outputMode);
+}
+
+function failedAnswer(error: BridgeError, timeoutSeconds: number): CellAnswer {
+  return {
+    status: error.code === 'ARGUMENT_INVALID' ? 'validation_error' : 'error',
+    stdout: NO_OUTPUT,
+    stderr: NO_OUTPUT,
+    error: renderError(error),
+    servers: [],
+    session: DEFAULT_SESSION,
+    timeoutSeconds,
+    notices: [],
+  };
+}

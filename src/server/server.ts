@@ -1,0 +1,132 @@
+/**
+ * The MCP server: one tool and one resource, for both protocol eras (2025-11-25 and older, 2026-07-28).
+ * Requests are served through the SDK's fallback handler: it passes them on untouched, so that a bad argument gets
+ * our sentence instead of a schema dump, and nothing is validated twice on the way.
+ */
+import {
+  type JSONRPCRequest,
+  type McpServerFactory,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Result,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_TEXT, CAPABILITY_RESOURCE_URI } from './capabilities.ts';
+import type { CellProgress } from './cell-runner.ts';
+import { callRunPython, type RunPythonOptions } from './run-python.ts';
+import { describeRunPython, TOOL_NAME } from './tool-definition.ts';
+
+const INSTRUCTIONS =
+  'run_python is a live Python session that calls the other MCP servers of this user as code. ' +
+  `The manual is ${CAPABILITY_RESOURCE_URI}, or runtime.capability_summary() inside.`;
+
+/** How long a client may keep the lists: they do not change while the process lives. Chosen: an hour. */
+const LIST_TTL_MS = 3_600_000;
+/** Wait after the first `tools/list` before `onIdle`, so that requests sent right behind it are not held up. */
+const IDLE_DELAY_MS = 200;
+
+export interface FrontOptions extends RunPythonOptions {
+  readonly version: string;
+  /** Called once, a moment after the first `tools/list` was answered; may load modules, starts nothing. */
+  readonly onIdle?: (() => void) | undefined;
+}
+
+/** Makes the servers for `serveStdio`, which may ask for more than one per connection; none of them holds state. */
+export function createServerFactory(options: FrontOptions): McpServerFactory {
+  const tool = describeRunPython(options.defaultTimeoutSeconds, options.maxTimeoutSeconds);
+  const announceIdle = once(() => options.onIdle?.());
+
+  return ({ era }) => {
+    const freshness = era === 'modern' ? { ttlMs: LIST_TTL_MS, cacheScope: 'private' } : {};
+    const handlers: Record<string, (request: JSONRPCRequest, context: ServerContext) => Result | Promise<Result>> = {
+      'tools/list': () => {
+        setTimeout(announceIdle, IDLE_DELAY_MS).unref();
+        return { tools: [tool], ...freshness };
+      },
+      'tools/call': (request, context) => callTool(options, request, context),
+      'resources/list': () => ({ resources: [CAPABILITY_RESOURCE], ...freshness }),
+      'resources/templates/list': () => ({ resourceTemplates: [], ...freshness }),
+      'resources/read': (request) => ({ ...readResource(request), ...freshness }),
+    };
+    const server = new Server(
+      { name: 'mcp-server-code-execution-mode', version: options.version },
+      { capabilities: { tools: {}, resources: {} }, instructions: INSTRUCTIONS },
+    );
+    server.fallbackRequestHandler = async (request, context) => {
+      const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
+      if (handler === undefined) {
+        throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Method not found: ${request.method}`);
+      }
+      return handler(request, context);
+    };
+    server.onerror = (error) => options.logger.debug(`MCP: ${error.message}`);
+    return server;
+  };
+}
+
+const CAPABILITY_RESOURCE = {
+  uri: CAPABILITY_RESOURCE_URI,
+  name: CAPABILITY_RESOURCE_NAME,
+  description: 'Manual of run_python: helpers in the sandbox, and a checklist for loading servers.',
+  mimeType: 'text/markdown',
+};
+
+function readResource(request: JSONRPCRequest): Result {
+  const uri = request.params?.uri;
+  if (uri !== CAPABILITY_RESOURCE_URI) {
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      `There is no resource ${JSON.stringify(uri)}; the only one is ${CAPABILITY_RESOURCE_URI}.`,
+    );
+  }
+  return { contents: [{ uri, mimeType: CAPABILITY_RESOURCE.mimeType, text: CAPABILITY_RESOURCE_TEXT }] };
+}
+
+async function callTool(options: FrontOptions, request: JSONRPCRequest, context: ServerContext): Promise<Result> {
+  const { name, arguments: given = {} } = request.params ?? {};
+  if (name !== TOOL_NAME) {
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      `Unknown tool: ${JSON.stringify(name)}; the only one is ${TOOL_NAME}.`,
+    );
+  }
+  const progress = createProgressReporter(context);
+  const answer = await callRunPython(options, { given, signal: context.mcpReq.signal, onProgress: progress.report });
+  progress.stop();
+  return { ...answer };
+}
+
+/** Passes progress to the client if it asked for it; `progress` only ever grows, as the specification demands. */
+function createProgressReporter(context: ServerContext) {
+  const progressToken = context.mcpReq._meta?.progressToken;
+  let isStopped = progressToken === undefined;
+  let value = 0;
+  return {
+    report({ message, percent }: CellProgress): void {
+      if (isStopped || progressToken === undefined) {
+        return;
+      }
+      const isKnown = percent !== undefined && percent > value;
+      value = isKnown ? percent : value + 0.001;
+      const total = percent === undefined ? {} : { total: 100 };
+      context.mcpReq
+        .notify({ method: 'notifications/progress', params: { progressToken, progress: value, message, ...total } })
+        // The connection has ended; its owner knows.
+        .catch(() => undefined);
+    },
+    stop(): void {
+      isStopped = true;
+    },
+  };
+}
+
+function once(action: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (!isDone) {
+      isDone = true;
+      action();
+    }
+  };
+}

@@ -1,0 +1,37 @@
+/**
+ * The one tool as `tools/list` shows it. Every word is paid for in each conversation of each user: the list stays at
+ * or below 200 tokens (o200k_base, counted by a test) and is the same for any number of servers.
+ */
+import type { Tool } from '@modelcontextprotocol/server';
+
+export const TOOL_NAME = 'run_python';
+
+/** The definition of `run_python`; only the bounds of `timeout` depend on the settings. */
+export function describeRunPython(defaultTimeoutSeconds: number, maxTimeoutSeconds: number): Tool {
+  return {
+    name: TOOL_NAME,
+    description:
+      'Run Python in a live sandbox without network: state persists, top-level await works, the last expression is ' +
+      "shown. Find MCP tools with `await runtime.search_tool_docs('query')`, load their `servers`, call " +
+      '`await mcp_<server>.<tool>(arg=...)`. Filter in code; print only what matters.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        code: { type: 'string' },
+        servers: { type: 'array', items: { type: 'string' }, description: 'MCP servers to load' },
+        timeout: {
+          type: 'integer',
+          minimum: 1,
+          maximum: maxTimeoutSeconds,
+          default: defaultTimeoutSeconds,
+          description: 'seconds',
+        },
+        session: { type: 'string', default: 'default', description: 'one state per name' },
+      },
+      required: ['code'],
+      additionalProperties: false,
+    },
+    // What the code does is up to the model and to the tools it calls, so nothing milder would be honest.
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  };
+}
