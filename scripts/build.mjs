@@ -1,0 +1,53 @@
+// @ts-check
+/**
+ * Bundles `src/cli.ts` and everything it uses into `dist/`, so that the package has no run-time dependencies: one small
+ * install, and a start that reads few files. A module behind `import()` becomes a chunk that is read when it is first
+ * needed. Reasons and figures: docs/decisions/001-bundled-dependencies.md.
+ */
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { bundledPackages, startUpPackages } from './bundle/contents.mjs';
+import { renderLicenses } from './bundle/licenses.mjs';
+import { slimStartUp } from './bundle/slim-start-up.mjs';
+
+/** Packages that cost 20–90 ms to load (measured) and are not needed to answer `tools/list`. */
+const LAZY_PACKAGES = ['execa', '@modelcontextprotocol/client', '@toon-format/toon', 'fast-fuzzy'];
+/** What runs between the start and the answer to `tools/list`. */
+const START_UP_MODULES = ['src/cli.ts', 'src/config/settings.ts', 'src/commands/serve.ts'];
+/** cross-spawn, which is CommonJS, calls `require` for modules of Node; ES modules have none. */
+const REQUIRE_BANNER =
+  "import { createRequire as createRequireOfNode } from 'node:module';\n" +
+  'const require = createRequireOfNode(import.meta.url);';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { version } = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
+await rm(`${root}dist`, { recursive: true, force: true });
+
+const { metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: ['src/cli.ts'],
+  outdir: 'dist',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  chunkNames: '[name]-[hash]',
+  define: { BUILD_VERSION: JSON.stringify(version) },
+  banner: { js: REQUIRE_BANNER },
+  plugins: [slimStartUp],
+  legalComments: 'none',
+  metafile: true,
+  logLevel: 'warning',
+});
+
+const tooEarly = startUpPackages(metafile, START_UP_MODULES).filter((name) => LAZY_PACKAGES.includes(name));
+if (tooEarly.length > 0) {
+  throw new Error(`Loaded at start-up, but must stay behind import(): ${tooEarly.join(', ')}`);
+}
+if (!(await readFile(`${root}dist/cli.js`, 'utf8')).startsWith('#!/usr/bin/env node\n')) {
+  throw new Error('src/cli.ts must begin with the line #!/usr/bin/env node');
+}
+await chmod(`${root}dist/cli.js`, 0o755);
+await writeFile(`${root}dist/THIRD_PARTY_LICENSES.txt`, await renderLicenses(await bundledPackages(root, metafile)));
