@@ -24,7 +24,7 @@ export interface RunRequest extends SandboxOptions {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Program and arguments of PID 1. */
-  readonly command: readonly [string, ...string[]];
+  readonly command: readonly string[];
   /** Flags this engine was found not to take; only those of `OMITTABLE_FLAGS` are left out. */
   readonly omit?: ReadonlySet<string> | undefined;
 }
@@ -69,7 +69,8 @@ function maxUserProcesses(limits: SandboxLimits): number {
 export function buildRunArguments(request: RunRequest): string[] {
   checkOptions(request);
   checkPattern('name', request.name, /^[a-z0-9][a-z0-9-]*$/);
-  const [program, ...programArguments] = request.command;
+  const [program = '', ...programArguments] = request.command;
+  checkPattern('program', program, /^[A-Za-z0-9/][A-Za-z0-9._/+-]*$/);
   const isPodman = request.engine === 'podman';
   const runtime = request.ociRuntime === undefined ? [] : ['--runtime', request.ociRuntime];
   const flags = [

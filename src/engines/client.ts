@@ -107,8 +107,8 @@ export async function runCommand(
   const failure = result.failed && result.exitCode === undefined ? (result.originalMessage ?? '') : '';
   return {
     exitCode: result.exitCode,
-    stdout: String(result.stdout),
-    stderr: String(result.stderr) || failure,
+    stdout: result.stdout,
+    stderr: result.stderr || failure,
     isTimedOut,
   };
 }

@@ -17,21 +17,24 @@ import {
   runCommand,
 } from './client.ts';
 import { clientEnvironment, type Environment } from './client-env.ts';
-import type { Engine, EngineName, PrepareProgress, Sandbox, SandboxExit, StartRequest } from './engine.ts';
+import type { Engine, EngineName, Sandbox, SandboxExit, StartRequest } from './engine.ts';
 import { INSTANCE_LABEL, writeLabels } from './labels.ts';
 import { currentOwner } from './owner.ts';
+import { createPreparation, type Preparation, type ProgressListener } from './preparation.ts';
 import { pullImage } from './pull.ts';
 import { createSandbox } from './sandbox.ts';
+import { startError } from './start-error.ts';
 import { classifyStartFailure, type StartFailure } from './start-failure.ts';
-import { isOrphan, listContainers, removeContainers } from './sweep.ts';
+import { isOrphan, listContainers, removeContainer } from './sweep.ts';
 
+/** Whether a missing image is pulled (as a step before a start, never by one). */
 export type PullPolicy = 'missing' | 'never';
 
 export interface ContainerEngineOptions extends SandboxOptions {
   readonly pullPolicy: PullPolicy;
   /** Id of this bridge, of lower-case letters, digits and `-`; containers are named and labelled with it. */
   readonly instanceId: string;
-  /** Path or name of the engine's command. */
+  /** Path or name of the engine's command; the engine's name when left out. */
   readonly executable?: string | undefined;
   /** Variables of this process; only named ones reach the engine's command. */
   readonly env: Environment;
@@ -49,16 +52,16 @@ export interface Dialect {
   /** One next step for a person who may not use the engine. */
   readonly forbiddenHint: string;
   /** Brings an engine that does not answer to life; undefined when that is the user's to do. */
-  readonly revive?:
-    | ((command: EngineCommand, onProgress: (progress: PrepareProgress) => void) => Promise<void>)
-    | undefined;
+  readonly revive?: ((command: EngineCommand, onProgress: ProgressListener) => Promise<void>) | undefined;
 }
 
 /** A sandbox that said nothing for this long makes us ask whether the engine answers at all. */
 const SILENCE_MS = 1_000;
 /** How long that answer may take; with the silence before it a hanging engine is reported within 5 s. */
 const ANSWER_TIMEOUT_MS = 3_800;
-/** The sweep for others' leftovers comes this long after the first start, so that it takes nothing from it. */
+/** How long the engine may take to say whether it has an image. */
+const INSPECT_TIMEOUT_MS = 10_000;
+/** The sweep for leftovers of others comes this long after the first start, so that it takes nothing from it. */
 const FIRST_SWEEP_DELAY_MS = 3_000;
 
 /** An engine that runs `dialect`'s command. Throws `CONFIG_INVALID` when an option is refused. */
@@ -73,16 +76,11 @@ class ContainerEngine implements Engine {
   readonly #dialect: Dialect;
   readonly #options: ContainerEngineOptions;
   readonly #command: EngineCommand;
+  readonly #preparation: Preparation;
   readonly #owner = currentOwner();
-  /** What failed starts taught. */
   readonly #omittedFlags = new Set<string>();
+  /** Sandboxes whose engine hung. */
   readonly #unanswered = new WeakSet<Sandbox>();
-  #isImageMissing = false;
-  /** One pull is worth one more round; an image that is missing after it will not come by another at once. */
-  #hasPulled = false;
-  #needsRevival = false;
-  #preparing: Promise<void> | undefined;
-  readonly #progressListeners = new Set<(progress: PrepareProgress) => void>();
   #startedCount = 0;
 
   constructor(dialect: Dialect, options: ContainerEngineOptions) {
@@ -91,41 +89,24 @@ class ContainerEngine implements Engine {
     this.#dialect = dialect;
     this.#options = options;
     this.#command = { executable: options.executable ?? dialect.name, env: clientEnvironment(options.env) };
+    const { revive } = dialect;
+    this.#preparation = createPreparation({
+      ...(revive === undefined ? {} : { unreachable: (onProgress) => revive(this.#command, onProgress) }),
+      ...(options.pullPolicy === 'never' ? {} : { 'image-missing': (onProgress) => this.#pull(onProgress) }),
+    });
   }
 
-  async prepare(onProgress: (progress: PrepareProgress) => void): Promise<void> {
-    if (!this.#isImageMissing && !this.#needsRevival) {
-      return;
-    }
-    this.#progressListeners.add(onProgress);
-    this.#preparing ??= this.#repair().finally(() => {
-      this.#preparing = undefined;
-      this.#progressListeners.clear();
+  async prepare(onProgress: ProgressListener): Promise<void> {
+    await this.#preparation.run((progress) => {
+      this.#options.logger.info(`${this.name}: ${progress.message}`);
+      onProgress(progress);
     });
-    await this.#preparing;
   }
 
   async start(request: StartRequest): Promise<Sandbox> {
-    const [program, ...programArguments] = request.command;
-    if (program === undefined) {
-      throw new BridgeError('INTERNAL', 'a sandbox was to be started without a command');
-    }
     this.#startedCount += 1;
     const name = `mcp-bridge-${this.#options.instanceId}-${this.#startedCount}`;
-    const runArguments = buildRunArguments({
-      ...this.#options,
-      engine: this.name,
-      name,
-      labels: writeLabels({
-        instanceId: this.#options.instanceId,
-        owner: this.#owner,
-        session: request.session,
-        createdAt: new Date(),
-      }),
-      command: [program, ...programArguments],
-      omit: this.#omittedFlags,
-    });
-    const child = await this.#open(runArguments);
+    const child = await this.#open(this.#runArguments(name, request));
     const sandbox = createSandbox(name, child, () => this.#remove(sandbox));
     this.#watchSilence(sandbox, child);
     if (this.#startedCount === 1) {
@@ -135,56 +116,47 @@ class ContainerEngine implements Engine {
   }
 
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
-    if (this.#unanswered.has(sandbox)) {
-      return this.#unreachable(`it did not answer within ${SILENCE_MS + ANSWER_TIMEOUT_MS} ms`, exit);
-    }
-    const failure = classifyStartFailure(exit, stderrTail);
-    const data = { engine: this.name, exitCode: exit.exitCode, signal: exit.signal, stderr: failure.words };
-    switch (failure.kind) {
-      case 'flags-refused':
-        return this.#learnFlags(failure, data);
-      case 'image-missing':
-        this.#isImageMissing = true;
-        return this.#imageMissing({ ...data, retryNow: this.#options.pullPolicy === 'missing' && !this.#hasPulled });
-      case 'python-missing':
-        return new BridgeError(
-          'IMAGE_UNSUITABLE',
-          `the image ${this.#options.image} has no python3 on its PATH: ${failure.words}`,
-          {
-            data,
-            hint: 'Set MCP_BRIDGE_IMAGE to an image with Python 3.10 or newer, for example python:3.14-slim.',
-          },
-        );
-      case 'forbidden':
-        return new BridgeError('ENGINE_UNAVAILABLE', `${this.name} refused this user: ${failure.words}`, {
-          data,
-          hint: this.#dialect.forbiddenHint,
-        });
-      case 'unreachable':
-        return this.#unreachable(failure.words, exit);
-      case 'other':
-        return this.#failed(failure.words, exit, data);
-    }
+    const failure: StartFailure = this.#unanswered.has(sandbox)
+      ? { kind: 'unreachable', words: `no answer within ${SILENCE_MS + ANSWER_TIMEOUT_MS} ms` }
+      : classifyStartFailure(exit, stderrTail);
+    const { image } = this.#options;
+    const { unreachableHint, forbiddenHint } = this.#dialect;
+    const retryNow = this.#learn(failure);
+    const pullCommand = this.#pullCommand();
+    return startError(failure, exit, {
+      engine: this.name,
+      image,
+      pullCommand,
+      unreachableHint,
+      forbiddenHint,
+      retryNow,
+    });
   }
 
   async sweep(options: { readonly own?: boolean } = {}): Promise<number> {
-    let removed = 0;
+    const { logger, instanceId } = this.#options;
     try {
       const now = new Date();
-      for (const container of await listContainers(this.name, this.#command)) {
-        const isOwn = container.labels.instanceId === this.#options.instanceId;
-        if (isOwn ? options.own === true : isOrphan(container, now)) {
-          await removeContainers(this.#command, [container.id]);
-          removed += 1;
-        }
+      const containers = await listContainers(this.name, this.#command);
+      const leftovers = containers.filter((container) =>
+        container.labels.instanceId === instanceId ? options.own === true : isOrphan(container, now),
+      );
+      await Promise.all(leftovers.map(({ id }) => removeContainer(this.#command, id)));
+      if (leftovers.length > 0) {
+        logger.info(`${this.name}: removed ${leftovers.length} leftover container(s)`);
       }
+      return leftovers.length;
     } catch (error) {
-      this.#options.logger.debug(`${this.name}: the sweep for leftover containers stopped: ${messageOf(error)}`);
+      logger.debug(`${this.name}: the sweep for leftover containers stopped: ${messageOf(error)}`);
+      return 0;
     }
-    if (removed > 0) {
-      this.#options.logger.info(`${this.name}: removed ${removed} leftover container(s)`);
-    }
-    return removed;
+  }
+
+  #runArguments(name: string, request: StartRequest): string[] {
+    const { instanceId } = this.#options;
+    const labels = writeLabels({ instanceId, owner: this.#owner, session: request.session, createdAt: new Date() });
+    const { command } = request;
+    return buildRunArguments({ ...this.#options, engine: this.name, name, labels, command, omit: this.#omittedFlags });
   }
 
   async #open(runArguments: readonly string[]): Promise<PipeProcess> {
@@ -202,14 +174,14 @@ class ContainerEngine implements Engine {
   /** Tells an engine that hangs from a program that is silent, and ends the client of the former. */
   #watchSilence(sandbox: Sandbox, child: PipeProcess): void {
     const isSilent = () => !hasEnded(child) && !hasSpoken(child);
-    const timer = setTimeout(async () => {
+    const check = async (): Promise<void> => {
       if (isSilent() && !(await this.#answers()) && isSilent()) {
         this.#unanswered.add(sandbox);
         killGroup(child.pid, child);
       }
-    }, SILENCE_MS);
+    };
+    const timer = setTimeout(() => void check(), SILENCE_MS).unref();
     child.once('exit', () => clearTimeout(timer));
-    timer.unref();
   }
 
   async #answers(): Promise<boolean> {
@@ -224,72 +196,36 @@ class ContainerEngine implements Engine {
       return;
     }
     try {
-      await removeContainers(this.#command, [sandbox.id]);
+      await removeContainer(this.#command, sandbox.id);
     } catch (error) {
-      this.#options.logger.warning(
-        `${this.name}: container ${sandbox.id} could not be removed yet: ${messageOf(error)}`,
-      );
+      this.#options.logger.warning(`${this.name}: ${sandbox.id} could not be removed yet: ${messageOf(error)}`);
     }
   }
 
-  async #repair(): Promise<void> {
-    const report = (progress: PrepareProgress): void => {
-      this.#options.logger.info(`${this.name}: ${progress.message}`);
-      for (const listener of this.#progressListeners) {
-        listener(progress);
-      }
-    };
-    if (this.#needsRevival) {
-      await this.#dialect.revive?.(this.#command, report);
-      this.#needsRevival = false;
+  /** Gives whether another round is worth while at once. */
+  #learn(failure: StartFailure): boolean {
+    if (failure.kind !== 'flags-refused') {
+      return this.#preparation.note(failure.kind);
     }
-    if (this.#isImageMissing) {
-      if (this.#options.pullPolicy === 'never') {
-        throw this.#imageMissing({ engine: this.name });
-      }
-      const command = { ...this.#command, env: clientEnvironment(this.#options.env, true) };
-      await pullImage(this.name, command, this.#dialect.pullReference(this.#options.image), report);
-      this.#isImageMissing = false;
-      this.#hasPulled = true;
-    }
-  }
-
-  #learnFlags(failure: StartFailure & { kind: 'flags-refused' }, data: Readonly<Record<string, unknown>>): BridgeError {
-    const isNew = failure.flags.some((flag) => !this.#omittedFlags.has(flag));
-    for (const flag of failure.flags) {
+    const learned = failure.flags.filter((flag) => !this.#omittedFlags.has(flag));
+    for (const flag of learned) {
       this.#omittedFlags.add(flag);
     }
-    this.#options.logger.warning(
-      `${this.name} does not take every flag; the next start leaves out ${failure.flags.join(' ')}`,
-    );
-    return new BridgeError('ENGINE_FAILED', `${this.name} refused to start the sandbox: ${failure.words}`, {
-      data: { ...data, retryNow: isNew },
-      hint: `Update ${this.name}, or set MCP_BRIDGE_RUNTIME to another engine.`,
-    });
+    this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; the next start leaves it out`);
+    return learned.length > 0;
   }
 
-  #imageMissing(data: Readonly<Record<string, unknown>>): BridgeError {
-    const pull = `${this.name} pull ${this.#dialect.pullReference(this.#options.image)}`;
-    return new BridgeError('IMAGE_MISSING', `the image ${this.#options.image} is not on this machine (${this.name})`, {
-      data: { ...data, image: this.#options.image, pullCommand: pull },
-      hint: `Run: ${pull}`,
-    });
+  async #pull(onProgress: ProgressListener): Promise<void> {
+    const { image, env } = this.#options;
+    // The user may have brought it in the meantime, perhaps on a machine without a network.
+    const there = await runCommand(this.#command, ['image', 'inspect', image], { timeoutMs: INSPECT_TIMEOUT_MS });
+    if (there.exitCode !== 0) {
+      const command = { ...this.#command, env: clientEnvironment(env, true) };
+      await pullImage(this.name, command, this.#dialect.pullReference(image), onProgress);
+    }
   }
 
-  #unreachable(words: string, exit: SandboxExit): BridgeError {
-    this.#needsRevival = this.#dialect.revive !== undefined;
-    return new BridgeError('ENGINE_UNAVAILABLE', `${this.name} does not answer: ${words}`, {
-      data: { engine: this.name, exitCode: exit.exitCode, signal: exit.signal, retryNow: this.#needsRevival },
-      hint: this.#dialect.unreachableHint,
-    });
-  }
-
-  #failed(words: string, exit: SandboxExit, data: Readonly<Record<string, unknown>>): BridgeError {
-    const how = exit.signal === undefined ? `exit code ${exit.exitCode}` : `signal ${exit.signal}`;
-    const said = words === '' ? 'it said nothing' : words;
-    return new BridgeError('ENGINE_FAILED', `${this.name} did not start the sandbox (${how}): ${said}`, {
-      data,
-      hint: `Check that this works: ${this.name} run --rm ${this.#options.image} python3 --version`,
-    });
+  #pullCommand(): string {
+    return `${this.name} pull ${this.#dialect.pullReference(this.#options.image)}`;
   }
 }

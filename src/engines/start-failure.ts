@@ -53,8 +53,8 @@ export function classifyStartFailure(exit: SandboxExit, stderrTail: string): Sta
 function refusedFlags(stderrTail: string): readonly string[] {
   const unknown = UNKNOWN_FLAG.exec(stderrTail)?.[1];
   if (unknown !== undefined && Object.hasOwn(OMITTABLE_FLAGS, unknown)) {
-    const limits = Object.values(FLAGS_OF_CONTROLLER).flat();
-    return Object.keys(OMITTABLE_FLAGS).filter((flag) => flag === unknown || !limits.includes(flag));
+    const limits = new Set(Object.values(FLAGS_OF_CONTROLLER).flat());
+    return Object.keys(OMITTABLE_FLAGS).filter((flag) => flag === unknown || !limits.has(flag));
   }
   const controller = NO_CONTROLLER.exec(stderrTail)?.[1]?.toLowerCase();
   return controller === undefined ? [] : (FLAGS_OF_CONTROLLER[controller] ?? []);
@@ -65,7 +65,7 @@ function lastWords(stderrTail: string): string {
   const lines = stderrTail
     .split('\n')
     .map((line) => line.trim())
-    .filter((line) => line !== '' && !/^(Run|See) '\w+ run --help'/.test(line) && !/^Usage:/.test(line));
-  const text = lines.join(' ');
+    .filter((line) => line !== '' && !/^(Run|See) '\w+ run --help'/.test(line) && !line.startsWith('Usage:'));
+  const text = lines.length === 0 ? 'it said nothing' : lines.join(' ');
   return text.length > MAX_QUOTED_CHARS ? `…${text.slice(-MAX_QUOTED_CHARS)}` : text;
 }

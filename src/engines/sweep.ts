@@ -2,6 +2,7 @@
  * Finds and removes containers of ours on one engine: those of bridges that are gone, or one by name. Containers of a
  * living second bridge are never touched.
  */
+import { setTimeout } from 'node:timers/promises';
 import { type CommandResult, type EngineCommand, runCommand } from './client.ts';
 import type { EngineName } from './engine.ts';
 import { INSTANCE_LABEL, readLabels, type SandboxLabels } from './labels.ts';
@@ -61,22 +62,21 @@ export function isOrphan(container: ListedContainer, now: Date): boolean {
 }
 
 /**
- * Removes containers by id or name, whatever their state; none of them existing is success. Rejects with the engine's
- * words when one is left.
+ * Removes a container by id or name, whatever its state; that there is none is success. Rejects with the engine's words
+ * when it is still there after some rounds.
  */
-export async function removeContainers(command: EngineCommand, ids: readonly string[]): Promise<void> {
-  for (let round = 1; ; round += 1) {
-    // Killed first: `podman rm -f` in state "Stopping" drops the record and leaves the process (4.3.1).
-    await runCommand(command, ['kill', '--signal=KILL', ...ids], { timeoutMs: COMMAND_TIMEOUT_MS });
-    const result = await runCommand(command, ['rm', '--force', ...ids], { timeoutMs: COMMAND_TIMEOUT_MS });
-    if (result.exitCode === 0 || /no such container|no container with/i.test(result.stderr)) {
-      return;
-    }
-    if (round === REMOVE_ROUNDS) {
-      throw new Error(describeFailure(result));
-    }
-    await new Promise((resolve) => setTimeout(resolve, ROUND_PAUSE_MS));
+export async function removeContainer(command: EngineCommand, id: string, rounds = REMOVE_ROUNDS): Promise<void> {
+  // Killed first: `podman rm -f` in state "Stopping" drops the record and leaves the process (4.3.1).
+  await runCommand(command, ['kill', '--signal=KILL', id], { timeoutMs: COMMAND_TIMEOUT_MS });
+  const result = await runCommand(command, ['rm', '--force', id], { timeoutMs: COMMAND_TIMEOUT_MS });
+  if (result.exitCode === 0 || /no such container|no container with/i.test(result.stderr)) {
+    return;
   }
+  if (rounds <= 1) {
+    throw new Error(describeFailure(result));
+  }
+  await setTimeout(ROUND_PAUSE_MS);
+  await removeContainer(command, id, rounds - 1);
 }
 
 function labelsOf(labels: unknown): Record<string, string> {
