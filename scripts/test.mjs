@@ -1,0 +1,176 @@
+// @ts-check
+/**
+ * Runs the checks and tests and adds them up: `node scripts/test.mjs` runs all, `… check` what needs no engine and no
+ * build, `… lint unit` the stages named. A check (format, lint, types …) counts as one test. Every stage runs even if an
+ * earlier one failed. The last line is `N passed, N failed`, with `, N skipped` if any were.
+ *
+ * Engines and interpreters that are not here are named as not covered; with MCP_BRIDGE_TEST_REQUIRE_ENGINES=1 each of them is
+ * a failure.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { missingEngines } from '../test/tools/engines.mjs';
+import { findPython, UNITTEST_ARGUMENTS, UNITTEST_ENV } from '../test/tools/python.mjs';
+
+/** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const loader = ['--import', './scripts/typescript-loader.mjs'];
+const isRequired = process.env.MCP_BRIDGE_TEST_REQUIRE_ENGINES === '1';
+
+/** @type {Record<string, () => Promise<Counts>>} */
+const STAGES = {
+  build: () => check(process.execPath, ['scripts/build.mjs']),
+  format: () => check('biome', ['check', '--error-on-warnings']),
+  lint: () => check('oxlint', []),
+  types: () => check('tsc', []),
+  unused: () => check('knip', []),
+  generated: () => check(process.execPath, [...loader, 'scripts/gen.ts', '--check']),
+  'python-lint': () => check(process.execPath, ['test/tools/python-lint.mjs']),
+  'python-types': () => check('basedpyright', ['--project', 'sandbox-runtime']),
+  unit: () => vitest('unit'),
+  contract: () => vitest('contract'),
+  python: () => unittest(),
+  integration: () => vitest('integration'),
+  e2e: () => vitest('e2e'),
+};
+const NOT_IN_CHECK = ['build', 'integration', 'e2e'];
+
+/**
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @returns {Promise<Counts>}
+ */
+async function check(command, args) {
+  const { exitCode } = await run(command, args);
+  return exitCode === 0 ? { passed: 1, failed: 0, skipped: 0 } : { passed: 0, failed: 1, skipped: 0 };
+}
+
+/**
+ * @param {string} project
+ * @returns {Promise<Counts>}
+ */
+async function vitest(project) {
+  const folder = await mkdtemp(join(tmpdir(), 'bridge-test-'));
+  const report = join(folder, 'report.json');
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const { exitCode } = await run('vitest', ['run', '--project', project, ...reporters]);
+  const text = await readFile(report, 'utf8').catch(() => '{}');
+  await rm(folder, { recursive: true });
+  const { numPassedTests = 0, numFailedTests = 0, numPendingTests = 0, numTodoTests = 0 } = JSON.parse(text);
+  return atLeastOneFailure(exitCode, {
+    passed: numPassedTests,
+    failed: numFailedTests,
+    skipped: numPendingTests + numTodoTests,
+  });
+}
+
+/** @returns {Promise<Counts>} */
+async function unittest() {
+  const python = await findPython();
+  if (python === undefined) {
+    return notCovered('Python tests', 'no python3 >= 3.10 on PATH');
+  }
+  const { exitCode, stderr } = await run(python, UNITTEST_ARGUMENTS, UNITTEST_ENV);
+  /** @param {RegExp} pattern */
+  const number = (pattern) => Number(pattern.exec(stderr)?.[1] ?? 0);
+  const failed = number(/\bfailures=(\d+)/) + number(/\berrors=(\d+)/) + number(/\bunexpected successes=(\d+)/);
+  const skipped = number(/\bskipped=(\d+)/);
+  const ran = number(/^Ran (\d+) tests?/m);
+  return atLeastOneFailure(exitCode, { passed: Math.max(0, ran - failed - skipped), failed, skipped });
+}
+
+/**
+ * A run can fail although none of its tests did: a file that cannot be loaded, a warning outside of any test, no tests at all.
+ * @param {number} exitCode
+ * @param {Counts} counts
+ * @returns {Counts}
+ */
+function atLeastOneFailure(exitCode, counts) {
+  return exitCode !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+}
+
+/**
+ * @param {string} what
+ * @param {string} reason
+ * @returns {Counts}
+ */
+function notCovered(what, reason) {
+  console.log(`Not covered: ${what}: ${reason}`);
+  return { passed: 0, failed: isRequired ? 1 : 0, skipped: 0 };
+}
+
+/**
+ * Runs a program of this package or of its development dependencies; its output goes on to ours.
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {Record<string, string>} moreEnv
+ * @returns {Promise<{ exitCode: number, stderr: string }>}
+ */
+function run(command, args, moreEnv = {}) {
+  const PATH = `${join(root, 'node_modules', '.bin')}${delimiter}${process.env.PATH}`;
+  const env = { ...process.env, PATH, ...moreEnv };
+  const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'inherit', 'pipe'] });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
+    process.stderr.write(text);
+  });
+  return new Promise((resolve) => {
+    child.once('error', (error) => console.error(error.message));
+    child.once('close', (exitCode) => resolve({ exitCode: exitCode ?? 1, stderr }));
+  });
+}
+
+/**
+ * @param {readonly string[]} named
+ * @returns {string[]}
+ */
+function chooseStages(named) {
+  const all = Object.keys(STAGES);
+  const chosen = named.flatMap((name) =>
+    name === 'check' ? all.filter((stage) => !NOT_IN_CHECK.includes(stage)) : name,
+  );
+  const unknown = chosen.find((stage) => !all.includes(stage));
+  if (unknown !== undefined) {
+    console.error(`There is no stage "${unknown}"; there are check, ${all.join(', ')}.`);
+    process.exit(64);
+  }
+  return chosen.length === 0 ? all : chosen;
+}
+
+/** @type {Counts} */
+const total = { passed: 0, failed: 0, skipped: 0 };
+/** @param {Counts} counts */
+function add(counts) {
+  total.passed += counts.passed;
+  total.failed += counts.failed;
+  total.skipped += counts.skipped;
+}
+
+const stages = chooseStages(process.argv.slice(2));
+const summary = [];
+for (const stage of stages) {
+  console.log(`\n== ${stage}`);
+  const counts = await STAGES[stage]?.();
+  if (counts !== undefined) {
+    add(counts);
+    summary.push(`${stage.padEnd(14)} ${render(counts)}`);
+  }
+}
+console.log(`\n${summary.join('\n')}`);
+if (stages.includes('integration')) {
+  for (const { name, reason } of await missingEngines()) {
+    add(notCovered(name, reason));
+  }
+}
+console.log(render(total));
+process.exitCode = total.failed === 0 ? 0 : 1;
+
+/** @param {Counts} counts */
+function render({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}
