@@ -9,7 +9,10 @@ import { z } from 'zod';
 export const PROTOCOL_VERSION = 1;
 
 const cell = z.int().nonnegative().describe('Number of the cell in its session, counted from 1.');
-const call = z.int().nonnegative().describe('Number of the call in its session, chosen by the sandbox, never used twice.');
+const call = z
+  .int()
+  .nonnegative()
+  .describe('Number of the call in its session, chosen by the sandbox, never used twice.');
 
 /** A failure as it crosses the pipe: same code, message and hint as the host's `BridgeError`. */
 export const FrameErrorSchema = z
@@ -24,6 +27,7 @@ export const FrameErrorSchema = z
 const ServerReferenceSchema = z.strictObject({
   name: z.string().describe('Name in the configuration.'),
   alias: z.string().describe('Python identifier; the proxy is `mcp_<alias>`.'),
+  description: z.string().optional().describe('What the configuration says of it.'),
 });
 
 const SavedToolSchema = z.strictObject({
@@ -36,11 +40,16 @@ export const HelloFrameSchema = z.strictObject({
   protocol_version: z.int().describe('Version of this protocol; another number ends the kernel.'),
   session: z.string().describe('Name of the session.'),
   generation: z.int().positive().describe('1 for the first sandbox of the session, one more after each restart.'),
-  kept_output_bytes: z.int().positive().describe('Bytes of one stream sent from the start of a cell; as many are kept from its end.'),
+  kept_output_bytes: z
+    .int()
+    .positive()
+    .describe('Bytes of one stream sent from the start of a cell; as many are kept from its end.'),
   max_value_chars: z.int().positive().describe('Longest text of a last expression.'),
   max_line_bytes: z.int().positive().describe('Longest line the host accepts.'),
   max_reported_names: z.int().positive().describe('Names of each kind reported at most.'),
-  saved_tools: z.array(SavedToolSchema).describe('Functions stored by earlier sessions, defined before the first cell.'),
+  saved_tools: z
+    .array(SavedToolSchema)
+    .describe('Functions stored by earlier sessions, defined before the first cell.'),
   capability_summary: z.string().describe('Text of `runtime.capability_summary()`.'),
 });
 
@@ -49,7 +58,9 @@ export const ExecuteFrameSchema = z.strictObject({
   cell,
   code: z.string().describe('Python source; top-level `await` is allowed.'),
   servers: z.array(ServerReferenceSchema).describe('Every server loaded in this session, those of this cell included.'),
-  discovered: z.array(ServerReferenceSchema.extend({ description: z.string().optional() })).optional()
+  discovered: z
+    .array(ServerReferenceSchema)
+    .optional()
     .describe('Every configured server; sent when it changed since the last cell.'),
 });
 
@@ -119,7 +130,10 @@ export type CallMethod = (typeof CALL_METHODS)[number];
 export const CallFrameSchema = z.strictObject({
   type: z.literal('call'),
   call,
-  method: z.string().max(64).describe(`One of ${CALL_METHODS.join(', ')}.`),
+  method: z
+    .string()
+    .max(64)
+    .describe(`One of ${CALL_METHODS.join(', ')}.`),
   params: z.record(z.string(), z.unknown()).describe('Parameters, by method.'),
 });
 
@@ -177,10 +191,13 @@ export const SupervisorReportSchema = z.discriminatedUnion('report', [
     cause: z.enum(['exit', 'signal', 'memory', 'pids', 'failed']).describe('Why the worker ended.'),
     exit_code: z.int().nullable(),
     signal: z.int().nullable(),
+    stdout: z.string().optional().describe('Base64 of output that the worker wrote and did not live to send.'),
+    stderr: z.string().optional().describe('The same of the other stream.'),
     detail: z.string().optional().describe('Further words when the start failed.'),
   }),
 ]);
 
+export type ServerReference = z.infer<typeof ServerReferenceSchema>;
 export type FrameError = z.infer<typeof FrameErrorSchema>;
 export type HelloFrame = z.infer<typeof HelloFrameSchema>;
 export type ExecuteFrame = z.infer<typeof ExecuteFrameSchema>;

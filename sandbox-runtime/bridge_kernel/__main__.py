@@ -1,0 +1,148 @@
+"""The kernel's main part: greets the host, then runs the cells it sends, one after the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from bridge_kernel import stdio
+from bridge_kernel.frames import PROTOCOL_VERSION, Frame
+from bridge_kernel.importer import Importer
+from bridge_kernel.rpc import Channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bridge_kernel.loop import CellLoop
+    from bridge_kernel.api import Api
+    from bridge_kernel.repl import Repl
+
+
+Pipes = tuple[tuple[int, int], tuple[int, int]]
+
+
+def run(outputs: Pipes) -> None:
+    """Never returns. Takes the pipe at descriptors 0 and 1 for itself; `outputs` come in place of 1 and 2."""
+    read_descriptor, write_descriptor = _take_protocol()
+    channel = Channel(read_descriptor, write_descriptor)
+    hello = channel.read_frame()
+    if hello is None or hello["type"] != "hello" or hello["protocol_version"] != PROTOCOL_VERSION:
+        os._exit(76)
+    Kernel(channel, hello, outputs).serve()
+
+
+def _take_protocol() -> tuple[int, int]:
+    """Private copies of the host's pipe, closed in every program started; /dev/null takes the place of stdin."""
+    read_descriptor, write_descriptor = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    return read_descriptor, write_descriptor
+
+
+class Kernel:
+    """One session: its namespace, its loop, its pipe."""
+
+    def __init__(self, channel: Channel, hello: Frame, outputs: Pipes) -> None:
+        self.channel = channel
+        self.cell = 0
+        # Output is captured before anything else is imported: what imports print belongs to the user.
+        self.capture = stdio.Capture(self._send_output, outputs, _integer(hello["kept_output_bytes"]))
+        from bridge_kernel.loop import CellLoop
+        from bridge_kernel.api import Api
+        from bridge_kernel.repl import Repl
+
+        self.loop: CellLoop = CellLoop(channel)
+        self.repl: Repl = Repl(_integer(hello["max_value_chars"]), _integer(hello["max_reported_names"]))
+        self.api: Api = Api(channel, self.repl.namespace)
+        self.api.install(str(hello["capability_summary"]))
+        self.api.define_saved_tools(hello["saved_tools"])  # pyright: ignore[reportArgumentType]
+        self.repl.mark_own()
+        channel.max_line_bytes = _integer(hello["max_line_bytes"])
+
+    def serve(self) -> None:
+        """Says that it is ready, then runs cells until the host is gone."""
+        self._send_code_pack()
+        self.channel.send({
+            "type": "ready",
+            "protocol_version": PROTOCOL_VERSION,
+            "python_version": sys.version.split()[0],
+            "platform": f"{sys.platform} {os.uname().machine}",
+        })  # fmt: skip
+        self.channel.start(self._on_frame)
+        self.loop.run_forever()
+
+    def _send_code_pack(self) -> None:
+        importer = next(finder for finder in sys.meta_path if isinstance(finder, Importer))
+        pack = importer.finish_recording()
+        if pack is None:
+            return
+        import base64
+
+        # In lines of the size the host accepts.
+        for start in range(0, len(pack), 1 << 20):
+            data = base64.b64encode(pack[start : start + (1 << 20)]).decode("ascii")
+            self.channel.send({"type": "code_pack", "data": data})
+
+    def _on_frame(self, frame: Frame) -> None:
+        """In the reader thread."""
+        if frame["type"] == "execute":
+            self.loop.loop.call_soon_threadsafe(self._start_cell, frame)
+        elif frame["type"] == "interrupt":
+            self.loop.interrupt(_integer(frame["cell"]))
+
+    def _start_cell(self, frame: Frame) -> None:
+        self.cell = _integer(frame["cell"])
+        self.loop.start_cell(self.cell, self._run_cell(self.cell, frame))
+
+    async def _run_cell(self, cell: int, frame: Frame) -> None:
+        result: Frame = {"type": "result", "cell": cell}
+        try:
+            self.api.update(frame["servers"], frame.get("discovered"))  # pyright: ignore[reportArgumentType]
+            self.capture.begin_cell()
+            self.channel.open_gate()
+            value = await self.repl.run(cell, str(frame["code"]))
+            if value is not None:
+                result["value"] = self.repl.show(value)
+            result["outcome"] = "ok"
+        except SystemExit as error:
+            self._set_exit(result, error)
+        except BaseException as error:  # noqa: BLE001 Whatever the cell raises is its result.
+            self._set_error(result, error)
+        self._finish(result)
+
+    def _finish(self, result: Frame) -> None:
+        self.loop.end_cell()
+        self.channel.close_gate()
+        self.capture.end_cell()
+        names = self.repl.changed_names(self.api.owns)
+        if names is not None:
+            result["names"] = names
+        self.channel.send(result)
+
+    def _set_exit(self, result: Frame, error: SystemExit) -> None:
+        code = error.code
+        result["outcome"] = "exit"
+        result["exit_code"] = code if isinstance(code, int) else 0 if code is None else 1
+        if code is not None and not isinstance(code, int):
+            print(code, file=sys.stderr)  # As the interpreter does.
+
+    def _set_error(self, result: Frame, error: BaseException) -> None:
+        from bridge_kernel.repl import format_error
+
+        result["outcome"] = "interrupted" if self.loop.interrupted else "error"
+        try:
+            message = str(error)
+        except Exception:  # noqa: BLE001 The user's __str__ may raise anything.
+            message = ""
+        result["error"] = {"name": type(error).__name__, "message": message, "traceback": format_error(error)}
+
+    def _send_output(self, stream: str, text: str, dropped_bytes: int, dropped_lines: int) -> None:
+        frame: Frame = {"type": "output", "cell": self.cell, "stream": stream, "text": text}
+        if dropped_bytes:
+            frame["dropped_bytes"] = dropped_bytes
+            frame["dropped_lines"] = dropped_lines
+        self.channel.send(frame)
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else 0

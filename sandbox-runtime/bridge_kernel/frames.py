@@ -1,0 +1,74 @@
+"""Frames as bytes and back: the Python mirror of `src/protocol/frames.ts`, compared with its JSON Schema by a test.
+
+A frame is one line of JSON. Escaping to ASCII keeps line ends other than 0x0A and lone surrogates out of the bytes.
+"""
+
+from __future__ import annotations
+
+import json
+
+PROTOCOL_VERSION = 1
+
+Frame = dict[str, object]
+
+# type: (required keys, optional keys), beside `type` itself.
+HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "hello": (
+        frozenset({
+            "protocol_version", "session", "generation", "kept_output_bytes", "max_value_chars", "max_line_bytes",
+            "max_reported_names", "saved_tools", "capability_summary",
+        }),
+        frozenset(),
+    ),
+    "execute": (frozenset({"cell", "code", "servers"}), frozenset({"discovered"})),
+    "interrupt": (frozenset({"cell", "reason"}), frozenset()),
+    "answer_part": (frozenset({"call", "data"}), frozenset()),
+    "answer": (frozenset({"call", "ok"}), frozenset({"value", "parts", "error"})),
+}  # fmt: skip
+
+SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "code_pack": (frozenset({"data"}), frozenset()),
+    "ready": (frozenset({"protocol_version", "python_version", "platform"}), frozenset()),
+    "output": (frozenset({"cell", "stream", "text"}), frozenset({"dropped_bytes", "dropped_lines"})),
+    "call": (frozenset({"call", "method", "params"}), frozenset()),
+    "cancel_call": (frozenset({"call"}), frozenset()),
+    "result": (frozenset({"cell", "outcome"}), frozenset({"value", "error", "exit_code", "names"})),
+}
+
+
+class FrameError(ValueError):
+    """A line that is no frame. `code` is one of the table in `errors.py`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+# One encoder for all frames: json.dumps would build it anew, because its arguments are not the defaults.
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=True, separators=(",", ":")).encode
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """The frame as one line. Raises ValueError for NaN, infinities and circular values, TypeError for other types."""
+    return _encode(frame).encode("ascii") + b"\n"
+
+
+def decode_frame(line: bytes) -> Frame:
+    """One line as a frame of the host. Raises FrameError for anything else."""
+    try:
+        frame = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise FrameError("PROTOCOL_VIOLATION", f"not JSON: {error}") from error
+    if not isinstance(frame, dict):
+        raise FrameError("PROTOCOL_VIOLATION", "not a JSON object")
+    kind = frame.get("type")
+    fields = HOST_FRAMES.get(kind) if isinstance(kind, str) else None
+    if fields is None:
+        raise FrameError("PROTOCOL_VIOLATION", f"unknown frame type {kind!r}")
+    required, optional = fields
+    keys = frame.keys() - {"type"}
+    if not required <= keys or not keys <= required | optional:
+        raise FrameError("PROTOCOL_VIOLATION", f"{kind}: missing {sorted(required - keys)}, "
+                         f"unknown {sorted(keys - required - optional)}")  # fmt: skip
+    return frame

@@ -1,0 +1,35 @@
+"""First code in the sandbox, given as `python3 -c`: reads the kernel's sources from stdin and starts the supervisor.
+
+The blob is one header line, `name:length name:length …`, followed by the parts in that order. Nothing is imported
+here that a bare interpreter has not loaded already, and nothing is read beyond the blob: the bytes after it are frames.
+Kept free of names of ours, because it runs before any of our modules exist.
+"""
+import os
+import sys
+
+
+def read_exactly(size):
+    pieces = []
+    while size:
+        piece = os.read(0, min(size, 1 << 20))
+        if not piece:
+            os._exit(0)
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+header = bytearray()
+while not header.endswith(b"\n"):
+    header += read_exactly(1)
+parts = {}
+for item in header.decode("ascii").split():
+    part_name, _, part_size = item.partition(":")
+    parts[part_name] = read_exactly(int(part_size))
+# Registered under its name, so that the kernel finds this instance and not a second one.
+importer = sys.modules["bridge_kernel.importer"] = type(sys)("bridge_kernel.importer")
+exec(compile(parts["importer"], "<bridge_kernel>/importer.py", "exec"), importer.__dict__)
+importer.install(parts)
+from bridge_kernel import supervisor
+
+supervisor.run(parts["options"])

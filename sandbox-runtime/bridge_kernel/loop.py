@@ -1,0 +1,137 @@
+"""The event loop of the main thread, and how an interrupt ends a cell without ending the loop.
+
+An interrupt arrives as SIGINT, because only a signal stops Python code that never yields. Where it strikes decides what
+it may do. In the user's code it raises KeyboardInterrupt at that line, as at a terminal. In the loop's own code it must
+not: an exception there would tear queues apart; so the cell's task is cancelled instead. An interrupt that strikes
+while a frame is being written waits for the end of the frame.
+
+Tried and dropped: `loop.add_signal_handler` (runs as a callback, so never while user code runs) and `asyncio.Runner`
+(its handler cancels first and needs a second signal to stop a plain loop).
+"""
+
+from __future__ import annotations
+
+import _signal as signal  # As in the supervisor: the public module is slow to import.
+import asyncio
+import contextvars
+import selectors
+import threading
+import types
+
+from bridge_kernel.importer import FILE_PREFIX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from weakref import WeakKeyDictionary
+
+    from bridge_kernel.rpc import Channel
+
+# The cell that made a task; inherited by the tasks it makes.
+current_cell: contextvars.ContextVar[int] = contextvars.ContextVar("bridge_current_cell", default=0)
+
+
+class CellLoop:
+    """Runs cells as tasks of one loop that lives as long as the session."""
+
+    def __init__(self, channel: Channel) -> None:
+        import weakref
+
+        self._channel = channel
+        self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        self._cells_of_tasks: WeakKeyDictionary[asyncio.Future[object], int] = weakref.WeakKeyDictionary()
+        self.loop.set_task_factory(self._make_task)
+        # One context for all cells: a context variable set in one is there in the next, like any other state.
+        self._context = contextvars.copy_context()
+        self._task: asyncio.Task[None] | None = None
+        self._cell = 0
+        self._interrupts = 0
+        self.interrupted = False
+        # The cell the host wants to end; written by the reader thread.
+        self._wanted = 0
+
+    def _make_task(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[object, object, object],
+                   **options: object) -> asyncio.Task[object]:  # fmt: skip
+        task = asyncio.Task(coroutine, loop=loop, **options)  # pyright: ignore[reportArgumentType]
+        self._cells_of_tasks[task] = current_cell.get()
+        return task
+
+    def run_forever(self) -> None:
+        """Serves callbacks and tasks. Returns only when the loop is stopped."""
+        while True:
+            try:
+                self.loop.run_forever()
+                return
+            except (KeyboardInterrupt, SystemExit):
+                # A task that ends so passes the exception on through the loop. It is recorded in the task as well.
+                continue
+
+    def start_cell(self, cell: int, coroutine: Coroutine[object, object, None]) -> None:
+        """Starts a cell's coroutine as a task. In the loop's thread, and only when no cell runs."""
+        self._cell, self._interrupts, self.interrupted = cell, 0, False
+        signal.signal(signal.SIGINT, self._on_signal)
+        self._context.run(current_cell.set, cell)
+        self._task = self._context.run(self._create_task, coroutine)
+
+    def _create_task(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        try:
+            return self.loop.create_task(coroutine, context=self._context)
+        except TypeError:
+            # Python 3.10 has no `context`: the task runs in a copy, and variables set in it end with the cell.
+            return self.loop.create_task(coroutine)
+
+    def end_cell(self) -> None:
+        """No interrupt concerns this cell any more. After an interrupt, tasks it left behind are cancelled."""
+        cell, self._cell = self._cell, 0
+        if self.interrupted:
+            for task, owner in list(self._cells_of_tasks.items()):
+                if owner == cell and task is not self._task and not task.done():
+                    task.cancel()
+        self._task = None
+
+    def interrupt(self, cell: int) -> None:
+        """Ends a cell as soon as Python can. Called by the reader thread."""
+        self._wanted = cell
+        if cell == self._cell:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
+        if self._cell == 0 or self._wanted != self._cell:
+            return
+        if self._channel.main_is_writing:
+            self._channel.interrupt_held = self._raise_if_running
+            return
+        self._interrupts += 1
+        self.interrupted = True
+        if _in_user_code(frame, insist=self._interrupts > 1):
+            raise KeyboardInterrupt
+        self.loop.call_soon_threadsafe(self._cancel_cell, self._cell)
+
+    def _raise_if_running(self) -> None:
+        if self._cell and self._wanted == self._cell:
+            self.interrupted = True
+            raise KeyboardInterrupt
+
+    def _cancel_cell(self, cell: int) -> None:
+        if self._task is not None and cell == self._cell:
+            self._task.cancel()
+
+
+def _in_user_code(frame: types.FrameType | None, insist: bool) -> bool:
+    """Whether the line struck belongs to the user: a cell, what it called, or the display of its value.
+
+    With `insist` (an earlier interrupt changed nothing) anything counts but the loop's wait and the kernel itself.
+    """
+    if frame is None:
+        return False
+    if insist:
+        file = frame.f_code.co_filename
+        return file != selectors.__file__ and not file.startswith(FILE_PREFIX)
+    walked: types.FrameType | None = frame
+    while walked is not None:
+        code = walked.f_code
+        if code.co_filename.startswith("<cell ") or code.co_name == "show" and code.co_filename.startswith(FILE_PREFIX):
+            return True
+        walked = walked.f_back
+    return False

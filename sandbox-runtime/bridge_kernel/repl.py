@@ -1,0 +1,181 @@
+"""Runs cells in one namespace: compiles with top-level await, shows the last expression, formats tracebacks.
+
+The namespace is the `__main__` module, so that pickling, `inspect.getsource` and `if __name__ == "__main__"` work as in
+a script. Every cell has a file name of its own, whose source is in `linecache`: tracebacks show its lines.
+"""
+
+from __future__ import annotations
+
+import __future__ as future_features
+import ast
+import builtins
+import linecache
+import sys
+import traceback
+import types
+
+from bridge_kernel.importer import FILE_PREFIX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FUTURE_FLAGS = 0
+for _name in future_features.all_feature_names:
+    _FUTURE_FLAGS |= getattr(future_features, _name).compiler_flag
+_CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; the module costs its import.
+
+
+def cell_file(cell: int) -> str:
+    """The file name of a cell, as tracebacks show it."""
+    return f"<cell {cell}>"
+
+
+class Repl:
+    """The namespace of a session and what is known of it."""
+
+    def __init__(self, max_value_chars: int, max_reported_names: int) -> None:
+        self._max_value_chars = max_value_chars
+        self._max_reported_names = max_reported_names
+        self._flags = 0
+        self._reported: object = None
+        module = types.ModuleType("__main__")
+        sys.modules["__main__"] = module
+        self.namespace: dict[str, object] = module.__dict__
+        self.namespace["__builtins__"] = builtins
+        # Names we put there are not the user's; compared by identity, so that a rebound one counts again.
+        self._own: dict[str, object] = dict(self.namespace)
+
+    def mark_own(self) -> None:
+        """What the namespace holds now was not made by the user."""
+        self._own = dict(self.namespace)
+
+    async def run(self, cell: int, code: str) -> object:
+        """Runs one cell; the value of its last expression, else None. Raises what the code raises, SyntaxError too."""
+        body, last = self._compile(cell, code)
+        if body is not None:
+            await self._evaluate(body)
+        return await self._evaluate(last) if last is not None else None
+
+    async def _evaluate(self, code: types.CodeType) -> object:
+        result = eval(code, self.namespace)
+        return await result if code.co_flags & _CO_COROUTINE else result
+
+    def _compile(self, cell: int, code: str) -> tuple[types.CodeType | None, types.CodeType | None]:
+        file = cell_file(cell)
+        lines = code.splitlines(keepends=True)
+        linecache.cache[file] = (len(code), None, lines, file)
+        flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        tree = compile(code, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        last = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            expression = ast.Expression(tree.body.pop().value)
+            last = compile(expression, file, "eval", flags, dont_inherit=True)
+        body = compile(tree, file, "exec", flags, dont_inherit=True) if tree.body else None
+        if body is not None:
+            # `from __future__ import …` holds for the cells that follow, as at the interpreter's prompt.
+            self._flags |= body.co_flags & _FUTURE_FLAGS
+        return body, last
+
+    def show(self, value: object) -> str:
+        """The text of a last expression, at most the agreed number of characters; binds `_` to the value."""
+        builtins._ = value  # pyright: ignore[reportAttributeAccessIssue]
+        text = _repr(value)
+        limit = self._max_value_chars
+        if len(text) <= limit:
+            return text
+        half = limit // 2
+        return f"{text[:half]}\n… {len(text) - 2 * half:,} of {len(text):,} characters left out …\n{text[-half:]}"
+
+    def changed_names(self, is_ours: Callable[[str], bool]) -> dict[str, object] | None:
+        """The user's top-level names by kind; None when they are the same as last time.
+
+        `is_ours` tells a name that holds what we put there, such as a proxy.
+        """
+        kinds: dict[str, list[str]] = {"variables": [], "functions": [], "imports": []}
+        for name, value in self.namespace.items():
+            if name.startswith("_") or is_ours(name) or (name in self._own and self._own[name] is value):
+                continue
+            if isinstance(value, types.ModuleType):
+                kinds["imports"].append(name)
+            elif isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+                kinds["functions"].append(name)
+            else:
+                kinds["variables"].append(name)
+        limit = self._max_reported_names
+        omitted = sum(max(0, len(names) - limit) for names in kinds.values())
+        report = {kind: names[-limit:] for kind, names in kinds.items()} | {"omitted": omitted}
+        if report == self._reported:
+            return None
+        self._reported = report
+        return report
+
+
+def _repr(value: object) -> str:
+    """`repr(value)`, whatever the object does."""
+    shorten = _SHORTENED.get(type(value))
+    try:
+        text = shorten(value) if shorten is not None else repr(value)
+    except RecursionError:
+        return f"<{type(value).__name__} object, nested too deeply to show>"
+    except Exception as error:  # noqa: BLE001 The user's __repr__ may raise anything.
+        return f"<{type(value).__name__} object whose repr() raised {type(error).__name__}>"
+    return text
+
+
+# Longer collections are shown by their ends: rendering a list of millions only to cut it would cost seconds.
+_SHOWN_ITEMS = 10_000
+_SHOWN_CHARS = 1 << 20
+
+
+def _shorten_sequence(value: list[object] | tuple[object, ...]) -> str:
+    if len(value) <= _SHOWN_ITEMS:
+        return repr(value)
+    half = _SHOWN_ITEMS // 2
+    head, tail = repr(value[:half]), repr(value[-half:])
+    return f"{head[:-1]}, … {len(value) - 2 * half:,} of {len(value):,} items left out …, {tail[1:]}"
+
+
+def _shorten_text(value: str | bytes) -> str:
+    if len(value) <= _SHOWN_CHARS:
+        return repr(value)
+    half = _SHOWN_CHARS // 2
+    head, tail = repr(value[:half]), repr(value[-half:])
+    return f"{head} … {len(value) - 2 * half:,} of {len(value):,} left out … {tail}"
+
+
+def _shorten_mapping(value: dict[object, object]) -> str:
+    if len(value) <= _SHOWN_ITEMS:
+        return repr(value)
+    from itertools import islice
+
+    return f"{repr(dict(islice(value.items(), _SHOWN_ITEMS)))[:-1]}, … {len(value) - _SHOWN_ITEMS:,} items left out …}}"
+
+
+_SHORTENED: dict[type, Callable[[object], str]] = {
+    list: _shorten_sequence,
+    tuple: _shorten_sequence,
+    str: _shorten_text,
+    bytes: _shorten_text,
+    dict: _shorten_mapping,
+}  # pyright: ignore[reportAssignmentType]
+
+
+def format_error(error: BaseException) -> str:
+    """The traceback as Python prints it, without the frames of the kernel."""
+    report = traceback.TracebackException.from_exception(error, compact=True)
+    _remove_kernel_frames(report, set())
+    return "".join(report.format()).rstrip("\n")
+
+
+def _remove_kernel_frames(report: traceback.TracebackException, seen: set[int]) -> None:
+    if id(report) in seen:
+        return
+    seen.add(id(report))
+    kept = [frame for frame in report.stack if not frame.filename.startswith(FILE_PREFIX)]
+    # Without a stack the heading goes too: a syntax error is shown as at the interpreter's prompt.
+    report.stack = traceback.StackSummary.from_list(kept) if kept else None  # pyright: ignore[reportAttributeAccessIssue]
+    linked = [report.__cause__, report.__context__, *(getattr(report, "exceptions", None) or ())]
+    for other in linked:
+        if other is not None:
+            _remove_kernel_frames(other, seen)

@@ -1,0 +1,251 @@
+"""The pipe to the host: one writer, one reader thread, and the calls that wait for answers.
+
+The reader thread owns stdin, so an interrupt is seen while a cell runs, and a call can be awaited by the loop or waited
+for by a blocked thread alike. Calls made while no cell runs wait for the next cell, because the host allows calls only
+while somebody is waiting for an answer that would show them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+
+from bridge_kernel.errors import MCPError
+from bridge_kernel.frames import Frame, FrameError, decode_frame, encode_frame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+_READ_BYTES = 1 << 20
+
+
+class Pending:
+    """One call without an answer yet, awaited by a future of some loop or by a blocked thread."""
+
+    def __init__(self, deliver: Callable[[object, MCPError | None], None]) -> None:
+        self.deliver = deliver
+        self.parts: list[str] = []
+
+
+class Channel:
+    """Frames in both directions. `on_frame` is called in the reader thread for everything but answers."""
+
+    def __init__(self, read_descriptor: int, write_descriptor: int) -> None:
+        self._read_descriptor = read_descriptor
+        self._write_descriptor = write_descriptor
+        self._owner = os.getpid()
+        self._write_lock = threading.Lock()
+        self._pending: dict[int, Pending] = {}
+        self._next_call = 1
+        self._gate = threading.Event()
+        self._gate_waiters: list[Callable[[], None]] = []
+        self._gate_lock = threading.Lock()
+        self.max_line_bytes = 0
+        # True while the main thread is inside `send`: a frame must not be cut by an interrupt.
+        self.main_is_writing = False
+        self.interrupt_held: Callable[[], None] | None = None
+
+    def send(self, frame: Frame) -> None:
+        """Writes one frame, whole, from any thread. Raises as `encode_frame` does, and MCPError when it is too long."""
+        line = encode_frame(frame)
+        if self.max_line_bytes and len(line) > self.max_line_bytes:
+            raise MCPError(
+                f"a {frame['type']} of {len(line):,} bytes is too large; the limit is {self.max_line_bytes:,} bytes",
+                "LIMIT_FRAME",
+                hint="Send less at once, or in pieces.",
+            )
+        if os.getpid() != self._owner:
+            raise MCPError("a forked process cannot use the session's connection to the host", "CALL_REFUSED")
+        if threading.current_thread() is not threading.main_thread():
+            self._write(line)
+            return
+        self.main_is_writing = True
+        try:
+            self._write(line)
+        finally:
+            self.main_is_writing = False
+            held, self.interrupt_held = self.interrupt_held, None
+            if held is not None:
+                held()
+
+    def _write(self, line: bytes) -> None:
+        with self._write_lock:
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self._write_descriptor, view) :]
+
+    def read_frame(self) -> Frame | None:
+        """The next frame, read by the caller's thread before `start`; None when the host is gone."""
+        line = bytearray()
+        while not line.endswith(b"\n"):
+            byte = os.read(self._read_descriptor, 1)
+            if not byte:
+                return None
+            line += byte
+        return decode_frame(bytes(line))
+
+    def start(self, on_frame: Callable[[Frame], None]) -> None:
+        """Starts the reader thread. The process ends when the host's side closes."""
+        thread = threading.Thread(target=self._read_forever, args=(on_frame,), name="bridge-reader", daemon=True)
+        thread.start()
+
+    def _read_forever(self, on_frame: Callable[[Frame], None]) -> None:
+        buffer = bytearray()
+        while data := os.read(self._read_descriptor, _READ_BYTES):
+            start = len(buffer)
+            buffer += data
+            if b"\n" not in data:
+                continue
+            end = buffer.rfind(b"\n", start) + 1
+            lines = bytes(memoryview(buffer)[:end]).split(b"\n")
+            del buffer[:end]
+            for line in lines:
+                if line:
+                    self._receive(line, on_frame)
+        os._exit(0)
+
+    def _receive(self, line: bytes, on_frame: Callable[[Frame], None]) -> None:
+        try:
+            frame = decode_frame(line)
+        except FrameError:
+            return  # The host's own frames are checked by its tests; there is nobody here to tell.
+        if frame["type"] == "answer_part":
+            pending = self._pending.get(frame["call"])  # pyright: ignore[reportArgumentType]
+            if pending is not None:
+                pending.parts.append(frame["data"])  # pyright: ignore[reportArgumentType]
+        elif frame["type"] == "answer":
+            self._answer(frame)
+        else:
+            on_frame(frame)
+
+    def _answer(self, frame: Frame) -> None:
+        pending = self._pending.pop(frame["call"], None)  # pyright: ignore[reportArgumentType]
+        if pending is None:
+            return  # Cancelled meanwhile.
+        if frame["ok"] is not True:
+            error = frame.get("error")
+            pending.deliver(None, _to_error(error if isinstance(error, dict) else {}))
+            return
+        if not pending.parts:
+            pending.deliver(frame.get("value"), None)
+            return
+        try:
+            value = json.loads("".join(pending.parts))
+        except (ValueError, MemoryError, RecursionError) as error:
+            pending.deliver(None, MCPError(f"the result could not be taken: {error!r}", "LIMIT_RESULT"))
+            return
+        pending.deliver(value, None)
+
+    def open_gate(self) -> None:
+        """A cell runs: calls may go out, those that waited first."""
+        with self._gate_lock:
+            self._gate.set()
+            waiters, self._gate_waiters = self._gate_waiters, []
+        for wake in waiters:
+            wake()
+
+    def close_gate(self) -> None:
+        """No cell runs any more: calls wait."""
+        self._gate.clear()
+
+    def _begin(self, method: str, params: dict[str, object], pending: Pending) -> int:
+        with self._gate_lock:
+            number = self._next_call
+            self._next_call += 1
+        self._pending[number] = pending
+        try:
+            self.send({"type": "call", "call": number, "method": method, "params": params})
+        except BaseException:
+            self._pending.pop(number, None)
+            raise
+        return number
+
+    def _forget(self, number: int) -> None:
+        """Gives up on a call; the host cancels it upstream."""
+        if self._pending.pop(number, None) is not None:
+            self.send({"type": "cancel_call", "call": number})
+
+    async def call(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
+        """Asks the host and awaits the answer on the running loop. Raises MCPError as the host answered.
+
+        Args:
+            timeout: seconds; None leaves it to the host's own deadline.
+        """
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        while not self._gate.is_set():
+            await self._wait_for_gate(loop)
+        future: asyncio.Future[object] = loop.create_future()
+
+        def settle(value: object, error: MCPError | None) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(value)
+
+        def deliver(value: object, error: MCPError | None) -> None:
+            try:
+                loop.call_soon_threadsafe(settle, value, error)
+            except RuntimeError:
+                pass  # The loop was closed; nobody waits.
+
+        number = self._begin(method, params, Pending(deliver))
+        try:
+            return await asyncio.wait_for(future, timeout) if timeout is not None else await future
+        except asyncio.TimeoutError:
+            raise _timed_out(method, timeout or 0) from None
+        finally:
+            self._forget(number)
+
+    async def _wait_for_gate(self, loop: asyncio.AbstractEventLoop) -> None:
+        opened: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(lambda: None if opened.done() else opened.set_result(None))
+
+        with self._gate_lock:
+            if self._gate.is_set():
+                return
+            self._gate_waiters.append(wake)
+        await opened
+
+    def call_sync(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
+        """Asks the host and blocks this thread until the answer is there. Raises MCPError as the host answered."""
+        self._gate.wait()
+        done = threading.Event()
+        box: list[tuple[object, MCPError | None]] = []
+
+        def deliver(value: object, error: MCPError | None) -> None:
+            box.append((value, error))
+            done.set()
+
+        number = self._begin(method, params, Pending(deliver))
+        try:
+            if not done.wait(timeout):
+                raise _timed_out(method, timeout or 0)
+        finally:
+            self._forget(number)
+        value, error = box[0]
+        if error is not None:
+            raise error
+        return value
+
+
+def _timed_out(method: str, timeout: float) -> MCPError:
+    return MCPError(f"{method} did not answer within {timeout:g} s", "CALL_TIMEOUT")
+
+
+def _to_error(error: dict[str, object]) -> MCPError:
+    data = error.get("data")
+    return MCPError(
+        str(error.get("message", "the host gave no reason")),
+        str(error.get("code", "INTERNAL")),
+        hint=error.get("hint"),  # pyright: ignore[reportArgumentType]
+        data=data if isinstance(data, dict) else None,
+    )

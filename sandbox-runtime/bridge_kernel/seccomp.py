@@ -1,0 +1,140 @@
+"""The worker's own system-call filter, applied before any code of the user runs.
+
+Podman's default profile lets an unprivileged process create a user namespace and mount in it; Docker's does not. This
+filter makes every engine alike, needs no profile file (a remote engine reads those on its own side) and stays in force
+for every descendant. It is a deny list, the union of what Docker's default profile denies to a process without
+capabilities and what experiments found reachable, so that ordinary programs keep working.
+
+Classic BPF over `struct seccomp_data` (linux/seccomp.h): `nr` at byte 0, `arch` at 4, arguments from 16, little-endian.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_SECCOMP = 22
+_SECCOMP_MODE_FILTER = 2
+
+_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
+_RETURN_ALLOW, _RETURN_ERRNO = 0x7FFF0000, 0x00050000
+_LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_ARGUMENT_0, _OFFSET_ARGUMENT_2 = 0, 4, 16, 32
+_X32_BIT = 0x40000000
+
+# CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET (linux/sched.h).
+_CLONE_NEW_ANY = 0x7E020080
+# AF_UNIX, AF_INET, AF_INET6: without a network they reach nothing; vsock, packet, alg and the rest would.
+_SOCKET_FAMILIES = (1, 2, 10)
+_AF_NETLINK = 16
+
+# Numbers from the kernel's syscall tables: (x86_64, aarch64); None where the call does not exist.
+_DENIED: dict[str, tuple[int | None, int | None]] = {
+    # Namespaces and mounts.
+    "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
+    "chroot": (161, 51), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
+    "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
+    "statmount": (457, 457), "listmount": (458, 458), "open_tree_attr": (467, 467),
+    # Keys, programs in the kernel, asynchronous rings.
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219), "bpf": (321, 280),
+    "perf_event_open": (298, 241), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    # Other processes.
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272), "process_madvise": (440, 440), "process_mrelease": (448, 448),
+    # The machine.
+    "init_module": (175, 105), "delete_module": (176, 106), "finit_module": (313, 273), "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294), "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225),
+    "acct": (163, 89), "syslog": (103, 116), "quotactl": (179, 60), "quotactl_fd": (443, 443), "ioperm": (173, None),
+    "iopl": (172, None), "modify_ldt": (154, None), "personality": (135, 92), "sethostname": (170, 161),
+    "setdomainname": (171, 162), "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171), "vhangup": (153, 58),
+    # Files by handle, memory hidden from the kernel, memory of other NUMA nodes, obsolete calls.
+    "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "memfd_secret": (447, 447),
+    "move_pages": (279, 239), "migrate_pages": (256, 238), "vmsplice": (278, 75), "lookup_dcookie": (212, 18),
+    "fanotify_init": (300, 262), "ustat": (136, None), "sysfs": (139, None), "uselib": (134, None),
+    "_sysctl": (156, None),
+}  # fmt: skip
+
+# machine: (AUDIT_ARCH value, column of _DENIED, clone, clone3, socket)
+_MACHINES = {
+    "x86_64": (0xC000003E, 0, 56, 435, 41),
+    "aarch64": (0xC00000B7, 1, 220, 435, 198),
+}
+
+Instruction = tuple[int, int, int, int]
+
+
+def build_filter(machine: str) -> list[Instruction] | None:
+    """The program as (code, jump if true, jump if false, value); None for a machine whose numbers are not known."""
+    known = _MACHINES.get(machine)
+    if known is None:
+        return None
+    arch, column, clone, clone3, socket = known
+
+    def refuse(errno: int) -> Instruction:
+        return (_RETURN, 0, 0, _RETURN_ERRNO | errno)
+
+    program: list[Instruction] = [
+        (_LOAD, 0, 0, _OFFSET_ARCH),
+        (_JUMP_EQUAL, 1, 0, arch),
+        refuse(_EPERM),
+        (_LOAD, 0, 0, _OFFSET_NUMBER),
+    ]
+    if machine == "x86_64":
+        program += [(_JUMP_GREATER_EQUAL, 0, 1, _X32_BIT), refuse(_ENOSYS)]
+    for numbers in _DENIED.values():
+        number = numbers[column]
+        if number is not None:
+            program += [(_JUMP_EQUAL, 0, 1, number), refuse(_EPERM)]
+    # The arguments of clone3 lie in memory, where a filter cannot look; libc then falls back to clone.
+    program += [(_JUMP_EQUAL, 0, 1, clone3), refuse(_ENOSYS)]
+    program += [
+        (_JUMP_EQUAL, 0, 4, clone),
+        (_LOAD, 0, 0, _OFFSET_ARGUMENT_0),
+        (_JUMP_SET, 0, 1, _CLONE_NEW_ANY),
+        refuse(_EPERM),
+        (_RETURN, 0, 0, _RETURN_ALLOW),
+    ]
+    families = [(_JUMP_EQUAL, 6 - index, 0, family) for index, family in enumerate(_SOCKET_FAMILIES)]
+    program += [
+        (_JUMP_EQUAL, 0, 8, socket),
+        (_LOAD, 0, 0, _OFFSET_ARGUMENT_0),
+        *families,
+        (_JUMP_EQUAL, 0, 2, _AF_NETLINK),
+        # NETLINK_ROUTE alone: libc needs it to list interfaces.
+        (_LOAD, 0, 0, _OFFSET_ARGUMENT_2),
+        (_JUMP_EQUAL, 1, 0, 0),
+        refuse(_EAFNOSUPPORT),
+        (_RETURN, 0, 0, _RETURN_ALLOW),
+    ]
+    return program
+
+
+class _FilterInstruction(ctypes.Structure):
+    _fields_ = [
+        ("code", ctypes.c_ushort),
+        ("jump_true", ctypes.c_ubyte),
+        ("jump_false", ctypes.c_ubyte),
+        ("value", ctypes.c_uint32),
+    ]
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(_FilterInstruction))]
+
+
+def apply_filter(libc: ctypes.CDLL, program: list[Instruction]) -> None:
+    """Applies the program to this process and all it starts; there is no way back. Raises OSError when refused."""
+    instructions = (_FilterInstruction * len(program))(*program)
+    packed = _FilterProgram(len(program), instructions)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_NO_NEW_PRIVS) failed")
+    if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(packed), 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_SECCOMP) failed")
+
+
+def machine_name() -> str:
+    """The machine as uname(2) names it."""
+    return os.uname().machine

@@ -1,0 +1,245 @@
+"""PID 1 of the sandbox: starts the worker, reaps, reports how it ended, and ends everything when the host is gone.
+
+PID 1 runs none of the user's code and cannot be touched by it: it is not dumpable, so a process of the same user can
+neither trace it nor open its descriptors. It does not relay the protocol; the worker uses the pipes itself. Its own
+words, one JSON line each, go to stderr, a descriptor that only PID 1 keeps, so that nobody else can forge them.
+When PID 1 exits, the kernel kills every process of its PID namespace (pid_namespaces(7)).
+"""
+
+from __future__ import annotations
+
+import _signal as signal  # The public module builds enums; that costs 2 ms at every start.
+import ctypes
+import os
+import resource
+import select
+
+from bridge_kernel import seccomp
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
+# The kernel prefers the worker when memory runs out (proc(5)); PID 1 must live to say so.
+_WORKER_OOM_SCORE = "1000"
+# How often the stand-in for missing cgroup limits looks; chosen, a burst of 0.1 s is what it can miss.
+_WATCH_INTERVAL_MS = 100
+# What `stdio` asks for the output pipes, and how much is read at once.
+_PIPE_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_SCRATCH = ("/tmp", "/workspace", "/dev/shm")
+# cgroup v1 writes "no limit" as the largest page-aligned number.
+_NO_LIMIT = 1 << 60
+
+
+def run(options: bytes) -> None:
+    """Never returns. `options` is `memory_bytes pids` as two decimal numbers."""
+    if os.getpid() != 1:
+        # Outside a PID namespace `kill(-1)` would mean every process of the user.
+        _report('{"report":"ended","cause":"failed","exit_code":null,"signal":null,"detail":"not PID 1"}')
+        os._exit(70)
+    memory_bytes, pids = (int(word) for word in options.split())
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    memory_limit = _first_number("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    pids_limit = _first_number("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
+    limits_hold = (
+        memory_limit is not None and memory_limit <= memory_bytes and pids_limit is not None and pids_limit <= pids
+    )
+    program = seccomp.build_filter(seccomp.machine_name())
+    _report(
+        '{"report":"started","memory_limit_bytes":%s,"pids_limit":%s,"seccomp":%s}'
+        % (_json(memory_limit), _json(pids_limit), "true" if program else "false")
+    )
+    child_ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    ooms = _oom_kills()
+    # The pipes of the worker's output are made here, because what is left in them outlives only so its sudden end.
+    outputs = (os.pipe(), os.pipe())
+    worker = os.fork()
+    if worker == 0:
+        signal.set_wakeup_fd(-1)
+        os.close(child_ended)
+        os.close(wake)
+        _become_worker(libc, program, None if limits_hold else memory_bytes)
+        _run_kernel(outputs)
+    for _, write_end in outputs:
+        os.close(write_end)
+    left = _Leftovers([read_end for read_end, _ in outputs])
+    _watch(worker, child_ended, ooms, left, None if limits_hold else (memory_bytes, pids))
+
+
+class _Leftovers:
+    """Output that the worker wrote and did not live to send."""
+
+    def __init__(self, read_ends: list[int]) -> None:
+        self._read_ends = read_ends
+
+    def take(self) -> str:
+        """Two members for the report, with the rest of both streams in base64."""
+        import binascii
+
+        texts = [binascii.b2a_base64(self._drain(end), newline=False).decode("ascii") for end in self._read_ends]
+        return '"stdout":"%s","stderr":"%s"' % (texts[0], texts[1])
+
+    def _drain(self, read_end: int) -> bytes:
+        # A descendant of the worker may still write: no more is read than a pipe holds.
+        os.set_blocking(read_end, False)
+        pieces: list[bytes] = []
+        for _ in range(_PIPE_BYTES // _READ_BYTES):
+            try:
+                piece = os.read(read_end, _READ_BYTES)
+            except BlockingIOError:
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+        return b"".join(pieces)
+
+
+def _become_worker(libc: ctypes.CDLL, program: list[seccomp.Instruction] | None, data_bytes: int | None) -> None:
+    """Gives up what the user's code must not have, then runs the kernel. A failed step ends the sandbox."""
+    try:
+        os.setsid()
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        for number in (*_IGNORED, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(_WORKER_OOM_SCORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if data_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))
+        if program is not None:
+            seccomp.apply_filter(libc, program)
+    except OSError as error:
+        _report('{"report":"ended","cause":"failed","exit_code":null,"signal":null,"detail":%s}' % _json(str(error)))
+        os._exit(70)
+
+
+def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
+    from bridge_kernel import __main__ as kernel
+
+    kernel.run(outputs)
+    os._exit(0)
+
+
+def _watch(
+    worker: int, child_ended: int, ooms: int, left: _Leftovers, stand_in: tuple[int, int] | None
+) -> None:
+    """Waits for the end of the host or of the worker. `stand_in`: bounds that no cgroup enforces, else None."""
+    poll = select.poll()
+    # No events asked for: only hang-up and error are reported, unread frames do not wake us.
+    poll.register(0, 0)
+    poll.register(child_ended, select.POLLIN)
+    while True:
+        for descriptor, _ in poll.poll(_WATCH_INTERVAL_MS if stand_in else None):
+            if descriptor == 0:
+                os._exit(0)
+            os.read(child_ended, 4096)
+        status = _reap(worker)
+        if status is not None:
+            _report_end(status, _oom_kills() > ooms, left)
+        exceeded = _exceeded(*stand_in) if stand_in else None
+        if exceeded is not None:
+            os.kill(-1, signal.SIGKILL)
+            _report('{"report":"ended","cause":"%s","exit_code":null,"signal":9,%s}' % (exceeded, left.take()))
+            os._exit(137)
+
+
+def _reap(worker: int) -> int | None:
+    """Collects every ended child; the wait status of the worker if it was among them."""
+    status = None
+    while True:
+        try:
+            pid, ended = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status
+        if pid == 0:
+            return status
+        if pid == worker:
+            status = ended
+
+
+def _report_end(status: int, out_of_memory: bool, left: _Leftovers) -> None:
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        cause = "memory" if out_of_memory and code == -signal.SIGKILL else "signal"
+        _report('{"report":"ended","cause":"%s","exit_code":null,"signal":%d,%s}' % (cause, -code, left.take()))
+        os._exit(128 - code)
+    _report('{"report":"ended","cause":"exit","exit_code":%d,"signal":null,%s}' % (code, left.take()))
+    os._exit(code)
+
+
+def _exceeded(memory_bytes: int, pids: int) -> str | None:
+    """Whether the sandbox uses more than it may: `memory`, `pids` or None. Pages of a fork count twice."""
+    used, processes = 0, 0
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or entry == "1":
+            continue
+        try:
+            with open(f"/proc/{entry}/statm") as file:
+                fields = file.read().split()
+                used += (int(fields[1]) - int(fields[2])) * _PAGE_BYTES
+            processes += len(os.listdir(f"/proc/{entry}/task"))
+        except (OSError, IndexError):
+            continue  # It ended while we looked.
+    for path in _SCRATCH:
+        try:
+            usage = os.statvfs(path)
+            used += (usage.f_blocks - usage.f_bfree) * usage.f_frsize
+        except OSError:
+            continue  # Not mounted in this engine.
+    if processes >= pids:
+        return "pids"
+    return "memory" if used > memory_bytes else None
+
+
+def _oom_kills() -> int:
+    """How often the kernel killed for memory in this cgroup; 0 where it cannot be seen."""
+    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+        try:
+            with open(path) as file:
+                for line in file:
+                    if line.startswith("oom_kill "):
+                        return int(line.split()[1])
+        except (OSError, ValueError):
+            continue  # The other version of cgroups.
+    return 0
+
+
+def _first_number(*paths: str) -> int | None:
+    """The first of these cgroup files that holds a limit; None for "max", for cgroup v1's maximum, or none at all."""
+    for path in paths:
+        try:
+            with open(path) as file:
+                number = int(file.read())
+        except (OSError, ValueError):
+            continue  # Absent, or the word "max".
+        if number < _NO_LIMIT:
+            return number
+    return None
+
+
+def _report(line: str) -> None:
+    data = line.encode("ascii", "replace") + b"\n"
+    try:
+        while data:
+            data = data[os.write(2, data) :]
+    except OSError:
+        pass  # The host is gone; the poll on stdin ends us.
+
+
+def _json(value: int | str | None) -> str:
+    """A number, a simple text or null as JSON; the json module would cost its import in every PID 1."""
+    if value is None:
+        return "null"
+    if isinstance(value, int):
+        return str(value)
+    return '"%s"' % "".join(c if c.isalnum() or c in " .,:_-()[]" else "?" for c in value)
+

@@ -1,0 +1,253 @@
+/**
+ * The streams of one sandbox, wired: frames in and out, the supervisor's reports, and the one end they lead to.
+ * The host trusts nothing that comes from the sandbox: a frame that is malformed or not expected is counted and dropped.
+ */
+import type { Sandbox, SandboxExit, SandboxLimits } from '../engines/engine.ts';
+import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES, START_TIMEOUT_MS } from '../limits.ts';
+import type { Logger } from '../log.ts';
+import { createLineSplitter, decodeFrame } from '../protocol/codec.ts';
+import {
+  type ExecuteFrame,
+  type OutputFrame,
+  PROTOCOL_VERSION,
+  type ReadyFrame,
+  type ResultFrame,
+  type SandboxFrame,
+  SandboxFrameSchema,
+  type SupervisorReport,
+} from '../protocol/frames.ts';
+import { type CodePackStore, PackCollector } from './code-packs.ts';
+import { createDeferred } from './deferred.ts';
+import { createDispatcher, type Dispatcher, type HandleCall } from './dispatch.ts';
+import { createOutbox, type Outbox } from './outbox.ts';
+import { describeEnd, type EndedReport, type SupervisorWatch, watchSupervisor } from './supervisor.ts';
+
+/** After the supervisor's report the streams end within milliseconds; the engine's client may take longer. */
+const DRAIN_MS = 300;
+
+export interface ConnectionOptions {
+  readonly session: string;
+  readonly limits: SandboxLimits;
+  readonly packs: CodePackStore;
+  readonly packKey: string;
+  readonly loaded: ReadonlySet<string>;
+  readonly handleCall: HandleCall;
+  readonly logger: Logger;
+}
+
+/** Why a kernel ended; `reason` is one clause that follows "because". */
+export interface KernelEnd {
+  readonly reason: string;
+}
+
+/** A sandbox that was never ready; with neither, it took too long. */
+export interface FailedStart {
+  readonly exit?: SandboxExit | undefined;
+  readonly report?: EndedReport | undefined;
+}
+
+type OnOutput = (frame: Omit<OutputFrame, 'type' | 'cell'>) => void;
+
+interface RunningCell {
+  readonly cell: number;
+  readonly onOutput: OnOutput;
+  readonly resolve: (result: ResultFrame | KernelEnd) => void;
+}
+
+export class Connection {
+  readonly sandbox: Sandbox;
+  readonly outbox: Outbox;
+  readonly #options: ConnectionOptions;
+  readonly #dispatcher: Dispatcher;
+  readonly #supervisor: SupervisorWatch;
+  readonly #ready = createDeferred<ReadyFrame | FailedStart>();
+  readonly #ended = createDeferred<KernelEnd>();
+  readonly #pack: PackCollector;
+  #running: RunningCell | undefined;
+  #isReady = false;
+  #killReason: string | undefined;
+  #endReport: EndedReport | undefined;
+  #frames = 0;
+  #violations = 0;
+
+  constructor(sandbox: Sandbox, options: ConnectionOptions) {
+    this.sandbox = sandbox;
+    this.#options = options;
+    this.outbox = createOutbox(sandbox.stdin);
+    this.#dispatcher = createDispatcher({ ...options, outbox: this.outbox });
+    this.#pack = new PackCollector(options.packs, options.packKey);
+    this.#supervisor = watchSupervisor(sandbox.stderr, (report) => this.#receiveReport(report));
+    const lines = createLineSplitter(
+      MAX_SANDBOX_LINE_BYTES,
+      (line) => this.#receive(line),
+      (bytes) => this.#violation(`a line of ${bytes} bytes; the limit is ${MAX_SANDBOX_LINE_BYTES}`),
+    );
+    sandbox.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
+    this.#limitStart();
+    void sandbox.exited.then((exit) => {
+      this.#finish(exit);
+      return sandbox.kill();
+    });
+  }
+
+  /** Resolves with the kernel's greeting, or with what there is to say of a failed start. */
+  get ready(): Promise<ReadyFrame | FailedStart> {
+    return this.#ready.promise;
+  }
+
+  get ended(): Promise<KernelEnd> {
+    return this.#ended.promise;
+  }
+
+  /** What the engine and the sandbox wrote to stderr at last, at most 4 KiB. */
+  get stderrTail(): string {
+    return this.#supervisor.tail();
+  }
+
+  /** Runs a cell. One at a time: the caller waits for the result before the next. */
+  runCell(frame: Omit<ExecuteFrame, 'type'>, onOutput: OnOutput): Promise<ResultFrame | KernelEnd> {
+    return new Promise((resolve) => {
+      this.#frames = 0;
+      this.#running = { cell: frame.cell, onOutput, resolve };
+      this.#dispatcher.beginCell(frame.cell);
+      this.outbox.send({ type: 'execute', ...frame });
+      void this.#ended.promise.then(resolve);
+    });
+  }
+
+  /** Ends the sandbox. The first reason given is the one that `ended` tells. */
+  kill(reason: string): Promise<void> {
+    this.#killReason ??= reason;
+    return this.sandbox.kill();
+  }
+
+  #limitStart(): void {
+    const timer = setTimeout(() => {
+      void this.kill(`it was not ready within ${START_TIMEOUT_MS / 1000} s`);
+      this.#ready.resolve({});
+    }, START_TIMEOUT_MS);
+    void this.#ready.promise.then(() => clearTimeout(timer));
+  }
+
+  #receive(line: Buffer): void {
+    this.#frames += 1;
+    if (this.#frames > MAX_FRAMES_PER_CELL) {
+      void this.kill(`it sent more than ${MAX_FRAMES_PER_CELL.toLocaleString('en-US')} frames in one cell`);
+      return;
+    }
+    const decoded = decodeFrame(SandboxFrameSchema, line);
+    if (!decoded.ok) {
+      this.#violation(`${decoded.reason}: ${decoded.preview}`);
+    } else if (!this.#handle(decoded.frame)) {
+      this.#violation(`a frame of type ${decoded.frame.type} that is not expected now`);
+    }
+  }
+
+  /** Whether the frame was expected. */
+  #handle(frame: SandboxFrame): boolean {
+    switch (frame.type) {
+      case 'code_pack':
+        return !this.#isReady && this.#pack.add(frame.data);
+      case 'ready':
+        return this.#becomeReady(frame);
+      case 'output':
+        return this.#passOutput(frame);
+      case 'result':
+        return this.#endCell(frame);
+      case 'call':
+        this.#dispatcher.receive(frame);
+        return true;
+      case 'cancel_call':
+        this.#dispatcher.cancel(frame.call);
+        return true;
+    }
+  }
+
+  #becomeReady(frame: ReadyFrame): boolean {
+    if (this.#isReady || frame.protocol_version !== PROTOCOL_VERSION) {
+      return false;
+    }
+    this.#isReady = true;
+    this.#pack.save();
+    this.#ready.resolve(frame);
+    return true;
+  }
+
+  #passOutput(frame: OutputFrame): boolean {
+    if (this.#running?.cell !== frame.cell) {
+      return false;
+    }
+    this.#running.onOutput(frame);
+    return true;
+  }
+
+  #endCell(frame: ResultFrame): boolean {
+    const cell = this.#running;
+    if (cell?.cell !== frame.cell) {
+      return false;
+    }
+    this.#running = undefined;
+    this.#dispatcher.endCell(frame.outcome === 'interrupted');
+    cell.resolve(frame);
+    return true;
+  }
+
+  #receiveReport(report: SupervisorReport): void {
+    if (report.report === 'started') {
+      this.#warnAboutGaps(report.memory_limit_bytes === null || report.pids_limit === null, !report.seccomp);
+      return;
+    }
+    this.#endReport ??= report;
+    // The client of the engine ends last; the answer does not wait for it longer than the streams need.
+    setTimeout(() => this.#finish(undefined), DRAIN_MS).unref();
+  }
+
+  #warnAboutGaps(noLimits: boolean, noFilter: boolean): void {
+    if (noLimits) {
+      this.#options.logger.warning(
+        'the engine enforces no memory or process limit here; the supervisor in the sandbox does',
+      );
+    }
+    if (noFilter) {
+      this.#options.logger.warning(
+        'there is no system-call filter of ours for this type of machine; the engine’s own holds',
+      );
+    }
+  }
+
+  #finish(exit: SandboxExit | undefined): void {
+    const report = this.#endReport;
+    this.#passLeftovers(report);
+    const { memoryBytes, pids } = this.#options.limits;
+    const reason = this.#killReason ?? (report && describeEnd(report, memoryBytes, pids)) ?? describeExit(exit);
+    this.#dispatcher.close();
+    this.#running = undefined;
+    this.#ready.resolve({ exit, report });
+    this.#ended.resolve({ reason });
+  }
+
+  /** Output that only the supervisor saw belongs to the cell all the same. */
+  #passLeftovers(report: EndedReport | undefined): void {
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const text = Buffer.from(report?.[stream] ?? '', 'base64').toString('utf8');
+      if (text !== '') {
+        this.#running?.onOutput({ stream, text });
+      }
+    }
+  }
+
+  #violation(what: string): void {
+    this.#violations += 1;
+    if (this.#violations === 1) {
+      const { logger, session } = this.#options;
+      logger.warning(
+        `session ${session}: dropped what is no proper frame (${what}); further ones are dropped silently`,
+      );
+    }
+  }
+}
+
+function describeExit(exit: SandboxExit | undefined): string {
+  const code = exit?.exitCode ?? exit?.signal;
+  return `the sandbox was ended from outside${code === undefined ? '' : ` (${code})`}`;
+}

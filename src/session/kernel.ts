@@ -1,0 +1,129 @@
+/**
+ * Starts a sandbox and, once its kernel is ready, offers it as something that runs cells. Knows nothing of queues,
+ * deadlines or what a session means to people; `session.ts` does.
+ */
+import { BridgeError } from '../errors.ts';
+import type { Engine, PrepareProgress, SandboxLimits } from '../engines/engine.ts';
+import {
+  KEPT_OUTPUT_BYTES,
+  MAX_REPORTED_NAMES,
+  MAX_SANDBOX_LINE_BYTES,
+  MAX_VALUE_CHARS,
+  START_TIMEOUT_MS,
+} from '../limits.ts';
+import type { Logger } from '../log.ts';
+import {
+  type ExecuteFrame,
+  type HelloFrame,
+  type OutputFrame,
+  PROTOCOL_VERSION,
+  type ReadyFrame,
+  type ResultFrame,
+} from '../protocol/frames.ts';
+import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
+import type { CodePackStore } from './code-packs.ts';
+import { Connection, type FailedStart, type KernelEnd } from './connection.ts';
+import type { HandleCall } from './dispatch.ts';
+import { describeEnd } from './supervisor.ts';
+
+/** Starts may be repeated when the engine learned something (another flag set, an image pulled), but not for ever. */
+const MAX_START_ROUNDS = 4;
+
+export interface KernelOptions {
+  readonly engine: Engine;
+  readonly limits: SandboxLimits;
+  readonly sources: KernelSources;
+  readonly packs: CodePackStore;
+  /** Tells images apart for code packs, for example `podman python:3.14-slim`. */
+  readonly packKey: string;
+  readonly session: string;
+  readonly generation: number;
+  readonly hello: Pick<HelloFrame, 'saved_tools' | 'capability_summary'>;
+  readonly loaded: ReadonlySet<string>;
+  readonly handleCall: HandleCall;
+  readonly logger: Logger;
+  readonly onProgress: (progress: PrepareProgress) => void;
+}
+
+export interface Kernel {
+  readonly engine: string;
+  readonly ready: ReadyFrame;
+  /** Resolves when the kernel has ended, whoever ended it. Never rejects. */
+  readonly ended: Promise<KernelEnd>;
+  /** Runs a cell; `onOutput` gets its output in order, before the result. Resolves with the end when there is none. */
+  runCell(
+    frame: Omit<ExecuteFrame, 'type'>,
+    onOutput: (frame: Omit<OutputFrame, 'type' | 'cell'>) => void,
+  ): Promise<ResultFrame | KernelEnd>;
+  interrupt(cell: number, reason: 'deadline' | 'cancelled'): void;
+  /** Ends the sandbox; `reason` is what `ended` then says. */
+  kill(reason: string): Promise<void>;
+}
+
+/** Starts a sandbox and waits until its kernel is ready. Rejects with the engine's reason, or `SESSION_START_TIMEOUT`. */
+export async function startKernel(options: KernelOptions): Promise<Kernel> {
+  const { engine, limits, logger, packs, packKey, sources } = options;
+  for (let round = 1; ; round += 1) {
+    await engine.prepare(options.onProgress);
+    const pack = await packs.load(packKey);
+    const sandbox = await engine.start({ command: kernelCommand(sources), session: options.session });
+    const connection = new Connection(sandbox, options);
+    connection.outbox.sendRaw(bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack }));
+    connection.outbox.send(helloFrame(options));
+    const outcome = await connection.ready;
+    if ('python_version' in outcome) {
+      return toKernel(connection, outcome, engine.name);
+    }
+    const error = explainStart(outcome, connection, options);
+    if (error.data['retryNow'] !== true || round === MAX_START_ROUNDS) {
+      throw error;
+    }
+    logger.info(`starting the sandbox again: ${error.message}`);
+  }
+}
+
+function helloFrame({ session, generation, hello }: KernelOptions): HelloFrame {
+  return {
+    type: 'hello',
+    protocol_version: PROTOCOL_VERSION,
+    session,
+    generation,
+    kept_output_bytes: KEPT_OUTPUT_BYTES,
+    max_value_chars: MAX_VALUE_CHARS,
+    max_line_bytes: MAX_SANDBOX_LINE_BYTES,
+    max_reported_names: MAX_REPORTED_NAMES,
+    ...hello,
+  };
+}
+
+function toKernel(connection: Connection, ready: ReadyFrame, engine: string): Kernel {
+  return {
+    engine,
+    ready,
+    ended: connection.ended,
+    runCell: (frame, onOutput) => connection.runCell(frame, onOutput),
+    interrupt: (cell, reason) => connection.outbox.sendFirst({ type: 'interrupt', cell, reason }),
+    kill: (reason) => connection.kill(reason),
+  };
+}
+
+function explainStart(failure: FailedStart, connection: Connection, options: KernelOptions): BridgeError {
+  const stderr = connection.stderrTail;
+  void connection.kill('it did not start');
+  if (failure.report !== undefined) {
+    const { memoryBytes, pids } = options.limits;
+    const last = stderr === '' ? '' : `: ${stderr.split('\n').at(-1)}`;
+    const why = describeEnd(failure.report, memoryBytes, pids);
+    return new BridgeError('ENGINE_FAILED', `the sandbox ended while starting: ${why}${last}`, {
+      hint: 'Check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY; the log on stderr has what the sandbox said.',
+      data: { stderr },
+    });
+  }
+  if (failure.exit === undefined) {
+    return new BridgeError('SESSION_START_TIMEOUT', `the sandbox was not ready within ${START_TIMEOUT_MS / 1000} s`, {
+      hint: 'The machine may be overloaded; try again, or look at the log on stderr.',
+      data: { stderr },
+    });
+  }
+  return options.engine.explainStartFailure(connection.sandbox, failure.exit, stderr);
+}

@@ -1,0 +1,137 @@
+/**
+ * One cell against one kernel: every way it can end is one promise in one race, and the first cause is kept.
+ * Only the host's clock counts. An interrupt ends the cell and keeps the variables; a kernel that does not react to it
+ * is ended, and the answer says so.
+ */
+import { BridgeError, renderError } from '../errors.ts';
+import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../limits.ts';
+import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
+import type { CellAnswer, CellStatus } from './cell.ts';
+import type { KernelEnd } from './connection.ts';
+import type { Kernel } from './kernel.ts';
+import { createOutputBuffer } from './output.ts';
+
+export interface CellRun {
+  readonly frame: Omit<ExecuteFrame, 'type'>;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What one cell came to, without the parts of the answer that the session adds. */
+export type CellOutcome = Pick<CellAnswer, 'status' | 'stdout' | 'stderr' | 'value' | 'error' | 'exitCode'> & {
+  readonly names: ResultFrame['names'];
+};
+
+type Cause = 'deadline' | 'cancelled';
+
+export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome> {
+  const output = { stdout: createOutputBuffer(), stderr: createOutputBuffer() };
+  const guard = watchForEnd(kernel, run);
+  const end = await kernel.runCell(run.frame, ({ stream, text, dropped_bytes, dropped_lines }) => {
+    output[stream].add(text, dropped_bytes, dropped_lines);
+  });
+  guard.stop();
+  const verdict = 'outcome' in end ? judgeResult(end, run, guard.cause()) : judgeLoss(end, run, guard.cause());
+  return {
+    ...verdict,
+    stdout: output.stdout.take(),
+    stderr: output.stderr.take(),
+    names: 'names' in end ? end.names : undefined,
+  };
+}
+
+/** Interrupts the cell at its deadline or when the client gives up, and ends the kernel when that does not help. */
+function watchForEnd(kernel: Kernel, { frame, timeoutMs, signal }: CellRun) {
+  let cause: Cause | undefined;
+  const timers: NodeJS.Timeout[] = [];
+
+  function end(why: Cause): void {
+    if (cause !== undefined) {
+      return;
+    }
+    cause = why;
+    kernel.interrupt(frame.cell, why);
+    timers.push(setTimeout(() => kernel.interrupt(frame.cell, why), INTERRUPT_REPEAT_MS));
+    timers.push(setTimeout(() => void kernel.kill(NO_REACTION), INTERRUPT_GRACE_MS));
+  }
+
+  const onAbort = () => end('cancelled');
+  timers.push(setTimeout(() => end('deadline'), timeoutMs));
+  signal?.addEventListener('abort', onAbort, { once: true });
+  if (signal?.aborted === true) {
+    onAbort();
+  }
+  return {
+    cause: () => cause,
+    stop(): void {
+      timers.forEach(clearTimeout);
+      signal?.removeEventListener('abort', onAbort);
+    },
+  };
+}
+
+const NO_REACTION = `the code did not react to the interrupt within ${INTERRUPT_GRACE_MS / 1000} s`;
+
+type Verdict = Pick<CellOutcome, 'status' | 'value' | 'error' | 'exitCode'>;
+
+function judgeResult(result: ResultFrame, run: CellRun, cause: Cause | undefined): Verdict {
+  const traceback = result.error?.traceback;
+  switch (result.outcome) {
+    case 'ok':
+      return { status: 'success', value: result.value };
+    case 'exit': {
+      const exitCode = result.exit_code ?? 0;
+      return exitCode === 0 ? { status: 'success' } : { status: 'error', exitCode, error: `SystemExit: ${exitCode}` };
+    }
+    case 'error':
+      return cause === undefined
+        ? { status: 'error', exitCode: 1, error: traceback }
+        : interrupted(run, cause, traceback);
+    case 'interrupted':
+      return interrupted(run, cause ?? 'cancelled', traceback);
+  }
+}
+
+function interrupted(run: CellRun, cause: Cause, traceback: string | undefined): Verdict {
+  const text = renderError(
+    cause === 'deadline'
+      ? new BridgeError(
+          'CELL_DEADLINE',
+          `the cell was interrupted at its deadline of ${seconds(run)} s; variables are kept`,
+          {
+            hint: 'Do less in one cell, or ask for more time with the argument timeout.',
+          },
+        )
+      : new BridgeError('CELL_CANCELLED', 'the client cancelled the cell; variables are kept'),
+  );
+  return { ...STATUS_OF[cause], error: traceback === undefined ? text : `${text}\n${traceback}` };
+}
+
+function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verdict {
+  if (cause === undefined) {
+    const error = new BridgeError('SESSION_LOST', `the session ended while the cell ran: ${end.reason}`, {
+      hint: 'Its variables and files are gone; the next cell runs in a new session.',
+    });
+    return { status: 'error', exitCode: 1, error: renderError(error) };
+  }
+  const what =
+    cause === 'deadline' ? `the cell reached its deadline of ${seconds(run)} s` : 'the client cancelled the cell';
+  const error = new BridgeError(
+    cause === 'deadline' ? 'CELL_DEADLINE' : 'CELL_CANCELLED',
+    `${what} and its session was ended, because ${end.reason}`,
+    {
+      hint: 'Its variables and files are gone; the next cell runs in a new session.',
+    },
+  );
+  return { ...STATUS_OF[cause], error: renderError(error) };
+}
+
+/** 124 and 130 are what timeout(1) and an interrupted shell answer. */
+const STATUS_OF: Readonly<Record<Cause, { readonly status: CellStatus; readonly exitCode: number }>> = {
+  deadline: { status: 'timeout', exitCode: 124 },
+  cancelled: { status: 'cancelled', exitCode: 130 },
+};
+
+function seconds({ timeoutMs }: CellRun): number {
+  return timeoutMs / 1000;
+}

@@ -1,0 +1,201 @@
+/**
+ * One named session: its cells run one after the other in one kernel, which is started when first needed and again
+ * after it was lost. State is never lost silently: the first answer after a loss says why, and which names are gone.
+ */
+import { BridgeError } from '../errors.ts';
+import type { ServerReference } from '../protocol/frames.ts';
+import type { CellAnswer, CellRequest } from './cell.ts';
+import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
+import { type CellOutcome, runCell } from './run-cell.ts';
+
+/** What a session needs besides its own name and state. */
+export interface SessionOptions
+  extends Omit<KernelOptions, 'session' | 'generation' | 'loaded' | 'onProgress' | 'hello'> {
+  readonly capabilitySummary: string;
+  readonly idleTimeoutMs: number;
+  /** Every configured server as of now; called for each cell, so it must be cheap. */
+  readonly discoverServers: () => Promise<readonly ServerReference[]>;
+  readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
+}
+
+type Names = NonNullable<CellOutcome['names']>;
+
+/** A kernel that is gone, until an answer has told of it. */
+interface Loss {
+  readonly reason: string;
+  readonly names: Names | undefined;
+}
+
+export class Session {
+  readonly name: string;
+  readonly #options: SessionOptions;
+  readonly #loaded = new Set<string>();
+  #queue: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #cells = 0;
+  #generation = 0;
+  #kernel: Kernel | undefined;
+  #names: Names | undefined;
+  #loss: Loss | undefined;
+  #sentDiscovered = '';
+  #resetWanted = false;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #lastUsed = 0;
+
+  constructor(name: string, options: SessionOptions) {
+    this.name = name;
+    this.#options = options;
+  }
+
+  /** Whether a cell runs or waits. */
+  get isBusy(): boolean {
+    return this.#waiting > 0;
+  }
+
+  get isLive(): boolean {
+    return this.#kernel !== undefined;
+  }
+
+  /** When the last cell ended, in ms of `performance.now()`. */
+  get lastUsed(): number {
+    return this.#lastUsed;
+  }
+
+  /** Runs a cell after those that came before it. Rejects when no kernel can be started. */
+  run(request: CellRequest): Promise<CellAnswer> {
+    clearTimeout(this.#idleTimer);
+    this.#waiting += 1;
+    const answer = this.#queue.then(() => this.#runNow(request));
+    this.#queue = answer.catch(() => undefined).then(() => this.#rest());
+    return answer;
+  }
+
+  /** Ends the kernel, if there is one. What was in it is reported with the next answer. */
+  async end(reason: string): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    await this.#kernel?.kill(reason);
+  }
+
+  async #runNow(request: CellRequest): Promise<CellAnswer> {
+    if (request.signal?.aborted === true) {
+      throw new BridgeError('CELL_CANCELLED', 'the client cancelled the cell before it began');
+    }
+    request.servers.forEach((server) => this.#loaded.add(server));
+    const kernel = this.#kernel ?? (await this.#start(request));
+    const notices = this.#takeLossNotice();
+    this.#cells += 1;
+    const frame = { cell: this.#cells, code: request.code, ...(await this.#serversForFrame()) };
+    const { names, ...outcome } = await runCell(kernel, {
+      frame,
+      timeoutMs: request.timeoutMs,
+      signal: request.signal,
+    });
+    this.#names = names ?? this.#names;
+    if (this.#resetWanted) {
+      await this.#reset();
+    }
+    return {
+      ...outcome,
+      servers: [...this.#loaded].toSorted(),
+      session: this.name,
+      timeoutSeconds: request.timeoutMs / 1000,
+      notices,
+      engine: kernel.engine,
+    };
+  }
+
+  async #start(request: CellRequest): Promise<Kernel> {
+    this.#generation += 1;
+    this.#sentDiscovered = '';
+    const { capabilitySummary, savedTools, ...options } = this.#options;
+    const kernel = await startKernel({
+      ...options,
+      session: this.name,
+      generation: this.#generation,
+      hello: { capability_summary: capabilitySummary, saved_tools: [...(await savedTools())] },
+      loaded: this.#loaded,
+      handleCall: (call, context) => this.#handleCall(call, context),
+      onProgress: (progress) => request.onProgress?.(progress),
+    });
+    this.#kernel = kernel;
+    void kernel.ended.then(({ reason }) => this.#noteEnd(kernel, reason));
+    return kernel;
+  }
+
+  #handleCall: SessionOptions['handleCall'] = async (call, context) => {
+    if (call.method !== 'reset') {
+      return this.#options.handleCall(call, context);
+    }
+    this.#resetWanted = true;
+    return 'The session starts afresh with the next cell.';
+  };
+
+  #noteEnd(kernel: Kernel, reason: string): void {
+    if (this.#kernel !== kernel) {
+      return;
+    }
+    this.#kernel = undefined;
+    this.#loss = { reason, names: this.#names };
+    this.#names = undefined;
+  }
+
+  async #reset(): Promise<void> {
+    const kernel = this.#kernel;
+    this.#resetWanted = false;
+    this.#kernel = undefined;
+    this.#names = undefined;
+    this.#loss = undefined;
+    this.#loaded.clear();
+    await kernel?.kill('runtime.reset() was called');
+  }
+
+  /** Loaded servers always; the configured ones when they changed since the kernel was last told. */
+  async #serversForFrame() {
+    const discovered = [...(await this.#options.discoverServers())];
+    const servers = discovered.filter(({ name }) => this.#loaded.has(name)).map(({ name, alias }) => ({ name, alias }));
+    const text = JSON.stringify(discovered);
+    if (text === this.#sentDiscovered) {
+      return { servers };
+    }
+    this.#sentDiscovered = text;
+    return { servers, discovered };
+  }
+
+  #takeLossNotice(): string[] {
+    const loss = this.#loss;
+    this.#loss = undefined;
+    return loss === undefined ? [] : [describeLoss(loss)];
+  }
+
+  /** After each cell: when none waits, the idle clock runs. */
+  #rest(): void {
+    this.#waiting -= 1;
+    this.#lastUsed = performance.now();
+    if (this.#waiting === 0 && this.#kernel !== undefined) {
+      const { idleTimeoutMs } = this.#options;
+      const reason = `it was idle for ${idleTimeoutMs / 1000} s (MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT)`;
+      this.#idleTimer = setTimeout(() => void this.#endIdle(reason), idleTimeoutMs).unref();
+    }
+  }
+
+  /** The record of the loss is made before the kernel ends, so that a cell that comes meanwhile gets a new kernel. */
+  async #endIdle(reason: string): Promise<void> {
+    const kernel = this.#kernel;
+    if (kernel !== undefined) {
+      this.#noteEnd(kernel, reason);
+      await kernel.kill(reason);
+    }
+  }
+}
+
+function describeLoss({ reason, names }: Loss): string {
+  const parts = (['variables', 'functions', 'imports'] as const)
+    .map((kind) => ({ kind, list: names?.[kind] ?? [] }))
+    .filter(({ list }) => list.length > 0)
+    .map(({ kind, list }) => `${kind} ${list.join(', ')}`);
+  if (names !== undefined && names.omitted > 0) {
+    parts.push(`${names.omitted} more`);
+  }
+  const gone = parts.length === 0 ? 'files and background tasks, if there were any' : parts.join('; ');
+  return `State was lost: the earlier sandbox of this session ended because ${reason}. Gone: ${gone}.`;
+}

@@ -1,0 +1,82 @@
+/**
+ * Reads a sandbox's stderr: the supervisor's reports among the engine's own noise, whose end is kept for messages.
+ */
+import type { Readable } from 'node:stream';
+import { KEPT_STDERR_BYTES } from '../limits.ts';
+import { createLineSplitter } from '../protocol/codec.ts';
+import { type SupervisorReport, SupervisorReportSchema } from '../protocol/frames.ts';
+
+const REPORT_PREFIX = '{"report":';
+/** The last report carries what two pipes of 1 MiB hold, in base64. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+
+export type StartedReport = Extract<SupervisorReport, { report: 'started' }>;
+export type EndedReport = Extract<SupervisorReport, { report: 'ended' }>;
+
+export interface SupervisorWatch {
+  /** The last words on stderr that are no reports, at most 4 KiB. */
+  tail(): string;
+}
+
+/** Calls `onReport` for each report on `stderr`, and keeps the rest. */
+export function watchSupervisor(stderr: Readable, onReport: (report: SupervisorReport) => void): SupervisorWatch {
+  let tail = '';
+  function keep(text: string): void {
+    tail = `${tail}${text}\n`.slice(-KEPT_STDERR_BYTES);
+  }
+  const lines = createLineSplitter(
+    MAX_LINE_BYTES,
+    (line) => {
+      const text = line.toString('utf8');
+      const report = text.startsWith(REPORT_PREFIX) ? parseReport(text) : undefined;
+      if (report === undefined) {
+        keep(text);
+      } else {
+        onReport(report);
+      }
+    },
+    (bytes) => keep(`[a line of ${bytes} bytes was left out]`),
+  );
+  stderr.on('data', (chunk: Buffer) => lines.push(chunk));
+  return {
+    tail: () => tail.trim(),
+  };
+}
+
+function parseReport(text: string): SupervisorReport | undefined {
+  try {
+    return SupervisorReportSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined; // Not the supervisor's: kept as noise.
+  }
+}
+
+/** One clause that says why a worker ended, for messages: `it ran out of memory (limit 512 MiB)`. */
+export function describeEnd(report: EndedReport, memoryBytes: number, pids: number): string {
+  switch (report.cause) {
+    case 'memory':
+      return `it ran out of memory (limit ${formatMebibytes(memoryBytes)})`;
+    case 'pids':
+      return `it started too many processes (limit ${pids})`;
+    case 'signal':
+      return `Python was ended by signal ${report.signal}${signalHint(report.signal)}`;
+    case 'exit':
+      return `Python ended itself with exit code ${report.exit_code}`;
+    case 'failed':
+      return `the sandbox could not be set up: ${report.detail ?? 'no reason was given'}`;
+  }
+}
+
+function signalHint(signal: number | null): string {
+  const names: Readonly<Record<number, string>> = {
+    6: ' (SIGABRT)',
+    7: ' (SIGBUS)',
+    9: ' (SIGKILL)',
+    11: ' (SIGSEGV)',
+  };
+  return signal === null ? '' : (names[signal] ?? '');
+}
+
+function formatMebibytes(bytes: number): string {
+  return `${Math.round(bytes / 1024 / 1024).toLocaleString('en-US')} MiB`;
+}
