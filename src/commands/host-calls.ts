@@ -1,0 +1,184 @@
+/**
+ * What code in a sandbox may ask of the host: calls of tools, documents about them, and keeping functions.
+ * Everything that arrives is checked here, whatever the proxies in the sandbox did: the parameters by a schema, the
+ * server against the servers loaded in that session, the tool against what its server lists.
+ */
+import { z } from 'zod';
+import { describeTool, toolMetadata } from '../catalog/describe.ts';
+import { isPythonKeyword, resolveArguments } from '../catalog/names.ts';
+import type { SavedTools } from '../config/saved-tools.ts';
+import { BridgeError, renderError, toBridgeError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { CallContext, HandleCall } from '../session/dispatch.ts';
+import {
+  type CallableServer,
+  createServerDirectory,
+  type KnownServer,
+  type ServerDirectory,
+  type ToolLister,
+} from './server-directory.ts';
+import { createToolSearch } from './tool-search.ts';
+
+/** The connections to the servers. */
+export interface ToolPool extends ToolLister {
+  /** The untouched `CallToolResult`. Starts the server if need be; rejects with a `BridgeError`. */
+  callTool(request: {
+    readonly server: string;
+    readonly tool: string;
+    readonly arguments: Record<string, unknown>;
+    readonly timeoutMs?: number | undefined;
+    readonly signal: AbortSignal;
+  }): Promise<unknown>;
+}
+
+export interface HostCallsOptions {
+  readonly pool: ToolPool;
+  /** The configured servers as they are now, in their order. */
+  readonly servers: () => readonly CallableServer[];
+  readonly savedTools: SavedTools;
+  readonly logger: Logger;
+  /** How long a search waits for servers whose tools are not known yet; 5 s when left out. */
+  readonly searchWaitMs?: number;
+}
+
+type Method = (params: Readonly<Record<string, unknown>>, context: CallContext) => Promise<unknown>;
+
+/** Longer names exist nowhere; MCP recommends at most 128 characters for tools. */
+const MAX_NAME_CHARS = 1_000;
+const MAX_QUERY_CHARS = 2_000;
+const MAX_LIMIT = 20;
+const DEFAULT_LIMIT = 5;
+
+const nameParam = z.string().min(1).max(MAX_NAME_CHARS);
+const detailParam = z.enum(['summary', 'full']).default('summary');
+const CallToolParams = z.strictObject({
+  server: nameParam,
+  tool: nameParam,
+  arguments: z.record(z.string(), z.unknown()).default({}),
+});
+const ListToolsParams = z.strictObject({ server: nameParam });
+const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
+const QueryToolDocsParams = z.strictObject({ server: nameParam, tool: nameParam.optional(), detail: detailParam });
+const SearchToolDocsParams = z.strictObject({
+  query: z.string().max(MAX_QUERY_CHARS),
+  limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
+  detail: detailParam,
+});
+const SaveToolParams = z.strictObject({
+  name: z.string().refine((word) => !isPythonKeyword(word), 'a keyword of Python names no function'),
+  source: z.string(),
+});
+
+/** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
+export function createHostCalls(options: HostCallsOptions): HandleCall {
+  const directory = createServerDirectory(options.pool, options.servers);
+  const methods = new Map<string, Method>([
+    ...toolMethods(directory, options),
+    ...documentMethods(directory, options),
+    ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],
+  ]);
+  return async ({ method, params }, context) => {
+    const run = methods.get(method);
+    if (run === undefined) {
+      throw new BridgeError('CALL_REFUSED', `there is no call of the name ${JSON.stringify(method.slice(0, 64))}`);
+    }
+    return run(params, context);
+  };
+}
+
+/** Calls that need the server to be loaded. */
+function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOptions): [string, Method][] {
+  async function describe(server: KnownServer, signal: AbortSignal): Promise<Record<string, unknown>> {
+    const tools = await directory.tools(server, signal);
+    return { ...describeServer(server), tools: tools.map(toolMetadata) };
+  }
+
+  /** One server that fails must not hide the others. */
+  async function describeOrSayWhyNot(server: KnownServer, signal: AbortSignal): Promise<Record<string, unknown>> {
+    try {
+      return await describe(server, signal);
+    } catch (error) {
+      return { ...describeServer(server), tools: [], error: renderError(toBridgeError(error)) };
+    }
+  }
+
+  const callTool = checked(CallToolParams, async (params, { loaded, session, signal }) => {
+    const server = await directory.findLoaded(params.server, loaded);
+    const tool = await directory.findTool(server, params.tool, signal);
+    logger.debug(`session ${session}: call ${server.name}.${tool.name}`);
+    return pool.callTool({
+      server: server.name,
+      tool: tool.name,
+      arguments: resolveArguments(tool.inputSchema, params.arguments),
+      timeoutMs: server.definition.timeoutMs,
+      signal,
+    });
+  });
+
+  const describeServers = checked(DescribeServerParams, async (params, { loaded, signal }) => {
+    if (params.server !== undefined) {
+      return describe(await directory.findLoaded(params.server, loaded), signal);
+    }
+    const servers = directory.servers().filter((server) => loaded.has(server.name));
+    return Promise.all(servers.map((server) => describeOrSayWhyNot(server, signal)));
+  });
+
+  return [
+    ['call_tool', callTool],
+    ['describe_server', describeServers],
+  ];
+}
+
+/** Calls that read documents, of loaded servers and of others. */
+function documentMethods(directory: ServerDirectory, { searchWaitMs }: HostCallsOptions): [string, Method][] {
+  const searchTools = createToolSearch(directory, searchWaitMs);
+
+  const listTools = checked(ListToolsParams, async (params, { signal }) => {
+    const tools = await directory.tools(await directory.find(params.server), signal);
+    return tools.map(toolMetadata);
+  });
+
+  const queryToolDocs = checked(QueryToolDocsParams, async (params, { loaded, signal }) => {
+    const server = await directory.find(params.server);
+    const tools =
+      params.tool === undefined
+        ? await directory.tools(server, signal)
+        : [await directory.findTool(server, params.tool, signal)];
+    const isLoaded = loaded.has(server.name);
+    return tools.map((tool) => describeTool(server, tool, { detail: params.detail, isLoaded }));
+  });
+
+  const searchToolDocs = checked(SearchToolDocsParams, async (params, { loaded, signal }) => {
+    const { found, notSearched } = await searchTools(params.query, params.limit, signal);
+    const documents = found.map(({ server, tool }) =>
+      describeTool(server, tool, { detail: params.detail, isLoaded: loaded.has(server.name) }),
+    );
+    return { documents, not_searched: notSearched };
+  });
+
+  return [
+    ['list_tools', listTools],
+    ['query_tool_docs', queryToolDocs],
+    ['search_tool_docs', searchToolDocs],
+  ];
+}
+
+function describeServer({ name, alias, description, definition }: KnownServer): Record<string, unknown> {
+  return { name, alias, description, cwd: definition.cwd ?? null };
+}
+
+/** A method whose parameters are checked first; wrong ones are refused with the place and the reason. */
+function checked<Schema extends z.ZodType>(
+  schema: Schema,
+  run: (params: z.output<Schema>, context: CallContext) => Promise<unknown>,
+): Method {
+  return async (params, context) => {
+    const parsed = schema.safeParse(params);
+    if (!parsed.success) {
+      const issue = parsed.error.issues[0];
+      const place = issue?.path.join('.') ?? '';
+      throw new BridgeError('CALL_REFUSED', `a parameter was refused: ${place}: ${issue?.message ?? 'invalid'}`);
+    }
+    return run(parsed.data, context);
+  };
+}

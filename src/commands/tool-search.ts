@@ -1,0 +1,102 @@
+/**
+ * Search over the tools of every configured server. Servers whose tools are not known yet are started beside it, a few
+ * at a time; the search waits for them for a bounded time and names those it could not cover. What starts late is
+ * there for the next search.
+ */
+import type { FoundTool } from '../catalog/catalog.ts';
+import { cleanText } from '../catalog/describe.ts';
+import { messageOf } from '../errors.ts';
+import type { KnownServer, ServerDirectory } from './server-directory.ts';
+
+export interface SearchResult {
+  readonly found: FoundTool[];
+  readonly notSearched: { readonly server: string; readonly reason: string }[];
+}
+
+export type SearchTools = (query: string, limit: number, signal: AbortSignal) => Promise<SearchResult>;
+
+/** Chosen: a server started through npx answers in 1 to 3 s, and a model waits for the search. */
+const WAIT_MS = 5_000;
+/** Each start is a process that compiles its code. Chosen. */
+const MAX_STARTS_AT_ONCE = 6;
+const MAX_REASON_CHARS = 200;
+
+export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): SearchTools {
+  const starting = new Map<string, Promise<void>>();
+  const reasons = new Map<string, string>();
+  const withPlace = createPlaces(MAX_STARTS_AT_ONCE);
+  // A start belongs to no search: one that is cancelled leaves it to the next.
+  const untilTheEnd = new AbortController().signal;
+
+  function learn(server: KnownServer): Promise<void> {
+    const running = starting.get(server.name);
+    if (running !== undefined) {
+      return running;
+    }
+    reasons.set(server.name, `it did not answer within ${waitMs / 1000} s; search again for its tools`);
+    const start = withPlace(() => directory.tools(server, untilTheEnd))
+      .then(
+        () => undefined,
+        (error: unknown) => void reasons.set(server.name, cleanText(messageOf(error), MAX_REASON_CHARS)),
+      )
+      .finally(() => starting.delete(server.name));
+    starting.set(server.name, start);
+    return start;
+  }
+
+  return async (query, limit, signal) => {
+    const unknown = directory.servers().filter((server) => !directory.hasTools(server));
+    if (unknown.length > 0) {
+      await waitAtMost(Promise.all(unknown.map(learn)), waitMs, signal);
+    }
+    const missing = unknown.filter((server) => !directory.hasTools(server));
+    return {
+      found: directory.search(query, limit),
+      notSearched: missing.map(({ name }) => ({
+        server: name,
+        reason: reasons.get(name) ?? 'its tools are not known',
+      })),
+    };
+  };
+}
+
+/** Resolves with `work`, after `waitMs`, or when `signal` aborts, whichever comes first. */
+async function waitAtMost(work: Promise<unknown>, waitMs: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = withResolver();
+  const timer = setTimeout(resolve, waitMs);
+  signal.addEventListener('abort', resolve, { once: true });
+  await Promise.race([work, promise]);
+  clearTimeout(timer);
+  signal.removeEventListener('abort', resolve);
+}
+
+function withResolver(): { promise: Promise<void>; resolve: () => void } {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+/** Runs what it is given, at most `places` at a time, in the order it was given. */
+function createPlaces(places: number): <Value>(work: () => Promise<Value>) => Promise<Value> {
+  let free = places;
+  const queue: (() => void)[] = [];
+  return async (work) => {
+    if (free === 0) {
+      await new Promise<void>((resolve) => queue.push(resolve));
+    } else {
+      free -= 1;
+    }
+    try {
+      return await work();
+    } finally {
+      const next = queue.shift();
+      if (next === undefined) {
+        free += 1;
+      } else {
+        next();
+      }
+    }
+  };
+}
