@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Builds the test images from Debian packages and gives them to podman (root), podman (normal user) and docker.
+# May be run again at any time: the archives are kept in $BRIDGE_CI_CACHE, and an engine that has one keeps it.
+# Usage, as root, after setup-engines.sh start:
+#   .ci/build-images.sh [ENGINE…]    engines: podman podman-rootless docker (default: all)
+#
+#   python:3.14-slim                    like the official image: Python without compiled files
+#   localhost/bridge-python:3.14-pyc    the same with them
+#   localhost/bridge-datascience:3.14   with numpy, pandas, matplotlib and Pillow
+set -euo pipefail
+
+BRIDGE_CI_CACHE=${BRIDGE_CI_CACHE:-/var/tmp/bridge-ci/images}
+ROOTLESS_USER=bridge-ci
+SUITE=forky
+# What the official image has besides Python that code in a sandbox may use.
+SLIM_PACKAGES=python3,python3.14,libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils
+DATASCIENCE_PACKAGES=$SLIM_PACKAGES,python3-numpy,python3-pandas,python3-matplotlib,python3-pil
+
+say() { printf 'build-images: %s\n' "$*"; }
+
+# build NAME MMDEBSTRAP-ARGUMENT…: the archive NAME.tar, whole or not at all.
+build() {
+  local archive=$BRIDGE_CI_CACHE/$1.tar
+  shift
+  if [[ -s $archive ]]; then
+    say "$archive is there"
+    return
+  fi
+  say "building $archive"
+  mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' \
+    "$@" "$SUITE" "$archive.partial.tar"
+  mv "$archive.partial.tar" "$archive"
+}
+
+build_all() {
+  # Unpacked only: no maintainer script runs, so nothing is compiled, as in the official slim image.
+  local users='cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"; cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"'
+  build python-slim --variant=extract --include="$SLIM_PACKAGES" --customize-hook="$users"
+  build python-pyc --variant=extract --include="$SLIM_PACKAGES" --customize-hook="$users" \
+    --customize-hook='chroot "$1" python3 -m compileall -q /usr/lib/python3.14'
+  build datascience --variant=apt --include="$DATASCIENCE_PACKAGES" --customize-hook="$users"
+}
+
+as_rootless() {
+  local uid
+  uid=$(id -u "$ROOTLESS_USER")
+  (cd / && setpriv --reuid "$ROOTLESS_USER" --regid "$ROOTLESS_USER" --init-groups \
+    env -i PATH="$PATH" HOME="$(getent passwd "$ROOTLESS_USER" | cut -d: -f6)" USER="$ROOTLESS_USER" \
+    XDG_RUNTIME_DIR="/run/user/$uid" "$@")
+}
+
+# give ENGINE ARCHIVE IMAGE: imports the archive unless the engine has made the image from the same one before.
+give() {
+  local engine=$1 archive=$BRIDGE_CI_CACHE/$2.tar image=$3 run=env
+  local command=podman quiet=--quiet
+  if [[ $engine == docker ]]; then command=docker quiet=; fi
+  if [[ $engine == podman-rootless ]]; then run=as_rootless; fi
+  local stamp have
+  stamp=$(stat -c '%s-%Y' "$archive")
+  have=$($run "$command" image inspect --format '{{index .Config.Labels "bridge-ci.archive"}}' "$image" 2>/dev/null || true)
+  if [[ $have == "$stamp" ]]; then
+    say "$engine has $image"
+    return
+  fi
+  $run "$command" import $quiet --change "LABEL bridge-ci.archive=$stamp" - "$image" <"$archive" >/dev/null
+  say "$engine got $image"
+}
+
+install -d -m 755 "$BRIDGE_CI_CACHE"
+build_all
+engines=("$@")
+((${#engines[@]} > 0)) || engines=(podman podman-rootless docker)
+for engine in "${engines[@]}"; do
+  case $engine in
+    podman | podman-rootless) prefix=localhost/ ;;
+    docker) prefix= ;;
+    *)
+      printf 'build-images: unknown engine %s; known are podman, podman-rootless, docker\n' "$engine" >&2
+      exit 64
+      ;;
+  esac
+  # podman finds an image of the host `localhost` by its short name, so the product's default name works as it is.
+  give "$engine" python-slim "${prefix}python:3.14-slim"
+  give "$engine" python-pyc localhost/bridge-python:3.14-pyc
+  give "$engine" datascience localhost/bridge-datascience:3.14
+done
