@@ -135,6 +135,10 @@ class ContainerEngine implements Engine {
 
   async sweep(options: { readonly own?: boolean } = {}): Promise<number> {
     const { logger, instanceId } = this.#options;
+    if (options.own === true && this.#startedCount === 0) {
+      // Nothing of ours can be there, and others' leftovers are no reason to delay the end of this process.
+      return 0;
+    }
     try {
       const now = new Date();
       const containers = await listContainers(this.name, this.#command);

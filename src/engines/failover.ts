@@ -1,0 +1,129 @@
+/**
+ * Several engines behind one: the first is used until it cannot start a sandbox, then the next. So `auto` needs no
+ * question before the first start, and an engine that is installed but dead costs only its own failed start.
+ */
+import { BridgeError, toBridgeError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { Engine, EngineName, PrepareProgress, Sandbox, SandboxExit, StartRequest } from './engine.ts';
+
+/** An engine that was tried or looked for and cannot be used, and why. */
+export interface Refusal {
+  readonly engine: EngineName;
+  readonly reason: string;
+  /** One next step for a person. */
+  readonly hint: string;
+}
+
+/** Failures of an engine itself, for which another engine may do better. */
+const ENGINE_FAULTS: ReadonlySet<string> = new Set(['ENGINE_UNAVAILABLE', 'ENGINE_FAILED']);
+
+/** `ENGINE_UNAVAILABLE` with every attempt and its reason. */
+export function noEngine(refusals: readonly Refusal[], cause?: BridgeError): BridgeError {
+  const attempts = refusals.map(({ engine, reason }) => `${engine}: ${reason}`).join('; ');
+  return new BridgeError('ENGINE_UNAVAILABLE', `no container engine can be used (${attempts})`, {
+    cause,
+    data: { refusals, retryNow: false },
+    hint: [...new Set(refusals.map(({ hint }) => hint))].join(' Or: '),
+  });
+}
+
+/**
+ * One engine made of `engines` (at least one), tried in order. When all were refused, the error lists every attempt,
+ * `absent` ones included, and the next start begins with the first again: the user may have mended it.
+ */
+export function createFailoverEngine(
+  engines: readonly [Engine, ...Engine[]],
+  absent: readonly Refusal[],
+  logger: Logger,
+): Engine {
+  return new FailoverEngine(engines, absent, logger);
+}
+
+class FailoverEngine implements Engine {
+  readonly #engines: readonly [Engine, ...Engine[]];
+  readonly #absent: readonly Refusal[];
+  readonly #logger: Logger;
+  readonly #engineOfSandbox = new WeakMap<Sandbox, Engine>();
+  #currentIndex = 0;
+  #refusals: Refusal[] = [];
+
+  constructor(engines: readonly [Engine, ...Engine[]], absent: readonly Refusal[], logger: Logger) {
+    this.#engines = engines;
+    this.#absent = absent;
+    this.#logger = logger;
+  }
+
+  get name(): EngineName {
+    return this.#current.name;
+  }
+
+  get description(): string {
+    return this.#current.description;
+  }
+
+  async prepare(onProgress: (progress: PrepareProgress) => void): Promise<void> {
+    await this.#attempt((engine) => engine.prepare(onProgress));
+  }
+
+  async start(request: StartRequest): Promise<Sandbox> {
+    return await this.#attempt(async (engine) => {
+      const sandbox = await engine.start(request);
+      this.#engineOfSandbox.set(sandbox, engine);
+      return sandbox;
+    });
+  }
+
+  explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
+    const engine = this.#engineOfSandbox.get(sandbox) ?? this.#current;
+    return this.#refuse(engine, engine.explainStartFailure(sandbox, exit, stderrTail));
+  }
+
+  async sweep(options?: { readonly own?: boolean }): Promise<number> {
+    const counts = await Promise.all(this.#engines.map((engine) => engine.sweep(options)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  get #current(): Engine {
+    return this.#engines[this.#currentIndex] ?? this.#engines[0];
+  }
+
+  /** Runs `action` on the engine in use, and on the next ones while it fails at once. */
+  async #attempt<Result>(action: (engine: Engine) => Promise<Result>): Promise<Result> {
+    const engine = this.#current;
+    try {
+      return await action(engine);
+    } catch (error) {
+      const refusal = this.#refuse(engine, toBridgeError(error));
+      if (engine === this.#current || refusal.data.retryNow !== true) {
+        throw refusal;
+      }
+      return this.#attempt(action);
+    }
+  }
+
+  /** Notes that `engine` failed with `error`; gives the error to pass on, with `retryNow` when another engine is next. */
+  #refuse(engine: Engine, error: BridgeError): BridgeError {
+    if (!ENGINE_FAULTS.has(error.code) || error.data.retryNow === true) {
+      return error;
+    }
+    if (engine !== this.#current) {
+      // Another start found out first; this one has only to follow.
+      return withRetry(error);
+    }
+    this.#refusals.push({ engine: engine.name, reason: error.message, hint: error.hint ?? '' });
+    if (this.#currentIndex + 1 < this.#engines.length) {
+      this.#currentIndex += 1;
+      this.#logger.warning(`${engine.name} cannot be used (${error.message}); trying ${this.#current.name}`);
+      return withRetry(error);
+    }
+    const all = [...this.#refusals, ...this.#absent];
+    this.#currentIndex = 0;
+    this.#refusals = [];
+    return all.length === 1 ? error : noEngine(all, error);
+  }
+}
+
+function withRetry(error: BridgeError): BridgeError {
+  const data = { ...error.data, retryNow: true };
+  return new BridgeError(error.code, error.message, { cause: error, hint: error.hint, data });
+}
