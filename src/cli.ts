@@ -3,7 +3,6 @@
 import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
 import { HELP, TERMINAL_HINT } from './commands/help.ts';
 import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './errors.ts';
-import { createLogger } from './log.ts';
 import { VERSION } from './package.ts';
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -22,30 +21,20 @@ async function main(argv: readonly string[]): Promise<number> {
 
 /** Commands are loaded when they are called: `--version` does not pay for the MCP SDK. */
 async function runCommand(commandLine: CommandLine): Promise<number> {
-  const { describeUnknownVariables, loadSettings } = await import('./config/settings.ts');
-  const settings = loadSettings(process.env);
-  const logger = createLogger(settings.logLevel);
-  for (const sentence of await describeUnknownVariables(process.env)) {
-    logger.warning(sentence);
-  }
-  const parts = { settings, logger, createBridge: loadBridge, input: process.stdin };
+  const { loadContext } = await import('./commands/context.ts');
+  const context = { ...(await loadContext(process.env)), input: process.stdin };
   if (commandLine.command === 'exec') {
     const { exec } = await import('./commands/exec.ts');
     const writeOut = (text: string) => process.stdout.write(text);
     const writeError = (text: string) => process.stderr.write(text);
-    return exec(commandLine, { ...parts, writeOut, writeError });
+    return exec(commandLine, { ...context, writeOut, writeError });
   }
   if (process.stdin.isTTY) {
     process.stderr.write(TERMINAL_HINT);
   }
   const { serve } = await import('./commands/serve.ts');
-  return serve({ ...parts, output: process.stdout });
+  return serve({ ...context, output: process.stdout });
 }
-
-const loadBridge: import('./commands/bridge.ts').CreateBridge = async (settings, logger) => {
-  const { createBridge } = await import('./commands/bridge.ts');
-  return createBridge(settings, logger);
-};
 
 function report(thrown: unknown): number {
   const error = toBridgeError(thrown);

@@ -37,7 +37,9 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   const [first, ...rest] = argv;
   const isCommand = first !== undefined && !first.startsWith('-');
   if (isCommand && !(COMMANDS as readonly string[]).includes(first)) {
-    throw usage(`There is no command '${first}'; the commands are ${COMMANDS.join(', ')}.${await didYouMean(first, COMMANDS)}`);
+    throw usage(
+      `There is no command '${first}'; the commands are ${COMMANDS.join(', ')}.${await didYouMean(first, COMMANDS)}`,
+    );
   }
   if (first === 'exec') {
     return parseExec(rest);
@@ -80,18 +82,24 @@ async function parseExec(argv: readonly string[]): Promise<CommandLine> {
 /** Options by long name, each with every value given (flags: one empty text), and the rest. */
 async function parseOptions(argv: readonly string[], options: OptionTable) {
   // Not strict, because strict mode throws sentences of its own that name neither the command nor what is near.
-  const { tokens, positionals } = parseArgs({ args: [...argv], options, strict: false, tokens: true, allowPositionals: true });
+  const { tokens, positionals } = parseArgs({
+    args: [...argv],
+    options,
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+  });
+  const given = tokens.filter((token) => token.kind === 'option');
+  const unknown = given.find((token) => !Object.hasOwn(options, token.name));
+  if (unknown !== undefined) {
+    const names = Object.keys(options).map((name) => `--${name}`);
+    const guess = await didYouMean(unknown.rawName, names);
+    throw usage(`There is no option '${unknown.rawName}'; the options are ${names.join(', ')}.${guess}`);
+  }
   const values: Record<string, string[]> = {};
-  for (const token of tokens) {
-    if (token.kind === 'option') {
-      const definition = Object.hasOwn(options, token.name) ? options[token.name as keyof OptionTable] : undefined;
-      if (definition === undefined) {
-        const names = Object.keys(options).map((name) => `--${name}`);
-        throw usage(`There is no option '${token.rawName}'; the options are ${names.join(', ')}.${await didYouMean(token.rawName, names)}`);
-      }
-      checkValue(token.rawName, token.value, definition.type as 'boolean' | 'string');
-      (values[token.name] ??= []).push(token.value ?? '');
-    }
+  for (const { name, rawName, value } of given) {
+    checkValue(rawName, value, options[name as keyof OptionTable].type);
+    (values[name] ??= []).push(value ?? '');
   }
   return { values, positionals };
 }

@@ -1,23 +1,18 @@
 /** `exec`: runs one cell from the shell, on the same path as a client's call, and prints its answer. */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import type { Settings } from '../config/settings.ts';
 import { BridgeError, ERROR_CODES, type ErrorCode, messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
 import { describeGap } from '../render/truncate.ts';
-import type { CellAnswer, OutputText } from '../server/cell-runner.ts';
 import { answerCell } from '../server/run-python.ts';
-import type { CreateBridge } from './bridge.ts';
+import type { CellAnswer, OutputText } from '../session/cell.ts';
 import type { ExecCommand } from './command-line.ts';
+import type { CommandContext } from './context.ts';
 import { createLazyBridge } from './lazy-bridge.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
 
 const CELL_FAILED = 1;
 
-export interface ExecOptions {
-  readonly settings: Settings;
-  readonly logger: Logger;
-  readonly createBridge: CreateBridge;
+export interface ExecOptions extends CommandContext {
   readonly input: NodeJS.ReadableStream;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;

@@ -1,20 +1,14 @@
 /** `run`: serves MCP over stdio until the client goes away or a signal comes. */
 import type { Readable, Writable } from 'node:stream';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import type { Settings } from '../config/settings.ts';
 import { messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
 import { VERSION } from '../package.ts';
-import { createServerFactory } from '../server/server.ts';
-import { createStdioTransport } from '../server/stdio-transport.ts';
-import type { CreateBridge } from './bridge.ts';
+import { serveClient } from '../server/server.ts';
+import { StdioTransport } from '../server/stdio-transport.ts';
+import type { CommandContext } from './context.ts';
 import { createLazyBridge } from './lazy-bridge.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
 
-export interface ServeOptions {
-  readonly settings: Settings;
-  readonly logger: Logger;
-  readonly createBridge: CreateBridge;
+export interface ServeOptions extends CommandContext {
   readonly input: Readable;
   readonly output: Writable;
 }
@@ -24,10 +18,10 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { settings, logger } = options;
   const lifecycle = watchProcess(logger);
   const bridge = createLazyBridge(() => options.createBridge(settings, logger));
-  const transport = createStdioTransport(options.input, options.output, () => {
+  const transport = new StdioTransport(options.input, options.output, () => {
     lifecycle.end({ reason: 'the client closed the connection', exitCode: 0 });
   });
-  const factory = createServerFactory({
+  const connection = serveClient(transport, {
     runner: bridge,
     version: VERSION,
     outputMode: settings.outputMode,
@@ -39,7 +33,6 @@ export async function serve(options: ServeOptions): Promise<number> {
       bridge.preload().catch((error: unknown) => logger.debug(`Preloading failed: ${messageOf(error)}`));
     },
   });
-  const connection = serveStdio(factory, { transport, onerror: (error) => logger.debug(`MCP: ${error.message}`) });
 
   const { reason, exitCode } = await lifecycle.ended;
   logger.info(`Shutting down: ${reason}.`);

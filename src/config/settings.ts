@@ -39,7 +39,10 @@ interface SettingDefinition {
   readonly schema: z.ZodType;
 }
 
-const wholeSeconds = z.string().transform(parseDurationMs).pipe(z.int().multipleOf(1000).min(1000).max(MAX_TIMEOUT_MS))
+const wholeSeconds = z
+  .string()
+  .transform(parseDurationMs)
+  .pipe(z.int().multipleOf(1000).min(1000).max(MAX_TIMEOUT_MS))
   .transform((ms) => ms / 1000);
 const oneOf = <const Names extends readonly string[]>(names: Names) => z.string().toLowerCase().pipe(z.enum(names));
 /** Names Python's logging knows besides ours, which configurations of other servers use. */
@@ -59,7 +62,10 @@ const DEFINITIONS = {
     meaning: 'Image of the sandbox. Any image with Python 3.10 or newer works.',
     allowed: 'a name with optional registry, tag or digest, such as python:3.14-slim',
     // The first character keeps it from being read as an option of the engine.
-    schema: z.string().max(512).regex(/^[A-Za-z0-9][\w.:/@+-]*$/),
+    schema: z
+      .string()
+      .max(512)
+      .regex(/^[A-Za-z0-9][\w.:/@+-]*$/),
   },
   pull: {
     variable: 'MCP_BRIDGE_PULL',
@@ -72,7 +78,10 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_OCI_RUNTIME',
     meaning: "OCI runtime, passed to the engine as `--runtime`. The engine's own choice when left out.",
     allowed: 'a name or an absolute path, such as runc, crun, runsc or kata',
-    schema: z.string().max(512).regex(/^[A-Za-z0-9/][\w./+-]*$/),
+    schema: z
+      .string()
+      .max(512)
+      .regex(/^[A-Za-z0-9/][\w./+-]*$/),
   },
   timeoutSeconds: {
     variable: 'MCP_BRIDGE_TIMEOUT',
@@ -113,7 +122,11 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_CPUS',
     meaning: 'CPU cores one sandbox may use. No bound when left out.',
     allowed: 'a number from 0.01 to 1024, such as 2 or 0.5',
-    schema: z.string().regex(/^\d+(\.\d+)?$/).transform(Number).pipe(z.number().min(0.01).max(1024)),
+    schema: z
+      .string()
+      .regex(/^\d+(\.\d+)?$/)
+      .transform(Number)
+      .pipe(z.number().min(0.01).max(1024)),
   },
   containerUser: {
     variable: 'MCP_BRIDGE_CONTAINER_USER',
@@ -147,25 +160,35 @@ const DEFINITIONS = {
     default: 'INFO',
     meaning: 'Least severity of the lines logged to stderr.',
     allowed: LOG_LEVELS.join(', '),
-    schema: z.string().toUpperCase().transform((level) => LEVEL_ALIASES[level] ?? level).pipe(z.enum(LOG_LEVELS)),
+    schema: z
+      .string()
+      .toUpperCase()
+      .transform((level) => LEVEL_ALIASES[level] ?? level)
+      .pipe(z.enum(LOG_LEVELS)),
   },
   allowSelfServer: {
     variable: 'MCP_BRIDGE_ALLOW_SELF_SERVER',
     default: '0',
     meaning: 'Whether server entries that would start this bridge again are kept.',
     allowed: '0 or 1',
-    schema: z.string().toLowerCase().pipe(z.enum(['0', '1', 'false', 'true']))
+    schema: z
+      .string()
+      .toLowerCase()
+      .pipe(z.enum(['0', '1', 'false', 'true']))
       .transform((text) => text === '1' || text === 'true'),
   },
 } satisfies Record<string, SettingDefinition>;
 
 type Definitions = typeof DEFINITIONS;
-type WithDefault = { [Key in keyof Definitions]: Definitions[Key] extends { default: string } ? Key : never }[keyof Definitions];
+type WithDefault = {
+  [Key in keyof Definitions]: Definitions[Key] extends { default: string } ? Key : never;
+}[keyof Definitions];
 
 /** Every setting, checked: numbers in the unit of their name, paths absolute. */
 export type Settings = Readonly<
-  { [Key in WithDefault]: z.output<Definitions[Key]['schema']> } &
-  { [Key in Exclude<keyof Definitions, WithDefault>]?: z.output<Definitions[Key]['schema']> | undefined }
+  { [Key in WithDefault]: z.output<Definitions[Key]['schema']> } & {
+    [Key in Exclude<keyof Definitions, WithDefault>]?: z.output<Definitions[Key]['schema']> | undefined;
+  }
 >;
 
 /** What the documentation shows, in its order. `default` is empty when there is none. */
@@ -208,9 +231,11 @@ export function loadSettings(env: Environment): Settings {
 export async function describeUnknownVariables(env: Environment): Promise<string[]> {
   const known = [...SETTINGS_TABLE.map((setting) => setting.variable), ...INTERNAL_VARIABLES];
   const unknown = Object.keys(env).filter((variable) => variable.startsWith(PREFIX) && !known.includes(variable));
-  return Promise.all(unknown.map(async (variable) => {
-    return `${variable} is set, but there is no such setting.${await didYouMean(variable, known)}`;
-  }));
+  return Promise.all(
+    unknown.map(async (variable) => {
+      return `${variable} is set, but there is no such setting.${await didYouMean(variable, known)}`;
+    }),
+  );
 }
 
 /** What cannot be said of one variable alone: bounds between two of them, and paths. */
@@ -241,7 +266,10 @@ function toPath(path: string, env: Environment): string {
 }
 
 function refusal(sentences: readonly string[]): BridgeError {
-  const message = sentences.length === 1 ? sentences.join() : `${sentences.length} settings were refused:\n  ${sentences.join('\n  ')}`;
+  const message =
+    sentences.length === 1
+      ? sentences.join()
+      : `${sentences.length} settings were refused:\n  ${sentences.join('\n  ')}`;
   return new BridgeError('CONFIG_INVALID', message, {
     hint: 'Correct or remove it in the environment, usually the "env" of the entry that registers this server.',
   });

@@ -4,11 +4,10 @@
  * Output stays as the code wrote it, inner blank lines included: it is the user's. Only blank lines at either end go.
  */
 import { MAX_SHOWN_CHARS } from '../limits.ts';
-import type { CellAnswer, OutputText } from '../server/cell-runner.ts';
+import { DEFAULT_SESSION, type RenderableAnswer, type RenderableOutput } from './answer.ts';
 import { cutMiddle, describeGap } from './truncate.ts';
 
 const MAX_SUMMARY_CHARS = 200;
-const DEFAULT_SESSION = 'default';
 
 /** `structuredContent` of an answer. `status` is left out by the compact mode when it is `success`. */
 export interface Payload {
@@ -31,7 +30,7 @@ export interface Payload {
 }
 
 /** The payload of an answer, all text well-formed and cut. */
-export function buildPayload(answer: CellAnswer): Payload {
+export function buildPayload(answer: RenderableAnswer): Payload {
   const stdout = toLines(answer.stdout);
   const stderr = toLines(answer.stderr);
   const result = answer.value === undefined ? undefined : cutText(answer.value);
@@ -53,7 +52,7 @@ export function buildPayload(answer: CellAnswer): Payload {
   };
 }
 
-function summarize(answer: CellAnswer, hasOutput: boolean): string {
+function summarize(answer: RenderableAnswer, hasOutput: boolean): string {
   switch (answer.status) {
     case 'success':
       return hasOutput ? 'Success' : 'Success (no output)';
@@ -67,20 +66,18 @@ function summarize(answer: CellAnswer, hasOutput: boolean): string {
 }
 
 /** What failed in one line: the first of `CODE: message`, the last of a traceback. */
-function summarizeError(answer: CellAnswer): string {
+function summarizeError(answer: RenderableAnswer): string {
   const lines = (answer.error ?? '').split('\n').filter((line) => line.trim() !== '');
   const isCoded = /^[A-Z_]+: /.test(lines[0] ?? '');
   const line = isCoded ? lines[0] : lines.at(-1);
   if (line === undefined) {
     return answer.exitCode === undefined ? 'Error' : `Exited with code ${answer.exitCode}`;
   }
-  return line.length > MAX_SUMMARY_CHARS
-    ? `${line.slice(0, MAX_SUMMARY_CHARS).toWellFormed()}…`
-    : line.toWellFormed();
+  return line.length > MAX_SUMMARY_CHARS ? `${line.slice(0, MAX_SUMMARY_CHARS).toWellFormed()}…` : line.toWellFormed();
 }
 
 /** The lines of a stream, cut in the middle; a line of its own says what is missing. */
-function toLines(output: OutputText): string[] {
+function toLines(output: RenderableOutput): string[] {
   const dropped = { bytes: output.droppedBytes, lines: output.droppedLines };
   const { first, gap, last } = cutMiddle(output.head, output.tail, dropped, MAX_SHOWN_CHARS);
   if (gap === undefined) {

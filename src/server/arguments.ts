@@ -4,9 +4,9 @@
  */
 import { BridgeError } from '../errors.ts';
 import { MAX_CODE_BYTES } from '../limits.ts';
+import { DEFAULT_SESSION } from '../render/answer.ts';
 import { didYouMean } from '../suggest.ts';
 
-export const DEFAULT_SESSION = 'default';
 /** Names of sessions appear in container labels and log lines. */
 export const SESSION_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
@@ -122,7 +122,7 @@ function refusal(message: string, hint?: string): BridgeError {
 
 /** A value as a sentence can hold it: JSON, cut to a readable length. */
 function shown(value: unknown): string {
-  const text = JSON.stringify(value);
+  const text = JSON.stringify(value) ?? String(value);
   return text.length > MAX_SHOWN_VALUE_CHARS ? `${cut(text)}…` : text;
 }
 

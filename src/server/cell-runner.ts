@@ -1,57 +1,8 @@
 /**
- * What the front needs from the sessions: run one cell, name the configured servers, end everything.
- * The front knows nothing else of them, so tests drive it with a runner of ten lines.
+ * What the front needs from the rest: run one cell, name the configured servers, end everything. Tests drive the front
+ * with a runner of ten lines.
  */
-
-/** One stream of a cell: its start, what was left out behind it, and its end. */
-export interface OutputText {
-  readonly head: string;
-  /** Bytes left out between `head` and `tail`; 0 when nothing is missing. */
-  readonly droppedBytes: number;
-  /** Line ends among the bytes left out. */
-  readonly droppedLines: number;
-  /** Empty when nothing is missing. */
-  readonly tail: string;
-}
-
-export interface CellProgress {
-  readonly message: string;
-  /** 0 … 100 when known. */
-  readonly percent?: number | undefined;
-}
-
-export interface CellRequest {
-  readonly code: string;
-  /** Names of configured servers to load, each once. */
-  readonly servers: readonly string[];
-  readonly timeoutMs: number;
-  readonly session: string;
-  /** Aborted when the client cancels the request or goes away. */
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((progress: CellProgress) => void) | undefined;
-}
-
-export const CELL_STATUSES = ['success', 'error', 'timeout', 'cancelled', 'validation_error'] as const;
-export type CellStatus = (typeof CELL_STATUSES)[number];
-
-export interface CellAnswer {
-  readonly status: CellStatus;
-  readonly stdout: OutputText;
-  readonly stderr: OutputText;
-  /** Text of the last expression. */
-  readonly value?: string | undefined;
-  /** A traceback, or `CODE: message` with `Hint: …` on its own line. */
-  readonly error?: string | undefined;
-  readonly exitCode?: number | undefined;
-  /** Names of the servers loaded in the session. */
-  readonly servers: readonly string[];
-  readonly session: string;
-  readonly timeoutSeconds: number;
-  /** Sentences shown before everything else, for example that state was lost. */
-  readonly notices: readonly string[];
-  /** Name of the engine that ran the cell. */
-  readonly engine?: string | undefined;
-}
+import type { CellAnswer, CellRequest } from '../session/cell.ts';
 
 export interface CellRunner {
   /** Runs one cell. May reject with a `BridgeError`; a failure of the user's code is an answer. */
@@ -61,6 +12,3 @@ export interface CellRunner {
   /** Ends every session and server; cells in flight are answered first. */
   close(): Promise<void>;
 }
-
-/** A stream nothing was written to. */
-export const NO_OUTPUT: OutputText = { head: '', droppedBytes: 0, droppedLines: 0, tail: '' };

@@ -1,9 +1,11 @@
 /** One call of `run_python`: arguments checked, the cell run, the answer rendered. Never rejects. */
 import { BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { DEFAULT_SESSION } from '../render/answer.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
-import { checkArguments, DEFAULT_SESSION } from './arguments.ts';
-import { type CellAnswer, type CellProgress, type CellRunner, NO_OUTPUT } from './cell-runner.ts';
+import { type CellAnswer, type CellProgress, NO_OUTPUT } from '../session/cell.ts';
+import { checkArguments } from './arguments.ts';
+import type { CellRunner } from './cell-runner.ts';
 
 export interface RunPythonOptions {
   readonly runner: CellRunner;

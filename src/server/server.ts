@@ -11,9 +11,11 @@ import {
   type Result,
   Server,
   type ServerContext,
+  type Transport,
 } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { CellProgress } from '../session/cell.ts';
 import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_TEXT, CAPABILITY_RESOURCE_URI } from './capabilities.ts';
-import type { CellProgress } from './cell-runner.ts';
 import { callRunPython, type RunPythonOptions } from './run-python.ts';
 import { describeRunPython, TOOL_NAME } from './tool-definition.ts';
 
@@ -32,8 +34,14 @@ export interface FrontOptions extends RunPythonOptions {
   readonly onIdle?: (() => void) | undefined;
 }
 
-/** Makes the servers for `serveStdio`, which may ask for more than one per connection; none of them holds state. */
-export function createServerFactory(options: FrontOptions): McpServerFactory {
+/** Serves one client over `transport`, in the era it opens with. `close` ends the connection; requests in flight are aborted. */
+export function serveClient(transport: Transport, options: FrontOptions): { close(): Promise<void> } {
+  const onerror = (error: Error): void => options.logger.debug(`MCP: ${error.message}`);
+  return serveStdio(createServerFactory(options), { transport, onerror });
+}
+
+/** Makes the servers for one connection, which may need more than one to find the era; none of them holds state. */
+function createServerFactory(options: FrontOptions): McpServerFactory {
   const tool = describeRunPython(options.defaultTimeoutSeconds, options.maxTimeoutSeconds);
   const announceIdle = once(() => options.onIdle?.());
 
@@ -60,7 +68,6 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       }
       return handler(request, context);
     };
-    server.onerror = (error) => options.logger.debug(`MCP: ${error.message}`);
     return server;
   };
 }

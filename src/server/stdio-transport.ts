@@ -10,114 +10,126 @@ import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH } from '../limits.ts';
 import { createLineSplitter, isDeeperThan } from '../protocol/codec.ts';
 
 const INVALID_REQUEST = -32600;
+const PREVIEW_BYTES = 200;
 
 /**
  * A transport over `input` and `output`. Lines that are not JSON are ignored, because some clients print to the pipe;
  * a request that cannot be served is answered with -32600 if it has an id. `onclose`, and then `onClosed`, fires once:
  * when `input` ends, when `output` fails (a client that is gone), or after `close()`.
  */
-export function createStdioTransport(
-  input: Readable,
-  output: Writable,
-  onClosed: () => void = () => undefined,
-): Transport {
-  let isClosed = false;
-  let drained: Promise<void> | undefined;
+export class StdioTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
 
-  const report = (message: string): void => transport.onerror?.(new Error(message));
-  const splitter = createLineSplitter(MAX_CLIENT_LINE_BYTES, onLine, (bytes) => {
-    report(`Ignored a message of ${bytes} bytes; the limit is ${MAX_CLIENT_LINE_BYTES} bytes.`);
-  });
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #onClosed: () => void;
+  readonly #splitter = createLineSplitter(
+    MAX_CLIENT_LINE_BYTES,
+    (line) => this.#takeLine(line),
+    (bytes) => this.#report(`Ignored a message of ${bytes} bytes; the limit is ${MAX_CLIENT_LINE_BYTES} bytes.`),
+  );
+  #isClosed = false;
+  #drained: Promise<void> | undefined;
 
-  function onLine(line: Buffer): void {
-    if (isClosed || line.length === 0) {
-      return;
+  constructor(input: Readable, output: Writable, onClosed: () => void = () => undefined) {
+    this.#input = input;
+    this.#output = output;
+    this.#onClosed = onClosed;
+  }
+
+  async start(): Promise<void> {
+    // These two stay after the end: a write that fails late must not become an uncaught exception.
+    this.#output.on('error', this.#onOutputError);
+    this.#input.on('error', (error) => this.onerror?.(error));
+    this.#input.on('end', this.#shut);
+    this.#input.on('close', this.#shut);
+    this.#input.on('data', this.#onData);
+  }
+
+  /** Resolves when the message is on its way; rejects when the connection is closed. */
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#isClosed) {
+      throw new Error('The connection to the client is closed.');
     }
-    const message = parseLine(line);
-    if (message === undefined) {
-      report(`Ignored a line on stdin that is no JSON-RPC message: ${line.toString('utf8', 0, 200)}`);
-    } else if (isDeeperThan(message, MAX_JSON_DEPTH)) {
-      refuse(message, `Nested deeper than ${MAX_JSON_DEPTH} levels`);
-    } else if (message.jsonrpc !== '2.0') {
-      refuse(message, 'Invalid Request: "jsonrpc" must be "2.0"');
-    } else {
-      transport.onmessage?.(message as unknown as JSONRPCMessage);
+    if (!this.#output.write(`${JSON.stringify(message)}\n`)) {
+      await this.#untilDrained();
     }
   }
 
-  function refuse(message: Record<string, unknown>, reason: string): void {
-    report(reason);
+  async close(): Promise<void> {
+    this.#shut();
+  }
+
+  readonly #onData = (chunk: Buffer): void => this.#splitter.push(chunk);
+
+  readonly #onOutputError = (error: Error): void => {
+    if (!this.#isClosed) {
+      this.onerror?.(error);
+      this.#shut();
+    }
+  };
+
+  readonly #shut = (): void => {
+    if (this.#isClosed) {
+      return;
+    }
+    this.#isClosed = true;
+    this.#input.off('data', this.#onData);
+    this.#input.off('end', this.#shut);
+    this.#input.off('close', this.#shut);
+    this.#input.pause();
+    this.onclose?.();
+    this.#onClosed();
+  };
+
+  #takeLine(line: Buffer): void {
+    if (this.#isClosed || line.length === 0) {
+      return;
+    }
+    const message = parseObject(line);
+    if (message === undefined) {
+      this.#report(`Ignored a line that is no JSON-RPC message: ${line.toString('utf8', 0, PREVIEW_BYTES)}`);
+    } else if (isDeeperThan(message, MAX_JSON_DEPTH)) {
+      this.#refuse(message, `Invalid Request: nested deeper than ${MAX_JSON_DEPTH} levels`);
+    } else if (message.jsonrpc !== '2.0') {
+      this.#refuse(message, 'Invalid Request: "jsonrpc" must be "2.0"');
+    } else {
+      this.onmessage?.(message as unknown as JSONRPCMessage);
+    }
+  }
+
+  #refuse(message: Record<string, unknown>, reason: string): void {
+    this.#report(reason);
     const { id, method } = message;
     if ((typeof id === 'string' || typeof id === 'number') && typeof method === 'string') {
       const answer: JSONRPCMessage = { jsonrpc: '2.0', id, error: { code: INVALID_REQUEST, message: reason } };
-      transport.send(answer).catch((error: unknown) => report(messageOf(error)));
+      this.send(answer).catch((error: unknown) => this.#report(messageOf(error)));
     }
   }
 
-  const onData = (chunk: Buffer): void => splitter.push(chunk);
-  const onInputError = (error: Error): void => transport.onerror?.(error);
-  const onOutputError = (error: Error): void => {
-    if (!isClosed) {
-      transport.onerror?.(error);
-      shut();
-    }
-  };
-
-  function shut(): void {
-    if (isClosed) {
-      return;
-    }
-    isClosed = true;
-    input.off('data', onData);
-    input.off('end', shut);
-    input.off('close', shut);
-    input.pause();
-    // The error listeners stay: a write that fails late must not become an uncaught exception.
-    transport.onclose?.();
-    onClosed();
+  #report(message: string): void {
+    this.onerror?.(new Error(message));
   }
 
-  function untilDrained(): Promise<void> {
-    drained ??= new Promise((resolve) => {
+  /** One promise, and one listener, for all messages that wait. */
+  #untilDrained(): Promise<void> {
+    this.#drained ??= new Promise((resolve) => {
+      const events = ['drain', 'close', 'error'] as const;
       const done = (): void => {
-        drained = undefined;
-        output.off('drain', done);
-        output.off('close', done);
-        output.off('error', done);
+        this.#drained = undefined;
+        events.forEach((event) => this.#output.off(event, done));
         resolve();
       };
-      output.on('drain', done);
-      output.on('close', done);
-      output.on('error', done);
+      events.forEach((event) => this.#output.on(event, done));
     });
-    return drained;
+    return this.#drained;
   }
-
-  const transport: Transport = {
-    async start() {
-      output.on('error', onOutputError);
-      input.on('error', onInputError);
-      input.on('end', shut);
-      input.on('close', shut);
-      input.on('data', onData);
-    },
-    async send(message) {
-      if (isClosed) {
-        throw new Error('The connection to the client is closed.');
-      }
-      if (!output.write(`${JSON.stringify(message)}\n`)) {
-        await untilDrained();
-      }
-    },
-    async close() {
-      shut();
-    },
-  };
-  return transport;
 }
 
 /** The JSON object on one line; undefined when it holds something else. */
-function parseLine(line: Buffer): Record<string, unknown> | undefined {
+function parseObject(line: Buffer): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(line.toString('utf8'));
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,26 @@
+/** What every command that runs cells starts from: settings, a logger, and the way to a bridge. */
+import { describeUnknownVariables, loadSettings, type Settings } from '../config/settings.ts';
+import { createLogger, type Logger } from '../log.ts';
+import type { CreateBridge } from './bridge.ts';
+
+export interface CommandContext {
+  readonly settings: Settings;
+  readonly logger: Logger;
+  readonly createBridge: CreateBridge;
+}
+
+/** The context of an environment. Rejects with `CONFIG_INVALID`; misspelled settings are only warned about. */
+export async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContext> {
+  const settings = loadSettings(env);
+  const logger = createLogger(settings.logLevel);
+  for (const sentence of await describeUnknownVariables(env)) {
+    logger.warning(sentence);
+  }
+  return { settings, logger, createBridge: loadBridge };
+}
+
+/** Loaded on demand: engines, upstreams and sessions are not needed to answer `tools/list`. */
+const loadBridge: CreateBridge = async (settings, logger) => {
+  const { createBridge } = await import('./bridge.ts');
+  return createBridge(settings, logger);
+};

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { BridgeError } from '../../../src/errors.ts';
+import { MAX_CODE_BYTES } from '../../../src/limits.ts';
+import { checkArguments } from '../../../src/server/arguments.ts';
+
+const rules = {
+  defaultTimeoutSeconds: 30,
+  maxTimeoutSeconds: 120,
+  knownServers: async () => ['github', 'filesystem'],
+};
+
+async function refusal(given: unknown, knownServers = rules.knownServers): Promise<string> {
+  const thrown = await checkArguments(given, { ...rules, knownServers }).then(
+    () => new Error('was accepted'),
+    (error: unknown) => error,
+  );
+  expect(thrown).toBeInstanceOf(BridgeError);
+  expect(thrown).toMatchObject({ code: 'ARGUMENT_INVALID' });
+  return (thrown as BridgeError).message;
+}
+
+describe('accepted arguments', () => {
+  test('get defaults', async () => {
+    const checked = { code: 'x', servers: [], timeoutSeconds: 30, session: 'default' };
+    expect(await checkArguments({ code: 'x' }, rules)).toEqual(checked);
+  });
+
+  test('may be null where they may be left out', async () => {
+    const given = { code: 'x', servers: null, timeout: null, session: null };
+    expect(await checkArguments(given, rules)).toEqual(await checkArguments({ code: 'x' }, rules));
+  });
+
+  test('keep the order of servers and name each once', async () => {
+    const given = { code: 'x', servers: ['filesystem', 'github', 'filesystem'] };
+    expect((await checkArguments(given, rules)).servers).toEqual(['filesystem', 'github']);
+  });
+
+  test('reach the bounds', async () => {
+    const code = '#'.repeat(MAX_CODE_BYTES);
+    expect((await checkArguments({ code, timeout: 120, session: 'A.b-c_9' }, rules)).timeoutSeconds).toBe(120);
+    expect((await checkArguments({ code, timeout: 1, session: 'a'.repeat(64) }, rules)).timeoutSeconds).toBe(1);
+  });
+
+  test('do not ask for the configured servers when none is named', async () => {
+    const knownServers = () => Promise.reject(new Error('must not be called'));
+    await expect(checkArguments({ code: 'x', servers: [] }, { ...rules, knownServers })).resolves.toBeDefined();
+  });
+});
+
+describe('refused arguments', () => {
+  test.each([
+    [undefined, 'The arguments are undefined; an object with `code` is needed.'],
+    ['print(1)', 'The arguments are "print(1)"; an object with `code` is needed.'],
+    [['print(1)'], 'The arguments are ["print(1)"]; an object with `code` is needed.'],
+    [{}, '`code` is missing; it is the Python source to run, a string.'],
+    [{ code: null }, '`code` is null; it must be a string of Python source.'],
+    [{ code: 7 }, '`code` is 7; it must be a string of Python source.'],
+    [{ code: ' \n\t' }, '`code` is blank; it must hold Python source.'],
+    [{ code: 'x', timeout: 0 }, '`timeout` is 0; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: -1 }, '`timeout` is -1; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: 121 }, '`timeout` is 121; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: 1.5 }, '`timeout` is 1.5; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: 1e12 }, '`timeout` is 1000000000000; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: '5' }, '`timeout` is "5"; it must be a whole number of seconds from 1 to 120.'],
+    [
+      { code: 'x', session: '../x' },
+      '`session` is "../x"; it must be a string of 1 to 64 letters, digits, "_", "." or "-" that begins with a letter or digit.',
+    ],
+    [
+      { code: 'x', servers: 'github' },
+      '`servers` is "github"; it must be a list of server names, for example ["github"].',
+    ],
+    [{ code: 'x', servers: ['github', 3] }, '`servers[1]` is 3; it must be the name of a server, a string.'],
+    [
+      { code: 'x', servers: ['githb'] },
+      "`servers` names 'githb', which is not configured; configured are 'github', 'filesystem'. Did you mean 'github'?",
+    ],
+    [
+      { code: 'x', servers: ['__proto__'] },
+      "`servers` names '__proto__', which is not configured; configured are 'github', 'filesystem'.",
+    ],
+    [
+      { code: 'x', time_out: 3 },
+      "There is no argument 'time_out'; allowed are 'code', 'servers', 'timeout', 'session'. Did you mean 'timeout'?",
+    ],
+  ])('%j', async (given, sentence) => {
+    expect(await refusal(given)).toBe(sentence);
+  });
+
+  test('code that is too long, counted in bytes', async () => {
+    const code = 'ä'.repeat(MAX_CODE_BYTES / 2 + 1);
+    expect(await refusal({ code })).toBe('`code` has 1,048,578 bytes; at most 1,048,576 are allowed.');
+  });
+
+  test('a session name of 65 characters, and one that is no string', async () => {
+    expect(await refusal({ code: 'x', session: 'a'.repeat(65) })).toContain('1 to 64 letters');
+    expect(await refusal({ code: 'x', session: 5 })).toContain('`session` is 5;');
+  });
+
+  test('a server when none is configured', async () => {
+    const sentence = "`servers` names 'github', but no server is configured.";
+    expect(await refusal({ code: 'x', servers: ['github'] }, async () => [])).toBe(sentence);
+  });
+
+  test('long values are cut, and never inside a character', async () => {
+    const sentence = await refusal({ code: 'x', servers: [`${'n'.repeat(59)}😀${'n'.repeat(10_000)}`] });
+    expect(sentence.length).toBeLessThan(200);
+    expect(sentence.isWellFormed()).toBe(true);
+  });
+
+  test('a long list of configured servers is cut', async () => {
+    const many = Array.from({ length: 500 }, (_, index) => `server-${index}`);
+    expect(await refusal({ code: 'x', servers: ['zzzz'] }, async () => many)).toContain('and 460 more');
+  });
+});

@@ -1,0 +1,33 @@
+import { encode } from 'gpt-tokenizer/encoding/o200k_base';
+import { describe, expect, test } from 'vitest';
+import { describeRunPython } from '../../../src/server/tool-definition.ts';
+
+const MAX_TOKENS = 200;
+
+describe('the definition of run_python', () => {
+  test('costs at most 200 tokens, also with the longest bounds a setting may give', () => {
+    for (const tool of [describeRunPython(30, 120), describeRunPython(86_400, 86_400)]) {
+      expect(encode(JSON.stringify([tool])).length).toBeLessThanOrEqual(MAX_TOKENS);
+    }
+  });
+
+  test('is exactly this', () => {
+    expect(describeRunPython(30, 120)).toEqual({
+      name: 'run_python',
+      description:
+        "Run Python in a live sandbox without network: state persists, top-level await works, the last expression is shown. Find MCP tools with `await runtime.search_tool_docs('query')`, load their `servers`, call `await mcp_<server>.<tool>(arg=...)`. Filter in code; print only what matters.",
+      inputSchema: {
+        type: 'object',
+        properties: {
+          code: { type: 'string' },
+          servers: { type: 'array', items: { type: 'string' }, description: 'MCP servers to load' },
+          timeout: { type: 'integer', minimum: 1, maximum: 120, default: 30, description: 'seconds' },
+          session: { type: 'string', default: 'default', description: 'one state per name' },
+        },
+        required: ['code'],
+        additionalProperties: false,
+      },
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    });
+  });
+});
