@@ -2,7 +2,9 @@
  * Bytes to frames and back. A line ends at byte 0x0A and at nothing else; decoding comes after splitting, so a
  * character cut by a read boundary is whole again. Nothing here does I/O, and nothing a sandbox sends makes it throw.
  */
+import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
+import { BridgeError } from '../errors.ts';
 import { MAX_JSON_DEPTH } from '../limits.ts';
 
 const NEWLINE = 0x0a;
@@ -78,6 +80,10 @@ export type Decoded<Frame> =
 export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buffer): Decoded<z.output<Schema>> {
   const text = line.toString('utf8');
   const refuse = (reason: string) => ({ ok: false, reason, preview: text.slice(0, PREVIEW_CHARS) }) as const;
+  // `toString` has put U+FFFD where bytes were wrong; Python refuses such a line, and both sides must agree.
+  if (!isUtf8(line)) {
+    return refuse('not UTF-8');
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -95,9 +101,23 @@ export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buff
   return { ok: true, frame: parsed.data };
 }
 
-/** A frame as one line. `undefined` members are left out; lone surrogates become escapes (ECMA-262 25.5.2). */
+/**
+ * A frame as one line. `undefined` members are left out; lone surrogates become escapes (ECMA-262 25.5.2). NaN and the
+ * infinities raise `INTERNAL`: JSON has no word for them, and `JSON.stringify` would write null instead.
+ */
 export function encodeFrame(frame: object): string {
-  return `${JSON.stringify(frame)}\n`;
+  const text = JSON.stringify(frame);
+  if (text.includes('null') && holdsNonFinite(frame)) {
+    throw new BridgeError('INTERNAL', 'A frame to the sandbox holds NaN or an infinity, which JSON cannot express.');
+  }
+  return `${text}\n`;
+}
+
+function holdsNonFinite(value: unknown): boolean {
+  if (typeof value === 'number') {
+    return !Number.isFinite(value);
+  }
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsNonFinite);
 }
 
 /** Whether arrays and objects are nested deeper than `limit`; itself never recurses deeper than that. */

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { MAX_JSON_DEPTH } from '../../../src/limits.ts';
+import { createLineSplitter, decodeFrame, encodeFrame, isDeeperThan } from '../../../src/protocol/codec.ts';
+
+const AnySchema = z.unknown();
+
+function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level += 1) {
+    value = level % 2 === 0 ? [value] : { value };
+  }
+  return value;
+}
+
+describe('encodeFrame', () => {
+  it('leaves out undefined members', () => {
+    expect(encodeFrame({ type: 'answer', call: 1, ok: true, value: undefined })).toBe(
+      '{"type":"answer","call":1,"ok":true}\n',
+    );
+  });
+
+  it('escapes lone surrogates, so that the line is valid UTF-8', () => {
+    expect(encodeFrame({ text: '\ud83d' })).toBe('{"text":"\\ud83d"}\n');
+  });
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])('refuses %s at any depth', (number) => {
+    expect(() => encodeFrame({ value: [{ number }] })).toThrow(expect.objectContaining({ code: 'INTERNAL' }));
+  });
+
+  it('writes null where null was given', () => {
+    expect(encodeFrame({ value: [null] })).toBe('{"value":[null]}\n');
+  });
+});
+
+describe('decodeFrame', () => {
+  it('gives the reason and the first 200 characters of a line that is no frame', () => {
+    expect(decodeFrame(AnySchema, Buffer.from('x'.repeat(1000)))).toEqual({
+      ok: false,
+      reason: 'not JSON',
+      preview: 'x'.repeat(200),
+    });
+  });
+
+  it('names the member that is wrong', () => {
+    const schema = z.strictObject({ cell: z.int() });
+    const decoded = decodeFrame(schema, Buffer.from('{"cell":"1"}'));
+    expect(decoded).toMatchObject({ ok: false, reason: expect.stringContaining('cell') });
+  });
+
+  it('takes the deepest JSON allowed and refuses one level more', () => {
+    const bytes = (levels: number) => Buffer.from(JSON.stringify(nested(levels)));
+    expect(decodeFrame(AnySchema, bytes(MAX_JSON_DEPTH))).toMatchObject({ ok: true });
+    expect(decodeFrame(AnySchema, bytes(MAX_JSON_DEPTH + 1))).toMatchObject({ ok: false });
+  });
+
+  it('survives 100,000 levels', () => {
+    const line = Buffer.from('['.repeat(100_000) + ']'.repeat(100_000));
+    expect(decodeFrame(AnySchema, line)).toMatchObject({ ok: false, reason: expect.stringContaining('nested deeper') });
+  });
+
+  it('does not let a `__proto__` key reach the prototype', () => {
+    const decoded = decodeFrame(z.record(z.string(), z.unknown()), Buffer.from('{"__proto__":{"polluted":true}}'));
+    expect(decoded.ok).toBe(true);
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+});
+
+describe('createLineSplitter', () => {
+  it('gives a line that came in one piece without copying it', () => {
+    const chunk = Buffer.from('abc\n');
+    const lines: Buffer[] = [];
+    createLineSplitter(10, (line) => lines.push(line), expect.fail).push(chunk);
+    expect(lines[0]?.buffer).toBe(chunk.buffer);
+  });
+
+  it('holds nothing of a line that is too long', () => {
+    const splitter = createLineSplitter(10, expect.fail, expect.fail);
+    splitter.push(Buffer.alloc(8, 'x'));
+    expect(splitter.pendingBytes).toBe(8);
+    splitter.push(Buffer.alloc(8, 'x'));
+    expect(splitter.pendingBytes).toBe(0);
+    splitter.push(Buffer.alloc(8, 'x'));
+    expect(splitter.pendingBytes).toBe(0);
+  });
+});
+
+describe('isDeeperThan', () => {
+  it.each([
+    [1, 0, false],
+    [[], 0, true],
+    [[], 1, false],
+    [{ a: [] }, 1, true],
+    [{ a: [] }, 2, false],
+    [null, 0, false],
+  ])('%j deeper than %i: %s', (value, limit, expected) => {
+    expect(isDeeperThan(value, limit)).toBe(expected);
+  });
+});

@@ -1,0 +1,50 @@
+/** What both sides of a pipe, and images already built, rely on. Change a value here only together with the version. */
+import { expect, it } from 'vitest';
+import {
+  CALL_METHODS,
+  HostFrameSchema,
+  PROTOCOL_VERSION,
+  SandboxFrameSchema,
+  SupervisorReportSchema,
+} from '../../../src/protocol/frames.ts';
+
+it('has version 1', () => {
+  expect(PROTOCOL_VERSION).toBe(1);
+});
+
+it('has these frames of the host', () => {
+  expect(HostFrameSchema.options.map((option) => option.shape.type.value)).toEqual([
+    'hello',
+    'execute',
+    'interrupt',
+    'answer_part',
+    'answer',
+  ]);
+});
+
+it('has these frames of the sandbox', () => {
+  expect(SandboxFrameSchema.options.map((option) => option.shape.type.value)).toEqual([
+    'code_pack',
+    'ready',
+    'output',
+    'call',
+    'cancel_call',
+    'result',
+  ]);
+});
+
+it('has these call methods', () => {
+  expect(CALL_METHODS).toEqual([
+    'call_tool',
+    'list_tools',
+    'describe_server',
+    'query_tool_docs',
+    'search_tool_docs',
+    'save_tool',
+    'reset',
+  ]);
+});
+
+it('has these reports of the supervisor', () => {
+  expect(SupervisorReportSchema.options.map((option) => option.shape.report.value)).toEqual(['started', 'ended']);
+});
