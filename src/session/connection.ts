@@ -18,20 +18,17 @@ import {
 } from '../protocol/frames.ts';
 import { type CodePackStore, PackCollector } from './code-packs.ts';
 import { createDeferred } from './deferred.ts';
-import { createDispatcher, type Dispatcher, type HandleCall } from './dispatch.ts';
-import { createOutbox, type Outbox } from './outbox.ts';
+import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
+import { Outbox } from './outbox.ts';
 import { describeEnd, type EndedReport, type SupervisorWatch, watchSupervisor } from './supervisor.ts';
 
 /** After the supervisor's report the streams end within milliseconds; the engine's client may take longer. */
 const DRAIN_MS = 300;
 
-export interface ConnectionOptions {
-  readonly session: string;
+export interface ConnectionOptions extends DispatcherOptions {
   readonly limits: SandboxLimits;
   readonly packs: CodePackStore;
   readonly packKey: string;
-  readonly loaded: ReadonlySet<string>;
-  readonly handleCall: HandleCall;
   readonly logger: Logger;
 }
 
@@ -73,8 +70,8 @@ export class Connection {
   constructor(sandbox: Sandbox, options: ConnectionOptions) {
     this.sandbox = sandbox;
     this.#options = options;
-    this.outbox = createOutbox(sandbox.stdin);
-    this.#dispatcher = createDispatcher({ ...options, outbox: this.outbox });
+    this.outbox = new Outbox(sandbox.stdin);
+    this.#dispatcher = new Dispatcher(options, this.outbox);
     this.#pack = new PackCollector(options.packs, options.packKey);
     this.#supervisor = watchSupervisor(sandbox.stderr, (report) => this.#receiveReport(report));
     const lines = createLineSplitter(

@@ -21,18 +21,8 @@ export type HandleCall = (
   context: CallContext,
 ) => Promise<unknown>;
 
-export interface Dispatcher {
-  /** A cell begins: calls are allowed until `endCell`. */
-  beginCell(cell: number): void;
-  /** No cell runs. With `cancel`, the calls that began in it are cancelled at the upstream. */
-  endCell(cancel: boolean): void;
-  receive(frame: CallFrame): void;
-  cancel(call: number): void;
-  /** Cancels everything; answers no more. */
-  close(): void;
-}
-
 interface Running {
+  /** The cell in which the call began. */
   readonly cell: number;
   readonly controller: AbortController;
 }
@@ -41,123 +31,136 @@ export interface DispatcherOptions {
   readonly session: string;
   readonly loaded: ReadonlySet<string>;
   readonly handleCall: HandleCall;
-  readonly outbox: Outbox;
 }
 
-export function createDispatcher({ session, loaded, handleCall, outbox }: DispatcherOptions): Dispatcher {
-  const running = new Map<number, Running>();
-  const waiting = new Map<number, CallFrame>();
-  let cell = 0;
-  let callsOfCell = 0;
-  let closed = false;
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #outbox: Outbox;
+  readonly #running = new Map<number, Running>();
+  readonly #waiting = new Map<number, CallFrame>();
+  /** 0 while no cell runs. */
+  #cell = 0;
+  #callsOfCell = 0;
+  #isClosed = false;
 
-  function refuse(call: number, error: BridgeError): void {
-    if (!closed) {
-      outbox.send({ type: 'answer', call, ok: false, error: toFrameError(error) });
-    }
+  constructor(options: DispatcherOptions, outbox: Outbox) {
+    this.#options = options;
+    this.#outbox = outbox;
   }
 
-  async function run(frame: CallFrame): Promise<void> {
-    const controller = new AbortController();
-    running.set(frame.call, { cell, controller });
-    try {
-      const { method, params } = frame;
-      const value = await handleCall({ method, params }, { session, loaded, signal: controller.signal });
-      answer(frame.call, value);
-    } catch (error) {
-      refuse(frame.call, toBridgeError(error));
-    } finally {
-      running.delete(frame.call);
-      startWaiting();
-    }
+  /** A cell begins: calls are allowed until `endCell`. */
+  beginCell(cell: number): void {
+    this.#cell = cell;
+    this.#callsOfCell = 0;
   }
 
-  function answer(call: number, value: unknown): void {
-    if (closed) {
+  /** No cell runs. With `cancel`, the calls that began in it are cancelled at the upstream. */
+  endCell(cancel: boolean): void {
+    const ended = this.#cell;
+    this.#cell = 0;
+    if (!cancel) {
       return;
     }
-    const json = JSON.stringify(value ?? null);
-    if (!outbox.sendValue(call, json)) {
+    for (const call of this.#waiting.keys()) {
+      this.#waiting.delete(call);
+      this.#refuse(call, new BridgeError('CALL_CANCELLED', 'the cell that made this call was ended'));
+    }
+    for (const { cell, controller } of this.#running.values()) {
+      if (cell === ended) {
+        controller.abort();
+      }
+    }
+  }
+
+  /** Takes a call; its answer goes to the outbox, now or later. */
+  receive(frame: CallFrame): void {
+    const reason = this.#reasonToRefuse(frame);
+    if (reason !== undefined) {
+      this.#refuse(frame.call, reason);
+    } else if (this.#running.size >= MAX_CALLS_IN_FLIGHT) {
+      this.#waiting.set(frame.call, frame);
+    } else {
+      void this.#run(frame);
+    }
+  }
+
+  /** The sandbox gave up on a call. */
+  cancel(call: number): void {
+    this.#waiting.delete(call);
+    this.#running.get(call)?.controller.abort();
+  }
+
+  /** Cancels everything; answers no more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#waiting.clear();
+    for (const { controller } of this.#running.values()) {
+      controller.abort();
+    }
+  }
+
+  async #run({ call, method, params }: CallFrame): Promise<void> {
+    const { session, loaded, handleCall } = this.#options;
+    const controller = new AbortController();
+    this.#running.set(call, { cell: this.#cell, controller });
+    try {
+      const value = await handleCall({ method, params }, { session, loaded, signal: controller.signal });
+      this.#answer(call, value);
+    } catch (error) {
+      this.#refuse(call, toBridgeError(error));
+    } finally {
+      this.#running.delete(call);
+      this.#startWaiting();
+    }
+  }
+
+  #answer(call: number, value: unknown): void {
+    if (this.#isClosed) {
+      return;
+    }
+    if (!this.#outbox.sendValue(call, JSON.stringify(value ?? null))) {
       throw new BridgeError('LIMIT_RESULT', 'the sandbox has too many results that its code has not taken yet', {
         hint: 'Await fewer large results at once.',
       });
     }
   }
 
-  function startWaiting(): void {
-    for (const [call, frame] of waiting) {
-      if (running.size >= MAX_CALLS_IN_FLIGHT) {
-        return;
-      }
-      waiting.delete(call);
-      void run(frame);
+  #refuse(call: number, error: BridgeError): void {
+    if (!this.#isClosed) {
+      this.#outbox.send({ type: 'answer', call, ok: false, error: toFrameError(error) });
     }
   }
 
-  function reasonToRefuse(frame: CallFrame): BridgeError | undefined {
-    if (cell === 0) {
+  #startWaiting(): void {
+    for (const [call, frame] of this.#waiting) {
+      if (this.#running.size >= MAX_CALLS_IN_FLIGHT) {
+        return;
+      }
+      this.#waiting.delete(call);
+      void this.#run(frame);
+    }
+  }
+
+  #reasonToRefuse({ call }: CallFrame): BridgeError | undefined {
+    if (this.#cell === 0) {
       return new BridgeError('CALL_REFUSED', 'calls are possible only while a cell runs');
     }
-    callsOfCell += 1;
-    if (callsOfCell > MAX_CALLS_PER_CELL) {
+    this.#callsOfCell += 1;
+    if (this.#callsOfCell > MAX_CALLS_PER_CELL) {
       return new BridgeError('LIMIT_CALLS', `one cell may make ${MAX_CALLS_PER_CELL.toLocaleString('en-US')} calls`, {
         hint: 'Split the work over several cells.',
       });
     }
-    if (running.has(frame.call) || waiting.has(frame.call)) {
-      return new BridgeError('CALL_REFUSED', `call number ${frame.call} is in use`);
+    if (this.#running.has(call) || this.#waiting.has(call)) {
+      return new BridgeError('CALL_REFUSED', `call number ${call} is in use`);
     }
-    if (waiting.size >= MAX_CALLS_WAITING) {
-      return new BridgeError('LIMIT_CALLS', `${waiting.size.toLocaleString('en-US')} calls are waiting already`, {
+    if (this.#waiting.size >= MAX_CALLS_WAITING) {
+      return new BridgeError('LIMIT_CALLS', `${this.#waiting.size.toLocaleString('en-US')} calls are waiting already`, {
         hint: 'Await results before starting further calls.',
       });
     }
     return undefined;
   }
-
-  return {
-    beginCell(number) {
-      cell = number;
-      callsOfCell = 0;
-    },
-    endCell(cancel) {
-      const ended = cell;
-      cell = 0;
-      if (!cancel) {
-        return;
-      }
-      for (const call of waiting.keys()) {
-        waiting.delete(call);
-        refuse(call, new BridgeError('CALL_CANCELLED', 'the cell that made this call was ended'));
-      }
-      for (const call of running.values()) {
-        if (call.cell === ended) {
-          call.controller.abort();
-        }
-      }
-    },
-    receive(frame) {
-      const reason = reasonToRefuse(frame);
-      if (reason !== undefined) {
-        refuse(frame.call, reason);
-      } else if (running.size >= MAX_CALLS_IN_FLIGHT) {
-        waiting.set(frame.call, frame);
-      } else {
-        void run(frame);
-      }
-    },
-    cancel(call) {
-      waiting.delete(call);
-      running.get(call)?.controller.abort();
-    },
-    close() {
-      closed = true;
-      waiting.clear();
-      for (const call of running.values()) {
-        call.controller.abort();
-      }
-    },
-  };
 }
 
 function toFrameError(error: BridgeError): FrameError {

@@ -10,88 +10,85 @@ import type { HostFrame } from '../protocol/frames.ts';
 /** Characters of one part: escaped they fit the line limit even if each becomes six bytes. */
 const PART_CHARS = Math.floor(MAX_HOST_LINE_BYTES / 6) - 64;
 
-export interface Outbox {
-  /** Queues one frame. */
-  send(frame: HostFrame): void;
-  /** Queues a frame in front of all others. */
-  sendFirst(frame: HostFrame): void;
-  /** Queues the answer to a call from JSON text. False when the sandbox has too much unread already. */
-  sendValue(call: number, json: string): boolean;
-  /** Queues bytes that are no frame; used for the boot blob. */
-  sendRaw(bytes: Buffer): void;
-}
-
 interface Item {
   readonly chunks: Iterator<string | Buffer>;
   /** What it counts against the bound until it is sent. */
   readonly chars: number;
 }
 
-/** An outbox over `pipe`; write errors are left to the pipe's `error` event. */
-export function createOutbox(pipe: Writable): Outbox {
-  const waiting: Item[] = [];
-  let unsentChars = 0;
-  let blocked = false;
+export class Outbox {
+  readonly #pipe: Writable;
+  readonly #waiting: Item[] = [];
+  #unsentChars = 0;
+  #isBlocked = false;
 
-  function pump(): void {
-    while (!blocked) {
-      const item = waiting[0];
+  /** Errors of `pipe` are left to its own `error` event. */
+  constructor(pipe: Writable) {
+    this.#pipe = pipe;
+  }
+
+  /** Queues one frame. */
+  send(frame: HostFrame): void {
+    const line = encodeFrame(frame);
+    this.#queue(once(line), line.length);
+  }
+
+  /** Queues a frame in front of all others. */
+  sendFirst(frame: HostFrame): void {
+    const line = encodeFrame(frame);
+    this.#unsentChars += line.length;
+    this.#waiting.unshift({ chunks: once(line), chars: line.length });
+    this.#pump();
+  }
+
+  /** Queues the answer to a call from JSON text. False when the sandbox has too much unread already. */
+  sendValue(call: number, json: string): boolean {
+    if (this.#unsentChars + json.length > MAX_UNSENT_BYTES) {
+      return false;
+    }
+    if (json.length <= PART_CHARS) {
+      const line = `{"type":"answer","call":${call},"ok":true,"value":${json}}\n`;
+      this.#queue(once(line), line.length);
+    } else {
+      this.#queue(inParts(call, json), json.length);
+    }
+    return true;
+  }
+
+  /** Queues bytes that are no frame: the boot blob. */
+  sendRaw(bytes: Buffer): void {
+    this.#queue(once(bytes), bytes.length);
+  }
+
+  #queue(chunks: Iterator<string | Buffer>, chars: number): void {
+    this.#unsentChars += chars;
+    this.#waiting.push({ chunks, chars });
+    this.#pump();
+  }
+
+  #pump(): void {
+    while (!this.#isBlocked) {
+      const item = this.#waiting[0];
       if (item === undefined) {
         return;
       }
-      if (pipe.destroyed || pipe.writableEnded) {
-        waiting.length = 0;
+      if (this.#pipe.destroyed || this.#pipe.writableEnded) {
+        this.#waiting.length = 0;
         return;
       }
       const next = item.chunks.next();
       if (next.done === true) {
-        unsentChars -= item.chars;
-        waiting.shift();
-      } else if (!pipe.write(next.value)) {
-        blocked = true;
-        pipe.once('drain', resume);
+        this.#unsentChars -= item.chars;
+        this.#waiting.shift();
+      } else if (!this.#pipe.write(next.value)) {
+        this.#isBlocked = true;
+        this.#pipe.once('drain', () => {
+          this.#isBlocked = false;
+          this.#pump();
+        });
       }
     }
   }
-
-  function resume(): void {
-    blocked = false;
-    pump();
-  }
-
-  function queue(chunks: Iterator<string | Buffer>, chars: number): void {
-    unsentChars += chars;
-    waiting.push({ chunks, chars });
-    pump();
-  }
-
-  return {
-    send(frame) {
-      const line = encodeFrame(frame);
-      queue(once(line), line.length);
-    },
-    sendFirst(frame) {
-      const line = encodeFrame(frame);
-      unsentChars += line.length;
-      waiting.unshift({ chunks: once(line), chars: line.length });
-      pump();
-    },
-    sendValue(call, json) {
-      if (unsentChars + json.length > MAX_UNSENT_BYTES) {
-        return false;
-      }
-      if (json.length <= PART_CHARS) {
-        const line = `{"type":"answer","call":${call},"ok":true,"value":${json}}\n`;
-        queue(once(line), line.length);
-      } else {
-        queue(inParts(call, json), json.length);
-      }
-      return true;
-    },
-    sendRaw(bytes) {
-      queue(once(bytes), bytes.length);
-    },
-  };
 }
 
 function* once(chunk: string | Buffer): Generator<string | Buffer> {

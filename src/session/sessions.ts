@@ -7,23 +7,44 @@ import { MAX_SESSIONS } from '../limits.ts';
 import type { CellAnswer, CellRequest } from './cell.ts';
 import { Session, type SessionOptions } from './session.ts';
 
-export interface Sessions {
-  /** Runs a cell in the session it names. Rejects with a `BridgeError` when no sandbox can be had. */
-  run(request: CellRequest): Promise<CellAnswer>;
-  /** Ends every session. */
-  close(): Promise<void>;
-}
-
 /** Records of sessions without a sandbox that are kept, so that their next answer can tell what was lost. */
 const MAX_REMEMBERED = 1_000;
 
-export function createSessions(options: () => Promise<SessionOptions>): Sessions {
-  const sessions = new Map<string, Session>();
-  let ready: Promise<SessionOptions> | undefined;
-  let closed = false;
+export class Sessions {
+  readonly #options: SessionOptions;
+  readonly #sessions = new Map<string, Session>();
+  #isClosed = false;
 
-  function makeRoom(): void {
-    const live = [...sessions.values()].filter((session) => session.isLive || session.isBusy);
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  /** Runs a cell in the session it names. Rejects with a `BridgeError` when no sandbox can be had. */
+  async run(request: CellRequest): Promise<CellAnswer> {
+    if (this.#isClosed) {
+      throw new BridgeError('CELL_CANCELLED', 'the bridge is shutting down');
+    }
+    let session = this.#sessions.get(request.session);
+    if (session === undefined || !(session.isLive || session.isBusy)) {
+      this.#makeRoom();
+    }
+    if (session === undefined) {
+      this.#forgetOldest();
+      session = new Session(request.session, this.#options);
+      this.#sessions.set(request.session, session);
+    }
+    return session.run(request);
+  }
+
+  /** Ends every session; cells in flight are answered first, with the reason. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#sessions.values()].map((session) => session.end('the bridge was shut down')));
+  }
+
+  /** Ends the session that has been idle longest, when there are as many as may be. */
+  #makeRoom(): void {
+    const live = [...this.#sessions.values()].filter((session) => session.isLive || session.isBusy);
     if (live.length < MAX_SESSIONS) {
       return;
     }
@@ -37,46 +58,14 @@ export function createSessions(options: () => Promise<SessionOptions>): Sessions
     void idle.end(`${MAX_SESSIONS} sessions are the limit and it had been idle longest`);
   }
 
-  function forgetOldest(): void {
-    for (const [name, session] of sessions) {
-      if (sessions.size < MAX_REMEMBERED) {
+  #forgetOldest(): void {
+    for (const [name, session] of this.#sessions) {
+      if (this.#sessions.size < MAX_REMEMBERED) {
         return;
       }
       if (!session.isLive && !session.isBusy) {
-        sessions.delete(name);
+        this.#sessions.delete(name);
       }
     }
   }
-
-  /** A failed preparation is tried again with the next cell: the user may have mended the cause. */
-  function prepare(): Promise<SessionOptions> {
-    ready ??= options().catch((error: unknown) => {
-      ready = undefined;
-      throw error;
-    });
-    return ready;
-  }
-
-  return {
-    async run(request) {
-      const sessionOptions = await prepare();
-      if (closed) {
-        throw new BridgeError('CELL_CANCELLED', 'the bridge is shutting down');
-      }
-      let session = sessions.get(request.session);
-      if (session === undefined || !(session.isLive || session.isBusy)) {
-        makeRoom();
-      }
-      if (session === undefined) {
-        forgetOldest();
-        session = new Session(request.session, sessionOptions);
-        sessions.set(request.session, session);
-      }
-      return session.run(request);
-    },
-    async close() {
-      closed = true;
-      await Promise.all([...sessions.values()].map((session) => session.end('the bridge was shut down')));
-    },
-  };
 }
