@@ -5,6 +5,10 @@ import { createLineSplitter, decodeFrame, encodeFrame, isDeeperThan } from '../.
 
 const AnySchema = z.unknown();
 
+function unexpected(): never {
+  throw new Error('not expected here');
+}
+
 function nested(levels: number): unknown {
   let value: unknown = 1;
   for (let level = 0; level < levels; level += 1) {
@@ -70,12 +74,12 @@ describe('createLineSplitter', () => {
   it('gives a line that came in one piece without copying it', () => {
     const chunk = Buffer.from('abc\n');
     const lines: Buffer[] = [];
-    createLineSplitter(10, (line) => lines.push(line), expect.fail).push(chunk);
+    createLineSplitter(10, (line) => lines.push(line), unexpected).push(chunk);
     expect(lines[0]?.buffer).toBe(chunk.buffer);
   });
 
   it('holds nothing of a line that is too long', () => {
-    const splitter = createLineSplitter(10, expect.fail, expect.fail);
+    const splitter = createLineSplitter(10, unexpected, unexpected);
     splitter.push(Buffer.alloc(8, 'x'));
     expect(splitter.pendingBytes).toBe(8);
     splitter.push(Buffer.alloc(8, 'x'));
