@@ -176,9 +176,13 @@ class Runtime(ModuleType):
 
     def help(self) -> None:
         """Prints one line for every helper."""
+        import inspect
+
         print("Helpers of runtime ('await' where it says so; the ones ending in _sync need none):")
         for name in _HELPERS:
-            print(f"  runtime.{name}: {(getattr(type(self), name).__doc__ or '').strip()}")
+            helper = getattr(self, name)
+            signature = inspect.signature(helper).replace(return_annotation=inspect.Signature.empty)
+            print(f"  runtime.{name}{signature}: {helper.__doc__}")
         print(f"Loaded servers: {', '.join(self.list_servers_sync()) or 'none'}")
 
     def __getattr__(self, name: str) -> object:
@@ -219,7 +223,7 @@ class Runtime(ModuleType):
 
     def _found(self, answer: object) -> list[Any]:
         """The documents of a search; says on stderr which servers could not be searched, once for each set of them."""
-        found: dict[str, Any] = answer if isinstance(answer, dict) else {}
+        found = values.as_dict(answer)
         silent = tuple(f"{entry['server']} ({entry['reason']})" for entry in found.get("not_searched", []))
         if silent and silent != self._silent_servers:
             print(f"search_tool_docs: not searched: {'; '.join(silent)}", file=sys.stderr)
@@ -250,8 +254,7 @@ def _checked_detail(detail: str) -> str:
 
 def _as_list(value: object) -> list[Any]:
     """A list of the host with attribute access to its dicts; anything else is an empty list."""
-    wrapped = values.attribute_access(value)
-    return wrapped if isinstance(wrapped, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return values.as_list(values.attribute_access(value))
 
 
 def _tools(value: object) -> list[Any]:

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from bridge_kernel.proxies import proxy_of
 from bridge_kernel.servers import alias_of
+from bridge_kernel.values import attribute_access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +29,14 @@ class ServerModule(ModuleType):
 
     def __getattr__(self, name: str) -> object:
         if name == "__all__":
-            return ["TOOLS", "TOOL_MAP", *(alias_of(tool) for tool in self._state.fetch_tools_sync())]
+            aliases = [alias_of(tool) for tool in self._state.fetch_tools_sync()]
+            # Both spellings: aliases keep the case of the tool, and programs may write them in lower case.
+            return ["TOOLS", "TOOL_MAP", *dict.fromkeys([*aliases, *(alias.lower() for alias in aliases)])]
         if name.startswith("__"):
             raise AttributeError(name)
         proxy = proxy_of(self._state)
         if name == "TOOLS":
-            return list(self._state.fetch_tools_sync())
+            return attribute_access(list(self._state.fetch_tools_sync()))
         if name == "TOOL_MAP":
             return {tool.get("name", ""): proxy[tool.get("name", "")] for tool in self._state.fetch_tools_sync()}
         return getattr(proxy, name)
@@ -48,7 +51,7 @@ class ServersModule(ModuleType):
     def __init__(self, registry: Registry) -> None:
         super().__init__("mcp.servers", "One module for each configured MCP server.")
         # A package: `mcp.servers.<alias>` is looked up below it, and never on disk.
-        self.__path__: list[str] = []
+        self.__path__ = []
         self._registry = registry
 
     def __getattr__(self, name: str) -> object:

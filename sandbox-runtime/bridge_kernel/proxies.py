@@ -9,7 +9,7 @@ from __future__ import annotations
 from bridge_kernel.errors import MCPError
 from bridge_kernel.pending import Pending
 from bridge_kernel.servers import alias_of, find_tool
-from bridge_kernel.values import to_value
+from bridge_kernel.values import as_dict, as_list, to_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,15 +140,14 @@ def parameter_names(info: ToolInfo) -> list[str]:
 
 def _parameters(info: ToolInfo) -> tuple[dict[str, Any], list[str]]:
     schema = info.get("input_schema", {})
-    properties, required = schema.get("properties"), schema.get("required")
-    return (properties if isinstance(properties, dict) else {}, required if isinstance(required, list) else [])
+    return as_dict(schema.get("properties")), as_list(schema.get("required"))
 
 
 def _tool_text(info: ToolInfo) -> str:
     properties, required = _parameters(info)
     lines = [info.get("description", ""), "", "Parameters:" if properties else "No parameters."]
     for name in parameter_names(info):
-        schema = properties[name] if isinstance(properties[name], dict) else {}
+        schema = as_dict(properties[name])
         kind = f" ({schema['type']})" if isinstance(schema.get("type"), str) else ""
         optional = "" if name in required else ", optional"
         lines.append(f"  {name}{kind}{optional}: {schema.get('description', '')}".rstrip(": "))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
+from types import CodeType, FunctionType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType, FunctionType
     from typing import TypedDict
 
     class SavedTool(TypedDict):
@@ -64,15 +64,14 @@ def source_of(func: Callable[..., object] | str, namespace: dict[str, object]) -
 
 
 def _function(func: Callable[..., object] | str, namespace: dict[str, object]) -> FunctionType:
+    found: object = func
     if isinstance(func, str):
         if func not in namespace:
             raise ValueError(f"no function {func!r} in this session")
         found = namespace[func]
-    else:
-        found = func
     # A decorated function is saved with its decorators: `__wrapped__` leads to the `def`.
     found = getattr(found, "__wrapped__", found)
-    if not isinstance(found, type(source_of)):
+    if not isinstance(found, FunctionType):
         raise TypeError(f"save_tool takes a function, not {type(found).__name__}")
     return found
 
@@ -81,7 +80,7 @@ def _session_names(code: CodeType, namespace: dict[str, object]) -> list[str]:
     """Names the function takes from the session and that are not there by themselves in a later one."""
     used = set(code.co_names)
     for constant in code.co_consts:
-        if isinstance(constant, type(code)):
+        if isinstance(constant, CodeType):
             used.update(constant.co_names)
     own = ("runtime", "mcp_servers", "save_tool", "LOADED_MCP_SERVERS", code.co_name)
     return sorted(name for name in used & namespace.keys() if name not in own and not name.startswith(("mcp_", "__")))

@@ -15,9 +15,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
+    from typing import Any
 
 _SHOWN_KEYS = 12
+_CONTAINERS = (dict, list)
 _DICT_NAMES = frozenset(dir(dict))
+
+
+def as_dict(value: object) -> dict[str, Any]:
+    """`value` if it is an object of JSON, else an empty one."""
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def as_list(value: object) -> list[Any]:
+    """`value` if it is an array of JSON, else an empty one."""
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 class AttrDict(dict[str, object]):
@@ -70,18 +82,19 @@ def attribute_access(value: object) -> object:
     Eager on purpose: 0.35 s for a million objects (measured), where a lazy wrapper would have to override every way of
     reading a dict and a list. The host bounds the depth, so the recursion is bounded too.
     """
-    if type(value) is dict:
-        wrapped = AttrDict(value)  # pyright: ignore[reportUnknownArgumentType]
+    kind = type(value)
+    if kind is dict:
+        wrapped = AttrDict(as_dict(value))
         for key, member in wrapped.items():
-            if type(member) is dict or type(member) is list:
-                wrapped[key] = attribute_access(member)  # pyright: ignore[reportUnknownArgumentType]
+            if type(member) in _CONTAINERS:
+                wrapped[key] = attribute_access(member)
         return wrapped
-    if type(value) is list:
-        members: list[object] = value  # pyright: ignore[reportUnknownVariableType]
+    if kind is list:
+        members = as_list(value)
         for index, member in enumerate(members):
-            if type(member) is dict or type(member) is list:
-                members[index] = attribute_access(member)  # pyright: ignore[reportUnknownArgumentType]
-    return value  # pyright: ignore[reportUnknownVariableType]
+            if type(member) in _CONTAINERS:
+                members[index] = attribute_access(member)
+    return value
 
 
 class _Content:
@@ -193,26 +206,21 @@ def to_value(raw: object, server: str, tool: str) -> object:
     Raises:
         ToolError: the result says `isError`.
     """
-    if not isinstance(raw, dict):
-        return raw
-    result: dict[str, object] = raw  # pyright: ignore[reportUnknownVariableType]
+    result = as_dict(raw)
     blocks = _blocks(result)
     if result.get("isError") is True:
         raise ToolError(_error_text(result, blocks), server, tool, result)
     structured = result.get("structuredContent")
     if structured is None:
         return _only([_block_value(block) for block in blocks])
-    if _is_copy_of(structured, "content", blocks):
+    if _is_copy_of(structured, blocks):
         return _only([_block_value(block, parse=False) for block in blocks])
     others = [_block_value(block) for block in blocks if block.get("type") != "text"]
     return _only([attribute_access(_unwrapped(structured, blocks)), *others])
 
 
 def _blocks(result: Mapping[str, object]) -> list[dict[str, object]]:
-    content = result.get("content")
-    if not isinstance(content, list):
-        return []
-    return [block for block in content if isinstance(block, dict)]  # pyright: ignore[reportUnknownVariableType]
+    return [as_dict(block) for block in as_list(result.get("content"))]
 
 
 def _only(values: list[object]) -> object:
@@ -232,8 +240,7 @@ def _block_value(block: dict[str, object], parse: bool = True) -> object:
     if kind == "audio":
         return AudioContent(block)
     if kind == "resource":
-        resource = block.get("resource")
-        return ResourceContent(resource if isinstance(resource, dict) else {})  # pyright: ignore[reportUnknownArgumentType]
+        return ResourceContent(as_dict(block.get("resource")))
     if kind == "resource_link":
         return ResourceLink(block)
     return attribute_access(block)
@@ -254,22 +261,24 @@ def _unwrapped(structured: object, blocks: list[dict[str, object]]) -> object:
 
     A server that means an object with that one key repeats the whole object as its text; then it stays an object.
     """
-    if not isinstance(structured, dict) or len(structured) != 1 or "result" not in structured:  # pyright: ignore[reportUnknownArgumentType]
-        return structured  # pyright: ignore[reportUnknownVariableType]
+    envelope = as_dict(structured)
+    if len(envelope) != 1 or "result" not in envelope:
+        return structured
     texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
-    if len(texts) == 1 and texts[0].lstrip().startswith("{") and _parsed(texts[0]) == structured:
-        return structured  # pyright: ignore[reportUnknownVariableType]
-    return structured["result"]  # pyright: ignore[reportUnknownVariableType]
+    if len(texts) == 1 and texts[0].lstrip().startswith("{") and _parsed(texts[0]) == envelope:
+        return structured
+    return envelope["result"]
 
 
-def _is_copy_of(structured: object, key: str, blocks: list[dict[str, object]]) -> bool:
-    """Whether `structured` is `{key: …}` and says nothing but the blocks again: their text, or themselves.
+def _is_copy_of(structured: object, blocks: list[dict[str, object]]) -> bool:
+    """Whether `structured` is `{"content": …}` and says nothing but the blocks again: their text, or themselves.
 
     `server-filesystem` answers so. It declares the text a string, so a JSON file that was read stays text.
     """
-    if not isinstance(structured, dict) or len(structured) != 1 or not blocks:  # pyright: ignore[reportUnknownArgumentType]
+    envelope = as_dict(structured)
+    if len(envelope) != 1 or "content" not in envelope or not blocks:
         return False
-    inner: object = structured.get(key)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    inner = envelope["content"]
     if isinstance(inner, str):
         return len(blocks) == 1 and blocks[0].get("type") == "text" and blocks[0].get("text") == inner
     return inner == blocks

@@ -1,0 +1,81 @@
+"""A host in memory: it answers calls with what a test gives it and keeps what it was asked."""
+
+from __future__ import annotations
+
+import sys
+import unittest
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from bridge_kernel.api import Api
+
+if TYPE_CHECKING:
+    from bridge_kernel.servers import ServerRef
+
+Answer = Callable[[dict[str, object]], object]
+
+FILES: ServerRef = {"name": "files", "alias": "files", "description": "Reads files."}
+GIT: ServerRef = {"name": "git-hub", "alias": "git_hub", "description": "Issues."}
+
+READ_FILE: dict[str, object] = {
+    "name": "read-file",
+    "alias": "read_file",
+    "description": "Reads one file.",
+    "input_schema": {
+        "type": "object",
+        "properties": {
+            "tail": {"type": "integer", "description": "Lines from the end"},
+            "path": {"type": "string", "description": "Where it is"},
+        },
+        "required": ["path"],
+    },
+}
+LIST: dict[str, object] = {"name": "list", "alias": "list", "description": "Lists.", "input_schema": {}}
+
+
+def text_result(text: str) -> dict[str, object]:
+    return {"content": [{"type": "text", "text": text}]}
+
+
+class FakeHost:
+    """The `Host` of a test. A method without an answer fails the test."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, object]]] = []
+        self.answers: dict[str, Answer] = {
+            "call_tool": lambda params: text_result("done"),
+            "list_tools": lambda params: [dict(READ_FILE), dict(LIST)],
+        }
+
+    def call_sync(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
+        self.asked.append((method, params))
+        return self.answers[method](params)
+
+    async def call(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
+        return self.call_sync(method, params, timeout)
+
+    def methods(self) -> list[str]:
+        return [method for method, _ in self.asked]
+
+
+class ApiTestCase(unittest.IsolatedAsyncioTestCase):
+    """A session with two configured servers, of which `files` is loaded."""
+
+    def setUp(self) -> None:
+        modules, finders = dict(sys.modules), list(sys.meta_path)
+
+        def restore() -> None:
+            for name in [name for name in sys.modules if name == "mcp" or name.startswith("mcp.")]:
+                del sys.modules[name]
+            sys.modules.update({name: module for name, module in modules.items() if name.startswith("mcp")})
+            sys.meta_path[:] = finders
+
+        self.addCleanup(restore)
+        self.host = FakeHost()
+        self.namespace: dict[str, object] = {"__builtins__": __builtins__}
+        self.api = Api(self.host, self.namespace)
+        self.api.install("the manual")
+        self.api.update([FILES], [FILES, GIT])
+
+    def run_code(self, code: str) -> None:
+        exec(compile(code, "<cell 1>", "exec"), self.namespace)

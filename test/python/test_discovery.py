@@ -1,0 +1,183 @@
+"""The helpers of `runtime`: names, parameters and shapes that programs for the Python bridge of the same name use."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import linecache
+from typing import Any
+
+from bridge_kernel.errors import MCPError
+from fake_host import READ_FILE, ApiTestCase, text_result
+
+DOCUMENT = {"server": "files", "serverAlias": "files", "tool": "read-file", "toolAlias": "read_file"}
+
+
+class RuntimeTestCase(ApiTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.runtime: Any = self.namespace["runtime"]
+
+
+class ServerHelpers(RuntimeTestCase):
+    async def test_servers_are_tuples_of_names(self) -> None:
+        self.assertEqual(self.runtime.discovered_servers(), ("files", "git-hub"))
+        self.assertEqual(self.runtime.list_servers_sync(), ("files",))
+        self.assertEqual(await self.runtime.list_servers(), ("files",))
+
+    def test_details_are_dicts_with_name_and_description(self) -> None:
+        first, second = self.runtime.discovered_servers(detailed=True)
+        self.assertEqual((first["name"], first.description, first.loaded), ("files", "Reads files.", True))
+        self.assertFalse(second.loaded)
+
+    def test_metadata_of_one_and_of_all_loaded_servers(self) -> None:
+        described = {"name": "files", "alias": "files", "tools": [dict(READ_FILE)], "cwd": "/srv"}
+        self.host.answers["describe_server"] = lambda params: described if params else [described]
+        self.assertEqual(self.runtime.describe_server("FILES")["cwd"], "/srv")
+        (only,) = self.runtime.list_loaded_server_metadata()
+        self.assertEqual(only.tools[0].alias, "read_file")
+        self.assertEqual(self.host.asked, [("describe_server", {"server": "files"}), ("describe_server", {})])
+
+
+class Documents(RuntimeTestCase):
+    async def test_tools_have_their_schema_under_both_names(self) -> None:
+        for tools in (await self.runtime.list_tools("files"), self.runtime.list_tools_sync("files")):
+            self.assertEqual(tools[0]["inputSchema"], tools[0]["input_schema"])
+            self.assertEqual(tools[0].alias, "read_file")
+
+    async def test_docs_of_one_tool_are_one_document_or_a_list_of_one(self) -> None:
+        self.host.answers["query_tool_docs"] = lambda params: [dict(DOCUMENT)]
+        self.assertEqual(await self.runtime.query_tool_docs("files", "read_file"), DOCUMENT)
+        self.assertEqual(await self.runtime.query_tool_docs("files"), [DOCUMENT])
+        self.assertEqual(self.runtime.query_tool_docs_sync("files", tool="read_file", detail="full"), [DOCUMENT])
+        self.assertEqual(
+            [params for _, params in self.host.asked],
+            [
+                {"server": "files", "detail": "summary", "tool": "read_file"},
+                {"server": "files", "detail": "summary"},
+                {"server": "files", "detail": "full", "tool": "read_file"},
+            ],
+        )
+
+    async def test_search_gives_documents_and_names_what_it_missed_once(self) -> None:
+        missed = [{"server": "git-hub", "reason": "did not start"}]
+        self.host.answers["search_tool_docs"] = lambda params: {"documents": [dict(DOCUMENT)], "not_searched": missed}
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
+            self.assertEqual(await self.runtime.search_tool_docs("read a file", limit=20), [DOCUMENT])
+            self.assertEqual(self.runtime.search_tool_docs_sync("read", detail="full")[0].tool, "read-file")
+        self.assertEqual(stderr.getvalue(), "search_tool_docs: not searched: git-hub (did not start)\n")
+        self.assertEqual(self.host.asked[0][1], {"query": "read a file", "limit": 20, "detail": "summary"})
+
+    def test_wrong_arguments_fail_before_the_host_is_asked(self) -> None:
+        with self.assertRaisesRegex(ValueError, "detail is 'summary' or 'full', not 'all'"):
+            self.runtime.query_tool_docs_sync("files", detail="all")
+        for limit in (0, 21, True, "5"):
+            with self.assertRaisesRegex(ValueError, "limit is a whole number from 1 to 20"):
+                self.runtime.search_tool_docs_sync("x", limit=limit)
+        with self.assertRaisesRegex(TypeError, "a str, not by int"):
+            self.runtime.list_tools_sync(3)
+        self.assertEqual(self.host.asked, [])
+
+
+class Calls(RuntimeTestCase):
+    async def test_call_tool_gives_a_value_and_takes_any_name_of_the_server(self) -> None:
+        self.host.answers["call_tool"] = lambda params: text_result('{"id": 7}')
+        self.assertEqual((await self.runtime.call_tool("Files", "read-file", {"path": "a"})).id, 7)
+        self.assertEqual(
+            self.host.asked, [("call_tool", {"server": "files", "tool": "read-file", "arguments": {"path": "a"}})]
+        )
+        await self.runtime.call_tool("files", "list")
+        self.assertEqual(self.host.asked[-1][1]["arguments"], {})
+
+    async def test_call_tool_raw_leaves_a_failure_as_it_is(self) -> None:
+        failure = {**text_result("no"), "isError": True}
+        self.host.answers["call_tool"] = lambda params: failure
+        self.assertIs(await self.runtime.call_tool_raw("files", "list"), failure)
+        with self.assertRaisesRegex(self.runtime.ToolError, "no"):
+            await self.runtime.call_tool("files", "list")
+
+    async def test_arguments_that_are_no_dict_are_refused(self) -> None:
+        with self.assertRaisesRegex(TypeError, "arguments is a dict"):
+            await self.runtime.call_tool("files", "list", ["a"])
+
+
+class Self(RuntimeTestCase):
+    def test_the_manual_and_the_errors_are_there(self) -> None:
+        self.assertEqual(self.runtime.capability_summary(), "the manual")
+        self.assertIs(self.runtime.MCPError, MCPError)
+
+    def test_an_unknown_helper_names_the_near_ones(self) -> None:
+        with self.assertRaisesRegex(AttributeError, "runtime has no 'search_tools'. Did you mean 'search_tool_docs"):
+            _ = self.runtime.search_tools
+        with self.assertRaisesRegex(AttributeError, r"runtime.help\(\) prints"):
+            _ = self.runtime.zzz
+
+    def test_help_names_every_helper(self) -> None:
+        with contextlib.redirect_stdout(io.StringIO()) as stdout:
+            self.runtime.help()
+        for name in self.runtime.__all__:
+            if callable(getattr(self.runtime, name)) and not inspect.isclass(getattr(self.runtime, name)):
+                self.assertIn(f"runtime.{name}(", stdout.getvalue())
+
+    def test_signatures_are_those_that_programs_use(self) -> None:
+        signatures = {
+            "query_tool_docs": ["server", "tool", "detail"],
+            "query_tool_docs_sync": ["server", "tool", "detail"],
+            "search_tool_docs": ["query", "limit", "detail"],
+            "search_tool_docs_sync": ["query", "limit", "detail"],
+            "call_tool": ["server", "tool", "arguments"],
+            "discovered_servers": ["detailed"],
+            "list_tools": ["server"],
+            "describe_server": ["name"],
+            "save_tool": ["func"],
+        }
+        for name, parameters in signatures.items():
+            self.assertEqual(list(inspect.signature(getattr(self.runtime, name)).parameters), parameters)
+
+    def test_reset_asks_the_host(self) -> None:
+        self.host.answers["reset"] = lambda params: None
+        self.assertIn("next cell", self.runtime.reset())
+        self.assertEqual(self.host.methods(), ["reset"])
+
+
+class SavedTools(RuntimeTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.host.answers["save_tool"] = lambda params: None
+
+    def define(self, code: str) -> None:
+        linecache.cache["<cell 1>"] = (len(code), None, code.splitlines(keepends=True), "<cell 1>")
+        self.run_code(code)
+
+    def test_source_and_name_are_sent_and_the_answer_says_so(self) -> None:
+        self.define("def add(a, b=1):\n    return a + b\n")
+        self.assertEqual(self.runtime.save_tool(self.namespace["add"]), "Saved 'add': later sessions have it by that name.")
+        self.assertEqual(self.host.asked, [("save_tool", {"name": "add", "source": "def add(a, b=1):\n    return a + b\n"})])
+        self.run_code("save_tool('add')")
+        self.assertEqual(len(self.host.asked), 2)
+
+    def test_names_that_only_this_session_has_are_told(self) -> None:
+        self.define("import math\nlimit = 3\nasync def area(r):\n    await mcp_files.list()\n    return math.pi * r ** limit\n")
+        self.assertIn("only this session has: limit, math.", self.runtime.save_tool(self.namespace["area"]))
+
+    def test_what_cannot_stand_alone_is_refused_with_the_reason(self) -> None:
+        self.define(
+            "f = lambda: 1\ndef outer():\n    x = 1\n    def inner():\n        return x\n    return inner\n"
+            "inner = outer()\nclass C:\n    def m(self): pass\n"
+        )
+        for func, reason in ((self.namespace["f"], "lambda"), (self.namespace["inner"], r"\(x\)"), (len, "not builtin")):
+            with self.assertRaisesRegex(TypeError, reason):
+                self.runtime.save_tool(func)
+        with self.assertRaisesRegex(ValueError, "no function 'nope'"):
+            self.runtime.save_tool("nope")
+        self.assertEqual(self.host.asked, [])
+
+    def test_saved_functions_are_defined_and_a_broken_one_is_named(self) -> None:
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
+            self.api.define_saved_tools(
+                [{"name": "good", "source": "def good():\n    return 5\n"}, {"name": "bad", "source": "def bad(:\n"}]
+            )
+        self.run_code("assert good() == 5\nsave_tool(good)")
+        self.assertEqual(self.host.asked[0][1]["source"], "def good():\n    return 5\n")
+        self.assertIn("'bad' could not be defined", stderr.getvalue())

@@ -1,0 +1,48 @@
+"""The exceptions user code catches, and that their codes are those of the host."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import unittest
+from pathlib import Path
+
+from bridge_kernel.errors import CODES, MCPError, ServerNotAvailableError, ToolError, error_from_frame
+
+ERRORS_TS = Path(__file__).parents[2] / "src" / "errors.ts"
+
+
+class Codes(unittest.TestCase):
+    def test_they_are_those_of_the_host_in_the_same_order(self) -> None:
+        table = re.search(r"ERROR_CODES = \{\n(.*?)\n\} as const", ERRORS_TS.read_text(), re.S)
+        assert table is not None
+        self.assertEqual(list(CODES), re.findall(r"^  ([A-Z_]+): \{", table[1], re.M))
+
+
+class Errors(unittest.TestCase):
+    def test_the_text_shows_code_message_and_hint(self) -> None:
+        self.assertEqual(str(MCPError("no", "CALL_REFUSED", "ask")), "CALL_REFUSED: no\nHint: ask")
+        self.assertEqual(str(MCPError("no", "CALL_REFUSED")), "CALL_REFUSED: no")
+
+    def test_a_frame_becomes_the_class_that_code_can_catch(self) -> None:
+        error = error_from_frame({"code": "CALL_TIMEOUT", "message": "slow", "hint": "wait", "data": {"ms": 5}})
+        self.assertIs(type(error), MCPError)
+        self.assertEqual((error.code, error.message, error.hint, error.data), ("CALL_TIMEOUT", "slow", "wait", {"ms": 5}))
+
+    def test_a_server_that_is_not_loaded_is_a_key_error_too_and_keeps_its_text(self) -> None:
+        error = error_from_frame({"code": "SERVER_NOT_AVAILABLE", "message": "Server 'x' is not available"})
+        self.assertIsInstance(error, KeyError)
+        self.assertEqual(str(error), "SERVER_NOT_AVAILABLE: Server 'x' is not available")
+
+    def test_a_tool_error_carries_server_tool_and_result(self) -> None:
+        error = ToolError("denied", "files", "read", {"isError": True})
+        self.assertEqual(str(error), "TOOL_FAILED: files.read: denied")
+        self.assertEqual((error.server, error.tool, error.result), ("files", "read", {"isError": True}))
+
+    def test_they_survive_copying_and_the_classes_name_the_module_users_import(self) -> None:
+        for error in (MCPError("a", "INTERNAL"), ToolError("b", "s", "t", {}), ServerNotAvailableError("c", "X")):
+            again = error.__reduce__()
+            assert isinstance(again, tuple)
+            self.assertEqual(str(again[0](*again[1])), str(error))
+            self.assertEqual(type(error).__module__, "mcp.runtime")
+        self.assertRaises((pickle.PicklingError, ModuleNotFoundError, ImportError), pickle.dumps, MCPError("a"))

@@ -1,0 +1,207 @@
+"""The `mcp_<alias>` objects, `mcp_servers`, the package `mcp`, and calls that somebody forgot to await."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import pydoc
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from bridge_kernel.errors import MCPError
+from fake_host import FILES, GIT, ApiTestCase, text_result
+
+if TYPE_CHECKING:
+    from bridge_kernel.servers import ServerRef
+
+
+class ProxyTestCase(ApiTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.files: Any = self.namespace["mcp_files"]
+
+
+class Calls(ProxyTestCase):
+    async def test_a_call_sends_names_as_written_and_asks_nothing_else(self) -> None:
+        self.assertEqual(await self.files.Read_File(path="a"), "done")
+        params = {"server": "files", "tool": "Read_File", "arguments": {"path": "a"}}
+        self.assertEqual(self.host.asked, [("call_tool", params)])
+
+    async def test_a_name_that_is_no_identifier_goes_into_brackets(self) -> None:
+        await self.files["read-file"](path="a")
+        self.assertEqual(self.host.asked[0][1]["tool"], "read-file")
+
+    def test_sync_needs_no_loop(self) -> None:
+        self.assertEqual(self.files.read_file.sync(path="a"), "done")
+
+    async def test_calls_are_coroutines_to_asyncio(self) -> None:
+        together = await asyncio.gather(self.files.a(), self.files.b())
+        task = asyncio.create_task(self.files.c())
+        waited = await asyncio.wait_for(self.files.d(), 5)
+        self.assertEqual([*together, await task, waited], ["done"] * 4)
+        self.assertTrue(inspect.isawaitable(pending := self.files.e()))
+        await pending
+
+    async def test_a_cancelled_call_ends_quietly(self) -> None:
+        task = asyncio.create_task(self.files.a())
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+
+    async def test_positional_arguments_take_required_parameters_first(self) -> None:
+        await self.files.read_file("a", 3)
+        self.files.read_file.sync("b", tail=4)
+        sent = [params["arguments"] for method, params in self.host.asked if method == "call_tool"]
+        self.assertEqual(sent, [{"path": "a", "tail": 3}, {"path": "b", "tail": 4}])
+        self.assertEqual(self.host.methods().count("list_tools"), 1)
+
+    async def test_one_dict_is_all_arguments(self) -> None:
+        await self.files.read_file({"path": "a", "tail": 1})
+        self.assertEqual(self.host.asked[-1][1]["arguments"], {"path": "a", "tail": 1})
+
+    async def test_wrong_positional_arguments_fail_before_the_call(self) -> None:
+        with self.assertRaisesRegex(TypeError, r"mcp_files.read_file takes at most 2 arguments \(path, tail\), but 3"):
+            await self.files.read_file(1, 2, 3)
+        with self.assertRaisesRegex(TypeError, "takes arguments by name only"):
+            await self.files.list(1)
+        with self.assertRaisesRegex(TypeError, "got 'path' twice"):
+            await self.files.read_file("a", path="b")
+        self.assertNotIn("call_tool", self.host.methods())
+
+
+class ForgottenAwait(ProxyTestCase):
+    def test_it_is_reported_at_the_line_of_the_call(self) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.run_code("x = 1\n\nmcp_files.read_file(path='a')\n")
+            self.run_code("\nruntime.list_servers()\n")
+            gc.collect()
+        expected = [
+            ("<cell 1>", 3, "mcp_files.read_file(...) was never awaited: write 'await mcp_files.read_file(...)'"),
+            ("<cell 1>", 2, "runtime.list_servers(...) was never awaited: write 'await runtime.list_servers(...)'"),
+        ]
+        self.assertEqual([(w.filename, w.lineno, str(w.message)) for w in caught], expected)
+        self.assertEqual({w.category for w in caught}, {RuntimeWarning})
+        self.assertEqual(self.host.asked, [])
+
+    def test_using_the_result_says_what_is_missing_once(self) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for code, kind in (
+                ("mcp_files.a()[0]", TypeError),
+                ("for line in mcp_files.a(): pass", TypeError),
+                ("'TODO' in mcp_files.a()", TypeError),
+                ("len(mcp_files.a())", TypeError),
+                ("if mcp_files.a(): pass", TypeError),
+                ("mcp_files.a().title", AttributeError),
+            ):
+                with self.subTest(code), self.assertRaisesRegex(kind, r"write 'await mcp_files.a\(...\)'"):
+                    self.run_code(code)
+            gc.collect()
+        self.assertEqual(caught, [])
+
+    def test_its_repr_says_so_too(self) -> None:
+        pending = self.files.a()
+        self.assertEqual(repr(pending), "<mcp_files.a(...), not awaited: write 'await mcp_files.a(...)'>")
+        pending.close()
+
+
+class Knowledge(ProxyTestCase):
+    def test_looking_at_a_proxy_asks_nothing(self) -> None:
+        self.assertEqual(repr(self.files), "<mcp_files: tools of the MCP server 'files', loaded>")
+        self.assertEqual(
+            repr(self.namespace["mcp_git_hub"]),
+            "<mcp_git_hub: tools of the MCP server 'git-hub', not loaded: call run_python with servers=['git-hub']>",
+        )
+        self.assertIn("await mcp_files.read_file", repr(self.files.read_file))
+        self.assertEqual(self.files.__doc__, "Reads files.")
+        self.assertFalse(hasattr(self.files, "__deepcopy__"))
+        self.assertEqual(self.host.asked, [])
+
+    def test_dir_iteration_and_help_ask_once_per_cell(self) -> None:
+        self.assertEqual(dir(self.files), ["list", "read_file"])
+        self.assertEqual(list(self.files), ["read_file", "list"])
+        text = pydoc.render_doc(self.files.read_file, renderer=pydoc.plaintext)
+        self.assertIn("Reads one file.", text)
+        self.assertIn("path (string): Where it is", text)
+        self.assertEqual(self.host.methods(), ["list_tools"])
+        self.api.update([FILES], None)
+        dir(self.files)
+        self.assertEqual(self.host.methods(), ["list_tools"] * 2)
+
+    def test_a_tool_that_is_known_to_be_missing_names_the_near_ones(self) -> None:
+        self.assertIsNotNone(self.files.reed_file)
+        dir(self.files)
+        with self.assertRaisesRegex(AttributeError, "mcp_files has no tool 'reed_file'. Did you mean 'read_file'"):
+            _ = self.files.reed_file
+        self.assertIsNotNone(self.files.READ_FILE)
+
+    def test_a_host_that_fails_breaks_neither_dir_nor_help(self) -> None:
+        def fail(params: dict[str, object]) -> object:
+            raise MCPError("did not start", "SERVER_START_FAILED")
+
+        self.host.answers["list_tools"] = fail
+        self.assertEqual(dir(self.files), [])
+        self.assertIn("did not start", self.files.read_file.__doc__)
+
+
+class Names(ProxyTestCase):
+    def test_every_configured_server_has_a_name_and_loaded_ones_are_told_apart(self) -> None:
+        self.assertEqual(self.namespace["LOADED_MCP_SERVERS"], ("files",))
+        self.run_code("assert list(mcp_servers) == ['files'] and mcp_servers['Files'] is mcp_files")
+
+    def test_a_server_that_is_not_loaded_says_how_to_load_it(self) -> None:
+        servers: Any = self.namespace["mcp_servers"]
+        with self.assertRaisesRegex(KeyError, r"Server 'git-hub' is not available\nHint: .*servers=\['git-hub'\]"):
+            servers["git-hub"]
+        with self.assertRaisesRegex(MCPError, "Server 'fils' is not available\nHint: Did you mean 'files'"):
+            servers["fils"]
+        self.assertIsNone(servers.get("git-hub"))
+        self.assertNotIn("git-hub", servers)
+
+    def test_a_name_the_user_took_is_left_alone(self) -> None:
+        self.run_code("mcp_files = 1")
+        self.api.update([FILES, GIT], None)
+        self.assertEqual(self.namespace["mcp_files"], 1)
+        self.assertFalse(self.api.owns("mcp_files"))
+        self.assertTrue(self.api.owns("mcp_git_hub"))
+        self.run_code("del mcp_files")
+        self.api.update([FILES, GIT], None)
+        self.assertIs(self.namespace["mcp_files"], self.files)
+
+    def test_a_server_that_goes_takes_its_names_along(self) -> None:
+        self.api.update([FILES], [FILES])
+        self.assertNotIn("mcp_git_hub", self.namespace)
+        with self.assertRaises(ImportError):
+            self.run_code("import mcp.servers.git_hub")
+
+    def test_a_server_that_comes_is_there_and_the_others_stay_the_same(self) -> None:
+        new: ServerRef = {"name": "new", "alias": "new"}
+        self.api.update([FILES, new], [FILES, GIT, new])
+        self.assertIs(self.namespace["mcp_files"], self.files)
+        self.run_code("from mcp.servers.new import anything\nassert LOADED_MCP_SERVERS == ('files', 'new')")
+
+
+class Package(ProxyTestCase):
+    def test_all_forms_of_import(self) -> None:
+        self.run_code(
+            "from mcp import runtime as one\nimport mcp.runtime as two\nfrom mcp.runtime import call_tool\n"
+            "import mcp.servers\nfrom mcp.servers import files\nimport mcp.servers.git_hub\n"
+            "assert one is two is runtime and mcp.servers.files is files"
+        )
+
+    def test_star_brings_the_tools_and_the_tables(self) -> None:
+        self.run_code("from mcp.servers.files import *\nnames = [read_file.__name__, [*TOOL_MAP], TOOLS[0].name]")
+        self.assertEqual(self.namespace["names"], ["read_file", ["read-file", "list"], "read-file"])
+
+    async def test_an_imported_tool_is_called_like_any_other(self) -> None:
+        self.host.answers["call_tool"] = lambda params: text_result(str(params["tool"]))
+        self.run_code("from mcp.servers.files import read_file")
+        self.assertEqual(await self.namespace["read_file"](path="a"), "read_file")  # pyright: ignore
+
+    def test_a_server_that_is_not_configured_says_which_are(self) -> None:
+        with self.assertRaisesRegex(ImportError, "Server 'nope' is not available\nHint: Configured: files, git-hub."):
+            self.run_code("import mcp.servers.nope")
+        with self.assertRaisesRegex(ImportError, "cannot import name 'nope'"):
+            self.run_code("from mcp.servers import nope")
