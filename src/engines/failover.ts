@@ -66,7 +66,7 @@ class FailoverEngine implements Engine {
   }
 
   async start(request: StartRequest): Promise<Sandbox> {
-    return await this.#attempt(async (engine) => {
+    return this.#attempt(async (engine) => {
       const sandbox = await engine.start(request);
       this.#engineOfSandbox.set(sandbox, engine);
       return sandbox;

@@ -1,0 +1,154 @@
+/**
+ * The engines of this machine, for tests that start real containers. `MCP_BRIDGE_TEST_ENGINES` names some of them
+ * (comma list); without it every usable one is taken. `MCP_BRIDGE_TEST_REQUIRE_ENGINES=1` makes a missing one fail.
+ */
+import { randomUUID } from 'node:crypto';
+import { delimiter, join } from 'node:path';
+import { type CommandResult, type EngineCommand, runCommand } from '../../src/engines/client.ts';
+import { clientEnvironment } from '../../src/engines/client-env.ts';
+import type { ContainerEngineOptions } from '../../src/engines/container-engine.ts';
+import { createDockerEngine } from '../../src/engines/docker.ts';
+import type { Engine, EngineName, SandboxLimits } from '../../src/engines/engine.ts';
+import { findExecutable } from '../../src/engines/executable.ts';
+import { createPodmanEngine } from '../../src/engines/podman.ts';
+import { silentLogger } from '../../src/log.ts';
+
+const MIB = 1024 * 1024;
+
+/** The default limits of the product. */
+export const TEST_LIMITS: SandboxLimits = {
+  memoryBytes: 512 * MIB,
+  pids: 128,
+  tmpBytes: 64 * MIB,
+  workspaceBytes: 128 * MIB,
+};
+
+export const TEST_IMAGES = {
+  /** Without compiled files, like the official image; the product's default. */
+  slim: 'python:3.14-slim',
+  /** With compiled files. */
+  compiled: 'localhost/bridge-python:3.14-pyc',
+  /** With numpy, pandas, matplotlib and Pillow. */
+  datascience: 'localhost/bridge-datascience:3.14',
+} as const;
+
+export interface TestEngine {
+  /** Name in test titles and in `MCP_BRIDGE_TEST_ENGINES`. */
+  readonly label: string;
+  readonly name: EngineName;
+  /** Environment for a bridge started as a child process, with `MCP_BRIDGE_RUNTIME` and a PATH that finds the engine. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether memory and pids limits are enforced by cgroups; else the supervisor's rlimits have to hold. */
+  readonly hasCgroupLimits: boolean;
+  /** A new engine with an instance id of its own. */
+  create(options?: Partial<ContainerEngineOptions>): Engine;
+  /** Runs the engine's command itself, as a person would. */
+  run(...commandArguments: string[]): Promise<CommandResult>;
+}
+
+interface Candidate {
+  readonly label: string;
+  readonly name: EngineName;
+  /** Put before the rest of PATH. */
+  readonly folder?: string;
+}
+
+const CANDIDATES: readonly Candidate[] = [
+  { label: 'podman', name: 'podman' },
+  {
+    label: 'podman-rootless',
+    name: 'podman',
+    folder: join(import.meta.dirname, '..', 'fixtures', 'engines', 'rootless'),
+  },
+  { label: 'docker', name: 'docker' },
+];
+const USABLE_TIMEOUT_MS = 10_000;
+
+/** The engines to test, and why the others of those asked for are not there. Throws when a required one is missing. */
+export async function findTestEngines(): Promise<{ engines: TestEngine[]; missing: string[] }> {
+  const asked = process.env['MCP_BRIDGE_TEST_ENGINES']?.split(',').map((label) => label.trim());
+  const candidates = CANDIDATES.filter(({ label }) => asked === undefined || asked.includes(label));
+  const unknown = asked?.filter((label) => !CANDIDATES.some((candidate) => candidate.label === label)) ?? [];
+  const results = await Promise.all(candidates.map(tryCandidate));
+  const engines = results.filter((result) => typeof result !== 'string');
+  const missing = [
+    ...results.filter((result) => typeof result === 'string'),
+    ...unknown.map((label) => `${label}: unknown`),
+  ];
+  if (missing.length > 0 && process.env['MCP_BRIDGE_TEST_REQUIRE_ENGINES'] === '1') {
+    throw new Error(`engines are missing: ${missing.join('; ')}`);
+  }
+  if (engines.length === 0) {
+    throw new Error(`no engine to test: ${missing.join('; ')}`);
+  }
+  return { engines, missing };
+}
+
+/** An engine reached through `env` (a PATH, a CONTAINER_HOST, a DOCKER_CONTEXT …). */
+export function testEngine(
+  label: string,
+  name: EngineName,
+  env: Record<string, string>,
+  hasCgroupLimits: boolean,
+): TestEngine {
+  const executable = findExecutable(name, env) ?? name;
+  const command: EngineCommand = { executable, env: clientEnvironment(env) };
+  const create = name === 'podman' ? createPodmanEngine : createDockerEngine;
+  return {
+    label,
+    name,
+    env: { ...env, MCP_BRIDGE_RUNTIME: name },
+    hasCgroupLimits,
+    create: (options = {}) =>
+      create({
+        image: TEST_IMAGES.slim,
+        limits: TEST_LIMITS,
+        user: '65534:65534',
+        pullPolicy: 'never',
+        instanceId: `test-${randomUUID().slice(0, 8)}`,
+        executable,
+        env,
+        logger: silentLogger,
+        ...options,
+      }),
+    run: (...commandArguments) => runCommand(command, commandArguments, { timeoutMs: 30_000 }),
+  };
+}
+
+/** The variables of this process that are set. */
+export function processEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
+
+/** The engine, or why it cannot be tested. */
+async function tryCandidate({ label, name, folder }: Candidate): Promise<TestEngine | string> {
+  const env = processEnvironment();
+  if (folder !== undefined) {
+    env['PATH'] = `${folder}${delimiter}${env['PATH'] ?? ''}`;
+  }
+  if (findExecutable(name, env) === undefined) {
+    return `${label}: there is no command "${name}"`;
+  }
+  const probe = testEngine(label, name, env, false);
+  const image = await Promise.race([
+    probe.run('image', 'inspect', TEST_IMAGES.slim),
+    new Promise<undefined>((resolve) => {
+      setTimeout(resolve, USABLE_TIMEOUT_MS, undefined).unref();
+    }),
+  ]);
+  if (image?.exitCode !== 0) {
+    return `${label}: ${image?.stderr.trim() ?? `no answer within ${USABLE_TIMEOUT_MS} ms`}`;
+  }
+  return testEngine(label, name, env, await enforcesLimits(probe));
+}
+
+/** podman tells which controllers it may use; docker's daemon runs as root here and may use all. */
+async function enforcesLimits(engine: TestEngine): Promise<boolean> {
+  if (engine.name === 'docker') {
+    return true;
+  }
+  const info = await engine.run('info', '--format', '{{json .Host.CgroupControllers}}');
+  return info.stdout.includes('memory') && info.stdout.includes('pids');
+}

@@ -1,0 +1,71 @@
+/** Running things in a sandbox from a test, and looking at what is left afterwards. */
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
+import { INSTANCE_LABEL } from '../../src/engines/labels.ts';
+import type { TestEngine } from './engines.ts';
+
+export interface FinishedRun {
+  readonly exit: SandboxExit;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly sandbox: Sandbox;
+}
+
+/** Starts `python3 -c code` in a sandbox. */
+export function startPython(engine: Engine, code: string, session = 'test'): Promise<Sandbox> {
+  return engine.start({ command: ['python3', '-I', '-u', '-c', code], session });
+}
+
+/** Runs Python in a sandbox to its end. */
+export async function runPython(engine: Engine, code: string): Promise<FinishedRun> {
+  const sandbox = await startPython(engine, code);
+  sandbox.stdin.end();
+  const [stdout, stderr, exit] = await Promise.all([readAll(sandbox.stdout), readAll(sandbox.stderr), sandbox.exited]);
+  return { exit, stdout, stderr, sandbox };
+}
+
+/** Resolves with the first bytes, as text. */
+export function firstOutput(sandbox: Sandbox): Promise<string> {
+  sandbox.stderr.resume();
+  return new Promise((resolve, reject) => {
+    sandbox.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString('utf8')));
+    sandbox.stdout.once('end', () => reject(new Error(`${sandbox.id} ended without output`)));
+  });
+}
+
+/** Ids of containers with the label of `instanceId`, in any state. */
+export async function containersOf(engine: TestEngine, instanceId: string): Promise<string[]> {
+  const { stdout } = await engine.run('ps', '--all', '--quiet', `--filter=label=${INSTANCE_LABEL}=${instanceId}`);
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
+/** Process ids whose command line holds `text`, in the order of their start. */
+export function findProcesses(text: string): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && pid !== process.pid && commandLine(pid).includes(text))
+    .toSorted((a, b) => a - b);
+}
+
+/** How many descriptors this process has open. */
+export function countDescriptors(): number {
+  return readdirSync('/proc/self/fd').length;
+}
+
+async function readAll(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) {
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    // It ended while we looked.
+    return '';
+  }
+}
