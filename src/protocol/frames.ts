@@ -35,55 +35,69 @@ const SavedToolSchema = z.strictObject({
   source: z.string().describe('Its Python source.'),
 });
 
-export const HelloFrameSchema = z.strictObject({
-  type: z.literal('hello'),
-  protocol_version: z.int().describe('Version of this protocol; another number ends the kernel.'),
-  session: z.string().describe('Name of the session.'),
-  generation: z.int().positive().describe('1 for the first sandbox of the session, one more after each restart.'),
-  kept_output_bytes: z
-    .int()
-    .positive()
-    .describe('Bytes of one stream sent from the start of a cell; as many are kept from its end.'),
-  max_value_chars: z.int().positive().describe('Longest text of a last expression.'),
-  max_line_bytes: z.int().positive().describe('Longest line the host accepts.'),
-  max_reported_names: z.int().positive().describe('Names of each kind reported at most.'),
-  saved_tools: z
-    .array(SavedToolSchema)
-    .describe('Functions stored by earlier sessions, defined before the first cell.'),
-  capability_summary: z.string().describe('Text of `runtime.capability_summary()`.'),
-});
+export const HelloFrameSchema = z
+  .strictObject({
+    type: z.literal('hello'),
+    protocol_version: z.int().describe('Version of this protocol; another number ends the kernel.'),
+    session: z.string().describe('Name of the session.'),
+    generation: z.int().positive().describe('1 for the first sandbox of the session, one more after each restart.'),
+    kept_output_bytes: z
+      .int()
+      .positive()
+      .describe('Bytes of one stream sent from the start of a cell; as many are kept from its end.'),
+    max_value_chars: z.int().positive().describe('Longest text of a last expression.'),
+    max_line_bytes: z.int().positive().describe('Longest line the host accepts.'),
+    max_reported_names: z.int().positive().describe('Names of each kind reported at most.'),
+    saved_tools: z
+      .array(SavedToolSchema)
+      .describe('Functions stored by earlier sessions, defined before the first cell.'),
+    capability_summary: z.string().describe('Text of `runtime.capability_summary()`.'),
+  })
+  .describe('First frame of the host, once; the kernel reads nothing before it and answers `ready`.');
 
-export const ExecuteFrameSchema = z.strictObject({
-  type: z.literal('execute'),
-  cell,
-  code: z.string().describe('Python source; top-level `await` is allowed.'),
-  servers: z.array(ServerReferenceSchema).describe('Every server loaded in this session, those of this cell included.'),
-  discovered: z
-    .array(ServerReferenceSchema)
-    .optional()
-    .describe('Every configured server; sent when it changed since the last cell.'),
-});
+export const ExecuteFrameSchema = z
+  .strictObject({
+    type: z.literal('execute'),
+    cell,
+    code: z.string().describe('Python source; top-level `await` is allowed.'),
+    servers: z
+      .array(ServerReferenceSchema)
+      .describe('Every server loaded in this session, those of this cell included.'),
+    discovered: z
+      .array(ServerReferenceSchema)
+      .optional()
+      .describe('Every configured server; sent when it changed since the last cell.'),
+  })
+  .describe('Run one cell. The host sends the next one only after the `result` of the one before.');
 
-export const InterruptFrameSchema = z.strictObject({
-  type: z.literal('interrupt'),
-  cell,
-  reason: z.enum(['deadline', 'cancelled']).describe('Why the cell has to end.'),
-});
+export const InterruptFrameSchema = z
+  .strictObject({
+    type: z.literal('interrupt'),
+    cell,
+    reason: z.enum(['deadline', 'cancelled']).describe('Why the cell has to end.'),
+  })
+  .describe('End the cell that runs now. One that has ended meanwhile, or another number, is ignored.');
 
-export const AnswerPartFrameSchema = z.strictObject({
-  type: z.literal('answer_part'),
-  call,
-  data: z.string().describe('Next piece of the JSON text of the value; the pieces come in order, before the `answer`.'),
-});
+export const AnswerPartFrameSchema = z
+  .strictObject({
+    type: z.literal('answer_part'),
+    call,
+    data: z
+      .string()
+      .describe('Next piece of the JSON text of the value; the pieces come in order, before the `answer`.'),
+  })
+  .describe('A piece of a value too long for one line.');
 
-export const AnswerFrameSchema = z.strictObject({
-  type: z.literal('answer'),
-  call,
-  ok: z.boolean().describe('Whether the call succeeded.'),
-  value: z.unknown().optional().describe('The value, when `ok` and not sent in parts.'),
-  parts: z.int().positive().optional().describe('Number of `answer_part` frames that hold the value instead.'),
-  error: FrameErrorSchema.optional().describe('The failure, when not `ok`.'),
-});
+export const AnswerFrameSchema = z
+  .strictObject({
+    type: z.literal('answer'),
+    call,
+    ok: z.boolean().describe('Whether the call succeeded.'),
+    value: z.unknown().optional().describe('The value, when `ok` and not sent in parts.'),
+    parts: z.int().positive().optional().describe('Number of `answer_part` frames that hold the value instead.'),
+    error: FrameErrorSchema.optional().describe('The failure, when not `ok`.'),
+  })
+  .describe('The end of a call. Every `call` gets exactly one, unless it was cancelled.');
 
 /** Frames the host sends. */
 export const HostFrameSchema = z.discriminatedUnion('type', [
@@ -94,26 +108,32 @@ export const HostFrameSchema = z.discriminatedUnion('type', [
   AnswerFrameSchema,
 ]);
 
-export const CodePackFrameSchema = z.strictObject({
-  type: z.literal('code_pack'),
-  data: z.string().describe('Base64 of compiled standard-library and kernel code; accepted only before `ready`.'),
-});
+export const CodePackFrameSchema = z
+  .strictObject({
+    type: z.literal('code_pack'),
+    data: z.string().describe('Base64 of compiled standard-library and kernel code; accepted only before `ready`.'),
+  })
+  .describe('Compiled code the host may keep and send to later sandboxes with the same Python.');
 
-export const ReadyFrameSchema = z.strictObject({
-  type: z.literal('ready'),
-  protocol_version: z.int().describe('Version of this protocol.'),
-  python_version: z.string().describe('For example `3.14.0`.'),
-  platform: z.string().describe('`sys.platform` and machine, for example `linux x86_64`.'),
-});
+export const ReadyFrameSchema = z
+  .strictObject({
+    type: z.literal('ready'),
+    protocol_version: z.int().describe('Version of this protocol.'),
+    python_version: z.string().describe('For example `3.14.0`.'),
+    platform: z.string().describe('`sys.platform` and machine, for example `linux x86_64`.'),
+  })
+  .describe('The kernel is ready for cells; its first frame but for `code_pack`.');
 
-export const OutputFrameSchema = z.strictObject({
-  type: z.literal('output'),
-  cell,
-  stream: z.enum(['stdout', 'stderr']).describe('Which stream.'),
-  text: z.string().describe('Decoded text, cut at no character.'),
-  dropped_bytes: z.int().nonnegative().optional().describe('Bytes left out immediately before `text`.'),
-  dropped_lines: z.int().nonnegative().optional().describe('Line ends among the bytes left out.'),
-});
+export const OutputFrameSchema = z
+  .strictObject({
+    type: z.literal('output'),
+    cell,
+    stream: z.enum(['stdout', 'stderr']).describe('Which stream.'),
+    text: z.string().describe('Decoded text, cut at no character.'),
+    dropped_bytes: z.int().nonnegative().optional().describe('Bytes left out immediately before `text`.'),
+    dropped_lines: z.int().nonnegative().optional().describe('Line ends among the bytes left out.'),
+  })
+  .describe('Text a cell wrote. All of it comes before the `result` of the cell.');
 
 /** What the sandbox may ask of the host; parameters are checked per method by the host. */
 export const CALL_METHODS = [
@@ -127,20 +147,26 @@ export const CALL_METHODS = [
 ] as const;
 export type CallMethod = (typeof CALL_METHODS)[number];
 
-export const CallFrameSchema = z.strictObject({
-  type: z.literal('call'),
-  call,
-  method: z
-    .string()
-    .max(64)
-    .describe(`One of ${CALL_METHODS.join(', ')}.`),
-  params: z.record(z.string(), z.unknown()).describe('Parameters, by method.'),
-});
+export const CallFrameSchema = z
+  .strictObject({
+    type: z.literal('call'),
+    call,
+    method: z
+      .string()
+      .max(64)
+      .describe(`One of ${CALL_METHODS.join(', ')}.`),
+    params: z.record(z.string(), z.unknown()).describe('Parameters, by method.'),
+  })
+  .describe('Ask the host for something.');
 
-export const CancelCallFrameSchema = z.strictObject({
-  type: z.literal('cancel_call'),
-  call,
-});
+export const CancelCallFrameSchema = z
+  .strictObject({
+    type: z.literal('cancel_call'),
+    call,
+  })
+  .describe(
+    'Nobody waits for the answer any more: the host cancels the call at the upstream. An answer that still comes is ignored.',
+  );
 
 const CellErrorSchema = z.strictObject({
   name: z.string().describe('Class of the exception.'),
@@ -149,21 +175,23 @@ const CellErrorSchema = z.strictObject({
 });
 
 const NamesSchema = z.strictObject({
-  variables: z.array(z.string()),
-  functions: z.array(z.string()),
-  imports: z.array(z.string()),
+  variables: z.array(z.string()).describe('Names bound to values.'),
+  functions: z.array(z.string()).describe('Names bound to functions and classes.'),
+  imports: z.array(z.string()).describe('Names bound to modules.'),
   omitted: z.int().nonnegative().describe('Further names that are not listed.'),
 });
 
-export const ResultFrameSchema = z.strictObject({
-  type: z.literal('result'),
-  cell,
-  outcome: z.enum(['ok', 'error', 'interrupted', 'exit']).describe('How the cell ended; `exit` is SystemExit.'),
-  value: z.string().optional().describe('Text of the last expression, when it is one and not None.'),
-  error: CellErrorSchema.optional().describe('The exception, when `outcome` is `error` or `interrupted`.'),
-  exit_code: z.int().optional().describe('Status of SystemExit, when `outcome` is `exit`.'),
-  names: NamesSchema.optional().describe('Top-level names of the session; left out when they did not change.'),
-});
+export const ResultFrameSchema = z
+  .strictObject({
+    type: z.literal('result'),
+    cell,
+    outcome: z.enum(['ok', 'error', 'interrupted', 'exit']).describe('How the cell ended; `exit` is SystemExit.'),
+    value: z.string().optional().describe('Text of the last expression, when it is one and not None.'),
+    error: CellErrorSchema.optional().describe('The exception, when `outcome` is `error` or `interrupted`.'),
+    exit_code: z.int().optional().describe('Status of SystemExit, when `outcome` is `exit`.'),
+    names: NamesSchema.optional().describe('Top-level names of the session; left out when they did not change.'),
+  })
+  .describe('The end of a cell. Every `execute` gets exactly one.');
 
 /** Frames the kernel sends. */
 export const SandboxFrameSchema = z.discriminatedUnion('type', [
@@ -189,8 +217,8 @@ export const SupervisorReportSchema = z.discriminatedUnion('report', [
   z.strictObject({
     report: z.literal('ended'),
     cause: z.enum(['exit', 'signal', 'memory', 'pids', 'failed']).describe('Why the worker ended.'),
-    exit_code: z.int().nullable(),
-    signal: z.int().nullable(),
+    exit_code: z.int().nullable().describe('Status of the worker; null when a signal ended it.'),
+    signal: z.int().nullable().describe('Number of the signal that ended the worker; null when none did.'),
     stdout: z.string().optional().describe('Base64 of output that the worker wrote and did not live to send.'),
     stderr: z.string().optional().describe('The same of the other stream.'),
     detail: z.string().optional().describe('Further words when the start failed.'),
