@@ -17,13 +17,14 @@ import contextvars
 import selectors
 import threading
 import types
+import weakref
 
+from bridge_kernel import nested_run
 from bridge_kernel.importer import FILE_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Coroutine
-    from weakref import WeakKeyDictionary
 
     from bridge_kernel.rpc import Channel
 
@@ -35,13 +36,12 @@ class CellLoop:
     """Runs cells as tasks of one loop that lives as long as the session."""
 
     def __init__(self, channel: Channel) -> None:
-        import weakref
-
         self._channel = channel
         self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
-        self._cells_of_tasks: WeakKeyDictionary[asyncio.Future[object], int] = weakref.WeakKeyDictionary()
+        self._cells_of_tasks: weakref.WeakKeyDictionary[asyncio.Future[object], int] = weakref.WeakKeyDictionary()
         self.loop.set_task_factory(self._make_task)
+        nested_run.install(self.loop)
         # One context for all cells: a context variable set in one is there in the next, like any other state.
         self._context = contextvars.copy_context()
         self._task: asyncio.Task[None] | None = None

@@ -1,0 +1,74 @@
+/** Sessions over a given engine, with calls answered by the test: what every suite about cells starts from. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Engine, SandboxLimits } from '../../src/engines/engine.ts';
+import { createLogger, type Logger } from '../../src/log.ts';
+import type { ServerReference } from '../../src/protocol/frames.ts';
+import { readKernelSources } from '../../src/session/boot.ts';
+import type { CellAnswer, CellRequest, OutputText } from '../../src/session/cell.ts';
+import { createCodePackStore } from '../../src/session/code-packs.ts';
+import type { HandleCall } from '../../src/session/dispatch.ts';
+import { Sessions } from '../../src/session/sessions.ts';
+
+export const TEST_LIMITS: SandboxLimits = {
+  memoryBytes: 256 * 1024 * 1024,
+  pids: 64,
+  tmpBytes: 64 * 1024 * 1024,
+  workspaceBytes: 128 * 1024 * 1024,
+};
+
+export interface Harness {
+  /** Runs a cell with 10 s, in session `default`, with server `fake` loaded, unless told otherwise. */
+  run(code: string, request?: Partial<CellRequest>): Promise<CellAnswer>;
+  /** Lines the bridge logged. */
+  readonly log: readonly string[];
+  close(): Promise<void>;
+}
+
+export interface HarnessOptions {
+  readonly engine: Engine;
+  readonly handleCall?: HandleCall;
+  readonly idleTimeoutMs?: number;
+  readonly servers?: readonly ServerReference[];
+}
+
+/** Answers every `call_tool` with its own arguments as text. */
+export const echoCalls: HandleCall = async ({ method, params }) =>
+  method === 'call_tool' ? { content: [{ type: 'text', text: JSON.stringify(params['arguments']) }] } : params;
+
+export async function createHarness(options: HarnessOptions): Promise<Harness> {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-harness-'));
+  const log: string[] = [];
+  const logger: Logger = createLogger('DEBUG', (line) => log.push(line));
+  const sessions = new Sessions({
+    engine: options.engine,
+    limits: TEST_LIMITS,
+    sources: await readKernelSources(join(import.meta.dirname, '../../sandbox-runtime/bridge_kernel')),
+    packs: createCodePackStore(join(folder, 'packs'), logger),
+    packKey: 'test',
+    handleCall: options.handleCall ?? echoCalls,
+    logger,
+    capabilitySummary: 'the summary',
+    idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
+    discoverServers: async () => options.servers ?? [{ name: 'fake', alias: 'fake' }],
+    savedTools: async () => [],
+  });
+  return {
+    log,
+    run: (code, request = {}) =>
+      sessions.run({ code, servers: ['fake'], timeoutMs: 10_000, session: 'default', ...request }),
+    async close() {
+      await sessions.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A whole stream as one text; fails the test when part of it was left out. */
+export function textOf(output: OutputText): string {
+  if (output.droppedBytes > 0) {
+    throw new Error(`${output.droppedBytes} bytes were left out`);
+  }
+  return output.head + output.tail;
+}
