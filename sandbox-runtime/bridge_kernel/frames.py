@@ -49,15 +49,41 @@ class FrameError(ValueError):
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=True, separators=(",", ":")).encode
 
 
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
 def encode_frame(frame: Frame) -> bytes:
-    """The frame as one line. Raises ValueError for NaN, infinities and circular values, TypeError for other types."""
-    return _encode(frame).encode("ascii") + b"\n"
+    """The frame as one line.
+
+    Raises ValueError for NaN, infinities, circular values and keys that become equal, TypeError for other types.
+    """
+    line = _encode(frame).encode("ascii") + b"\n"
+    if frame["type"] == "call":  # No other frame holds values that user code made.
+        _refuse_equal_keys(frame["params"])
+    return line
+
+
+def _refuse_equal_keys(value: object) -> None:
+    """Raises ValueError for a dict with keys such as 1 and "1": both would be written, and the reader keeps one."""
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value) and len({_encode({key: 0}) for key in value}) < len(value):
+            raise ValueError("two keys of a dictionary are the same text in JSON")
+        for member in value.values():
+            _refuse_equal_keys(member)
+    elif isinstance(value, (list, tuple)):
+        for member in value:
+            _refuse_equal_keys(member)
 
 
 def decode_frame(line: bytes) -> Frame:
     """One line as a frame of the host. Raises FrameError for anything else."""
     try:
-        frame = json.loads(line)
+        # Not `json.loads(line)`: given bytes it guesses UTF-16, and takes a byte order mark.
+        frame = _decode(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise FrameError("PROTOCOL_VIOLATION", f"not JSON: {error}") from error
     if not isinstance(frame, dict):

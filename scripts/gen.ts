@@ -1,0 +1,46 @@
+/**
+ * Writes everything that follows from a definition in the sources: the JSON Schema of the frames, and the tables of the
+ * documentation. `--check` writes nothing and fails when a file is not what it should be.
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { renderFrameSchema } from './generate/frame-schema.ts';
+import { replaceGenerated } from './generate/markers.ts';
+import {
+  renderCallMethods,
+  renderErrors,
+  renderFrames,
+  renderSettings,
+  renderSupervisorReports,
+} from './generate/tables.ts';
+
+/** Path below the root of the package, and what it holds given what it holds now. */
+const OUTPUTS: Readonly<Record<string, (current: string) => string>> = {
+  'sandbox-runtime/bridge_kernel/frames.schema.json': renderFrameSchema,
+  'docs/protocol.md': (current) =>
+    replaceGenerated(current, {
+      'frames of the host': () => renderFrames('HostFrame'),
+      'frames of the sandbox': () => renderFrames('SandboxFrame'),
+      'reports of the supervisor': renderSupervisorReports,
+      'call methods': renderCallMethods,
+    }),
+  'docs/errors.md': (current) => replaceGenerated(current, { errors: renderErrors }),
+  'docs/configuration.md': (current) => replaceGenerated(current, { settings: renderSettings }),
+};
+
+const isCheck = process.argv.includes('--check');
+const root = fileURLToPath(new URL('..', import.meta.url));
+for (const [path, render] of Object.entries(OUTPUTS)) {
+  const current = await readFile(`${root}${path}`, 'utf8').catch(() => '');
+  const wanted = render(current);
+  if (wanted === current) {
+    continue;
+  }
+  if (isCheck) {
+    console.error(`${path} is not up to date: run \`npm run gen\``);
+    process.exitCode = 1;
+  } else {
+    await writeFile(`${root}${path}`, wanted);
+    console.log(`wrote ${path}`);
+  }
+}

@@ -1,0 +1,25 @@
+/** Generated parts of documents that are otherwise written by hand. */
+
+/**
+ * `document` with the text between `<!-- generated: NAME -->` and `<!-- end of generated -->` replaced for every name.
+ * Throws when a marker is missing, unknown, or never ends.
+ */
+export function replaceGenerated(document: string, parts: Readonly<Record<string, () => string>>): string {
+  const wanted = new Set(Object.keys(parts));
+  const replaced = document.replace(
+    /<!-- generated: (.+?) -->\n([^]*?)<!-- end of generated -->/g,
+    (_whole: string, name: string, between: string) => {
+      const render = parts[name];
+      if (render === undefined || !wanted.delete(name) || between.includes('<!-- generated:')) {
+        throw new Error(`The marker "generated: ${name}" is unknown, used twice, or has no end.`);
+      }
+      return `<!-- generated: ${name} -->\n\n${render()}\n\n<!-- end of generated -->`;
+    },
+  );
+  if (wanted.size > 0) {
+    throw new Error(
+      `There is no place for: ${[...wanted].join(', ')}. Put "<!-- generated: NAME -->" and its end there.`,
+    );
+  }
+  return replaced;
+}

@@ -1,0 +1,86 @@
+/** The tables of the documentation, as Markdown. */
+import { SETTINGS_TABLE } from '../../src/config/settings.ts';
+import { ERROR_CODES } from '../../src/errors.ts';
+import { CALL_METHODS } from '../../src/protocol/frames.ts';
+import { membersOf, type ObjectSchema, type PropertySchema } from './frame-schema.ts';
+
+/** One section per frame: what it is, and its fields. Throws for a frame or field without a description. */
+export function renderFrames(union: 'HostFrame' | 'SandboxFrame'): string {
+  return membersOf(union)
+    .map((frame) => {
+      const name = frame.properties['type']?.const;
+      return `### \`${name}\`\n\n${described(frame, `frame ${name}`)}\n\n${renderFields(frame, 'type')}`.trimEnd();
+    })
+    .join('\n\n');
+}
+
+export function renderSupervisorReports(): string {
+  return membersOf('SupervisorReport')
+    .map((report) => `### \`${report.properties['report']?.const}\`\n\n${renderFields(report, 'report')}`)
+    .join('\n\n');
+}
+
+export function renderCallMethods(): string {
+  return CALL_METHODS.map((method) => `\`${method}\``).join(', ');
+}
+
+export function renderErrors(): string {
+  const fixedBy = { user: 'the user', model: 'the code', us: 'the bridge' };
+  const rows = Object.entries(ERROR_CODES).map(([code, entry]) => {
+    return [`\`${code}\``, entry.meaning, fixedBy[entry.fixedBy], entry.retry ? 'yes' : 'no', String(entry.exitCode)];
+  });
+  return renderTable(['Code', 'Meaning', 'Mended by', 'A retry can help', 'Exit code'], rows);
+}
+
+export function renderSettings(): string {
+  const rows = SETTINGS_TABLE.map(({ variable, default: standard, meaning, allowed }) => {
+    return [`\`${variable}\``, standard === '' ? '–' : `\`${standard}\``, meaning, allowed];
+  });
+  return renderTable(['Variable', 'Default', 'Meaning', 'Allowed'], rows);
+}
+
+/** The fields of an object but for its tag; those of objects inside follow theirs, with a dotted name. */
+function renderFields(schema: ObjectSchema, tag: string): string {
+  const rows = fieldRows(schema, '').filter(([name]) => name !== `\`${tag}\``);
+  return rows.length === 0 ? '' : renderTable(['Field', 'Type', 'Required', 'Meaning'], rows);
+}
+
+function fieldRows(schema: Pick<PropertySchema, 'properties' | 'required'>, prefix: string): string[][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    const path = `${prefix}${name}`;
+    const isRequired = schema.required?.includes(name) === true;
+    const isTag = property.const !== undefined;
+    const row = [`\`${path}\``, typeName(property), isRequired ? 'yes' : 'no', isTag ? '' : described(property, path)];
+    const inner = property.type === 'array' ? property.items : property;
+    const innerPrefix = property.type === 'array' ? `${path}[].` : `${path}.`;
+    return [row, ...(inner?.properties === undefined ? [] : fieldRows(inner, innerPrefix))];
+  });
+}
+
+function typeName(schema: PropertySchema): string {
+  if (schema.enum !== undefined) {
+    return schema.enum.map((value) => `\`"${value}"\``).join(', ');
+  }
+  if (schema.anyOf !== undefined) {
+    return schema.anyOf.map(typeName).join(' or ');
+  }
+  if (schema.type === 'array') {
+    return `array of ${typeName(schema.items ?? {})}`;
+  }
+  if (schema.type === 'integer') {
+    return schema.exclusiveMinimum === 0 ? 'integer > 0' : schema.minimum === 0 ? 'integer >= 0' : 'integer';
+  }
+  return schema.type ?? 'any JSON';
+}
+
+function described(schema: { readonly description?: string }, what: string): string {
+  if (schema.description === undefined) {
+    throw new Error(`${what} has no description`);
+  }
+  return schema.description;
+}
+
+function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
+}
