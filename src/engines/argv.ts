@@ -12,7 +12,7 @@ export interface SandboxOptions {
   /** Image reference, for example `python:3.14-slim`. */
   readonly image: string;
   readonly limits: SandboxLimits;
-  /** `uid:gid` in the sandbox. */
+  /** `uid:gid` in the sandbox, as numbers: names would be looked up in the image, and the group would default to root's. */
   readonly user: string;
   /** OCI runtime, for example `runsc`; undefined leaves the engine's own choice. */
   readonly ociRuntime?: string | undefined;
@@ -76,7 +76,7 @@ export function buildRunArguments(request: RunRequest): string[] {
   const flags = [
     ...identityFlags(request),
     ...isolationFlags(request),
-    ...fileSystemFlags(request.limits),
+    ...fileSystemFlags(request),
     ...limitFlags(request.limits),
     ...endingFlags(),
     ...(isPodman ? podmanFlags() : proxyFlags()),
@@ -97,7 +97,7 @@ export function buildRunArguments(request: RunRequest): string[] {
 /** Refuses values that could be read as a flag or as more than one argument. Throws `CONFIG_INVALID`. */
 export function checkOptions(options: SandboxOptions): void {
   checkPattern('image', options.image, /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}$/);
-  checkPattern('user', options.user, /^(\d{1,10}|[a-z_][a-z0-9_-]{0,31})(:(\d{1,10}|[a-z_][a-z0-9_-]{0,31}))?$/);
+  checkPattern('user', options.user, /^\d{1,10}:\d{1,10}$/);
   if (options.ociRuntime !== undefined) {
     checkPattern('OCI runtime', options.ociRuntime, /^[A-Za-z0-9/][A-Za-z0-9._/+-]{0,255}$/);
   }
@@ -133,9 +133,9 @@ function isolationFlags(request: RunRequest): string[] {
   ];
 }
 
-function fileSystemFlags(limits: SandboxLimits): string[] {
+function fileSystemFlags({ engine, limits, user }: RunRequest): string[] {
   // `noexec` is hygiene only: memfd_create gets around it.
-  const options = 'rw,noexec,nosuid,nodev,mode=1777';
+  const options = `rw,noexec,nosuid,nodev,mode=1777,${ownerOptions(engine, user)}`;
   return [
     '--read-only',
     `--tmpfs=/tmp:${options},size=${limits.tmpBytes}`,
@@ -143,6 +143,16 @@ function fileSystemFlags(limits: SandboxLimits): string[] {
     `--shm-size=${SHM_BYTES}`,
     '--workdir=/workspace',
   ];
+}
+
+/**
+ * Makes the sandbox's user own the tmpfs. The mode alone does not do: runc before 1.2 gives a tmpfs the mode of the
+ * folder below it, which is 0755 when the image has one or docker made it for `--workdir`. podman takes no `uid`, and
+ * would copy what the image has there into the tmpfs.
+ */
+function ownerOptions(engine: EngineName, user: string): string {
+  const [uid, gid] = user.split(':');
+  return engine === 'podman' ? 'U,notmpcopyup' : `uid=${uid},gid=${gid}`;
 }
 
 function limitFlags(limits: SandboxLimits): string[] {

@@ -17,7 +17,7 @@ export type StartFailure =
 const MAX_QUOTED_CHARS = 600;
 
 const IMAGE_MISSING = /image not known|no such image|unable to find image|did not resolve to an alias/i;
-const PROGRAM_MISSING = /executable file .* not found in \$PATH|exec: "[^"]*": stat .* no such file/i;
+const PROGRAM_MISSING = /executable file.* not found in \$PATH|exec: "[^"]*": stat .* no such file/i;
 const FORBIDDEN = /permission denied while trying to connect|dial unix \S+: connect: permission denied/i;
 const UNREACHABLE =
   /cannot connect to (the docker daemon|podman)|failed to connect to the docker api|unable to connect to podman|error during connect|is the docker daemon running|connection refused/i;

@@ -16,8 +16,8 @@ export interface ListedContainer {
 
 /** How long one short command may take. A loaded machine needs seconds; a hanging engine is left to the next sweep. */
 const COMMAND_TIMEOUT_MS = 10_000;
-/** Rounds of kill, remove and look; one sufficed in every measurement, the second covers a start still under way. */
-const REMOVE_ROUNDS = 3;
+/** Rounds of kill, remove and look; one sufficed in nearly every measurement; a start or a removal under way needs more. */
+const REMOVE_ROUNDS = 5;
 const ROUND_PAUSE_MS = 300;
 /** A sandbox that is not running and this old belongs to nobody, wherever its owner was: a start takes seconds. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
@@ -69,7 +69,7 @@ export async function removeContainer(command: EngineCommand, id: string, rounds
   // Killed first: `podman rm -f` in state "Stopping" drops the record and leaves the process (4.3.1).
   await runCommand(command, ['kill', '--signal=KILL', id], { timeoutMs: COMMAND_TIMEOUT_MS });
   const result = await runCommand(command, ['rm', '--force', id], { timeoutMs: COMMAND_TIMEOUT_MS });
-  if (result.exitCode === 0 || /no such container|no container with/i.test(result.stderr)) {
+  if (await isGone(command, id)) {
     return;
   }
   if (rounds <= 1) {
@@ -77,6 +77,12 @@ export async function removeContainer(command: EngineCommand, id: string, rounds
   }
   await setTimeout(ROUND_PAUSE_MS);
   await removeContainer(command, id, rounds - 1);
+}
+
+/** Asked, because `docker rm --force` reports success while `--rm` is still removing the container. */
+async function isGone(command: EngineCommand, id: string): Promise<boolean> {
+  const result = await runCommand(command, ['container', 'inspect', id], { timeoutMs: COMMAND_TIMEOUT_MS });
+  return result.exitCode !== 0 && /no such (container|object)/i.test(result.stderr);
 }
 
 function labelsOf(labels: unknown): Record<string, string> {

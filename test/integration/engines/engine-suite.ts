@@ -258,9 +258,9 @@ export function describeEngine(testEngine: TestEngine): void {
       });
 
       it('says what the engine said about anything else', async () => {
-        const error = await explain({ user: 'no-such-user' });
+        const error = await explain({ ociRuntime: 'no-such-runtime' });
         expect(error.code).toBe('ENGINE_FAILED');
-        expect(error.message).toContain('no-such-user');
+        expect(error.message).toContain('no-such-runtime');
       });
     });
 

@@ -12,7 +12,7 @@ const request: RunRequest = {
   command: ['python3', '-I', '-c', 'pass'],
 };
 
-const COMMON_BEFORE_ENGINE = [
+const commonBeforeEngine = (owner: string) => [
   '--rm',
   '--interactive',
   '--pull=never',
@@ -26,8 +26,8 @@ const COMMON_BEFORE_ENGINE = [
   '--security-opt=no-new-privileges',
   '--user=65534:65534',
   '--read-only',
-  '--tmpfs=/tmp:rw,noexec,nosuid,nodev,mode=1777,size=67108864',
-  '--tmpfs=/workspace:rw,noexec,nosuid,nodev,mode=1777,size=134217728',
+  `--tmpfs=/tmp:rw,noexec,nosuid,nodev,mode=1777,${owner},size=67108864`,
+  `--tmpfs=/workspace:rw,noexec,nosuid,nodev,mode=1777,${owner},size=134217728`,
   '--shm-size=16777216',
   '--workdir=/workspace',
   '--memory=536870912',
@@ -59,7 +59,7 @@ describe('arguments of a start', () => {
   it('pins every flag for podman', () => {
     expect(buildRunArguments(request)).toEqual([
       'run',
-      ...COMMON_BEFORE_ENGINE,
+      ...commonBeforeEngine('U,notmpcopyup'),
       '--no-hosts',
       '--http-proxy=false',
       '--read-only-tmpfs=false',
@@ -73,7 +73,7 @@ describe('arguments of a start', () => {
   it('pins every flag for docker', () => {
     expect(buildRunArguments({ ...request, engine: 'docker' })).toEqual([
       'run',
-      ...COMMON_BEFORE_ENGINE,
+      ...commonBeforeEngine('uid=65534,gid=65534'),
       '--env=HTTP_PROXY=',
       '--env=http_proxy=',
       '--env=HTTPS_PROXY=',
@@ -125,6 +125,8 @@ describe('values that are refused', () => {
     ['an empty image', { image: '' }],
     ['a user that is a flag', { user: '-v/:/host' }],
     ['a user with three parts', { user: '1:2:3' }],
+    ['a user by name', { user: 'root' }],
+    ['a user whose group would be that of root', { user: '65534' }],
     ['a runtime that is a flag', { ociRuntime: '--debug' }],
     ['a label with a line end', { labels: { 'product.session': 'a\nb' } }],
     ['a label key with a second equals sign', { labels: { 'a=b': 'c d' } }],
