@@ -1,0 +1,135 @@
+// @ts-check
+/**
+ * Lints and formats the Python of this project with ruff, compiled to WebAssembly because that needs no Python and no
+ * download besides npm. It reads no files, so its settings stand here. `--fix` writes what can be mended.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PositionEncoding, Workspace } from '@astral-sh/ruff-wasm-nodejs';
+
+const FOLDERS = ['sandbox-runtime/bridge_kernel', 'test/python'];
+/** Rounds of mending: one fix may uncover the next, such as an import that is no longer used. */
+const MAX_ROUNDS = 10;
+
+const SETTINGS = {
+  'line-length': 120,
+  // The oldest Python of an image that the kernel must run on.
+  'target-version': 'py310',
+  lint: {
+    select: [
+      ...['E', 'W', 'F', 'I', 'N', 'A', 'B', 'UP', 'C4', 'PIE', 'RET', 'SIM', 'RUF', 'PGH', 'PLE', 'PLW'],
+      ...['BLE', 'SLF', 'ERA', 'TID', 'ISC', 'ICN', 'FLY', 'PERF', 'FURB', 'DTZ', 'EXE', 'INT', 'SLOT', 'C90'],
+    ],
+    ignore: [
+      'ISC001', // Argues with the formatter.
+      'PERF203', // Where one failure must not end the loop, `try` belongs inside.
+      'SIM105', // Importing contextlib costs more than four lines.
+      'RUF001', // "…" and "–" in texts for people are meant.
+      'RUF002',
+      'RUF003',
+    ],
+    isort: { 'known-first-party': ['bridge_kernel'] },
+    mccabe: { 'max-complexity': 10 },
+  },
+  format: { 'docstring-code-format': true },
+};
+
+/** @typedef {import('@astral-sh/ruff-wasm-nodejs').Diagnostic} Diagnostic */
+/** @typedef {{ start: number, end: number, content: string }} Edit */
+
+const workspace = new Workspace(SETTINGS, PositionEncoding.Utf16);
+
+/**
+ * @param {string} text
+ * @returns {Diagnostic[]}
+ */
+function check(text) {
+  return workspace.check(text);
+}
+
+/**
+ * @param {string} text
+ * @param {Diagnostic[]} diagnostics
+ * @returns {string} The text with every fix applied that touches no other one.
+ */
+function applyFixes(text, diagnostics) {
+  const lineStarts = [0, ...[...text.matchAll(/\n/g)].map((match) => match.index + 1)];
+  /** @param {{ row: number, column: number }} location */
+  const offset = ({ row, column }) => (lineStarts[row - 1] ?? text.length) + column - 1;
+  let mended = text;
+  let untouchedUntil = text.length + 1;
+  const fixes = diagnostics.flatMap(({ fix }) => (fix === null ? [] : [fix.edits.map(toEdit)]));
+  for (const edits of fixes.toSorted((a, b) => lastOf(b) - lastOf(a))) {
+    if (lastOf(edits) >= untouchedUntil) {
+      continue;
+    }
+    for (const { start, end, content } of edits.toSorted((a, b) => b.start - a.start)) {
+      mended = mended.slice(0, start) + content + mended.slice(end);
+      untouchedUntil = start;
+    }
+  }
+  return mended;
+
+  /**
+   * @param {NonNullable<Diagnostic['fix']>['edits'][number]} edit
+   * @returns {Edit}
+   */
+  function toEdit(edit) {
+    return { start: offset(edit.location), end: offset(edit.end_location), content: edit.content ?? '' };
+  }
+}
+
+/** @param {readonly Edit[]} edits */
+function lastOf(edits) {
+  return Math.max(...edits.map(({ end }) => end));
+}
+
+/**
+ * @param {string} text
+ * @returns {string}
+ */
+function mend(text) {
+  let mended = text;
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const next = workspace.format(applyFixes(mended, check(mended)));
+    if (next === mended) {
+      break;
+    }
+    mended = next;
+  }
+  return mended;
+}
+
+/**
+ * @param {string} text
+ * @returns {string[]} One line per fault, without the name of the file.
+ */
+function describeFaults(text) {
+  const faults = check(text).map(({ code, message, start_location: { row, column } }) => {
+    return `${row}:${column} ${code ?? 'syntax'} ${message}`;
+  });
+  return faults.length > 0 || workspace.format(text) === text ? faults : ['1:1 format The formatter would change it'];
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const isFix = process.argv.includes('--fix');
+const files = FOLDERS.flatMap((folder) => {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.py'))
+    .map((name) => join(root, folder, name));
+});
+let faultCount = 0;
+for (const file of files) {
+  const text = readFileSync(file, 'utf8');
+  const mended = isFix ? mend(text) : text;
+  if (mended !== text) {
+    writeFileSync(file, mended);
+  }
+  for (const fault of describeFaults(mended)) {
+    faultCount += 1;
+    console.log(`${relative(root, file)}:${fault}`);
+  }
+}
+console.log(`${files.length} Python files, ${faultCount} faults`);
+process.exitCode = faultCount === 0 && files.length > 0 ? 0 : 1;
