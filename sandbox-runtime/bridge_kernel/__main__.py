@@ -39,12 +39,17 @@ def _take_protocol() -> tuple[int, int]:
     return read_descriptor, write_descriptor
 
 
+# Held back from the user's code and let go when memory runs out, so that the kernel can still say so.
+_RESERVE_BYTES = 8 << 20
+
+
 class Kernel:
     """One session: its namespace, its loop, its pipe."""
 
     def __init__(self, channel: Channel, hello: Frame, outputs: Pipes) -> None:
         self.channel = channel
         self.cell = 0
+        self._reserve: bytearray | None = None
         # Output is captured before anything else is imported: what imports print belongs to the user.
         self.capture = stdio.Capture(self._send_output, outputs, _integer(hello["kept_output_bytes"]))
         from bridge_kernel.loop import CellLoop
@@ -96,6 +101,7 @@ class Kernel:
 
     async def _run_cell(self, cell: int, frame: Frame) -> None:
         result: Frame = {"type": "result", "cell": cell}
+        self._take_reserve()
         try:
             self.api.update(frame["servers"], frame.get("discovered"))  # pyright: ignore[reportArgumentType]
             self.capture.begin_cell()
@@ -109,6 +115,13 @@ class Kernel:
         except BaseException as error:  # noqa: BLE001 Whatever the cell raises is its result.
             self._set_error(result, error)
         self._finish(result)
+
+    def _take_reserve(self) -> None:
+        if self._reserve is None:
+            try:
+                self._reserve = bytearray(_RESERVE_BYTES)
+            except MemoryError:
+                pass  # The user's variables fill the memory: the cell may free some.
 
     def _finish(self, result: Frame) -> None:
         self.loop.end_cell()
@@ -129,6 +142,8 @@ class Kernel:
     def _set_error(self, result: Frame, error: BaseException) -> None:
         from bridge_kernel.repl import format_error
 
+        if isinstance(error, MemoryError):
+            self._reserve = None
         result["outcome"] = "interrupted" if self.loop.interrupted else "error"
         try:
             message = str(error)
