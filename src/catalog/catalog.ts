@@ -11,11 +11,11 @@ export interface ServerEntry {
   readonly description?: string | undefined;
 }
 
-/** A tool as its server lists it (MCP `tools/list`). */
+/** A tool as its server lists it (MCP `tools/list`); only the name was checked. */
 export interface ListedTool {
   readonly name: string;
-  readonly description?: string | undefined;
-  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly description?: unknown;
+  readonly inputSchema?: unknown;
 }
 
 export interface CatalogServer extends Named {
@@ -107,12 +107,16 @@ function toCatalogServers(entries: readonly ServerEntry[]): CatalogServer[] {
 
 function toCatalogTools(listed: readonly ListedTool[]): CatalogTool[] {
   const aliases = assignAliases(listed.map((tool) => tool.name));
-  return listed.map(({ name, description = '', inputSchema }, index) => ({
+  return listed.map(({ name, description, inputSchema }, index) => ({
     name,
     alias: aliases[index] ?? name,
-    description,
-    inputSchema,
+    description: typeof description === 'string' ? description : '',
+    inputSchema: isObject(inputSchema) ? inputSchema : {},
   }));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function entriesOf(server: CatalogServer, tools: readonly CatalogTool[]): Entry[] {

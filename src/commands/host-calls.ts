@@ -4,6 +4,7 @@
  * server against the servers loaded in that session, the tool against what its server lists.
  */
 import { z } from 'zod';
+import type { CatalogServer } from '../catalog/catalog.ts';
 import { describeTool, toolMetadata } from '../catalog/describe.ts';
 import { isPythonKeyword, resolveArguments } from '../catalog/names.ts';
 import type { SavedTools } from '../config/saved-tools.ts';
@@ -11,9 +12,8 @@ import { BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { CallContext, HandleCall } from '../session/dispatch.ts';
 import {
-  type CallableServer,
+  type ConfiguredServers,
   createServerDirectory,
-  type KnownServer,
   type ServerDirectory,
   type ToolLister,
 } from './server-directory.ts';
@@ -26,15 +26,13 @@ export interface ToolPool extends ToolLister {
     readonly server: string;
     readonly tool: string;
     readonly arguments: Record<string, unknown>;
-    readonly timeoutMs?: number | undefined;
     readonly signal: AbortSignal;
   }): Promise<unknown>;
 }
 
 export interface HostCallsOptions {
   readonly pool: ToolPool;
-  /** The configured servers as they are now, in their order. */
-  readonly servers: () => readonly CallableServer[];
+  readonly servers: ConfiguredServers;
   readonly savedTools: SavedTools;
   readonly logger: Logger;
   /** How long a search waits for servers whose tools are not known yet; 5 s when left out. */
@@ -88,17 +86,22 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
 
 /** Calls that need the server to be loaded. */
 function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOptions): [string, Method][] {
-  async function describe(server: KnownServer, signal: AbortSignal): Promise<Record<string, unknown>> {
+  function describeWithoutTools(server: CatalogServer): Record<string, unknown> {
+    const { name, alias, description } = server;
+    return { name, alias, description, cwd: directory.workingDirectory(server) ?? null };
+  }
+
+  async function describe(server: CatalogServer, signal: AbortSignal): Promise<Record<string, unknown>> {
     const tools = await directory.tools(server, signal);
-    return { ...describeServer(server), tools: tools.map(toolMetadata) };
+    return { ...describeWithoutTools(server), tools: tools.map(toolMetadata) };
   }
 
   /** One server that fails must not hide the others. */
-  async function describeOrSayWhyNot(server: KnownServer, signal: AbortSignal): Promise<Record<string, unknown>> {
+  async function describeOrSayWhyNot(server: CatalogServer, signal: AbortSignal): Promise<Record<string, unknown>> {
     try {
       return await describe(server, signal);
     } catch (error) {
-      return { ...describeServer(server), tools: [], error: renderError(toBridgeError(error)) };
+      return { ...describeWithoutTools(server), tools: [], error: renderError(toBridgeError(error)) };
     }
   }
 
@@ -110,7 +113,6 @@ function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOpti
       server: server.name,
       tool: tool.name,
       arguments: resolveArguments(tool.inputSchema, params.arguments),
-      timeoutMs: server.definition.timeoutMs,
       signal,
     });
   });
@@ -161,10 +163,6 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs }: HostCalls
     ['query_tool_docs', queryToolDocs],
     ['search_tool_docs', searchToolDocs],
   ];
-}
-
-function describeServer({ name, alias, description, definition }: KnownServer): Record<string, unknown> {
-  return { name, alias, description, cwd: definition.cwd ?? null };
 }
 
 /** A method whose parameters are checked first; wrong ones are refused with the place and the reason. */

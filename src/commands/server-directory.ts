@@ -3,7 +3,6 @@
  * name or alias in any case; a tool only among those its server lists.
  */
 import {
-  type Catalog,
   type CatalogServer,
   type CatalogTool,
   createCatalog,
@@ -20,52 +19,70 @@ import { didYouMean } from '../suggest.ts';
 export interface CallableServer {
   readonly name: string;
   readonly description?: string | undefined;
+  /** Working directory of the server; code is told it. */
   readonly cwd?: string | undefined;
-  readonly disabled?: boolean | undefined;
-  /** Deadline of one call; undefined leaves it to the pool. */
-  readonly timeoutMs?: number | undefined;
 }
 
-/** Where tool lists come from; starts the server if need be and rejects with a `BridgeError`. */
+/** Where tool lists come from. */
 export interface ToolLister {
-  /** The tools a server lists now; the same array as long as they did not change. */
-  listTools(server: string, options: { readonly signal: AbortSignal }): Promise<readonly ListedTool[]>;
+  /**
+   * The tools a server lists now, the same array as long as they did not change. Starts the server if need be and
+   * rejects with a `BridgeError`.
+   */
+  listTools(
+    server: string,
+    options: { readonly signal: AbortSignal },
+  ): Promise<{ readonly tools: readonly ListedTool[] }>;
 }
 
-/** A server that may be asked about. */
-export interface KnownServer extends CatalogServer {
-  readonly definition: CallableServer;
-}
+/** The configured servers of now by name; the same map as long as they did not change. Asked at every call. */
+export type ConfiguredServers = () => ReadonlyMap<string, CallableServer>;
 
 export interface ServerDirectory {
-  /** Every server that is not disabled, in the order of the configuration. */
-  servers(): KnownServer[];
-  /** Rejects with `SERVER_UNKNOWN`, and with `SERVER_NOT_AVAILABLE` when the server is disabled. */
-  find(wanted: string): Promise<KnownServer>;
-  /** As `find`; rejects with `SERVER_NOT_AVAILABLE` too when `loaded` does not hold the server. */
-  findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<KnownServer>;
+  /** Every configured server, in the order of the configuration. */
+  servers(): readonly CatalogServer[];
+  /** Rejects with `SERVER_UNKNOWN`. */
+  find(wanted: string): Promise<CatalogServer>;
+  /** As `find`; rejects with `SERVER_NOT_AVAILABLE` when `loaded` does not hold the server. */
+  findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer>;
   /** Its tools as they are now. Starts the server if need be. */
-  tools(server: KnownServer, signal: AbortSignal): Promise<readonly CatalogTool[]>;
+  tools(server: CatalogServer, signal: AbortSignal): Promise<readonly CatalogTool[]>;
   /** Rejects with `TOOL_UNKNOWN`. */
-  findTool(server: KnownServer, wanted: string, signal: AbortSignal): Promise<CatalogTool>;
+  findTool(server: CatalogServer, wanted: string, signal: AbortSignal): Promise<CatalogTool>;
+  /** Its working directory, when the configuration names one. */
+  workingDirectory(server: CatalogServer): string | undefined;
   /** Whether its tools were listed before, so that a search covers them. */
-  hasTools(server: KnownServer): boolean;
+  hasTools(server: CatalogServer): boolean;
   /** The tools listed so far that fit best. */
   search(query: string, limit: number): FoundTool[];
 }
 
 const MAX_SHOWN_NAME_CHARS = 80;
 
-export function createServerDirectory(
-  lister: ToolLister,
-  definitions: () => readonly CallableServer[],
-): ServerDirectory {
+export function createServerDirectory(lister: ToolLister, configured: ConfiguredServers): ServerDirectory {
   const catalog = createCatalog();
-  const servers = (): KnownServer[] => knownServers(catalog, definitions());
-  const find = (wanted: string): Promise<KnownServer> => findServer(servers(), definitions(), wanted);
+  let current: ReadonlyMap<string, CallableServer> | undefined;
 
-  async function tools(server: KnownServer, signal: AbortSignal): Promise<readonly CatalogTool[]> {
-    return catalog.setTools(server, await lister.listTools(server.name, { signal }));
+  function servers(): readonly CatalogServer[] {
+    const definitions = configured();
+    if (definitions !== current) {
+      current = definitions;
+      catalog.setServers([...definitions.values()]);
+    }
+    return catalog.servers();
+  }
+
+  async function find(wanted: string): Promise<CatalogServer> {
+    const server = resolveName(servers(), wanted);
+    if (server === undefined) {
+      throw notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, servers()));
+    }
+    return server;
+  }
+
+  async function tools(server: CatalogServer, signal: AbortSignal): Promise<readonly CatalogTool[]> {
+    const list = await lister.listTools(server.name, { signal });
+    return catalog.setTools(server, list.tools);
   }
 
   return {
@@ -87,6 +104,7 @@ export function createServerDirectory(
       }
       return tool;
     },
+    workingDirectory: (server) => configured().get(server.name)?.cwd,
     hasTools: (server) => catalog.tools(server) !== undefined,
     search(query, limit) {
       servers();
@@ -95,36 +113,11 @@ export function createServerDirectory(
   };
 }
 
-/** The servers that are not disabled, under the aliases of the catalog. */
-function knownServers(catalog: Catalog, definitions: readonly CallableServer[]): KnownServer[] {
-  const enabled = definitions.filter((definition) => definition.disabled !== true);
-  catalog.setServers(enabled);
-  return catalog.servers().flatMap((server, index) => {
-    const definition = enabled[index];
-    return definition === undefined ? [] : [{ ...server, definition }];
-  });
-}
-
-async function findServer(
-  known: readonly KnownServer[],
-  definitions: readonly CallableServer[],
-  wanted: string,
-): Promise<KnownServer> {
-  const found = resolveName(known, wanted);
-  if (found !== undefined) {
-    return found;
-  }
-  if (definitions.some((definition) => definition.name === wanted && definition.disabled === true)) {
-    throw notAvailable(wanted, 'SERVER_NOT_AVAILABLE', 'It is disabled in its configuration file.');
-  }
-  throw notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, known));
-}
-
 function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAILABLE', hint: string): BridgeError {
   return new BridgeError(code, `Server '${shown(wanted)}' is not available`, { hint });
 }
 
-async function whatThereIs(wanted: string, known: readonly KnownServer[]): Promise<string> {
+async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Promise<string> {
   if (known.length === 0) {
     return 'No server is configured.';
   }
@@ -132,7 +125,11 @@ async function whatThereIs(wanted: string, known: readonly KnownServer[]): Promi
   return `${await didYouMean(shown(wanted), names)} Configured: ${names.join(', ')}.`.trim();
 }
 
-async function unknownTool(server: KnownServer, listed: readonly CatalogTool[], wanted: string): Promise<BridgeError> {
+async function unknownTool(
+  server: CatalogServer,
+  listed: readonly CatalogTool[],
+  wanted: string,
+): Promise<BridgeError> {
   const near = await didYouMean(
     shown(wanted),
     listed.map((tool) => tool.alias),

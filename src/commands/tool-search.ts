@@ -3,10 +3,10 @@
  * at a time; the search waits for them for a bounded time and names those it could not cover. What starts late is
  * there for the next search.
  */
-import type { FoundTool } from '../catalog/catalog.ts';
+import type { CatalogServer, FoundTool } from '../catalog/catalog.ts';
 import { cleanText } from '../catalog/describe.ts';
 import { messageOf } from '../errors.ts';
-import type { KnownServer, ServerDirectory } from './server-directory.ts';
+import type { ServerDirectory } from './server-directory.ts';
 
 export interface SearchResult {
   readonly found: FoundTool[];
@@ -28,7 +28,7 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
   // A start belongs to no search: one that is cancelled leaves it to the next.
   const untilTheEnd = new AbortController().signal;
 
-  function learn(server: KnownServer): Promise<void> {
+  function learn(server: CatalogServer): Promise<void> {
     const running = starting.get(server.name);
     if (running !== undefined) {
       return running;

@@ -1,0 +1,292 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { createHostCalls, type ToolPool } from '../../../src/commands/host-calls.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import { silentLogger } from '../../../src/log.ts';
+import { CALL_METHODS } from '../../../src/protocol/frames.ts';
+
+const TOOLS: Readonly<Record<string, readonly { name: string; description?: string; inputSchema?: unknown }[]>> = {
+  files: [
+    { name: 'read-file', description: 'Read a file', inputSchema: { properties: { 'from-line': {}, path: {} } } },
+    { name: 'List', description: 'List a directory', inputSchema: { type: 'object' } },
+  ],
+  'git-hub': [{ name: 'create_issue', description: 'Create an issue' }],
+};
+const SERVERS = new Map([
+  ['files', { name: 'files', description: 'Reads files', cwd: '/srv' }],
+  ['git-hub', { name: 'git-hub' }],
+]);
+
+interface Setup {
+  readonly listTools?: ToolPool['listTools'];
+  readonly searchWaitMs?: number;
+}
+
+/** Host calls over a pool of two servers that remembers what reached it. */
+function setUp({ listTools, searchWaitMs = 1_000 }: Setup = {}) {
+  const called: unknown[] = [];
+  const listed: string[] = [];
+  const saved: unknown[] = [];
+  const lists = Object.fromEntries(Object.entries(TOOLS).map(([name, tools]) => [name, { tools }]));
+  const pool: ToolPool = {
+    listTools: async (server, options) => {
+      listed.push(server);
+      return listTools === undefined ? (lists[server] ?? { tools: [] }) : listTools(server, options);
+    },
+    callTool: async ({ server, tool, arguments: given }) => {
+      called.push([server, tool, given]);
+      return { content: [] };
+    },
+  };
+  const savedTools = {
+    list: async () => [],
+    save: async (tool: unknown) => {
+      saved.push(tool);
+    },
+  };
+  const handle = createHostCalls({ pool, servers: () => SERVERS, savedTools, logger: silentLogger, searchWaitMs });
+  const ask = (method: string, params: Record<string, unknown> = {}, signal = new AbortController().signal) =>
+    handle({ method, params }, { session: 'default', loaded: new Set(['files']), signal });
+  const refusal = async (method: string, params: Record<string, unknown> = {}) =>
+    ask(method, params).then(
+      () => undefined,
+      (error: unknown) => {
+        if (!(error instanceof BridgeError)) {
+          throw error;
+        }
+        return { code: error.code, message: error.message, hint: error.hint };
+      },
+    );
+  return { ask, refusal, called, listed, saved };
+}
+
+test('every call of the protocol but reset has an answer', async () => {
+  const { refusal } = setUp();
+  const refused = await Promise.all(CALL_METHODS.map(async (method) => (await refusal(method))?.message ?? ''));
+  const unknown = CALL_METHODS.filter((_, index) => refused[index]?.startsWith('there is no call') === true);
+  expect(unknown).toEqual(['reset']);
+});
+
+describe('call_tool', () => {
+  test('names are resolved and the exact original ones are sent', async () => {
+    const { ask, called } = setUp();
+    await ask('call_tool', { server: 'FILES', tool: 'READ_FILE', arguments: { from_line: 1, path: 'a' } });
+    await ask('call_tool', { server: 'files', tool: 'list' });
+    expect(called).toEqual([
+      ['files', 'read-file', { 'from-line': 1, path: 'a' }],
+      ['files', 'List', {}],
+    ]);
+  });
+
+  test('a server that is not loaded is refused before anything is started, with the way to load it', async () => {
+    const { refusal, called, listed } = setUp();
+    expect(await refusal('call_tool', { server: 'git-hub', tool: 'create_issue' })).toEqual({
+      code: 'SERVER_NOT_AVAILABLE',
+      message: "Server 'git-hub' is not available",
+      hint: "Call run_python again with servers=['git-hub'].",
+    });
+    expect([called, listed]).toEqual([[], []]);
+  });
+
+  test('a server that is not configured names the near ones', async () => {
+    expect(await setUp().refusal('call_tool', { server: 'githbu', tool: 'x' })).toEqual({
+      code: 'SERVER_UNKNOWN',
+      message: "Server 'githbu' is not available",
+      hint: "Did you mean 'git-hub'? Configured: files, git-hub.",
+    });
+  });
+
+  test('a tool the server does not list never reaches it', async () => {
+    const { refusal, called } = setUp();
+    expect(await refusal('call_tool', { server: 'files', tool: 'reed_file' })).toEqual({
+      code: 'TOOL_UNKNOWN',
+      message: "server 'files' has no tool 'reed_file'",
+      hint: "Did you mean 'read_file'? await runtime.query_tool_docs('files') lists its tools.",
+    });
+    expect(called).toEqual([]);
+  });
+
+  test.each(['__proto__', 'constructor', 'toString', '../files', 'files\0', 'fіles', 'a'.repeat(1_000)])(
+    'the hostile server name %j is unknown, shown short and without control characters',
+    async (server) => {
+      const answer = await setUp().refusal('call_tool', { server, tool: 'List' });
+      expect(answer?.code).toBe('SERVER_UNKNOWN');
+      expect(answer?.message.length).toBeLessThan(130);
+      expect(answer?.message).not.toContain('\0');
+    },
+  );
+
+  test.each([
+    [{ server: 'files' }, /tool/],
+    [{ server: 5, tool: 'List' }, /server/],
+    [{ server: '', tool: 'List' }, /server/],
+    [{ server: 'a'.repeat(10_000), tool: 'List' }, /server/],
+    [{ server: 'files', tool: 'List', arguments: [1] }, /arguments/],
+    [{ server: 'files', tool: 'List', method: 'tools/list' }, /method/],
+  ])('wrong parameters are refused: %j', async (params, place) => {
+    const { refusal, called } = setUp();
+    const answer = await refusal('call_tool', params);
+    expect(answer?.code).toBe('CALL_REFUSED');
+    expect(answer?.message).toMatch(place);
+    expect(called).toEqual([]);
+  });
+});
+
+describe('documents', () => {
+  test('describe_server is for loaded servers and tells the working directory', async () => {
+    const { ask, refusal } = setUp();
+    expect(await ask('describe_server', { server: 'Files' })).toMatchObject({
+      name: 'files',
+      alias: 'files',
+      cwd: '/srv',
+      tools: [{ name: 'read-file', alias: 'read_file', input_schema: { properties: { path: {} } } }, { name: 'List' }],
+    });
+    expect((await refusal('describe_server', { server: 'git-hub' }))?.code).toBe('SERVER_NOT_AVAILABLE');
+  });
+
+  test('describe_server without a name describes what is loaded, also when it does not start', async () => {
+    const failing = setUp({
+      listTools: async () => {
+        throw new BridgeError('SERVER_START_FAILED', 'no such program');
+      },
+    });
+    expect(await failing.ask('describe_server')).toEqual([
+      {
+        name: 'files',
+        alias: 'files',
+        description: 'Reads files',
+        cwd: '/srv',
+        tools: [],
+        error: 'SERVER_START_FAILED: no such program',
+      },
+    ]);
+  });
+
+  test('documents of a server that is not loaded are given, and say so', async () => {
+    const documents = await setUp().ask('query_tool_docs', { server: 'git_hub', tool: 'CREATE_ISSUE', detail: 'full' });
+    expect(documents).toEqual([
+      {
+        server: 'git-hub',
+        serverAlias: 'git_hub',
+        tool: 'create_issue',
+        toolAlias: 'create_issue',
+        description: 'Create an issue',
+        inputSchema: {},
+        loaded: false,
+        load: "call run_python again with servers=['git-hub']",
+      },
+    ]);
+  });
+
+  test('list_tools gives names, aliases and schemas', async () => {
+    expect(await setUp().ask('list_tools', { server: 'files' })).toMatchObject([
+      { name: 'read-file', alias: 'read_file', parameter_aliases: { 'from-line': 'from_line' } },
+      { name: 'List', alias: 'List' },
+    ]);
+  });
+});
+
+describe('search_tool_docs', () => {
+  test('covers servers that were never started, loaded or not', async () => {
+    const { ask } = setUp();
+    expect(await ask('search_tool_docs', { query: 'create issue' })).toMatchObject({
+      documents: [{ tool: 'create_issue', loaded: false }],
+      not_searched: [],
+    });
+    expect(await ask('search_tool_docs', { query: 'read a file', limit: 1 })).toMatchObject({
+      documents: [{ tool: 'read-file', loaded: true }],
+    });
+  });
+
+  test('names servers that fail, and answers with the others', async () => {
+    const { ask } = setUp({
+      listTools: async (server) => {
+        if (server === 'files') {
+          throw new BridgeError('SERVER_START_FAILED', 'no such program');
+        }
+        return { tools: TOOLS[server] ?? [] };
+      },
+    });
+    expect(await ask('search_tool_docs', { query: 'issue' })).toMatchObject({
+      documents: [{ tool: 'create_issue' }],
+      not_searched: [{ server: 'files', reason: 'no such program' }],
+    });
+  });
+
+  test('does not wait for a server that hangs, starts it once, and finds its tools when they have come', async () => {
+    let answer: (list: { tools: readonly { name: string }[] }) => void = () => undefined;
+    const hanging = new Promise<{ tools: readonly { name: string }[] }>((resolve) => {
+      answer = resolve;
+    });
+    const { ask, listed } = setUp({ listTools: async () => hanging, searchWaitMs: 1 });
+    const first = await ask('search_tool_docs', { query: 'late' });
+    expect(first).toMatchObject({ documents: [], not_searched: [{ server: 'files' }, { server: 'git-hub' }] });
+    await ask('search_tool_docs', { query: 'late' });
+    expect(listed).toEqual(['files', 'git-hub']);
+    answer({ tools: [{ name: 'late_tool' }] });
+    await setImmediate();
+    expect(await ask('search_tool_docs', { query: 'late' })).toMatchObject({ not_searched: [] });
+  });
+
+  test('a search that is cancelled ends, and the start goes on', async () => {
+    const signals: AbortSignal[] = [];
+    const { ask } = setUp({
+      listTools: async (_, { signal }) => {
+        signals.push(signal);
+        return new Promise<never>(() => undefined);
+      },
+      searchWaitMs: 60_000,
+    });
+    const controller = new AbortController();
+    const search = ask('search_tool_docs', { query: 'x' }, controller.signal);
+    controller.abort();
+    await expect(search).resolves.toMatchObject({ documents: [] });
+    expect(signals.map((signal) => signal.aborted)).toEqual([false, false]);
+  });
+
+  test('starts six servers at a time', async () => {
+    let running = 0;
+    let most = 0;
+    const servers = new Map(Array.from({ length: 20 }, (_, index) => [`s${index}`, { name: `s${index}` }]));
+    const handle = createHostCalls({
+      pool: {
+        listTools: async () => {
+          running += 1;
+          most = Math.max(most, running);
+          await setImmediate();
+          running -= 1;
+          return { tools: [{ name: 'tool' }] };
+        },
+        callTool: async () => ({}),
+      },
+      servers: () => servers,
+      savedTools: { list: async () => [], save: async () => undefined },
+      logger: silentLogger,
+    });
+    const context = { session: 'default', loaded: new Set<string>(), signal: new AbortController().signal };
+    const answer = await handle({ method: 'search_tool_docs', params: { query: 'tool', limit: 20 } }, context);
+    expect(answer).toMatchObject({ documents: { length: 20 }, not_searched: [] });
+    expect(most).toBe(6);
+  });
+
+  test.each([{ query: 'x', limit: 0 }, { query: 'x', limit: 21 }, { query: 'x', detail: 'all' }, {}])(
+    'wrong parameters are refused: %j',
+    async (params) => {
+      expect((await setUp().refusal('search_tool_docs', params))?.code).toBe('CALL_REFUSED');
+    },
+  );
+});
+
+describe('save_tool', () => {
+  test('hands name and source to the store', async () => {
+    const { ask, saved } = setUp();
+    await ask('save_tool', { name: 'add', source: 'def add(): pass' });
+    expect(saved).toEqual([{ name: 'add', source: 'def add(): pass' }]);
+  });
+
+  test('a keyword is no name', async () => {
+    const { refusal, saved } = setUp();
+    expect((await refusal('save_tool', { name: 'class', source: '' }))?.message).toMatch(/keyword/);
+    expect(saved).toEqual([]);
+  });
+});
