@@ -122,7 +122,8 @@ describe('links in the store', () => {
     await writeFile(secret, 'secret = 1');
     await mkdir(store, { recursive: true });
     await symlink(secret, join(store, 'soft.py'));
-    await link(secret, join(store, 'hard.py'));
+    await writeFile(join(root, 'other'), 'other = 1');
+    await link(join(root, 'other'), join(store, 'hard.py'));
     await mkdir(join(store, 'folder.py'));
     await writeFile(join(store, 'large.py'), 'x'.repeat(MAX_SAVED_TOOL_BYTES + 1));
     await writeFile(join(store, 'good.py'), SOURCE);
