@@ -5,7 +5,7 @@
  */
 import { MAX_SHOWN_CHARS } from '../limits.ts';
 import { DEFAULT_SESSION, type RenderableAnswer, type RenderableOutput } from './answer.ts';
-import { cutMiddle, describeGap } from './truncate.ts';
+import { cutEnd, cutMiddle, describeGap } from './truncate.ts';
 
 const MAX_SUMMARY_CHARS = 200;
 
@@ -73,7 +73,7 @@ function summarizeError(answer: RenderableAnswer): string {
   if (line === undefined) {
     return answer.exitCode === undefined ? 'Error' : `Exited with code ${answer.exitCode}`;
   }
-  return line.length > MAX_SUMMARY_CHARS ? `${line.slice(0, MAX_SUMMARY_CHARS).toWellFormed()}…` : line.toWellFormed();
+  return cutEnd(line, MAX_SUMMARY_CHARS).toWellFormed();
 }
 
 /** The lines of a stream, cut in the middle; a line of its own says what is missing. */

@@ -40,6 +40,14 @@ export function cutMiddle(
   };
 }
 
+/** `text` in at most `maxChars` characters and, if it was longer, an ellipsis; no surrogate pair is parted. */
+export function cutEnd(text: string, maxChars: number): string {
+  if (text.length <= maxChars) {
+    return text;
+  }
+  return `${text.slice(0, splitsPair(text, maxChars) ? maxChars - 1 : maxChars)}…`;
+}
+
 /** The sentence that stands in the place of what is missing. */
 export function describeGap(gap: { readonly bytes: number; readonly lines: number }): string {
   const lines = gap.lines === 0 ? '' : ` (${gap.lines.toLocaleString('en')} ${gap.lines === 1 ? 'line' : 'lines'})`;

@@ -5,6 +5,7 @@
 import { BridgeError } from '../errors.ts';
 import { MAX_CODE_BYTES } from '../limits.ts';
 import { DEFAULT_SESSION } from '../render/answer.ts';
+import { cutEnd } from '../render/truncate.ts';
 import { didYouMean } from '../suggest.ts';
 
 /** Names of sessions appear in container labels and log lines. */
@@ -122,16 +123,11 @@ function refusal(message: string, hint?: string): BridgeError {
 
 /** A value as a sentence can hold it: JSON, cut to a readable length. */
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > MAX_SHOWN_VALUE_CHARS ? `${cut(text)}…` : text;
+  return cutEnd(JSON.stringify(value) ?? String(value), MAX_SHOWN_VALUE_CHARS);
 }
 
 function quoted(name: string): string {
-  return name.length > MAX_SHOWN_VALUE_CHARS ? `'${cut(name)}…'` : `'${name}'`;
-}
-
-function cut(text: string): string {
-  return text.slice(0, MAX_SHOWN_VALUE_CHARS).toWellFormed();
+  return `'${cutEnd(name, MAX_SHOWN_VALUE_CHARS)}'`;
 }
 
 function listed(names: readonly string[]): string {

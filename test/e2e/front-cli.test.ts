@@ -1,0 +1,160 @@
+/** The command line of the front: `exec`, `--help`, `--version`, settings, and what is refused. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type BuiltCommand, buildFakeCommand } from './front-process.ts';
+
+let command: BuiltCommand;
+let folder: string;
+
+beforeAll(async () => {
+  command = await buildFakeCommand();
+  folder = await mkdtemp(join(tmpdir(), 'front-cli-'));
+});
+afterAll(async () => {
+  await command.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function run(argv: readonly string[], options: { env?: Record<string, string>; input?: string } = {}) {
+  const env = { PATH: process.env['PATH'], HOME: '/nowhere', ...options.env };
+  const child = spawn(process.execPath, [command.script, ...argv], { env });
+  child.stdin.end(options.input ?? '');
+  const exited = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
+  // What the fake bridge tells of itself is not the command's.
+  return { stdout, stderr: stderr.replace(/^event: .*\n/gm, ''), events: stderr, exitCode };
+}
+
+describe('exec', () => {
+  test.each([
+    ['a value', ['-c', '1 + 1'], { stdout: '1 + 1\n', stderr: '', exitCode: 0 }],
+    [
+      'what was printed, as it was written',
+      ['-c', 'print \n\n()\nb'],
+      { stdout: '\n\n()\nb', stderr: '', exitCode: 0 },
+    ],
+    [
+      'what is missing',
+      ['-c', 'gap'],
+      { stdout: 'first\n[9 bytes (1 line) are left out here.]\nlast\n', stderr: '', exitCode: 0 },
+    ],
+    ['notices and stderr', ['-c', 'lost'], { stdout: '1\n', stderr: 'State was lost.\nwarned\n', exitCode: 0 }],
+    [
+      'an exception',
+      ['-c', 'raise'],
+      { stdout: '', stderr: 'Traceback (most recent call last):\nValueError: no\n', exitCode: 1 },
+    ],
+    ['sys.exit(3)', ['-c', 'exit3'], { stdout: '', stderr: '', exitCode: 3 }],
+    ['a deadline', ['-c', 'deadline'], { stdout: 'half\n', stderr: '', exitCode: 124 }],
+    [
+      'no engine',
+      ['-c', 'engineless'],
+      { stdout: '', stderr: 'ENGINE_UNAVAILABLE: none\nHint: install one\n', exitCode: 69 },
+    ],
+    [
+      'a refused argument',
+      ['--timeout', '500', '-c', '1'],
+      {
+        stdout: '',
+        stderr: 'ARGUMENT_INVALID: `timeout` is 500; it must be a whole number of seconds from 1 to 120.\n',
+        exitCode: 64,
+      },
+    ],
+    [
+      'an unknown server',
+      ['--server', 'githob', '-c', '1'],
+      {
+        stdout: '',
+        stderr:
+          "ARGUMENT_INVALID: `servers` names 'githob', which is not configured; configured are 'github', 'filesystem', " +
+          "'memory'. Did you mean 'github'?\n",
+        exitCode: 64,
+      },
+    ],
+  ])('%s', async (_name, argv, expected) => {
+    expect(await run(['exec', ...argv])).toMatchObject(expected);
+  });
+
+  test('closes the bridge', async () => {
+    expect((await run(['exec', '-c', '1'])).events).toContain('event: closed');
+  });
+
+  test('reads a file, and standard input', async () => {
+    const file = join(folder, 'cell.py');
+    await writeFile(file, 'from_file');
+    expect((await run(['exec', file])).stdout).toBe('from_file\n');
+    expect((await run(['exec', '-'], { input: 'from_stdin' })).stdout).toBe('from_stdin\n');
+  });
+
+  test('names a file that cannot be read', async () => {
+    const { stderr, exitCode } = await run(['exec', join(folder, 'none.py')]);
+    expect(stderr).toContain("none.py' could not be read: ENOENT");
+    expect(exitCode).toBe(64);
+  });
+
+  test('writes all of a long output before it ends', async () => {
+    const { stdout } = await run(['exec', '-'], { input: `print ${'x'.repeat(900_000)}` });
+    expect(stdout).toHaveLength(900_000);
+  });
+
+  test('ends with a signal: the cell is cancelled', async () => {
+    const child = spawn(process.execPath, [command.script, 'exec', '-c', 'wait'], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const exited = once(child, 'close');
+    let log = '';
+    child.stderr.setEncoding('utf8').on('data', (part: string) => {
+      if (!log.includes('waiting') && (log + part).includes('waiting')) {
+        child.kill('SIGINT');
+      }
+      log += part;
+    });
+    expect(await exited).toEqual([130, null]);
+    expect(log).toContain('event: cancelled');
+    expect(log).toContain('event: closed');
+  });
+});
+
+describe('help and version', () => {
+  test('--help names every command', async () => {
+    const { stdout, stderr, exitCode } = await run(['--help']);
+    expect(stdout).toMatch(/run {4}Serve MCP[\s\S]*exec {3}Run one cell/);
+    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+  });
+
+  test('--version is the version and nothing else', async () => {
+    expect(await run(['--version'])).toMatchObject({ stdout: '0.0.0-test\n', stderr: '', exitCode: 0 });
+  });
+});
+
+describe('what is refused', () => {
+  test('an unknown command, with exit code 64', async () => {
+    expect(await run(['exce'])).toMatchObject({
+      stdout: '',
+      stderr:
+        "USAGE_INVALID: There is no command 'exce'; the commands are run, exec, help. Did you mean 'exec'?\n" +
+        'Hint: Run with --help to see what there is.\n',
+      exitCode: 64,
+    });
+  });
+
+  test('bad settings, before anything is served, with exit code 78', async () => {
+    const env = { MCP_BRIDGE_TIMEOUT: 'soon', MCP_BRIDGE_MEMORY: '1' };
+    const { stdout, stderr, exitCode } = await run([], { env });
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 78 });
+    expect(stderr).toMatch(/^CONFIG_INVALID: 2 settings were refused:\n {2}MCP_BRIDGE_TIMEOUT is 'soon'/);
+  });
+
+  test('a misspelled setting only earns a warning', async () => {
+    const { stderr, exitCode } = await run(['run'], { env: { MCP_BRIDGE_TIMOUT: '5' } });
+    expect(stderr).toContain(
+      "WARNING MCP_BRIDGE_TIMOUT is set, but there is no such setting. Did you mean 'MCP_BRIDGE_TIMEOUT'",
+    );
+    expect(exitCode).toBe(0);
+  });
+});

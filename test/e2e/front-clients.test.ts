@@ -1,0 +1,196 @@
+/** The front as real MCP clients see it: the SDK of today in both protocol eras, and the SDK most hosts still use. */
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as OldStdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { VERSION } from '../../src/package.ts';
+import { CAPABILITY_RESOURCE_TEXT, CAPABILITY_RESOURCE_URI } from '../../src/server/capabilities.ts';
+import { describeRunPython } from '../../src/server/tool-definition.ts';
+import { type BuiltCommand, buildFakeCommand } from './front-process.ts';
+
+interface Progress {
+  progress: number;
+  total?: number | undefined;
+  message?: string | undefined;
+}
+
+/** What the tests need of a client, whichever SDK it comes from. */
+interface AnyClient {
+  protocolVersion(): string | undefined;
+  close(): Promise<void>;
+  serverVersion(): unknown;
+  instructions(): string | undefined;
+  listTools(): Promise<{ tools: unknown[] }>;
+  listResources(): Promise<{ resources: unknown[] }>;
+  listResourceTemplates(): Promise<{ resourceTemplates: unknown[] }>;
+  readResource(uri: string): Promise<{ contents: unknown[] }>;
+  call(
+    name: string,
+    args: Record<string, unknown>,
+    options?: { signal?: AbortSignal; onprogress?: (progress: Progress) => void },
+  ): Promise<unknown>;
+}
+
+const identity = { name: 'front-test', version: '1' };
+let server: BuiltCommand;
+const open: AnyClient[] = [];
+
+beforeAll(async () => {
+  server = await buildFakeCommand();
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((client) => client.close()));
+});
+afterAll(() => server.remove());
+
+async function connectNew(versionNegotiation: object | undefined): Promise<AnyClient> {
+  const client = new Client(identity, versionNegotiation === undefined ? {} : { versionNegotiation });
+  const transport = new StdioClientTransport({ command: process.execPath, args: [server.script], stderr: 'ignore' });
+  await client.connect(transport);
+  return {
+    protocolVersion: () => client.getNegotiatedProtocolVersion(),
+    close: () => client.close(),
+    serverVersion: () => client.getServerVersion(),
+    instructions: () => client.getInstructions(),
+    listTools: () => client.listTools(),
+    listResources: () => client.listResources(),
+    listResourceTemplates: () => client.listResourceTemplates(),
+    readResource: (uri) => client.readResource({ uri }),
+    call: (name, args, options) => client.callTool({ name, arguments: args }, options),
+  };
+}
+
+async function connectOld(): Promise<AnyClient> {
+  const client = new OldClient(identity);
+  const transport = new OldStdioClientTransport({ command: process.execPath, args: [server.script], stderr: 'ignore' });
+  await client.connect(transport);
+  return {
+    protocolVersion: () => '2025-11-25',
+    close: () => client.close(),
+    serverVersion: () => client.getServerVersion(),
+    instructions: () => client.getInstructions(),
+    listTools: () => client.listTools(),
+    listResources: () => client.listResources(),
+    listResourceTemplates: () => client.listResourceTemplates(),
+    readResource: (uri) => client.readResource({ uri }),
+    call: (name, args, options) => client.callTool({ name, arguments: args }, undefined, options),
+  };
+}
+
+const clients: [name: string, version: string, connect: () => Promise<AnyClient>][] = [
+  ['SDK 2, 2026-07-28', '2026-07-28', () => connectNew({ mode: { pin: '2026-07-28' } })],
+  ['SDK 2, probing first', '2026-07-28', () => connectNew({ mode: 'auto' })],
+  ['SDK 2, 2025-11-25', '2025-11-25', () => connectNew(undefined)],
+  ['SDK 1', '2025-11-25', connectOld],
+];
+
+describe.each(clients)('%s', (_name, version, connect) => {
+  async function connected(): Promise<AnyClient> {
+    const client = await connect();
+    open.push(client);
+    return client;
+  }
+
+  test('agrees on the protocol version and learns who we are', async () => {
+    const client = await connected();
+    expect(client.protocolVersion()).toBe(version);
+    expect(client.serverVersion()).toMatchObject({ name: 'mcp-server-code-execution-mode', version: '0.0.0-test' });
+    expect(client.instructions()).toContain(CAPABILITY_RESOURCE_URI);
+    expect(VERSION).toMatch(/^\d+\.\d+\.\d+/);
+  });
+
+  test('sees one tool and one resource', async () => {
+    const client = await connected();
+    expect((await client.listTools()).tools).toEqual([describeRunPython(30, 120)]);
+    expect((await client.listResources()).resources).toEqual([
+      expect.objectContaining({
+        uri: 'resource://mcp-server-code-execution-mode/capabilities',
+        name: 'code-execution-capabilities',
+        mimeType: 'text/markdown',
+      }),
+    ]);
+    expect((await client.listResourceTemplates()).resourceTemplates).toEqual([]);
+    expect((await client.readResource(CAPABILITY_RESOURCE_URI)).contents).toEqual([
+      { uri: CAPABILITY_RESOURCE_URI, mimeType: 'text/markdown', text: CAPABILITY_RESOURCE_TEXT },
+    ]);
+  });
+
+  test('runs a cell', async () => {
+    const client = await connected();
+    const args = { code: 'print a\nb', servers: ['github'], timeout: 7, session: 'work' };
+    expect(await client.call('run_python', args)).toMatchObject({
+      content: [{ type: 'text', text: 'a\nb' }],
+      structuredContent: {
+        summary: 'Success',
+        stdout: ['a', 'b'],
+        servers: ['github'],
+        timeoutSeconds: 7,
+        session: 'work',
+      },
+      isError: false,
+    });
+  });
+
+  test('gets a failure of the code as a result', async () => {
+    const client = await connected();
+    expect(await client.call('run_python', { code: 'raise' })).toMatchObject({
+      content: [{ type: 'text', text: 'status: error\nTraceback (most recent call last):\nValueError: no' }],
+      structuredContent: { status: 'error', summary: 'ValueError: no' },
+      isError: true,
+    });
+  });
+
+  test('gets a refused argument as a result, in our words', async () => {
+    const client = await connected();
+    expect(await client.call('run_python', { code: 'x', timeout: '5' })).toMatchObject({
+      structuredContent: {
+        status: 'validation_error',
+        error: 'ARGUMENT_INVALID: `timeout` is "5"; it must be a whole number of seconds from 1 to 120.',
+      },
+      isError: true,
+    });
+  });
+
+  test('gets a protocol error for an unknown tool and an unknown resource', async () => {
+    const client = await connected();
+    await expect(client.call('run_ruby', { code: 'x' })).rejects.toMatchObject({ code: -32602 });
+    await expect(client.readResource('resource://other')).rejects.toMatchObject({ code: -32602 });
+  });
+
+  test('is told of progress, which only grows', async () => {
+    const client = await connected();
+    const seen: Progress[] = [];
+    let answered: Promise<unknown> | undefined;
+    await new Promise<void>((resolve) => {
+      const onprogress = (progress: Progress): void => {
+        if (seen.push(progress) === 3) {
+          resolve();
+        }
+      };
+      answered = client.call('run_python', { code: 'progress' }, { onprogress });
+    });
+    await client.call('run_python', { code: 'release' });
+    await answered;
+    expect(seen.map(({ message }) => message)).toEqual([
+      'Pulling the image',
+      'Pulling the image',
+      'Starting the sandbox',
+    ]);
+    expect(seen.slice(0, 2)).toMatchObject([
+      { progress: 10, total: 100 },
+      { progress: 60, total: 100 },
+    ]);
+    expect(seen[2]?.progress).toBeGreaterThan(60);
+  });
+
+  test('cancels a cell and goes on', async () => {
+    const client = await connected();
+    const cancel = new AbortController();
+    const waiting = client.call('run_python', { code: 'wait' }, { signal: cancel.signal });
+    await client.call('run_python', { code: '1' });
+    cancel.abort();
+    await expect(waiting).rejects.toThrow();
+    expect(await client.call('run_python', { code: '2' })).toMatchObject({ structuredContent: { result: '2' } });
+  });
+});

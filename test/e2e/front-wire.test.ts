@@ -1,0 +1,271 @@
+/** The front on the wire: clients that misbehave, and how the process ends. */
+import { once } from 'node:events';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type BuiltCommand, buildFakeCommand, LineClient } from './front-process.ts';
+
+let server: BuiltCommand;
+const clients: LineClient[] = [];
+
+beforeAll(async () => {
+  server = await buildFakeCommand();
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) {
+    client.child.kill('SIGKILL');
+    await client.exited;
+  }
+});
+afterAll(() => server.remove());
+
+function start(env: Record<string, string> = {}): LineClient {
+  const client = new LineClient(server.script, env);
+  clients.push(client);
+  return client;
+}
+
+async function connected(env: Record<string, string> = {}): Promise<LineClient> {
+  const client = start(env);
+  await client.initialize();
+  return client;
+}
+
+const modern = {
+  _meta: {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  },
+};
+
+describe('what a client may send', () => {
+  test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('the protocol version %s', async (version) => {
+    const client = start();
+    expect((await client.initialize(version)).result.protocolVersion).toBe(version);
+    expect((await client.request(1, 'tools/list')).result.tools).toHaveLength(1);
+  });
+
+  test('a stateless request of 2026-07-28, without any opening', async () => {
+    const client = start();
+    const { result } = await client.request(1, 'tools/list', modern);
+    expect(result).toMatchObject({ resultType: 'complete', ttlMs: 3_600_000, cacheScope: 'private' });
+    expect(result.tools).toHaveLength(1);
+  });
+
+  test('lists of the older era carry none of the newer fields', async () => {
+    const client = await connected();
+    expect(Object.keys((await client.request(1, 'tools/list')).result)).toEqual(['tools']);
+  });
+
+  test('blank lines, junk and foreign JSON, which are ignored', async () => {
+    const client = await connected();
+    client.write('', '   ', '\r', 'npm warn something', '{"half":', '[]', 'null', '"text"', '17', '{}', '\u0000\u2028');
+    client.child.stdin.write(Buffer.from([0xff, 0xfe, 0x0a]));
+    expect((await client.run(1, { code: '1' })).result.isError).toBe(false);
+    expect(client.messages).toHaveLength(2);
+  });
+
+  test('lines that end with CRLF, and two messages in one write', async () => {
+    const client = await connected();
+    const line = (id: number): string => JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' });
+    client.child.stdin.write(`${line(1)}\r\n${line(2)}\r\n`);
+    expect(await client.answer(1)).toMatchObject({ result: {} });
+    expect(await client.answer(2)).toMatchObject({ result: {} });
+  });
+
+  test('a request that is none: refused by its id, and the connection stays', async () => {
+    const client = await connected();
+    client.write({ id: 1, method: 'tools/list' }, { jsonrpc: '1.0', id: 2, method: 'tools/list' });
+    client.write(
+      `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+    );
+    expect((await client.answer(1)).error.code).toBe(-32600);
+    expect((await client.answer(2)).error.code).toBe(-32600);
+    expect((await client.answer(3)).error).toMatchObject({
+      code: -32600,
+      message: expect.stringContaining('200 levels'),
+    });
+    expect((await client.run(4, { code: '1' })).result.isError).toBe(false);
+  });
+
+  test('unknown methods and unknown tools, which are protocol errors', async () => {
+    const client = await connected();
+    expect((await client.request(1, 'prompts/list')).error.code).toBe(-32601);
+    expect((await client.request(2, 'toString')).error.code).toBe(-32601);
+    expect((await client.request(3, 'tools/call', { name: 'other', arguments: {} })).error).toEqual({
+      code: -32602,
+      message: 'Unknown tool: "other"; the only one is run_python.',
+    });
+    expect((await client.request(4, 'tools/call')).error.code).toBe(-32602);
+  });
+
+  test.each([
+    ['no arguments', undefined, '`code` is missing'],
+    ['arguments that are no object', 'x', 'The arguments are "x"'],
+    ['an empty object', {}, '`code` is missing'],
+    ['a prototype in disguise', JSON.parse('{"__proto__":{"code":"x"}}'), "There is no argument '__proto__'"],
+  ])('%s: a result in our words', async (_name, args, sentence) => {
+    const client = await connected();
+    const { result } = await client.run(1, args);
+    expect(result).toMatchObject({ isError: true, structuredContent: { status: 'validation_error' } });
+    expect(result.content[0].text).toContain(sentence);
+  });
+
+  test('12 MB of code, which are refused while the connection stays', async () => {
+    const client = await connected();
+    const { result } = await client.run(1, { code: 'x'.repeat(12 * 1024 * 1024) });
+    expect(result.structuredContent.error).toContain('`code` has 12,582,912 bytes');
+    expect((await client.run(2, { code: '1' })).result.isError).toBe(false);
+  });
+
+  test('1,000 calls at once, without a warning of Node', async () => {
+    const client = await connected();
+    const ids = Array.from({ length: 1000 }, (_, index) => index);
+    const answers = await Promise.all(ids.map((id) => client.run(id, { code: String(id) })));
+    expect(answers.map(({ result }) => result.structuredContent.result)).toEqual(ids.map(String));
+    expect(client.log).not.toContain('Warning');
+  });
+
+  test('a cancellation: the cell is told, no answer is sent', async () => {
+    const client = await connected();
+    client.write({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'run_python', arguments: { code: 'wait' } },
+    });
+    await client.untilLog('event: waiting');
+    client.write({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
+    await client.untilLog('event: cancelled');
+    await client.request(2, 'ping');
+    expect(client.messages.map(({ id }) => id)).toEqual(['init', 2]);
+  });
+
+  test('no progress token: no progress', async () => {
+    const client = await connected();
+    const progress = client.run(1, { code: 'progress' });
+    await client.run(2, { code: 'release' });
+    await progress;
+    expect(client.messages.filter(({ method }) => method === 'notifications/progress')).toEqual([]);
+  });
+});
+
+describe('failures of the bridge', () => {
+  test('an unexpected exception is a result, and its stack is in the log', async () => {
+    const client = await connected();
+    const { result } = await client.run(1, { code: 'crash' });
+    expect(result.isError).toBe(true);
+    expect(result.content[0].text).toContain('INTERNAL: a fault in the bridge');
+    expect(client.log).toMatch(/TypeError: a fault in the bridge.* at crash/);
+  });
+
+  test('an exception that nobody caught ends the process in order', async () => {
+    const client = await connected();
+    await client.run(1, { code: 'uncaught' });
+    expect(await client.exited).toEqual([70, null]);
+    expect(client.log).toContain('nobody caught this');
+    expect(client.log).toContain('event: closed');
+  });
+});
+
+describe('the start', () => {
+  test('makes no bridge before the first cell', async () => {
+    const client = await connected();
+    await client.request(1, 'resources/list');
+    await client.request(2, 'resources/read', { uri: 'resource://mcp-server-code-execution-mode/capabilities' });
+    expect(client.log).not.toContain('event: created');
+    await client.run(3, { code: '1' });
+    await client.untilLog('event: created');
+  });
+
+  test('loads what the first cell needs after the tools were listed', async () => {
+    const client = await connected();
+    await client.request(1, 'tools/list');
+    expect(await client.untilLog('event: preloaded')).toBe(true);
+  });
+});
+
+describe('the end', () => {
+  test('comes with the end of stdin', async () => {
+    const client = await connected();
+    await client.run(1, { code: '1' });
+    client.child.stdin.end();
+    expect(await client.exited).toEqual([0, null]);
+    expect(client.log).toContain('event: closed');
+  });
+
+  test('answers what was asked just before the end of stdin', async () => {
+    const client = await connected();
+    client.write({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+    client.child.stdin.end();
+    await client.exited;
+    expect(client.messages.map(({ id }) => id)).toEqual(['init', 1]);
+  });
+
+  test('stops a cell whose client has gone', async () => {
+    const client = await connected();
+    client.write({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'run_python', arguments: { code: 'wait' } },
+    });
+    await client.untilLog('event: waiting');
+    client.child.stdin.end();
+    expect(await client.exited).toEqual([0, null]);
+    expect(client.log).toContain('event: cancelled');
+  });
+
+  test.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+    ['SIGHUP', 129],
+  ] as const)('comes with %s; a cell that runs is answered first', async (signal, exitCode) => {
+    const client = await connected();
+    const running = client.run(1, { code: 'wait' });
+    await client.untilLog('event: waiting');
+    client.child.kill(signal);
+    expect((await running).result.content[0].text).toContain('SESSION_LOST');
+    expect(await client.exited).toEqual([exitCode, null]);
+    expect(client.log).toContain('event: closed');
+  });
+
+  test('does not come with SIGUSR1, and no debugger opens', async () => {
+    const client = await connected();
+    client.child.kill('SIGUSR1');
+    expect((await client.request(1, 'ping')).result).toEqual({});
+    expect(client.log).not.toContain('Debugger');
+  });
+
+  test('comes when the client stops reading and closes its side', async () => {
+    const client = await connected();
+    await client.run(1, { code: '1' });
+    client.child.stdout.destroy();
+    client.write({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
+    expect(await client.exited).toEqual([0, null]);
+    expect(client.log).toContain('event: closed');
+  });
+
+  test('comes although a session does not end', async () => {
+    const client = await connected();
+    await client.run(1, { code: 'stubborn' });
+    client.child.stdin.end();
+    expect(await client.exited).toEqual([0, null]);
+    expect(client.log).toContain('The orderly end took more than');
+  });
+
+  test('comes although nobody reads what was written', async () => {
+    const client = await connected();
+    client.child.stdout.pause();
+    const code = `print ${'x'.repeat(30_000)}`;
+    const call = (id: number) => ({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name: 'run_python', arguments: { code } },
+    });
+    client.write(...Array.from({ length: 100 }, (_, id) => call(id)));
+    client.child.kill('SIGTERM');
+    // Not `exited`, which waits until everything was read.
+    expect(await once(client.child, 'exit')).toEqual([143, null]);
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { parseCommandLine } from '../../../src/commands/command-line.ts';
+
+const execOf = (fields: object) => ({
+  command: 'exec',
+  servers: [],
+  session: undefined,
+  timeoutSeconds: undefined,
+  ...fields,
+});
+
+describe('understood', () => {
+  test.each([
+    ['', { command: 'run' }],
+    ['run', { command: 'run' }],
+    ['help', { command: 'help' }],
+    ['--help', { command: 'help' }],
+    ['run -h', { command: 'help' }],
+    ['exec --help', { command: 'help' }],
+    ['--version', { command: 'version' }],
+    ['-v', { command: 'version' }],
+    ['exec cell.py', execOf({ source: { kind: 'file', path: 'cell.py' } })],
+    ['exec -', execOf({ source: { kind: 'file', path: '-' } })],
+    ['exec -c 1+1', execOf({ source: { kind: 'code', code: '1+1' } })],
+    ['exec --code=-1', execOf({ source: { kind: 'code', code: '-1' } })],
+    ['exec -- -odd.py', execOf({ source: { kind: 'file', path: '-odd.py' } })],
+    [
+      'exec --server a --server=b --session work --timeout 7 -c x',
+      execOf({ source: { kind: 'code', code: 'x' }, servers: ['a', 'b'], session: 'work', timeoutSeconds: 7 }),
+    ],
+  ])('%j', async (line, expected) => {
+    expect(await parseCommandLine(line === '' ? [] : line.split(' '))).toEqual(expected);
+  });
+});
+
+describe('refused', () => {
+  test.each([
+    ['exce x', "There is no command 'exce'; the commands are run, exec, help. Did you mean 'exec'?"],
+    ['--verison', "There is no option '--verison'; the options are --help, --version. Did you mean '--version'?"],
+    ['run -x', "There is no option '-x'; the options are --help, --version."],
+    ['run more', "'more' is one argument too many; `run` takes none."],
+    ['--help=yes', "The option '--help' takes no value."],
+    ['exec', '`exec` needs exactly one of a file, `-` (standard input) and `-c CODE`.'],
+    ['exec a.py b.py', '`exec` needs exactly one of a file, `-` (standard input) and `-c CODE`.'],
+    ['exec -c x a.py', '`exec` needs exactly one of a file, `-` (standard input) and `-c CODE`.'],
+    ['exec -c', "The option '-c' needs a value."],
+    ['exec --timeout 1.5 -c x', "The option '--timeout' is '1.5'; it must be a whole number of seconds."],
+    ['exec --sever a -c x', expect.stringContaining("Did you mean '--server'")],
+    ['exec --__proto__ -c x', expect.stringContaining("There is no option '--__proto__'")],
+  ])('%j', async (line, message) => {
+    await expect(parseCommandLine(line.split(' '))).rejects.toMatchObject({ code: 'USAGE_INVALID', message });
+  });
+});

@@ -1,0 +1,18 @@
+import type { RenderableAnswer, RenderableOutput } from '../../../src/render/answer.ts';
+
+/** A stream that holds `head` and misses nothing. */
+export const text = (head: string): RenderableOutput => ({ head, droppedBytes: 0, droppedLines: 0, tail: '' });
+
+/** A successful answer without output, with `fields` in the place of its own. */
+export function answerOf(fields: Partial<RenderableAnswer> = {}): RenderableAnswer {
+  return {
+    status: 'success',
+    stdout: text(''),
+    stderr: text(''),
+    servers: [],
+    session: 'default',
+    timeoutSeconds: 30,
+    notices: [],
+    ...fields,
+  };
+}

@@ -1,0 +1,167 @@
+/** The golden texts: what a model reads, and what a program finds in `structuredContent`. */
+import { decode } from '@toon-format/toon';
+import { describe, expect, test } from 'vitest';
+import { renderAnswer } from '../../../src/render/render.ts';
+import { answerOf, text } from './answer-of.ts';
+
+const traceback = 'Traceback (most recent call last):\n  File "<cell 1>", line 1, in <module>\nValueError: no\n';
+
+const full = answerOf({
+  status: 'error',
+  stdout: text('one\n\ntwo\n'),
+  stderr: text('careful\n'),
+  value: '42',
+  error: traceback,
+  exitCode: 3,
+  servers: ['github', 'memory'],
+  session: 'work',
+  notices: ['The state of session "work" was lost: out of memory.'],
+  engine: 'podman',
+});
+
+describe('compact', () => {
+  test.each([
+    ['printed lines', answerOf({ stdout: text('a\nb\n') }), 'a\nb'],
+    ['a value', answerOf({ value: '42' }), '42'],
+    ['printed lines, then the value', answerOf({ stdout: text('a\n'), value: '42' }), 'a\n42'],
+    ['stderr under its name', answerOf({ stdout: text('a\n'), stderr: text('b\n') }), 'a\nstderr:\nb'],
+    ['nothing', answerOf(), 'Success (no output)'],
+    ['nothing but blank lines', answerOf({ stdout: text('\n\r\n\n') }), 'Success (no output)'],
+    ['a notice before everything', answerOf({ notices: ['Lost.'], value: '1' }), 'Lost.\n1'],
+    ['a notice alone', answerOf({ notices: ['Lost.'] }), 'Lost.\nSuccess (no output)'],
+    ['an empty value, which is a value', answerOf({ value: '' }), ''],
+    [
+      'an exception',
+      answerOf({ status: 'error', error: traceback }),
+      'status: error\nTraceback (most recent call last):\n  File "<cell 1>", line 1, in <module>\nValueError: no',
+    ],
+    ['sys.exit(3)', answerOf({ status: 'error', exitCode: 3 }), 'status: error\nexit: 3\nExited with code 3'],
+    ['a deadline', answerOf({ status: 'timeout', stdout: text('half\n') }), 'status: timeout\nhalf'],
+    ['a deadline in silence', answerOf({ status: 'timeout' }), 'status: timeout\nTimeout after 30 s'],
+    ['a cancelled cell', answerOf({ status: 'cancelled' }), 'status: cancelled\nCancelled'],
+    [
+      'everything at once',
+      full,
+      'The state of session "work" was lost: out of memory.\nstatus: error\nexit: 3\none\n\ntwo\n42\nstderr:\ncareful\n' +
+        'error:\nTraceback (most recent call last):\n  File "<cell 1>", line 1, in <module>\nValueError: no',
+    ],
+  ])('%s', async (_name, answer, expected) => {
+    expect((await renderAnswer(answer, 'compact')).content).toEqual([{ type: 'text', text: expected }]);
+  });
+});
+
+describe('structuredContent', () => {
+  test('holds what is not empty, and no status when all went well', async () => {
+    const { structuredContent, isError } = await renderAnswer(
+      answerOf({ stdout: text('a\n'), exitCode: 0 }),
+      'compact',
+    );
+    expect(structuredContent).toEqual({ summary: 'Success', stdout: ['a'], timeoutSeconds: 30 });
+    expect(isError).toBe(false);
+  });
+
+  test('names the status in the other modes', async () => {
+    for (const mode of ['toon', 'json'] as const) {
+      expect((await renderAnswer(answerOf(), mode)).structuredContent).toEqual({
+        status: 'success',
+        summary: 'Success (no output)',
+        timeoutSeconds: 30,
+      });
+    }
+  });
+
+  test('holds everything there is', async () => {
+    const { structuredContent, isError } = await renderAnswer(full, 'compact');
+    expect(structuredContent).toEqual({
+      status: 'error',
+      summary: 'ValueError: no',
+      notices: ['The state of session "work" was lost: out of memory.'],
+      exitCode: 3,
+      stdout: ['one', '', 'two'],
+      stderr: ['careful'],
+      result: '42',
+      error: traceback.trimEnd(),
+      servers: ['github', 'memory'],
+      timeoutSeconds: 30,
+      session: 'work',
+      engine: 'podman',
+    });
+    expect(isError).toBe(true);
+  });
+
+  test.each([
+    ['a code', 'ENGINE_UNAVAILABLE: no engine\nHint: install podman', 'ENGINE_UNAVAILABLE: no engine'],
+    ['a traceback', traceback, 'ValueError: no'],
+    ['an empty text', '', 'Error'],
+    ['a line that is too long', `E: ${'😀'.repeat(300)}`, `E: ${'😀'.repeat(98)}…`],
+  ])('sums up %s in one line', async (_name, error, summary) => {
+    const { structuredContent } = await renderAnswer(answerOf({ status: 'error', error }), 'compact');
+    expect(structuredContent.summary).toBe(summary);
+  });
+
+  test.each(['error', 'timeout', 'cancelled', 'validation_error'] as const)('%s is an error', async (status) => {
+    const { structuredContent, isError } = await renderAnswer(answerOf({ status }), 'compact');
+    expect(isError).toBe(true);
+    expect(structuredContent.status).toBe(status);
+  });
+});
+
+describe('output', () => {
+  test.each([
+    ['inner blank lines', '\n\na\n\n\nb\n\n', ['a', '', '', 'b']],
+    ['a lone pair of parentheses', '()\n', ['()']],
+    ['spaces, tabs and carriage returns', '  a\t\r\nb  \n', ['  a\t\r', 'b  ']],
+    ['control characters', '\u001b[31mred\u0000\u0007\n', ['\u001b[31mred\u0000\u0007']],
+    ['line separators that are no line ends', 'a\u2028b\u0085c\n', ['a\u2028b\u0085c']],
+  ])('keeps %s', async (_name, written, lines) => {
+    const { structuredContent } = await renderAnswer(answerOf({ stdout: text(written) }), 'compact');
+    expect(structuredContent.stdout).toEqual(lines);
+  });
+
+  test('is made well-formed wherever it appears', async () => {
+    const lone = 'a\ud800b';
+    const answer = answerOf({ stdout: text(lone), stderr: text(lone), value: lone, error: lone, notices: [lone] });
+    const { structuredContent } = await renderAnswer(answer, 'compact');
+    const mended = 'a\ufffdb';
+    expect(structuredContent).toMatchObject({
+      stdout: [mended],
+      stderr: [mended],
+      result: mended,
+      error: mended,
+      notices: [mended],
+    });
+  });
+});
+
+describe('toon', () => {
+  test('is one block that decodes to the payload', async () => {
+    const { content, structuredContent } = await renderAnswer(full, 'toon');
+    const block = /^```toon\n([\s\S]*)\n```$/.exec(content[0].text)?.[1] ?? '';
+    expect(decode(block)).toEqual(structuredContent);
+    expect(block).toContain('stdout[3]: one,"",two');
+  });
+
+  test('survives text that looks like its own syntax', async () => {
+    const lines = [
+      '```',
+      'key: value',
+      '[2]: a,b',
+      '- item',
+      '"quoted"',
+      'true',
+      '1e5',
+      '#',
+      '\t',
+      '  spaces  ',
+      'back\\slash',
+    ];
+    const { content, structuredContent } = await renderAnswer(answerOf({ stdout: text(lines.join('\n')) }), 'toon');
+    expect(decode(content[0].text.slice('```toon\n'.length, -'\n```'.length))).toEqual(structuredContent);
+  });
+});
+
+test('json is the payload on one line', async () => {
+  const { content, structuredContent } = await renderAnswer(full, 'json');
+  expect(content[0].text).not.toContain('\n');
+  expect(JSON.parse(content[0].text)).toEqual(structuredContent);
+});

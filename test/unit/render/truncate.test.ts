@@ -1,0 +1,111 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { MAX_SHOWN_CHARS } from '../../../src/limits.ts';
+import { renderAnswer } from '../../../src/render/render.ts';
+import { cutMiddle, describeGap } from '../../../src/render/truncate.ts';
+import { answerOf, text } from './answer-of.ts';
+
+const nothing = { bytes: 0, lines: 0 };
+
+describe('cutMiddle', () => {
+  test('leaves text of exactly the limit alone', () => {
+    expect(cutMiddle('0123456789', '', nothing, 10)).toEqual({ first: '0123456789', last: '' });
+  });
+
+  test('cuts at line ends', () => {
+    expect(cutMiddle('aaa\nbbb\nccc\nddd\neee\n', '', nothing, 14)).toEqual({
+      first: 'aaa\n',
+      gap: { bytes: 12, lines: 3 },
+      last: 'eee\n',
+    });
+  });
+
+  test('cuts inside a line that is longer than what may be kept', () => {
+    expect(cutMiddle('0123456789abcdef', '', nothing, 8)).toEqual({
+      first: '0123',
+      gap: { bytes: 8, lines: 0 },
+      last: 'cdef',
+    });
+  });
+
+  test('adds what the sandbox left out to what is cut here', () => {
+    expect(cutMiddle('aaa\nbbb\nccc\n', 'xxx\nyyy\nzzz\n', { bytes: 1000, lines: 50 }, 10)).toEqual({
+      first: 'aaa\n',
+      gap: { bytes: 1016, lines: 54 },
+      last: 'zzz\n',
+    });
+  });
+
+  test('gives a short tail no more than it needs', () => {
+    const { first, gap, last } = cutMiddle('0123456789', 'z', { bytes: 5, lines: 0 }, 8);
+    expect({ first, gap, last }).toEqual({ first: '0123456', gap: { bytes: 8, lines: 0 }, last: 'z' });
+  });
+
+  test('loses nothing unseen, keeps within the limit and parts no pair, whatever the text', () => {
+    const character = fc.constantFrom('a', '\n', 'ä', '€', '😀', '\r');
+    const anyText = fc.array(character, { maxLength: 80 }).map((characters) => characters.join(''));
+    fc.assert(
+      fc.property(anyText, anyText, fc.nat(5), fc.integer({ min: 2, max: 60 }), (head, tail, dropped, maxChars) => {
+        const { first, gap, last } = cutMiddle(head, tail, { bytes: dropped, lines: 0 }, maxChars);
+        expect(first.length + last.length).toBeLessThanOrEqual(maxChars);
+        expect(first.isWellFormed() && last.isWellFormed()).toBe(true);
+        expect((head + tail).startsWith(first) && (head + tail).endsWith(last)).toBe(true);
+        const bytes = Buffer.byteLength(first) + Buffer.byteLength(last) + (gap?.bytes ?? 0);
+        expect(bytes).toBe(Buffer.byteLength(head + tail) + dropped);
+        const lineEnds = (part: string): number => part.split('\n').length - 1;
+        expect(lineEnds(first) + lineEnds(last) + (gap?.lines ?? 0)).toBe(lineEnds(head + tail));
+      }),
+    );
+  });
+});
+
+test.each([
+  [{ bytes: 1_234_567, lines: 12_345 }, '[1,234,567 bytes (12,345 lines) are left out here.]'],
+  [{ bytes: 10, lines: 1 }, '[10 bytes (1 line) are left out here.]'],
+  [{ bytes: 10, lines: 0 }, '[10 bytes are left out here.]'],
+])('the sentence for %j', (gap, sentence) => {
+  expect(describeGap(gap)).toBe(sentence);
+});
+
+describe('an answer', () => {
+  test('shows the start and the end of a long stream, and between them what is missing', async () => {
+    const lines = Array.from({ length: 100_000 }, (_, index) => `line ${index}`);
+    const { structuredContent, content } = await renderAnswer(
+      answerOf({ stdout: text(`${lines.join('\n')}\n`) }),
+      'compact',
+    );
+    const shown = structuredContent.stdout as string[];
+    expect(shown[0]).toBe('line 0');
+    expect(shown.at(-1)).toBe('line 99999');
+    const at = shown.findIndex((line) => line.startsWith('['));
+    const missing = lines.length - (shown.length - 1);
+    expect(shown[at]).toContain(`(${missing.toLocaleString('en')} lines) are left out here.]`);
+    expect(content[0].text).toBe(shown.join('\n'));
+    expect(content[0].text.length).toBeLessThan(MAX_SHOWN_CHARS + 100);
+  });
+
+  test('says what the sandbox left out', async () => {
+    const stdout = { head: 'first\n', droppedBytes: 500, droppedLines: 20, tail: 'last\n' };
+    const { content } = await renderAnswer(answerOf({ stdout }), 'compact');
+    expect(content[0].text).toBe('first\n[500 bytes (20 lines) are left out here.]\nlast');
+  });
+
+  test('cuts values and errors too', async () => {
+    const long = 'x'.repeat(MAX_SHOWN_CHARS * 3);
+    const { structuredContent } = await renderAnswer(
+      answerOf({ status: 'error', value: long, error: long }),
+      'compact',
+    );
+    expect(structuredContent.result).toContain('bytes are left out here.]');
+    expect(structuredContent.error).toContain('bytes are left out here.]');
+  });
+
+  test('keeps an unbroken row of emoji whole', async () => {
+    const { structuredContent } = await renderAnswer(
+      answerOf({ stdout: text('😀'.repeat(MAX_SHOWN_CHARS)) }),
+      'compact',
+    );
+    expect((structuredContent.stdout as string[]).join('').isWellFormed()).toBe(true);
+    expect((structuredContent.stdout as string[]).join('')).not.toContain('\ufffd');
+  });
+});

@@ -1,0 +1,109 @@
+import { PassThrough, Writable } from 'node:stream';
+import type { JSONRPCMessage } from '@modelcontextprotocol/server';
+import { describe, expect, test } from 'vitest';
+import { StdioTransport } from '../../../src/server/stdio-transport.ts';
+
+async function started(output: Writable = new PassThrough()) {
+  const input = new PassThrough();
+  const messages: JSONRPCMessage[] = [];
+  const errors: string[] = [];
+  let closedCount = 0;
+  const transport = new StdioTransport(input, output, () => {
+    closedCount += 1;
+  });
+  transport.onmessage = (message) => messages.push(message);
+  transport.onerror = (error) => errors.push(error.message);
+  await transport.start();
+  return { input, output, messages, errors, transport, closedCount: () => closedCount };
+}
+
+const nextTurn = () =>
+  new Promise<void>((resolve) => {
+    setImmediate(resolve);
+  });
+
+describe('reading', () => {
+  test('a message that comes byte by byte, with characters of every length', async () => {
+    const { input, messages } = await started();
+    const message = { jsonrpc: '2.0', id: 1, method: 'm', params: { text: 'aä€😀\u2028' } };
+    for (const byte of Buffer.from(`${JSON.stringify(message)}\n`)) {
+      input.write(Buffer.from([byte]));
+    }
+    await nextTurn();
+    expect(messages).toEqual([message]);
+  });
+
+  test('nothing is taken after the close', async () => {
+    const { input, messages, transport } = await started();
+    await transport.close();
+    input.write('{"jsonrpc":"2.0","method":"m"}\n');
+    await nextTurn();
+    expect(messages).toEqual([]);
+  });
+
+  test('what is no message is reported, cut to a readable length', async () => {
+    const { input, messages, errors } = await started();
+    input.write(`${'junk '.repeat(1000)}\n`);
+    await nextTurn();
+    expect(messages).toEqual([]);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]?.length).toBeLessThan(300);
+  });
+});
+
+describe('writing', () => {
+  test('waits with one listener, however many messages wait', async () => {
+    let release: () => void = () => undefined;
+    const output = new Writable({
+      highWaterMark: 1,
+      write: (_chunk, _encoding, done) => {
+        release = done;
+      },
+    });
+    const { transport } = await started(output);
+    const sent = Array.from({ length: 50 }, (_, id) => transport.send({ jsonrpc: '2.0', id, result: {} }));
+    expect(output.listenerCount('drain')).toBe(1);
+    for (let written = 0; written < 50; written += 1) {
+      release();
+      await nextTurn();
+    }
+    await Promise.all(sent);
+    expect(output.listenerCount('drain')).toBe(0);
+  });
+
+  test('is refused after the close', async () => {
+    const { transport } = await started();
+    await transport.close();
+    await expect(transport.send({ jsonrpc: '2.0', method: 'm' })).rejects.toThrow('closed');
+  });
+});
+
+describe('the end', () => {
+  test.each([
+    ['the input ends', ({ input }: Awaited<ReturnType<typeof started>>) => input.end()],
+    ['the output fails', ({ output }: Awaited<ReturnType<typeof started>>) => output.destroy(new Error('EPIPE'))],
+    [
+      'close() is called twice',
+      async ({ transport }: Awaited<ReturnType<typeof started>>) => {
+        await transport.close();
+        await transport.close();
+      },
+    ],
+  ])('is told once when %s', async (_name, act) => {
+    const parts = await started();
+    await act(parts);
+    await nextTurn();
+    await nextTurn();
+    await parts.transport.close();
+    expect(parts.closedCount()).toBe(1);
+  });
+
+  test('an error of the output after the end is harmless', async () => {
+    const { output, transport } = await started();
+    await transport.close();
+    output.destroy(new Error('late EPIPE'));
+    // Without a listener this would be an uncaught exception, which fails the run.
+    await nextTurn();
+    expect(output.errored?.message).toBe('late EPIPE');
+  });
+});
