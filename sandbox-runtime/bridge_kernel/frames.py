@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import json
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
 PROTOCOL_VERSION = 1
 
 Frame = dict[str, object]
@@ -69,24 +73,36 @@ def encode_frame(frame: Frame) -> bytes:
 
 def _refuse_equal_keys(value: object) -> None:
     """Raises ValueError for a dict with keys such as 1 and "1": both would be written, and the reader keeps one."""
-    if isinstance(value, dict):
+    if _is_dict(value):
         if not all(isinstance(key, str) for key in value) and len({_encode({key: 0}) for key in value}) < len(value):
             raise ValueError("two keys of a dictionary are the same text in JSON")
         for member in value.values():
             _refuse_equal_keys(member)
-    elif isinstance(value, (list, tuple)):
+    elif _is_sequence(value):
         for member in value:
             _refuse_equal_keys(member)
+
+
+def _is_dict(value: object) -> TypeGuard[dict[object, object]]:
+    return isinstance(value, dict)
+
+
+def _is_frame(value: object) -> TypeGuard[Frame]:
+    return isinstance(value, dict)  # JSON has only text as keys.
+
+
+def _is_sequence(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
+    return isinstance(value, (list, tuple))
 
 
 def decode_frame(line: bytes) -> Frame:
     """One line as a frame of the host. Raises FrameError for anything else."""
     try:
         # Not `json.loads(line)`: given bytes it guesses UTF-16, and takes a byte order mark.
-        frame = _decode(line.decode("utf-8"))
+        frame: object = _decode(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise FrameError("PROTOCOL_VIOLATION", f"not JSON: {error}") from error
-    if not isinstance(frame, dict):
+    if not _is_frame(frame):
         raise FrameError("PROTOCOL_VIOLATION", "not a JSON object")
     kind = frame.get("type")
     fields = HOST_FRAMES.get(kind) if isinstance(kind, str) else None
