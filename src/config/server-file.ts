@@ -1,0 +1,192 @@
+/** Reads the text of one server file: what it defines and what is wrong with it. No I/O but the look at wrapper scripts. */
+import { createHash } from 'node:crypto';
+import { dirname, isAbsolute, resolve } from 'node:path';
+import { type ConfigIssue, explainZodIssues, renderPath } from './explain.ts';
+import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './schema.ts';
+import { allowsSelfServer, findSelfReference } from './self.ts';
+
+/** Longer names could not be shown or typed. Chosen. */
+const MAX_NAME_CHARS = 128;
+
+/** One configured server, ready to be started. */
+export interface ServerDefinition {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Variables of the entry, added to the named safe ones. Values may be secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute; undefined means the working directory of the bridge. */
+  readonly cwd: string | undefined;
+  /** The entry's own text, else that of its file. */
+  readonly description: string | undefined;
+  /** Longest time of one call; undefined leaves it to the caller. */
+  readonly timeoutMs: number | undefined;
+  /** Known by name, but neither started nor offered. */
+  readonly disabled: boolean;
+  /** SHA-256 in hexadecimal of command, args, env and cwd: two definitions with the same one start the same process. */
+  readonly definitionHash: string;
+  /** The file it stands in. */
+  readonly file: string;
+}
+
+export interface ServerFile {
+  readonly servers: readonly ServerDefinition[];
+  readonly issues: readonly ConfigIssue[];
+}
+
+export interface ParseContext {
+  /** Folder that `~` stands for. */
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The definitions in `text`, the content of `file`. A bad entry is an issue and does not hide the others. */
+export function parseServerFile(file: string, text: string, context: ParseContext): ServerFile {
+  const issues: ConfigIssue[] = [];
+  const report = (level: ConfigIssue['level'], path: readonly PropertyKey[], message: string): void => {
+    issues.push({ level, file, path: renderPath(path), message });
+  };
+  const root = parseObject(text, (message) => report('error', [], message));
+  if (root === undefined) {
+    return { servers: [], issues };
+  }
+  const { mcpServers } = root;
+  if (!isObject(mcpServers)) {
+    report(...explainMissingServers(root));
+    return { servers: [], issues };
+  }
+  const servers: ServerDefinition[] = [];
+  for (const [name, value] of Object.entries(mcpServers)) {
+    const entry = readEntry({ file, name, value }, issues, context);
+    if (entry !== undefined) {
+      servers.push(toDefinition(entry, { file, name, fileDescription: root['description'] }, context));
+    }
+  }
+  return { servers, issues };
+}
+
+function parseObject(text: string, fail: (message: string) => void): Record<string, unknown> | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    // V8 quotes the text around the fault, which may be a secret; its position is enough.
+    const position = /position (\d+)/.exec(String(error))?.[1];
+    fail(`is not JSON${position === undefined ? '' : ` (${describePosition(text, Number(position))})`}`);
+    return undefined;
+  }
+  if (!isObject(value)) {
+    fail('must hold an object with the key "mcpServers"');
+    return undefined;
+  }
+  return value;
+}
+
+function describePosition(text: string, position: number): string {
+  const before = text.slice(0, position).split('\n');
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}
+
+/** Files of other purposes are none of our business; those that look like server files get a warning. */
+function explainMissingServers(root: Record<string, unknown>): [ConfigIssue['level'], PropertyKey[], string] {
+  if ('mcpServers' in root) {
+    return ['error', ['mcpServers'], 'must be an object of server names'];
+  }
+  const candidates = [
+    root,
+    ...Object.values(root),
+    ...(isObject(root['servers']) ? Object.values(root['servers']) : []),
+  ];
+  if (candidates.some((value) => isObject(value) && typeof value['command'] === 'string')) {
+    return [
+      'warning',
+      [],
+      'has no key "mcpServers"; put the entries under it: {"mcpServers": {"NAME": {"command": …}}}',
+    ];
+  }
+  return ['debug', [], 'has no key "mcpServers" and was left alone'];
+}
+
+interface RawEntry {
+  readonly file: string;
+  readonly name: string;
+  readonly value: unknown;
+}
+
+function readEntry(raw: RawEntry, issues: ConfigIssue[], context: ParseContext): ServerEntry | undefined {
+  const { file, name, value } = raw;
+  const base = ['mcpServers', name];
+  const report = (level: ConfigIssue['level'], message: string): undefined => {
+    issues.push({ level, file, path: renderPath(base), message });
+    return undefined;
+  };
+  if (name.trim() === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
+    return report('error', `a server name has 1 to ${MAX_NAME_CHARS} characters and no control characters`);
+  }
+  if (isObject(value) && typeof value['url'] === 'string' && value['command'] === undefined) {
+    return report('warning', 'is a remote server ("url"); only servers started by "command" are supported so far');
+  }
+  const parsed = ServerEntrySchema.safeParse(value);
+  if (!parsed.success) {
+    issues.push(...explainZodIssues(parsed.error, file, base));
+    return undefined;
+  }
+  const unknown = Object.keys(parsed.data).filter((key) => !KNOWN_ENTRY_KEYS.has(key));
+  if (unknown.length > 0) {
+    report('debug', `keys without a meaning here: ${unknown.join(', ')}`);
+  }
+  const self = findSelfReference({ name, command: parsed.data.command, args: parsed.data.args }, context.env);
+  if (self !== undefined && !allowsSelfServer(context.env)) {
+    return report('warning', `was skipped, because ${self}; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it`);
+  }
+  return parsed.data;
+}
+
+interface Origin {
+  readonly file: string;
+  readonly name: string;
+  readonly fileDescription: unknown;
+}
+
+function toDefinition(entry: ServerEntry, origin: Origin, context: ParseContext): ServerDefinition {
+  const expand = (path: string): string => expandHome(path, context.home);
+  const folder = dirname(origin.file);
+  const command = expand(entry.command);
+  const args = entry.args.map(expand);
+  const cwd = entry.cwd === undefined ? undefined : resolve(folder, expand(entry.cwd));
+  const fileDescription = typeof origin.fileDescription === 'string' ? origin.fileDescription : undefined;
+  const process = {
+    // A path is meant from the file that names it; a bare name is looked up on PATH.
+    command: /[\\/]/.test(command) && !isAbsolute(command) ? resolve(cwd ?? folder, command) : command,
+    args,
+    env: entry.env,
+    cwd,
+  };
+  return {
+    name: origin.name,
+    ...process,
+    description: entry.description ?? fileDescription,
+    timeoutMs: entry.timeout,
+    disabled: entry.disabled === true,
+    definitionHash: createHash('sha256').update(canonicalJson(process)).digest('hex'),
+    file: origin.file,
+  };
+}
+
+/** `~` and `~/…` as a shell would expand them; other users' homes (`~name`) are left alone. */
+function expandHome(path: string, home: string): string {
+  return /^~(?=$|[\\/])/.test(path) ? home + path.slice(1) : path;
+}
+
+/** JSON with sorted keys, so that the order in the file does not matter. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) => {
+    return isObject(member)
+      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : member;
+  });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
