@@ -1,0 +1,86 @@
+/** Waiting with an end: deadlines, abort signals, and calls that come too often. */
+import { setMaxListeners } from 'node:events';
+import { messageOf } from '../errors.ts';
+
+export interface Deadline {
+  /** Aborted at the deadline and when the caller gives up. */
+  readonly signal: AbortSignal;
+  /** Aborted only when the caller gives up. */
+  readonly callerSignal: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  /** Milliseconds that are left; 0 when there are none. */
+  leftMs(): number;
+  clear(): void;
+}
+
+/** A deadline `timeoutMs` from now that also ends with `signal`. */
+export function createDeadline(timeoutMs: number, signal: AbortSignal | undefined): Deadline {
+  const endsAt = performance.now() + timeoutMs;
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  const timer = setTimeout(abort, timeoutMs);
+  if (signal !== undefined) {
+    // One cell may share its signal among 1,000 calls, which is no leak.
+    setMaxListeners(0, signal);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) {
+      abort();
+    }
+  }
+  return {
+    signal: controller.signal,
+    callerSignal: signal,
+    timeoutMs,
+    leftMs: () => Math.max(0, endsAt - performance.now()),
+    clear() {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    },
+  };
+}
+
+/** Gives up waiting with an `AbortError` when `signal` aborts; what was waited for goes on for others. */
+export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  if (signal === undefined) {
+    return promise;
+  }
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(new DOMException('aborted', 'AbortError'));
+    const finish = (settle: () => void): void => {
+      signal.removeEventListener('abort', abort);
+      settle();
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(
+      (value) => finish(() => resolve(value)),
+      (error: unknown) => finish(() => reject(toError(error))),
+    );
+    if (signal.aborted) {
+      abort();
+    }
+  });
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(messageOf(thrown), { cause: thrown });
+}
+
+/** A function that calls `run` at once and then at most once per interval, the last time after the last call. */
+export function atMostEvery(intervalMs: number, run: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let isDue = false;
+  return function call() {
+    if (timer !== undefined) {
+      isDue = true;
+      return;
+    }
+    run();
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (isDue) {
+        isDue = false;
+        call();
+      }
+    }, intervalMs).unref();
+  };
+}

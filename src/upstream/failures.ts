@@ -1,0 +1,179 @@
+/** What the user is told when a server fails: which server, what happened, the end of its stderr, what to do next. */
+import { BridgeError, type ErrorCode, messageOf } from '../errors.ts';
+import { MAX_RESULT_BYTES } from '../limits.ts';
+import { escapeControls } from '../log.ts';
+import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import { createMask } from './mask.ts';
+import type { RequestError } from './requests.ts';
+import { LINE_TOO_LONG, NESTED_TOO_DEEP, type ServerExit } from './stdio-transport.ts';
+
+const INVALID_PARAMS = -32_602;
+const METHOD_NOT_FOUND = -32_601;
+const SHOWN_COMMAND_CHARS = 300;
+const SAYS_UNKNOWN_TOOL = /unknown tool|no such tool|\btool\b.*\bnot found|not found\b.*\btool\b/i;
+
+interface Details {
+  readonly hint?: string | undefined;
+  readonly data?: JsonObject;
+  readonly cause?: unknown;
+}
+
+/** The errors of one server. Every text has passed the mask of its secrets. */
+export class Failures {
+  readonly #definition: UpstreamDefinition;
+  readonly #mask: (text: string) => string;
+
+  constructor(definition: UpstreamDefinition) {
+    this.#definition = definition;
+    this.#mask = createMask(definition);
+  }
+
+  /** `SERVER_START_FAILED`: the operating system could not start the command. */
+  notSpawned(cause: unknown): BridgeError {
+    const reason = explainSpawn(this.#definition, cause);
+    return this.#fail('SERVER_START_FAILED', `could not be started: ${reason}`, {
+      hint: hintForSpawn(this.#definition, cause),
+      cause,
+    });
+  }
+
+  /** `SERVER_START_FAILED`: the process ended before it was ready. */
+  endedAtStart(exit: ServerExit, stderrTail: string): BridgeError {
+    return this.#fail('SERVER_START_FAILED', `ended while it was starting${describeEnd(exit, stderrTail)}`, {
+      hint: this.#runByHand(),
+      data: exitData(exit),
+    });
+  }
+
+  /** `SERVER_START_FAILED`: it runs but does not speak MCP in time. */
+  notReady(reason: string, stderrTail: string): BridgeError {
+    return this.#fail('SERVER_START_FAILED', `started but is not usable: ${reason}${quoteStderr(stderrTail)}`, {
+      hint: this.#runByHand(),
+    });
+  }
+
+  /** `SERVER_START_FAILED`: it failed before and is not tried again yet. */
+  backingOff(last: BridgeError, failures: number, waitMs: number): BridgeError {
+    const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+    const message = `failed ${failures} times in a row and is tried again in ${seconds} s. Last: ${last.message}`;
+    return this.#fail('SERVER_START_FAILED', message, {
+      hint: last.hint,
+      data: { ...last.data, retry_in_seconds: seconds },
+      cause: last,
+    });
+  }
+
+  /** `SERVER_EXITED`: it ended while calls were in flight. */
+  exited(exit: ServerExit, stderrTail: string): BridgeError {
+    return this.#fail('SERVER_EXITED', `ended before it answered${describeEnd(exit, stderrTail)}`, {
+      hint: 'The next call starts it again. The call may have had an effect before the server ended.',
+      data: exitData(exit),
+    });
+  }
+
+  /** `CALL_TIMEOUT`; `tool` is undefined for the list of tools. */
+  timedOut(tool: string | undefined, timeoutMs: number, isStarting: boolean): BridgeError {
+    const what = isStarting ? 'was still starting' : `did not answer ${nameOf(tool)}`;
+    const { name, file } = this.#definition;
+    return this.#fail('CALL_TIMEOUT', `${what} after ${timeoutMs / 1000} s, the deadline of the call`, {
+      hint: `Give the call more time, or raise "timeout" (seconds) of '${name}' in ${file}.`,
+      data: { tool },
+    });
+  }
+
+  /** `CALL_CANCELLED`; `tool` is undefined for the list of tools. */
+  cancelled(tool: string | undefined): BridgeError {
+    return this.#fail('CALL_CANCELLED', `was told to stop ${nameOf(tool)}, because the call was cancelled`, {
+      data: { tool },
+    });
+  }
+
+  /** The server's own error, or an answer that is none: `TOOL_UNKNOWN`, `TOOL_FAILED`, `LIMIT_RESULT`, `SERVER_PROTOCOL`. */
+  ofRequest(error: RequestError, tool: string | undefined): BridgeError {
+    const data = { tool, rpc_code: error.code };
+    if (error.kind !== 'rpc' || error.code === NESTED_TOO_DEEP) {
+      const message = `gave no usable answer to ${nameOf(tool)}: ${error.message}`;
+      return this.#fail('SERVER_PROTOCOL', message, { data: { tool }, cause: error });
+    }
+    if (error.code === LINE_TOO_LONG) {
+      return this.#fail('LIMIT_RESULT', `answered ${nameOf(tool)} with ${error.message}`, {
+        hint: 'Ask for less: a filter, a page, a smaller file.',
+        data: { tool, limit_bytes: MAX_RESULT_BYTES },
+      });
+    }
+    const isInvalid = error.code === INVALID_PARAMS || error.code === METHOD_NOT_FOUND;
+    if (tool !== undefined && isInvalid && SAYS_UNKNOWN_TOOL.test(error.message)) {
+      const hint = `Look up its tools: await runtime.query_tool_docs('${this.#definition.name}')`;
+      return this.#fail('TOOL_UNKNOWN', `has no tool '${tool}'`, { hint, data, cause: error });
+    }
+    return this.#fail('TOOL_FAILED', `refused ${nameOf(tool)}: ${error.message}`, { data, cause: error });
+  }
+
+  /** Anything else that was thrown: itself if it is a `BridgeError`, else `INTERNAL`. */
+  ofUnknown(error: unknown): BridgeError {
+    return error instanceof BridgeError ? error : this.#fail('INTERNAL', `: ${messageOf(error)}`, { cause: error });
+  }
+
+  #fail(code: ErrorCode, message: string, { hint, data, cause }: Details): BridgeError {
+    return new BridgeError(code, this.#mask(`server '${this.#definition.name}' ${message}`), {
+      hint: hint === undefined ? undefined : this.#mask(hint),
+      data: { server: this.#definition.name, ...data },
+      cause,
+    });
+  }
+
+  #runByHand(): string {
+    const { command, args } = this.#definition;
+    // Masked before it is cut: half a secret would not be recognised.
+    return `Run it by hand to see more: ${this.#mask([command, ...args].map(quoteWord).join(' ')).slice(0, SHOWN_COMMAND_CHARS)}`;
+  }
+}
+
+function nameOf(tool: string | undefined): string {
+  return tool === undefined ? 'tools/list' : `'${tool}'`;
+}
+
+function describeEnd(exit: ServerExit, stderrTail: string): string {
+  const { exitCode, signal } = exit;
+  const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;
+  return `${signal === undefined ? code : ` (killed by ${signal})`}${quoteStderr(stderrTail)}`;
+}
+
+function exitData(exit: ServerExit): JsonObject {
+  return { exit_code: exit.exitCode, signal: exit.signal };
+}
+
+function explainSpawn({ command, cwd }: UpstreamDefinition, cause: unknown): string {
+  switch (codeOf(cause)) {
+    case 'ENOENT':
+      return `command '${command}' not found${cwd === undefined ? '' : `, or folder '${cwd}' does not exist`}`;
+    case 'EACCES':
+      return `command '${command}' may not be executed`;
+    default:
+      return messageOf(cause);
+  }
+}
+
+function hintForSpawn({ command, file }: UpstreamDefinition, cause: unknown): string {
+  const code = codeOf(cause);
+  if (code === 'ENOENT' && /\s/.test(command)) {
+    return `In ${file}, put only the program into "command" and the rest, word by word, into "args".`;
+  }
+  if (code === 'EACCES') {
+    return `Make it executable (chmod +x ${command}) or correct "command" in ${file}.`;
+  }
+  return `Install it or give a full path in ${file}.`;
+}
+
+function codeOf(cause: unknown): string | undefined {
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
+}
+
+function quoteStderr(tail: string): string {
+  const lines = tail.split('\n').map((line) => `  ${escapeControls(line)}`);
+  return tail === '' ? '' : `; last lines of its stderr:\n${lines.join('\n')}`;
+}
+
+function quoteWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,94 @@
+/**
+ * Ends the servers of a bridge that was killed with SIGKILL. A bridge that ends in order stops its servers itself, and
+ * most servers end when their stdin does; the others would live for ever. One small shell process per bridge, in a
+ * session of its own, reads the numbers of the process groups and ends those still listed when its stdin ends.
+ * Measurements and alternatives: docs/decisions.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+
+/** POSIX sh. A line is `+GROUP` or `-GROUP`. One second is left for an orderly end, another one after SIGTERM. */
+const SCRIPT = `
+groups=' '
+while IFS= read -r line; do
+  group="\${line#?}"
+  case "$line" in
+    +*) groups="$groups$group " ;;
+    -*) case "$groups" in *" $group "*) groups="\${groups%% $group *} \${groups#* $group }" ;; esac ;;
+  esac
+done
+for signal in TERM KILL; do
+  [ -z "\${groups## }" ] || sleep 1
+  for group in $groups; do kill -$signal "-$group" 2>/dev/null; done
+done
+`;
+
+/** Starts its process with the first group. Windows has no groups: there, servers end with their stdin. */
+export class Guardian {
+  readonly #logger: Logger;
+  readonly #groups = new Set<number>();
+  #shell: ChildProcess | undefined;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** From now on the group ends with the bridge. */
+  watch(group: number): void {
+    if (process.platform === 'win32') {
+      return;
+    }
+    this.#groups.add(group);
+    if (this.#shell === undefined) {
+      this.#shell = this.#start();
+      this.#groups.forEach((each) => this.#say(`+${each}`));
+    } else {
+      this.#say(`+${group}`);
+    }
+  }
+
+  /** The group is gone; its number may be given to others. */
+  release(group: number): void {
+    if (this.#groups.delete(group)) {
+      this.#say(`-${group}`);
+    }
+  }
+
+  /** Ends the guardian, which first ends what is still watched. */
+  close(): void {
+    const shell = this.#shell;
+    this.#shell = undefined;
+    shell?.stdin?.end();
+  }
+
+  #start(): ChildProcess {
+    const shell = spawn('/bin/sh', ['-c', SCRIPT], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin' },
+    });
+    shell.on('error', (error) => this.#lost(shell, messageOf(error)));
+    shell.on('exit', () => this.#lost(shell, 'the process that watches over them ended'));
+    // A write to a guardian that was killed fails; its exit is what counts.
+    shell.stdin?.on('error', () => undefined);
+    // Neither the process nor the pipe to it keeps the bridge running.
+    shell.unref();
+    (shell.stdin as Socket | null)?.unref();
+    return shell;
+  }
+
+  /** The next group starts another one. */
+  #lost(shell: ChildProcess, reason: string): void {
+    if (this.#shell === shell) {
+      this.#shell = undefined;
+      this.#logger.warning(`Servers that ignore the end of stdin would survive a kill of the bridge: ${reason}`);
+    }
+  }
+
+  #say(line: string): void {
+    this.#shell?.stdin?.write(`${line}\n`);
+  }
+}

@@ -1,0 +1,42 @@
+/** Keeps the secrets of a server's entry out of messages: they reach the model, logs and terminals. */
+import type { UpstreamDefinition } from './definition.ts';
+
+const MASK = '***';
+/** Shorter values (`1`, `true`, `prod`) are no secrets, and masking them would make messages unreadable. */
+const MIN_SECRET_CHARS = 8;
+/** Values of variables with such names are secrets at any length above that of a flag. */
+const SECRET_NAME = /key|token|secret|pass|pwd|auth|cred|cookie|session/i;
+const MIN_NAMED_SECRET_CHARS = 4;
+
+/** A function that replaces what may be secret: values of `env`, of options such as `--api-key`, passwords in addresses. */
+export function createMask(definition: UpstreamDefinition): (text: string) => string {
+  // Longest first, so that no part of a secret stays when one contains another.
+  const secrets = [...secretsOf(definition)].toSorted((a, b) => b.length - a.length);
+  return (text) => {
+    const masked = secrets.reduce((rest, secret) => rest.replaceAll(secret, MASK), text);
+    return masked.replace(/\b([a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)[^\s/@]+@/gi, `$1${MASK}@`);
+  };
+}
+
+function secretsOf(definition: UpstreamDefinition): Set<string> {
+  const secrets = new Set<string>();
+  for (const [name, value] of Object.entries(definition.env)) {
+    addSecret(secrets, value, SECRET_NAME.test(name));
+  }
+  for (const [index, argument] of definition.args.entries()) {
+    const [, option, value] = /^--?([\w-]+)(?:=(.*))?$/s.exec(argument) ?? [];
+    if (option !== undefined && SECRET_NAME.test(option)) {
+      addSecret(secrets, value ?? definition.args[index + 1] ?? '', true);
+    }
+  }
+  return secrets;
+}
+
+function addSecret(secrets: Set<string>, value: string, isNamedSecret: boolean): void {
+  // A server often prints one line of a key, or the value without the spaces around it.
+  for (const part of [value, ...value.split('\n')].map((text) => text.trim())) {
+    if (part.length >= (isNamedSecret ? MIN_NAMED_SECRET_CHARS : MIN_SECRET_CHARS)) {
+      secrets.add(part);
+    }
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * The running upstream servers: started on first use, kept warm, shared by all sessions, started again after a crash.
+ * A server that hangs or crashes hurts only the calls that are on it.
+ */
+import { setMaxListeners } from 'node:events';
+import { BridgeError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { SERVER_START_TIMEOUT_MS, type ServerInfo } from './connection.ts';
+import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import { Guardian } from './guardian.ts';
+import { type ServerState, type ToolCall, UpstreamServer } from './server.ts';
+import type { UpstreamTool } from './tool-list.ts';
+
+export type { ServerInfo } from './connection.ts';
+export type { JsonObject, UpstreamDefinition } from './definition.ts';
+export type { ServerState, ToolCall } from './server.ts';
+export type { UpstreamTool } from './tool-list.ts';
+
+export interface UpstreamPoolOptions {
+  readonly logger: Logger;
+  /** Environment of the bridge; servers get the named safe variables of it. `process.env` when left out. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Time from start to the end of the handshake; 60 s when left out. */
+  readonly startTimeoutMs?: number | undefined;
+  /** Called when a server said that its tools changed; at most once a second per server. */
+  readonly onToolsChanged?: ((server: string) => void) | undefined;
+}
+
+/** Every rejection is a `BridgeError` whose `data.server` names the server; secrets of its entry are masked. */
+export interface UpstreamPool {
+  /**
+   * The servers that exist from now on. One whose definition changed or is gone finishes its calls and ends; the new
+   * one starts with its next use. Costs nothing when given the same map again.
+   */
+  update(definitions: ReadonlyMap<string, UpstreamDefinition>): void;
+  /**
+   * All tools of a server, started if need be; the same array until it says that they changed, or ends. Rejects with
+   * `SERVER_UNKNOWN`, `SERVER_START_FAILED`, `SERVER_EXITED`, `SERVER_PROTOCOL`, `CALL_TIMEOUT`, `CALL_CANCELLED`.
+   */
+  listTools(server: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<readonly UpstreamTool[]>;
+  /**
+   * The result as the server sent it, `isError` included. Rejects as `listTools` does, and with `TOOL_UNKNOWN`,
+   * `TOOL_FAILED` (a protocol error of the server) and `LIMIT_RESULT`.
+   */
+  callTool(call: ToolCall): Promise<JsonObject>;
+  /** What a running server said about itself; undefined when it does not run. */
+  serverInfo(server: string): ServerInfo | undefined;
+  /** One line per configured server, in the order of the configuration. */
+  states(): ServerState[];
+  /** Ends every server and what it started; resolves when they are gone, within 5 s. Later uses are refused. */
+  close(): Promise<void>;
+}
+
+export function createUpstreamPool(options: UpstreamPoolOptions): UpstreamPool {
+  return new Pool(options);
+}
+
+class Pool implements UpstreamPool {
+  readonly #options: UpstreamPoolOptions;
+  readonly #guardian: Guardian;
+  readonly #closing = new AbortController();
+  readonly #legacyServers = new Set<string>();
+  readonly #retiring = new Set<Promise<void>>();
+  #definitions: ReadonlyMap<string, UpstreamDefinition> = new Map();
+  #servers = new Map<string, UpstreamServer>();
+
+  constructor(options: UpstreamPoolOptions) {
+    this.#options = options;
+    this.#guardian = new Guardian(options.logger);
+    // Every server that starts or retires listens to it.
+    setMaxListeners(0, this.#closing.signal);
+  }
+
+  update(definitions: ReadonlyMap<string, UpstreamDefinition>): void {
+    if (definitions === this.#definitions || this.#closing.signal.aborted) {
+      return;
+    }
+    const next = new Map([...definitions].map(([name, definition]) => [name, this.#keepOrCreate(definition)]));
+    [...this.#servers.values()]
+      .filter((server) => next.get(server.name) !== server)
+      .forEach((old) => this.#retire(old));
+    this.#definitions = definitions;
+    this.#servers = next;
+  }
+
+  async listTools(
+    server: string,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<readonly UpstreamTool[]> {
+    return this.#serverOf(server).listTools(options.signal);
+  }
+
+  async callTool(call: ToolCall): Promise<JsonObject> {
+    return this.#serverOf(call.server).callTool(call);
+  }
+
+  serverInfo(server: string): ServerInfo | undefined {
+    return this.#servers.get(server)?.info();
+  }
+
+  states(): ServerState[] {
+    return [...this.#servers.values()].map((server) => server.state());
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([...[...this.#servers.values()].map((server) => server.close()), ...this.#retiring]);
+    this.#guardian.close();
+  }
+
+  #serverOf(name: string): UpstreamServer {
+    const server = this.#servers.get(name);
+    if (server === undefined) {
+      throw new BridgeError('SERVER_UNKNOWN', `no server '${name}' is configured`, { data: { server: name } });
+    }
+    return server;
+  }
+
+  #keepOrCreate(definition: UpstreamDefinition): UpstreamServer {
+    const current = this.#servers.get(definition.name);
+    if (current?.redefine(definition) === true) {
+      return current;
+    }
+    const { logger, env, startTimeoutMs, onToolsChanged } = this.#options;
+    return new UpstreamServer(definition, {
+      env: env ?? process.env,
+      guardian: this.#guardian,
+      logger,
+      startTimeoutMs: startTimeoutMs ?? SERVER_START_TIMEOUT_MS,
+      signal: this.#closing.signal,
+      legacyServers: this.#legacyServers,
+      onToolsChanged: () => onToolsChanged?.(definition.name),
+    });
+  }
+
+  #retire(server: UpstreamServer): void {
+    const ended = server.retire().finally(() => this.#retiring.delete(ended));
+    this.#retiring.add(ended);
+  }
+}

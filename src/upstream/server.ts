@@ -1,0 +1,251 @@
+/** One configured server through its life: not running, starting, ready, failing, retired. */
+import { BridgeError } from '../errors.ts';
+import { type Connection, type ConnectOptions, openConnection, type ServerInfo } from './connection.ts';
+import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './deadline.ts';
+import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import { Failures } from './failures.ts';
+import { type Answer, RequestError } from './requests.ts';
+import { readToolList, type UpstreamTool } from './tool-list.ts';
+
+/** Bounds a call whose caller gave no deadline: cells end far earlier and take their calls along. Chosen. */
+const DEFAULT_CALL_TIMEOUT_MS = 600_000;
+/** A page of a list is a small answer. */
+const LIST_TIMEOUT_MS = 60_000;
+/** The first failure is tried again at once; then the wait doubles up to the limit. */
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;
+/** News about tools are passed on once in this time; a server may send 50,000 of them. */
+const TOOLS_CHANGED_INTERVAL_MS = 1_000;
+
+export interface ServerState {
+  readonly name: string;
+  readonly state: 'idle' | 'starting' | 'ready' | 'failing';
+  readonly pid: number | undefined;
+  /** Requests in flight. */
+  readonly requests: number;
+  /** Starts and runs that failed since the last answered call. */
+  readonly failures: number;
+  readonly lastError: BridgeError | undefined;
+}
+
+export interface ToolCall {
+  readonly server: string;
+  /** The exact name the server gave it. */
+  readonly tool: string;
+  readonly arguments: JsonObject;
+  /** Counts from now, the start of the server included. The smaller of this and the entry's `timeout` is in force. */
+  readonly timeoutMs?: number | undefined;
+  /** Ends the call and tells the server. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export class UpstreamServer {
+  readonly #options: ConnectOptions;
+  readonly #announceTools: () => void;
+  #definition: UpstreamDefinition;
+  #failures: Failures;
+  #connection: Connection | undefined;
+  #starting: Promise<Connection> | undefined;
+  #tools: Promise<readonly UpstreamTool[]> | undefined;
+  #requests = 0;
+  #failed = 0;
+  #retryAt = 0;
+  #lastError: BridgeError | undefined;
+  #isClosing = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(definition: UpstreamDefinition, options: ConnectOptions) {
+    this.#definition = definition;
+    this.#failures = new Failures(definition);
+    this.#options = options;
+    this.#announceTools = atMostEvery(TOOLS_CHANGED_INTERVAL_MS, options.onToolsChanged);
+  }
+
+  get name(): string {
+    return this.#definition.name;
+  }
+
+  /** Takes over what may change while the process stays (timeout, file); false if another process is meant. */
+  redefine(definition: UpstreamDefinition): boolean {
+    if (definition.definitionHash !== this.#definition.definitionHash) {
+      return false;
+    }
+    this.#definition = definition;
+    this.#failures = new Failures(definition);
+    return true;
+  }
+
+  info(): ServerInfo | undefined {
+    return this.#openConnection()?.info;
+  }
+
+  state(): ServerState {
+    const open = this.#openConnection();
+    const unused = this.#failed > 0 ? 'failing' : 'idle';
+    return {
+      name: this.#definition.name,
+      state: open !== undefined ? 'ready' : this.#starting !== undefined ? 'starting' : unused,
+      pid: open?.info.pid,
+      requests: this.#requests,
+      failures: this.#failed,
+      lastError: this.#lastError,
+    };
+  }
+
+  /** All tools; the same array until the server says that they changed or ends. */
+  async listTools(signal: AbortSignal | undefined): Promise<readonly UpstreamTool[]> {
+    const tools = (this.#tools ??= this.#readTools());
+    try {
+      return await unlessAborted(tools, signal);
+    } catch (error) {
+      throw signal?.aborted === true ? this.#failures.cancelled(undefined) : error;
+    }
+  }
+
+  async callTool(call: ToolCall): Promise<JsonObject> {
+    const timeoutMs = Math.min(
+      call.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,
+      this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY,
+    );
+    const deadline = createDeadline(timeoutMs, call.signal);
+    try {
+      const { result } = await this.#request(deadline, 'tools/call', { name: call.tool, arguments: call.arguments });
+      this.#failed = 0;
+      return result;
+    } catch (error) {
+      throw this.#explain(error, call.tool, deadline);
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** Ends when the requests in flight are answered; takes no new ones. */
+  async retire(): Promise<void> {
+    if (this.#requests > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+        this.#options.signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+    await this.close();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    const open = this.#connection ?? (await this.#starting?.catch(() => undefined));
+    await open?.close();
+  }
+
+  async #readTools(): Promise<readonly UpstreamTool[]> {
+    const deadline = createDeadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#options.signal);
+    try {
+      const { tools, notices } = await readToolList((params) => this.#request(deadline, 'tools/list', params));
+      notices.forEach((notice) =>
+        this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`),
+      );
+      return tools;
+    } catch (error) {
+      // A list that failed is not kept.
+      this.#tools = undefined;
+      throw this.#explain(error, undefined, deadline);
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** One request on a running server, which is started if need be. */
+  async #request(deadline: Deadline, method: string, params: JsonObject): Promise<Answer> {
+    this.#requests += 1;
+    try {
+      const open = await unlessAborted(this.#connect(), deadline.signal);
+      return await open.request(method, params, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal });
+    } finally {
+      this.#requests -= 1;
+      if (this.#requests === 0) {
+        this.#onIdle?.();
+      }
+    }
+  }
+
+  #explain(error: unknown, tool: string | undefined, deadline: Deadline): BridgeError {
+    if (deadline.callerSignal?.aborted === true) {
+      return this.#failures.cancelled(tool);
+    }
+    if (!(error instanceof RequestError)) {
+      return isAbortError(error)
+        ? this.#failures.timedOut(tool, deadline.timeoutMs, true)
+        : this.#failures.ofUnknown(error);
+    }
+    return error.kind === 'timeout'
+      ? this.#failures.timedOut(tool, deadline.timeoutMs, false)
+      : this.#failures.ofRequest(error, tool);
+  }
+
+  #openConnection(): Connection | undefined {
+    return this.#connection?.isOpen() === true ? this.#connection : undefined;
+  }
+
+  #connect(): Promise<Connection> {
+    const open = this.#openConnection();
+    if (open !== undefined) {
+      return Promise.resolve(open);
+    }
+    const waitMs = this.#retryAt - performance.now();
+    if (this.#starting === undefined && this.#lastError !== undefined && waitMs > 0) {
+      return Promise.reject(this.#failures.backingOff(this.#lastError, this.#failed, waitMs));
+    }
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  async #start(): Promise<Connection> {
+    const { logger } = this.#options;
+    try {
+      const opened = await openConnection(this.#definition, {
+        ...this.#options,
+        onToolsChanged: () => this.#forgetTools(),
+      });
+      this.#connection = opened;
+      void opened.exited.then((exit) => this.#forget(opened, opened.failureOf(exit)));
+      logger.info(
+        `Server '${this.#definition.name}' started: process ${opened.info.pid}, MCP ${opened.info.protocolVersion}`,
+      );
+      return opened;
+    } catch (error) {
+      if (error instanceof BridgeError && !this.#options.signal.aborted) {
+        this.#noteFailure(error);
+      }
+      throw error;
+    }
+  }
+
+  #forget(closed: Connection, failure: BridgeError): void {
+    if (this.#connection === closed) {
+      this.#connection = undefined;
+      this.#forgetTools();
+    }
+    if (!this.#isClosing) {
+      this.#noteFailure(failure);
+    }
+  }
+
+  #forgetTools(): void {
+    this.#tools = undefined;
+    this.#announceTools();
+  }
+
+  #noteFailure(error: BridgeError): void {
+    this.#options.logger.warning(`${error.code}: ${error.message}`);
+    this.#failed += 1;
+    this.#lastError = error;
+    // 0 after the first failure, then 1 s, 2 s, 4 s …
+    const waitMs = this.#failed === 1 ? 0 : Math.min(FIRST_RETRY_MS * 2 ** (this.#failed - 2), MAX_RETRY_MS);
+    this.#retryAt = performance.now() + waitMs;
+  }
+}
+
+function isAbortError(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
