@@ -12,7 +12,7 @@ export interface SandboxOptions {
   /** Image reference, for example `python:3.14-slim`. */
   readonly image: string;
   readonly limits: SandboxLimits;
-  /** `uid:gid` in the sandbox, as numbers: names would be looked up in the image, and the group would default to root's. */
+  /** `uid:gid` in the sandbox, as numbers; the group is the same number when left out (engines would take root's). */
   readonly user: string;
   /** OCI runtime, for example `runsc`; undefined leaves the engine's own choice. */
   readonly ociRuntime?: string | undefined;
@@ -97,7 +97,7 @@ export function buildRunArguments(request: RunRequest): string[] {
 /** Refuses values that could be read as a flag or as more than one argument. Throws `CONFIG_INVALID`. */
 export function checkOptions(options: SandboxOptions): void {
   checkPattern('image', options.image, /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}$/);
-  checkPattern('user', options.user, /^\d{1,10}:\d{1,10}$/);
+  checkPattern('user', options.user, /^\d{1,10}(:\d{1,10})?$/);
   if (options.ociRuntime !== undefined) {
     checkPattern('OCI runtime', options.ociRuntime, /^[A-Za-z0-9/][A-Za-z0-9._/+-]{0,255}$/);
   }
@@ -129,7 +129,7 @@ function isolationFlags(request: RunRequest): string[] {
     '--cgroupns=private',
     '--cap-drop=ALL',
     '--security-opt=no-new-privileges',
-    `--user=${request.user}`,
+    `--user=${userAndGroup(request.user).join(':')}`,
   ];
 }
 
@@ -151,8 +151,13 @@ function fileSystemFlags({ engine, limits, user }: RunRequest): string[] {
  * would copy what the image has there into the tmpfs.
  */
 function ownerOptions(engine: EngineName, user: string): string {
-  const [uid, gid] = user.split(':');
+  const [uid, gid] = userAndGroup(user);
   return engine === 'podman' ? 'U,notmpcopyup' : `uid=${uid},gid=${gid}`;
+}
+
+function userAndGroup(user: string): readonly [string, string] {
+  const [uid = user, gid = uid] = user.split(':');
+  return [uid, gid];
 }
 
 function limitFlags(limits: SandboxLimits): string[] {

@@ -40,15 +40,14 @@ export async function listContainers(engine: EngineName, command: EngineCommand)
 
 /** Podman prints one JSON array with label objects, docker one object per line with labels as `a=b,c=d`. */
 export function parseListing(text: string): ListedContainer[] {
-  const trimmed = text.trim();
-  const entries: unknown[] = trimmed.startsWith('[')
-    ? (JSON.parse(trimmed) as unknown[])
-    : trimmed
+  const entries = text.startsWith('[')
+    ? (JSON.parse(text) as unknown[])
+    : text
         .split('\n')
         .filter((line) => line !== '')
         .map((line) => JSON.parse(line) as unknown);
   return entries.flatMap((entry) => {
-    const { Id, ID, State, Labels } = entry as { Id?: string; ID?: string; State?: string; Labels?: unknown };
+    const { Id, ID, State, Labels } = (entry ?? {}) as { Id?: string; ID?: string; State?: string; Labels?: unknown };
     const id = Id ?? ID;
     const labels = readLabels(labelsOf(Labels));
     return id === undefined || labels === undefined ? [] : [{ id, isRunning: State === 'running', labels }];

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ContainerEngineOptions } from '../../../src/engines/container-engine.ts';
-import type { Engine, Sandbox } from '../../../src/engines/engine.ts';
+import type { Engine } from '../../../src/engines/engine.ts';
 import type { TestEngine } from '../../support/engines.ts';
 import {
   containersOf,
@@ -35,7 +35,7 @@ export function describeEngine(testEngine: TestEngine): void {
     return { engine, instanceId };
   }
 
-  describe(testEngine.label, () => {
+  describe(`${testEngine.label}`, () => {
     describe('the pipe', () => {
       it('carries bytes both ways unchanged', async () => {
         const { engine } = createEngine();
@@ -74,7 +74,7 @@ export function describeEngine(testEngine: TestEngine): void {
           env: { ...testEngine.env, HTTP_PROXY: 'http://user:password@proxy.example', SECRET: 's' },
         });
         const run = await runPython(engine, PROBE);
-        expect(run.exit.exitCode, run.stderr).toBe(0);
+        expect(run).toMatchObject({ exit: { exitCode: 0 } });
         const seen = JSON.parse(run.stdout);
         expect(seen).toMatchObject({
           uid: 65534,
@@ -265,11 +265,6 @@ export function describeEngine(testEngine: TestEngine): void {
     });
 
     describe('sweeping', () => {
-      const strangers: Sandbox[] = [];
-      afterEach(async () => {
-        await Promise.all(strangers.splice(0).map((sandbox) => sandbox.kill()));
-      });
-
       it('removes own sandboxes when told to, and none of a living other bridge', async () => {
         const mine = createEngine();
         const other = createEngine();

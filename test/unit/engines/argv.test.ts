@@ -97,6 +97,10 @@ describe('arguments of a start', () => {
     ]);
   });
 
+  it('gives a user without a group the group of the same number, not that of root', () => {
+    expect(buildRunArguments({ ...request, user: '1000' })).toContain('--user=1000:1000');
+  });
+
   it('bounds the processor when asked', () => {
     const limits = { ...request.limits, cpus: 1.5 };
     expect(buildRunArguments({ ...request, limits })).toContain('--cpus=1.5');
@@ -126,7 +130,6 @@ describe('values that are refused', () => {
     ['a user that is a flag', { user: '-v/:/host' }],
     ['a user with three parts', { user: '1:2:3' }],
     ['a user by name', { user: 'root' }],
-    ['a user whose group would be that of root', { user: '65534' }],
     ['a runtime that is a flag', { ociRuntime: '--debug' }],
     ['a label with a line end', { labels: { 'product.session': 'a\nb' } }],
     ['a label key with a second equals sign', { labels: { 'a=b': 'c d' } }],

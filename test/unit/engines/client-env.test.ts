@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { clientEnvironment } from '../../../src/engines/client-env.ts';
+
+const env = {
+  PATH: '/usr/bin',
+  HOME: '/home/user',
+  XDG_RUNTIME_DIR: '/run/user/1000',
+  DBUS_SESSION_BUS_ADDRESS: 'unix:path=/run/user/1000/bus',
+  SSH_AUTH_SOCK: '/tmp/agent',
+  CONTAINER_HOST: 'ssh://core@host',
+  CONTAINERS_STORAGE_CONF: '/etc/storage.conf',
+  DOCKER_HOST: 'ssh://user@host',
+  DOCKER_CONTEXT: 'work',
+  Path: 'C:\\Windows',
+  HTTP_PROXY: 'http://user:password@proxy',
+  https_proxy: 'http://user:password@proxy',
+  SSL_CERT_FILE: '/etc/ssl/company.pem',
+  GITHUB_TOKEN: 'secret',
+  NODE_OPTIONS: '--inspect',
+  LD_PRELOAD: '/tmp/evil.so',
+  EMPTY: undefined,
+};
+const NEVER = ['GITHUB_TOKEN', 'NODE_OPTIONS', 'LD_PRELOAD', 'EMPTY'];
+const FOR_PULLS = ['HTTP_PROXY', 'https_proxy', 'SSL_CERT_FILE'];
+
+it('lets the engine find itself and its service, and nothing else', () => {
+  const expected = Object.keys(env).filter((name) => ![...NEVER, ...FOR_PULLS].includes(name));
+  expect(Object.keys(clientEnvironment(env))).toEqual(expected);
+});
+
+it('gives proxies and certificates to pulls alone', () => {
+  const expected = Object.keys(env).filter((name) => !NEVER.includes(name));
+  expect(Object.keys(clientEnvironment(env, true))).toEqual(expected);
+});
