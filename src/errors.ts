@@ -16,6 +16,7 @@ interface ErrorCodeEntry {
 }
 
 /** Every code the bridge can answer with. Frozen by a pin test; Python's `errors.py` is compared with it. */
+// biome-ignore format: one row per code reads like the table it is.
 export const ERROR_CODES = {
   ARGUMENT_INVALID: { meaning: 'an argument of run_python was refused', fixedBy: 'model', retry: false, exitCode: 64 },
   USAGE_INVALID: { meaning: 'the command line was not understood', fixedBy: 'user', retry: false, exitCode: 64 },
