@@ -6,7 +6,6 @@ It exists in memory only; where the image holds a package of that name, this is 
 from __future__ import annotations
 
 import sys
-
 from types import ModuleType
 
 from bridge_kernel.proxies import proxy_of
@@ -83,7 +82,7 @@ def install_package(registry: Registry, runtime: ModuleType) -> None:
     package = ModuleType("mcp", "The MCP servers of this session: mcp.runtime and mcp.servers.")
     package.__dict__.update(__path__=[], runtime=runtime, servers=servers)
     sys.modules.update({"mcp": package, "mcp.runtime": runtime, "mcp.servers": servers})
-    sys.meta_path.insert(0, MissingServerFinder(registry))  # pyright: ignore[reportArgumentType]
+    sys.meta_path.insert(0, MissingServerFinder(registry))
 
 
 def module_name(state: ServerState) -> str:

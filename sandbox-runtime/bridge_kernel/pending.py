@@ -26,7 +26,8 @@ class Pending:
         self._label = label
         self._make = make
         self._coroutine: Coroutine[Any, Any, object] | None = None
-        frame = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
+        # The only way to a caller's line that costs no import.
+        frame = sys._getframe(depth)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         self._line = (frame.f_code.co_filename, frame.f_lineno)
 
     def _started(self) -> Coroutine[Any, Any, object]:

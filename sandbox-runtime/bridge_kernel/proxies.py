@@ -69,7 +69,7 @@ class Server:
 
 def proxy_of(state: ServerState) -> Server:
     """The one proxy of a server, so that `mcp_servers["x"] is mcp_x`."""
-    if state.proxy is None:
+    if not isinstance(state.proxy, Server):
         state.proxy = Server(state)
     return state.proxy
 
@@ -168,7 +168,8 @@ class Servers:
 
     def get(self, name: str, default: object = None) -> object:
         """The server, or `default` when it is not loaded."""
-        return self[name] if name in self else default
+        state = self._registry.find(name)
+        return default if state is None or not state.is_loaded else proxy_of(state)
 
     def __contains__(self, name: object) -> bool:
         state = self._registry.find(name) if isinstance(name, str) else None

@@ -96,5 +96,5 @@ def define_saved_tools(tools: list[SavedTool], namespace: dict[str, object]) -> 
         linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
         try:
             exec(compile(source, file_name, "exec"), namespace)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 The source is a user's and may raise anything.
             print(f"The saved tool {name!r} could not be defined: {error!r}", file=sys.stderr)

@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypedDict
 
-    from bridge_kernel.proxies import Server
-
     class Host(Protocol):
         """The way to the host. Both methods raise `MCPError`."""
 
@@ -53,8 +51,8 @@ class ServerState:
         self.is_loaded = False
         self.tools: list[ToolInfo] | None = None
         """The tools, once they were asked for in this cell."""
-        self.proxy: Server | None = None
-        """What user code holds of this server."""
+        self.proxy: object = None
+        """What user code holds of this server; made by `proxies.proxy_of`."""
 
     async def fetch_tools(self) -> list[ToolInfo]:
         """The tools, asked of the host once per cell."""
@@ -74,7 +72,8 @@ class ServerState:
 
     def no_such_tool(self, name: str) -> str:
         """The message for a tool that a known list does not hold."""
-        return f"mcp_{self.alias} has no tool {name!r}.{close_names(name, [alias_of(tool) for tool in self.tools or []])}"
+        near = close_names(name, [alias_of(tool) for tool in self.tools or []])
+        return f"mcp_{self.alias} has no tool {name!r}.{near}"
 
 
 class Registry:

@@ -8,8 +8,9 @@ import io
 import linecache
 from typing import Any
 
-from bridge_kernel.errors import MCPError
 from fake_host import READ_FILE, ApiTestCase, text_result
+
+from bridge_kernel.errors import MCPError
 
 DOCUMENT = {"server": "files", "serverAlias": "files", "tool": "read-file", "toolAlias": "read_file"}
 
@@ -152,13 +153,17 @@ class SavedTools(RuntimeTestCase):
 
     def test_source_and_name_are_sent_and_the_answer_says_so(self) -> None:
         self.define("def add(a, b=1):\n    return a + b\n")
-        self.assertEqual(self.runtime.save_tool(self.namespace["add"]), "Saved 'add': later sessions have it by that name.")
-        self.assertEqual(self.host.asked, [("save_tool", {"name": "add", "source": "def add(a, b=1):\n    return a + b\n"})])
+        answer = self.runtime.save_tool(self.namespace["add"])
+        self.assertEqual(answer, "Saved 'add': later sessions have it by that name.")
+        source = "def add(a, b=1):\n    return a + b\n"
+        self.assertEqual(self.host.asked, [("save_tool", {"name": "add", "source": source})])
         self.run_code("save_tool('add')")
         self.assertEqual(len(self.host.asked), 2)
 
     def test_names_that_only_this_session_has_are_told(self) -> None:
-        self.define("import math\nlimit = 3\nasync def area(r):\n    await mcp_files.list()\n    return math.pi * r ** limit\n")
+        self.define(
+            "import math\nlimit = 3\nasync def area(r):\n    await mcp_files.list()\n    return math.pi * r ** limit\n"
+        )
         self.assertIn("only this session has: limit, math.", self.runtime.save_tool(self.namespace["area"]))
 
     def test_what_cannot_stand_alone_is_refused_with_the_reason(self) -> None:
@@ -166,7 +171,8 @@ class SavedTools(RuntimeTestCase):
             "f = lambda: 1\ndef outer():\n    x = 1\n    def inner():\n        return x\n    return inner\n"
             "inner = outer()\nclass C:\n    def m(self): pass\n"
         )
-        for func, reason in ((self.namespace["f"], "lambda"), (self.namespace["inner"], r"\(x\)"), (len, "not builtin")):
+        f, inner = self.namespace["f"], self.namespace["inner"]
+        for func, reason in ((f, "lambda"), (inner, r"\(x\)"), (len, "not builtin")):
             with self.assertRaisesRegex(TypeError, reason):
                 self.runtime.save_tool(func)
         with self.assertRaisesRegex(ValueError, "no function 'nope'"):

@@ -9,8 +9,9 @@ import pydoc
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from bridge_kernel.errors import MCPError
 from fake_host import FILES, GIT, ApiTestCase, text_result
+
+from bridge_kernel.errors import MCPError
 
 if TYPE_CHECKING:
     from bridge_kernel.servers import ServerRef
@@ -122,7 +123,7 @@ class Knowledge(ProxyTestCase):
     def test_dir_iteration_and_help_ask_once_per_cell(self) -> None:
         self.assertEqual(dir(self.files), ["list", "read_file"])
         self.assertEqual(list(self.files), ["read_file", "list"])
-        text = pydoc.render_doc(self.files.read_file, renderer=pydoc.plaintext)
+        text = pydoc.plain(pydoc.render_doc(self.files.read_file))
         self.assertIn("Reads one file.", text)
         self.assertIn("path (string): Where it is", text)
         self.assertEqual(self.host.methods(), ["list_tools"])
@@ -198,7 +199,7 @@ class Package(ProxyTestCase):
     async def test_an_imported_tool_is_called_like_any_other(self) -> None:
         self.host.answers["call_tool"] = lambda params: text_result(str(params["tool"]))
         self.run_code("from mcp.servers.files import read_file")
-        self.assertEqual(await self.namespace["read_file"](path="a"), "read_file")  # pyright: ignore
+        self.assertEqual(await self.namespace["read_file"](path="a"), "read_file")  # pyright: ignore[reportCallIssue]
 
     def test_a_server_that_is_not_configured_says_which_are(self) -> None:
         with self.assertRaisesRegex(ImportError, "Server 'nope' is not available\nHint: Configured: files, git-hub."):
