@@ -21,6 +21,10 @@ export interface CallableServer {
   readonly description?: string | undefined;
   /** Working directory of the server; code is told it. */
   readonly cwd?: string | undefined;
+  /** A disabled server is known by name only: nothing starts it and no document names it. */
+  readonly disabled?: boolean | undefined;
+  /** The file that defines it. */
+  readonly file?: string | undefined;
 }
 
 /** Where tool lists come from. */
@@ -39,9 +43,9 @@ export interface ToolLister {
 export type ConfiguredServers = () => ReadonlyMap<string, CallableServer>;
 
 export interface ServerDirectory {
-  /** Every configured server, in the order of the configuration. */
+  /** Every configured server that is not disabled, in the order of the configuration. */
   servers(): readonly CatalogServer[];
-  /** Rejects with `SERVER_UNKNOWN`. */
+  /** Rejects with `SERVER_UNKNOWN`, or `SERVER_NOT_AVAILABLE` when it is disabled. */
   find(wanted: string): Promise<CatalogServer>;
   /** As `find`; rejects with `SERVER_NOT_AVAILABLE` when `loaded` does not hold the server. */
   findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer>;
@@ -67,17 +71,22 @@ export function createServerDirectory(lister: ToolLister, configured: Configured
     const definitions = configured();
     if (definitions !== current) {
       current = definitions;
-      catalog.setServers([...definitions.values()]);
+      catalog.setServers([...definitions.values()].filter((definition) => definition.disabled !== true));
     }
     return catalog.servers();
   }
 
   async function find(wanted: string): Promise<CatalogServer> {
     const server = resolveName(servers(), wanted);
-    if (server === undefined) {
-      throw notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, servers()));
+    if (server !== undefined) {
+      return server;
     }
-    return server;
+    const definition = configured().get(wanted);
+    if (definition?.disabled === true) {
+      const where = definition.file === undefined ? 'the configuration' : definition.file;
+      throw notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `It is disabled in ${where}.`);
+    }
+    throw notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, servers()));
   }
 
   async function tools(server: CatalogServer, signal: AbortSignal): Promise<readonly CatalogTool[]> {

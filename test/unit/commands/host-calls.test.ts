@@ -15,6 +15,7 @@ const TOOLS: Readonly<Record<string, readonly { name: string; description?: stri
 const SERVERS = new Map([
   ['files', { name: 'files', description: 'Reads files', cwd: '/srv' }],
   ['git-hub', { name: 'git-hub' }],
+  ['old', { name: 'old', disabled: true, file: '/home/me/MCPs/old.json' }],
 ]);
 
 interface Setup {
@@ -94,6 +95,18 @@ describe('call_tool', () => {
       message: "Server 'githbu' is not available",
       hint: "Did you mean 'git-hub'? Configured: files, git-hub.",
     });
+  });
+
+  test('a disabled server says where it is disabled, and is offered nowhere', async () => {
+    const { ask, refusal, listed } = setUp();
+    expect(await refusal('call_tool', { server: 'old', tool: 'x' })).toEqual({
+      code: 'SERVER_NOT_AVAILABLE',
+      message: "Server 'old' is not available",
+      hint: 'It is disabled in /home/me/MCPs/old.json.',
+    });
+    expect((await refusal('list_tools', { server: 'ol' }))?.hint).not.toContain('old');
+    await ask('search_tool_docs', { query: 'x' });
+    expect(listed).not.toContain('old');
   });
 
   test('a tool the server does not list never reaches it', async () => {
