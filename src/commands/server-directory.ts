@@ -33,10 +33,7 @@ export interface ToolLister {
    * The tools a server lists now, the same array as long as they did not change. Starts the server if need be and
    * rejects with a `BridgeError`.
    */
-  listTools(
-    server: string,
-    options: { readonly signal: AbortSignal },
-  ): Promise<{ readonly tools: readonly ListedTool[] }>;
+  listTools(server: string, options: { readonly signal: AbortSignal }): Promise<readonly ListedTool[]>;
 }
 
 /** The configured servers of now by name; the same map as long as they did not change. Asked at every call. */
@@ -90,8 +87,7 @@ export function createServerDirectory(lister: ToolLister, configured: Configured
   }
 
   async function tools(server: CatalogServer, signal: AbortSignal): Promise<readonly CatalogTool[]> {
-    const list = await lister.listTools(server.name, { signal });
-    return catalog.setTools(server, list.tools);
+    return catalog.setTools(server, await lister.listTools(server.name, { signal }));
   }
 
   return {

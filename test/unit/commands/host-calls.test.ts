@@ -28,11 +28,10 @@ function setUp({ listTools, searchWaitMs = 1_000 }: Setup = {}) {
   const called: unknown[] = [];
   const listed: string[] = [];
   const saved: unknown[] = [];
-  const lists = Object.fromEntries(Object.entries(TOOLS).map(([name, tools]) => [name, { tools }]));
   const pool: ToolPool = {
     listTools: async (server, options) => {
       listed.push(server);
-      return listTools === undefined ? (lists[server] ?? { tools: [] }) : listTools(server, options);
+      return listTools === undefined ? (TOOLS[server] ?? []) : listTools(server, options);
     },
     callTool: async ({ server, tool, arguments: given }) => {
       called.push([server, tool, given]);
@@ -217,7 +216,7 @@ describe('search_tool_docs', () => {
         if (server === 'files') {
           throw new BridgeError('SERVER_START_FAILED', 'no such program');
         }
-        return { tools: TOOLS[server] ?? [] };
+        return TOOLS[server] ?? [];
       },
     });
     expect(await ask('search_tool_docs', { query: 'issue' })).toMatchObject({
@@ -227,8 +226,8 @@ describe('search_tool_docs', () => {
   });
 
   test('does not wait for a server that hangs, starts it once, and finds its tools when they have come', async () => {
-    let answer: (list: { tools: readonly { name: string }[] }) => void = () => undefined;
-    const hanging = new Promise<{ tools: readonly { name: string }[] }>((resolve) => {
+    let answer: (tools: readonly { name: string }[]) => void = () => undefined;
+    const hanging = new Promise<readonly { name: string }[]>((resolve) => {
       answer = resolve;
     });
     const { ask, listed } = setUp({ listTools: async () => hanging, searchWaitMs: 1 });
@@ -236,7 +235,7 @@ describe('search_tool_docs', () => {
     expect(first).toMatchObject({ documents: [], not_searched: [{ server: 'files' }, { server: 'git-hub' }] });
     await ask('search_tool_docs', { query: 'late' });
     expect(listed).toEqual(['files', 'git-hub']);
-    answer({ tools: [{ name: 'late_tool' }] });
+    answer([{ name: 'late_tool' }]);
     await setImmediate();
     expect(await ask('search_tool_docs', { query: 'late' })).toMatchObject({ not_searched: [] });
   });
@@ -268,7 +267,7 @@ describe('search_tool_docs', () => {
           most = Math.max(most, running);
           await setImmediate();
           running -= 1;
-          return { tools: [{ name: 'tool' }] };
+          return [{ name: 'tool' }];
         },
         callTool: async () => ({}),
       },
