@@ -34,6 +34,10 @@ export const MAX_CODE_BYTES = 1 * MIB;
 export const MAX_SHOWN_CHARS = 40_000;
 /** Names kept of each kind for the report of lost state. */
 export const MAX_REPORTED_NAMES = 100;
+/** Size of /tmp in a sandbox. Both sizes are those of the program whose users switch to this one. */
+export const TMP_BYTES = 64 * MIB;
+/** Size of /workspace in a sandbox, where the code's files are. */
+export const WORKSPACE_BYTES = 128 * MIB;
 /** Live sessions at once. Each may use `MCP_BRIDGE_MEMORY`. */
 export const MAX_SESSIONS = 16;
 /** Time from spawn until the kernel is ready. A cold start is 0.2 s; a loaded laptop takes several seconds. */

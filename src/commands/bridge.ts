@@ -1,8 +1,26 @@
 /** Connects settings, engines, upstreams and sessions to the one thing the front needs: a runner of cells. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { assignServerAliases } from '../catalog/names.ts';
+import { createServerDiscovery, type DiscoveredServers } from '../config/discover.ts';
+import { renderIssue } from '../config/explain.ts';
+import { createSavedTools } from '../config/saved-tools.ts';
 import type { Settings } from '../config/settings.ts';
-import { BridgeError } from '../errors.ts';
+import { detectEngine } from '../engines/detect.ts';
+import type { Engine, SandboxLimits } from '../engines/engine.ts';
+import { TMP_BYTES, WORKSPACE_BYTES } from '../limits.ts';
 import type { Logger } from '../log.ts';
+import { PACKAGE_ROOT } from '../package.ts';
+import type { ServerReference } from '../protocol/frames.ts';
+import { CAPABILITY_SUMMARY } from '../server/capabilities.ts';
 import type { CellRunner } from '../server/cell-runner.ts';
+import { readKernelSources } from '../session/boot.ts';
+import { createCodePackStore } from '../session/code-packs.ts';
+import { Sessions } from '../session/sessions.ts';
+import { preloadClient } from '../upstream/connection.ts';
+import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
+import { createHostCalls } from './host-calls.ts';
 
 export interface Bridge extends CellRunner {
   /** Loads the modules the first cell will need. Starts no process and opens no connection. */
@@ -12,6 +30,129 @@ export interface Bridge extends CellRunner {
 /** Makes a bridge; nothing is started before its first cell. */
 export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridge>;
 
-export const createBridge: CreateBridge = async () => {
-  throw new BridgeError('ENGINE_UNAVAILABLE', 'No engine is connected in this build.');
+/** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
+export const createBridge: CreateBridge = async (settings, logger) => {
+  const engine = createEngine(settings, logger);
+  const directory = createDirectory(settings, logger);
+  const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
+  const sessions = new Sessions({
+    engine,
+    limits: limitsOf(settings),
+    sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
+    packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
+    packKey: settings.image,
+    handleCall: createHostCalls({
+      pool: directory.pool,
+      servers: () => directory.servers(),
+      savedTools,
+      logger,
+    }),
+    logger,
+    capabilitySummary: CAPABILITY_SUMMARY,
+    idleTimeoutMs: settings.idleTimeoutMs,
+    discoverServers: async () => directory.references(),
+    savedTools: () => savedTools.list(),
+  });
+  let hasSwept = false;
+
+  return {
+    async runCell(request) {
+      const answer = await sessions.run(request);
+      if (!hasSwept) {
+        hasSwept = true;
+        // After the first answer, so that it costs no cold start.
+        void engine.sweep().then((count) => {
+          if (count > 0) {
+            logger.info(`Removed ${count} sandboxes of bridges that are gone.`);
+          }
+        });
+      }
+      return answer;
+    },
+    knownServers: async () => directory.references().map(({ name }) => name),
+    async preload() {
+      await preloadClient();
+    },
+    async close() {
+      await Promise.all([sessions.close(), directory.pool.close()]);
+      if (hasSwept) {
+        await engine.sweep({ own: true });
+      }
+    },
+  };
 };
+
+function createEngine(settings: Settings, logger: Logger): Engine {
+  return detectEngine({
+    requested: settings.runtime,
+    image: settings.image,
+    limits: limitsOf(settings),
+    user: settings.containerUser,
+    pullPolicy: settings.pull,
+    ociRuntime: settings.ociRuntime,
+    instanceId: randomUUID(),
+    env: process.env,
+    logger,
+  });
+}
+
+function limitsOf(settings: Settings): SandboxLimits {
+  return {
+    memoryBytes: settings.memoryBytes,
+    pids: settings.pids,
+    cpus: settings.cpus,
+    tmpBytes: TMP_BYTES,
+    workspaceBytes: WORKSPACE_BYTES,
+  };
+}
+
+interface Directory {
+  readonly pool: UpstreamPool;
+  /** The configured servers as of now; a change is passed on to the pool and its issues are logged, once. */
+  servers(): DiscoveredServers['servers'];
+  /** Those that are not disabled, with the aliases of their proxies. */
+  references(): readonly ServerReference[];
+}
+
+function createDirectory(settings: Settings, logger: Logger): Directory {
+  const discover = createServerDiscovery({
+    stateDir: settings.stateDir,
+    extraFile: settings.serversConfig,
+    env: process.env,
+  });
+  const pool = createUpstreamPool({ logger });
+  let current: DiscoveredServers | undefined;
+  let references: readonly ServerReference[] = [];
+
+  function refresh(): DiscoveredServers {
+    const found = discover();
+    if (found !== current) {
+      current = found;
+      pool.update(found.servers);
+      references = toReferences(found);
+      for (const issue of found.issues) {
+        logger[issue.level](renderIssue(issue));
+      }
+    }
+    return found;
+  }
+
+  return {
+    pool,
+    servers: () => refresh().servers,
+    references() {
+      refresh();
+      return references;
+    },
+  };
+}
+
+function toReferences({ servers }: DiscoveredServers): ServerReference[] {
+  const enabled = [...servers.values()].filter(({ disabled }) => !disabled);
+  const aliases = assignServerAliases(enabled.map(({ name }) => name));
+  return enabled.map(({ name, description }, index) => ({
+    name,
+    alias: aliases[index] ?? name,
+    ...(description === undefined ? {} : { description }),
+  }));
+}

@@ -24,6 +24,7 @@ import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
 import type { CodePackStore } from './code-packs.ts';
 import { Connection, type FailedStart, type KernelEnd } from './connection.ts';
 import type { HandleCall } from './dispatch.ts';
+import { prepareInTime } from './prepare.ts';
 import { describeEnd } from './supervisor.ts';
 
 /** Starts may be repeated when the engine learned something (another flag set, an image pulled), but not for ever. */
@@ -34,7 +35,7 @@ export interface KernelOptions {
   readonly limits: SandboxLimits;
   readonly sources: KernelSources;
   readonly packs: CodePackStore;
-  /** Tells images apart for code packs, for example `podman python:3.14-slim`. */
+  /** Tells images apart for code packs, for example `python:3.14-slim`. */
   readonly packKey: string;
   readonly session: string;
   readonly generation: number;
@@ -62,12 +63,14 @@ export interface Kernel {
 
 /** Starts a sandbox and waits until its kernel is ready. Rejects with the engine's reason, or `SESSION_START_TIMEOUT`. */
 export async function startKernel(options: KernelOptions): Promise<Kernel> {
-  const { engine, limits, logger, packs, packKey, sources } = options;
+  const { engine, limits, logger, packs, sources } = options;
   for (let round = 1; ; round += 1) {
-    await engine.prepare(options.onProgress);
+    await prepareInTime(engine, options.onProgress);
+    // Which engine it is may change from round to round.
+    const packKey = `${engine.name} ${options.packKey}`;
     const pack = await packs.load(packKey);
     const sandbox = await engine.start({ command: kernelCommand(sources), session: options.session });
-    const connection = new Connection(sandbox, options);
+    const connection = new Connection(sandbox, { ...options, packKey });
     connection.outbox.sendRaw(bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack }));
     connection.outbox.send(helloFrame(options));
     const outcome = await connection.ready;
