@@ -14,7 +14,7 @@ import { slimStartUp } from './bundle/slim-start-up.mjs';
 /** Packages that cost 20–90 ms to load (measured) and are not needed to answer `tools/list`. */
 const LAZY_PACKAGES = ['execa', '@modelcontextprotocol/client', '@toon-format/toon', 'fast-fuzzy'];
 /** What runs between the start and the answer to `tools/list`. */
-const START_UP_MODULES = ['src/cli.ts', 'src/config/settings.ts', 'src/commands/serve.ts'];
+const START_UP_MODULES = ['src/cli.ts', 'src/commands/context.ts', 'src/commands/serve.ts'];
 /** cross-spawn, which is CommonJS, calls `require` for modules of Node; ES modules have none. */
 const REQUIRE_BANNER =
   "import { createRequire as createRequireOfNode } from 'node:module';\n" +
