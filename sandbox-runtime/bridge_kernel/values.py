@@ -137,7 +137,9 @@ class _BinaryContent(_Content):
         return True
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.mime_type or 'of unknown type'}, {len(self._base64) * 3 // 4} bytes>"
+        # Counted without decoding: four characters are three bytes, less one for each padding character.
+        count = len(self._base64) * 3 // 4 - self._base64[-2:].count("=")
+        return f"<{type(self).__name__} {self.mime_type or 'of unknown type'}, {count:,} bytes>"
 
 
 class ImageContent(_BinaryContent):
