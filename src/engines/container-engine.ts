@@ -82,6 +82,7 @@ class ContainerEngine implements Engine {
   /** Sandboxes whose engine hung. */
   readonly #unanswered = new WeakSet<Sandbox>();
   #startedCount = 0;
+  #hasSwept = false;
 
   constructor(dialect: Dialect, options: ContainerEngineOptions) {
     this.name = dialect.name;
@@ -109,8 +110,8 @@ class ContainerEngine implements Engine {
     const child = await this.#open(this.#runArguments(name, request));
     const sandbox = createSandbox(name, child, () => this.#remove(sandbox));
     this.#watchSilence(sandbox, child);
-    if (this.#startedCount === 1) {
-      setTimeout(() => void this.sweep(), FIRST_SWEEP_DELAY_MS).unref();
+    if (!this.#hasSwept) {
+      setTimeout(() => this.#sweepOnce(child), FIRST_SWEEP_DELAY_MS).unref();
     }
     return sandbox;
   }
@@ -186,6 +187,14 @@ class ContainerEngine implements Engine {
     };
     const timer = setTimeout(() => void check(), SILENCE_MS).unref();
     child.once('exit', () => clearTimeout(timer));
+  }
+
+  /** Looks for leftovers of others, once, when a sandbox has come up: an engine that works is not busy with its start. */
+  #sweepOnce(child: PipeProcess): void {
+    if (!this.#hasSwept && hasSpoken(child)) {
+      this.#hasSwept = true;
+      void this.sweep();
+    }
   }
 
   async #answers(): Promise<boolean> {

@@ -7,9 +7,6 @@ import { STDIN_END_GRACE_MS } from '../limits.ts';
 import { killGroup, type PipeProcess } from './client.ts';
 import type { Sandbox, SandboxExit } from './engine.ts';
 
-/** Exit code of both clients for a failure of the engine itself; the container may be left behind. */
-const ENGINE_FAILURE_EXIT = 125;
-
 /**
  * Makes a sandbox of the client process `child`. `remove` makes the engine forget the container, whatever its state,
  * and must not reject; it is called when the client did not see the container's end.
@@ -23,10 +20,10 @@ export function createSandbox(id: string, child: PipeProcess, remove: () => Prom
   let removing: Promise<void> | undefined;
   let ending: Promise<void> | undefined;
 
-  child.once('exit', (exitCode, signal) => {
+  child.once('exit', (_exitCode, signal) => {
     // A rootless podman client is two processes; the second would hold the pipes open.
     killGroup(child.pid, child);
-    if (signal !== null || exitCode === ENGINE_FAILURE_EXIT) {
+    if (signal !== null) {
       removing = remove();
     }
   });
@@ -46,7 +43,7 @@ export function createSandbox(id: string, child: PipeProcess, remove: () => Prom
       killGroup(child.pid, child);
     }
     await exited;
-    // When the client ended by itself, `--rm` has removed the container before.
+    // A client that ends by itself has seen to `--rm` before, also after a failed start (measured).
     await removing;
   }
 

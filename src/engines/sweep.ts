@@ -15,7 +15,7 @@ export interface ListedContainer {
 }
 
 /** How long one short command may take. A loaded machine needs seconds; a hanging engine is left to the next sweep. */
-const COMMAND_TIMEOUT_MS = 10_000;
+const COMMAND_TIMEOUT_MS = 5_000;
 /** Rounds of kill, remove and look; one sufficed in nearly every measurement; a start or a removal under way needs more. */
 const REMOVE_ROUNDS = 5;
 const ROUND_PAUSE_MS = 300;
@@ -25,13 +25,13 @@ const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 /** Containers with our labels in any state. Rejects with the engine's words when it cannot be asked. */
 export async function listContainers(engine: EngineName, command: EngineCommand): Promise<ListedContainer[]> {
   const format = engine === 'podman' ? 'json' : '{{json .}}';
-  const result = await runCommand(
-    command,
-    ['ps', '--all', '--no-trunc', `--filter=label=${INSTANCE_LABEL}`, `--format=${format}`],
-    {
-      timeoutMs: COMMAND_TIMEOUT_MS,
-    },
-  );
+  const result = await ask(command, [
+    'ps',
+    '--all',
+    '--no-trunc',
+    `--filter=label=${INSTANCE_LABEL}`,
+    `--format=${format}`,
+  ]);
   if (result.exitCode !== 0) {
     throw new Error(describeFailure(result));
   }
@@ -62,26 +62,31 @@ export function isOrphan(container: ListedContainer, now: Date): boolean {
 
 /**
  * Removes a container by id or name, whatever its state; that there is none is success. Rejects with the engine's words
- * when it is still there after some rounds.
+ * when it is still there after some rounds, and as soon as the engine does not answer.
  */
 export async function removeContainer(command: EngineCommand, id: string, rounds = REMOVE_ROUNDS): Promise<void> {
   // Killed first: `podman rm -f` in state "Stopping" drops the record and leaves the process (4.3.1).
-  await runCommand(command, ['kill', '--signal=KILL', id], { timeoutMs: COMMAND_TIMEOUT_MS });
-  const result = await runCommand(command, ['rm', '--force', id], { timeoutMs: COMMAND_TIMEOUT_MS });
-  if (await isGone(command, id)) {
+  await ask(command, ['kill', '--signal=KILL', id]);
+  const removed = await ask(command, ['rm', '--force', id]);
+  // Asked, because `docker rm --force` reports success while `--rm` is still removing the container.
+  const found = await ask(command, ['container', 'inspect', id]);
+  if (found.exitCode !== 0 && /no such (container|object)/i.test(found.stderr)) {
     return;
   }
   if (rounds <= 1) {
-    throw new Error(describeFailure(result));
+    throw new Error(describeFailure(removed));
   }
   await setTimeout(ROUND_PAUSE_MS);
   await removeContainer(command, id, rounds - 1);
 }
 
-/** Asked, because `docker rm --force` reports success while `--rm` is still removing the container. */
-async function isGone(command: EngineCommand, id: string): Promise<boolean> {
-  const result = await runCommand(command, ['container', 'inspect', id], { timeoutMs: COMMAND_TIMEOUT_MS });
-  return result.exitCode !== 0 && /no such (container|object)/i.test(result.stderr);
+/** Rejects when there is no answer in time. */
+async function ask(command: EngineCommand, commandArguments: readonly string[]): Promise<CommandResult> {
+  const result = await runCommand(command, commandArguments, { timeoutMs: COMMAND_TIMEOUT_MS });
+  if (result.isTimedOut) {
+    throw new Error(`no answer to "${commandArguments[0]}" within ${COMMAND_TIMEOUT_MS} ms`);
+  }
+  return result;
 }
 
 function labelsOf(labels: unknown): Record<string, string> {
@@ -94,7 +99,5 @@ function labelsOf(labels: unknown): Record<string, string> {
 }
 
 function describeFailure(result: CommandResult): string {
-  return result.isTimedOut
-    ? `no answer within ${COMMAND_TIMEOUT_MS} ms`
-    : result.stderr.trim() || `exit code ${result.exitCode}`;
+  return result.stderr.trim() || `exit code ${result.exitCode}`;
 }

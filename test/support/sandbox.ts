@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
 import { INSTANCE_LABEL } from '../../src/engines/labels.ts';
+import type { ProgressListener } from '../../src/engines/preparation.ts';
+import { KEPT_STDERR_BYTES } from '../../src/limits.ts';
 import type { TestEngine } from './engines.ts';
 
 export interface FinishedRun {
@@ -23,6 +25,39 @@ export async function runPython(engine: Engine, code: string): Promise<FinishedR
   sandbox.stdin.end();
   const [stdout, stderr, exit] = await Promise.all([readAll(sandbox.stdout), readAll(sandbox.stderr), sandbox.exited]);
   return { exit, stdout, stderr, sandbox };
+}
+
+export interface ReadySandbox {
+  readonly sandbox: Sandbox;
+  /** How often a sandbox was started until one came up. */
+  readonly starts: number;
+}
+
+/**
+ * Starts `python3 -c code` and waits for its first output, as a session does: another round whenever the engine says
+ * that it learned something. Rejects with the engine's explanation.
+ */
+export async function startUntilReady(
+  engine: Engine,
+  code: string,
+  onProgress: ProgressListener = ignore,
+): Promise<ReadySandbox> {
+  for (let starts = 1; ; starts += 1) {
+    await engine.prepare(onProgress);
+    const sandbox = await startPython(engine, code);
+    const stderr = keepTail(sandbox.stderr);
+    const isReady = await new Promise<boolean>((resolve) => {
+      sandbox.stdout.once('data', () => resolve(true));
+      void sandbox.exited.then(() => resolve(false));
+    });
+    if (isReady) {
+      return { sandbox, starts };
+    }
+    const error = engine.explainStartFailure(sandbox, await sandbox.exited, stderr());
+    if (error.data['retryNow'] !== true) {
+      throw error;
+    }
+  }
 }
 
 /** Resolves with the first bytes, as text. */
@@ -51,6 +86,19 @@ export function findProcesses(text: string): number[] {
 /** How many descriptors this process has open. */
 export function countDescriptors(): number {
   return readdirSync('/proc/self/fd').length;
+}
+
+/** Reads a stream to its end and keeps the last of it. */
+function keepTail(stream: Readable): () => string {
+  let tail = Buffer.alloc(0);
+  stream.on('data', (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-KEPT_STDERR_BYTES);
+  });
+  return () => tail.toString('utf8');
+}
+
+function ignore(): void {
+  // Most tests do not look at progress.
 }
 
 async function readAll(stream: Readable): Promise<string> {

@@ -35,7 +35,7 @@ export function describeEngine(testEngine: TestEngine): void {
     return { engine, instanceId };
   }
 
-  describe(`${testEngine.label}`, () => {
+  describe(`on ${testEngine.label}`, () => {
     describe('the pipe', () => {
       it('carries bytes both ways unchanged', async () => {
         const { engine } = createEngine();

@@ -1,0 +1,206 @@
+/** Engines that misbehave: what a session is told, and that nothing is left. The engines are small scripts. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type DetectOptions, detectEngine } from '../../../src/engines/detect.ts';
+import type { Engine, PrepareProgress } from '../../../src/engines/engine.ts';
+import { findExecutable } from '../../../src/engines/executable.ts';
+import { silentLogger } from '../../../src/log.ts';
+import { findTestEngines, processEnvironment, TEST_IMAGES, TEST_LIMITS } from '../../support/engines.ts';
+import { containersOf, findProcesses, firstOutput, startPython, startUntilReady } from '../../support/sandbox.ts';
+
+const READY = 'print("ready")\ninput()';
+const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures', 'engines');
+/** The promise to people whose engine hangs; the test allows the machine another second. */
+const ANSWER_WITHIN_MS = 5_000;
+
+const { engines } = await findTestEngines();
+const podman = engines.find(({ label }) => label === 'podman');
+const docker = engines.find(({ label }) => label === 'docker');
+
+let nextInstance = 0;
+
+/** What `auto` finds with the fixture folder before the rest of PATH, or alone. */
+function detectWith(
+  folder: string,
+  options: Partial<DetectOptions> & { alone?: boolean } = {},
+): { engine: Engine; instanceId: string } {
+  nextInstance += 1;
+  const instanceId = `faults-${process.pid}-${nextInstance}`;
+  const fixture = join(FIXTURES, folder);
+  const path = options.alone === true ? fixture : `${fixture}${delimiter}${process.env['PATH'] ?? ''}`;
+  const engine = detectEngine({
+    requested: 'auto',
+    image: TEST_IMAGES.slim,
+    limits: TEST_LIMITS,
+    user: '65534:65534',
+    pullPolicy: 'never',
+    instanceId,
+    logger: silentLogger,
+    ...options,
+    env: { ...processEnvironment(), ...options.env, PATH: path },
+  });
+  onTestFinished(async () => {
+    await engine.sweep({ own: true });
+  });
+  return { engine, instanceId };
+}
+
+describe('an engine that does not work', () => {
+  it('is reported within 5 s when it hangs, and nothing of it is left', async () => {
+    const { engine } = detectWith('hanging', { requested: 'podman' });
+    const startedAt = performance.now();
+    await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      message: 'podman does not answer: no answer within 4800 ms',
+    });
+    expect(performance.now() - startedAt).toBeLessThan(ANSWER_WITHIN_MS + 1_000);
+    expect(findProcesses(join(FIXTURES, 'hanging'))).toEqual([]);
+  });
+
+  it('is ended while it hangs, when the session does not want to wait', async () => {
+    const { engine } = detectWith('hanging', { requested: 'podman' });
+    const sandbox = await startPython(engine, READY);
+    void sandbox.kill();
+    expect(await sandbox.exited).toEqual({ exitCode: undefined, signal: 'SIGKILL' });
+  });
+
+  it.runIf(docker)('gives way to the next one', async () => {
+    const { engine } = detectWith('dead-podman');
+    expect(engine.name).toBe('podman');
+    const { sandbox, starts } = await startUntilReady(engine, READY);
+    expect(engine.name).toBe('docker');
+    expect(starts).toBe(2);
+    await sandbox.kill();
+  });
+
+  it('is listed with its reason and a next step when none is left', async () => {
+    const { engine } = detectWith('dead', { alone: true });
+    await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      message: expect.stringMatching(
+        /^no container engine can be used \(podman: .*Cannot connect to Podman.*; docker: .*Is the docker daemon running\?\)$/,
+      ),
+      hint: expect.stringMatching(/podman info.* Or: Start Docker/),
+    });
+  });
+
+  it('is listed beside one that is not installed', async () => {
+    const { engine } = detectWith('dead-podman', { alone: true });
+    await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
+      message: expect.stringMatching(/podman: .*Cannot connect.*; docker: there is no command "docker" on PATH/),
+    });
+  });
+
+  it('is tried again by the next cell', async () => {
+    const { engine } = detectWith('dead', { alone: true });
+    await expect(startUntilReady(engine, READY)).rejects.toThrow('no container engine can be used');
+    expect(engine.name).toBe('podman');
+    await expect(startUntilReady(engine, READY)).rejects.toThrow('no container engine can be used');
+  });
+
+  it('is not needed to say that none is installed', () => {
+    expect(() => detectWith('no-such-folder', { alone: true })).toThrow(
+      expect.objectContaining({
+        code: 'ENGINE_UNAVAILABLE',
+        message:
+          'no container engine can be used (podman: there is no command "podman" on PATH; docker: there is no command "docker" on PATH)',
+        hint: 'Install Podman (https://podman.io/docs/installation). Or: Install Docker (https://docs.docker.com/engine/install/).',
+      }),
+    );
+  });
+
+  it('is an error with its last words after 200 MB of noise', async () => {
+    const { engine } = detectWith('noisy', { requested: 'podman' });
+    await engine.prepare(() => undefined);
+    const sandbox = await startPython(engine, READY);
+    sandbox.stdout.resume();
+    let last = '';
+    sandbox.stderr.on('data', (chunk: Buffer) => {
+      last = (last + chunk.toString('utf8')).slice(-4096);
+    });
+    const error = engine.explainStartFailure(sandbox, await sandbox.exited, last);
+    expect(error).toMatchObject({
+      code: 'ENGINE_FAILED',
+      message: expect.stringMatching(/exit code 125.*that was too much$/),
+    });
+  });
+
+  it('is an error when it does nothing and calls it success', async () => {
+    const { engine } = detectWith('silent', { requested: 'podman' });
+    await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
+      code: 'ENGINE_FAILED',
+      message: 'podman did not start the sandbox (exit code 0): it said nothing',
+    });
+  });
+});
+
+describe.runIf(podman)('an engine that works after all', () => {
+  it('is started again without the flags it does not know', async () => {
+    const { engine } = detectWith('old', { requested: 'podman' });
+    const { sandbox, starts } = await startUntilReady(engine, READY);
+    expect(starts).toBe(2);
+    await sandbox.kill();
+  });
+
+  it('is started again without a limit that this user may not set', async () => {
+    const { engine } = detectWith('undelegated', { requested: 'podman', limits: { ...TEST_LIMITS, cpus: 1 } });
+    const { sandbox, starts } = await startUntilReady(engine, READY);
+    expect(starts).toBe(2);
+    await sandbox.kill();
+  });
+
+  it('may warn about anything on stderr', async () => {
+    const { engine } = detectWith('warning', { requested: 'podman' });
+    const sandbox = await startPython(engine, READY);
+    expect(await firstOutput(sandbox)).toBe('ready\n');
+    await sandbox.kill();
+  });
+
+  it('leaves no container when it is ended while it starts', async () => {
+    const { engine, instanceId } = detectWith('slow', { requested: 'podman' });
+    const sandbox = await startPython(engine, READY);
+    await sandbox.kill();
+    expect(podman === undefined ? [] : await containersOf(podman, instanceId)).toEqual([]);
+  });
+
+  it('gets a missing image pulled once, outside the start, with progress and the proxies of the user', async () => {
+    const state = mkdtempSync(join(tmpdir(), 'fake-engine-'));
+    onTestFinished(() => rmSync(state, { recursive: true }));
+    const proxy = 'http://user:password@proxy.example';
+    const env = { CONTAINER_FAKE_STATE: state, HTTPS_PROXY: proxy };
+    const { engine } = detectWith('pulling', { requested: 'podman', pullPolicy: 'missing', env });
+    const seen: PrepareProgress[] = [];
+    const { sandbox, starts } = await startUntilReady(engine, READY, (progress) => seen.push(progress));
+    expect(starts).toBe(2);
+    await sandbox.kill();
+    const calls = readFileSync(join(state, 'calls'), 'utf8').split('\n').slice(0, 4);
+    expect(calls).toEqual(['run', 'image', 'pull', 'run']);
+    expect(seen).toEqual([
+      { message: 'pulling docker.io/library/python:3.14-slim', percent: 0 },
+      { message: 'pulling docker.io/library/python:3.14-slim: 25 % of its layers', percent: 25 },
+      { message: 'pulled docker.io/library/python:3.14-slim', percent: 100 },
+    ]);
+    expect(readFileSync(join(state, 'proxies-of-pull'), 'utf8')).toBe(`${proxy}\n`);
+    expect(readFileSync(join(state, 'proxies-of-run'), 'utf8').trim()).toBe('');
+  });
+
+  it('says which command pulls the image when it may not be pulled', async () => {
+    const state = mkdtempSync(join(tmpdir(), 'fake-engine-'));
+    onTestFinished(() => rmSync(state, { recursive: true }));
+    const { engine } = detectWith('pulling', { requested: 'podman', env: { CONTAINER_FAKE_STATE: state } });
+    await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
+      code: 'IMAGE_MISSING',
+      hint: 'Run: podman pull docker.io/library/python:3.14-slim',
+    });
+    expect(readFileSync(join(state, 'calls'), 'utf8')).toBe('run\n');
+  });
+});
+
+it('finds commands as absolute paths, and none in relative folders of PATH', () => {
+  const fixture = join(FIXTURES, 'dead');
+  expect(findExecutable('docker', { PATH: `relative${delimiter}${fixture}` })).toBe(join(fixture, 'docker'));
+  expect(findExecutable('docker', { PATH: `test/fixtures/engines/dead${delimiter}` })).toBeUndefined();
+  expect(findExecutable('docker', {})).toBeUndefined();
+});
