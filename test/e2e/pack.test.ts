@@ -1,0 +1,83 @@
+/** What a user gets from npm: the files that run and no others, and a command that works where only they are. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const NAME = 'mcp-server-code-execution-mode';
+const run = promisify(execFile);
+
+let folder: string;
+let packed: string[];
+let command: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bridge-pack-'));
+  // The bundle was built before these tests; building it anew would take it away from tests that run it.
+  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: ROOT,
+  });
+  const [report] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }];
+  packed = report.files.map(({ path }) => path);
+  await writeFile(join(folder, 'package.json'), '{}');
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, report.filename)], { cwd: folder });
+  command = join(folder, 'node_modules', '.bin', NAME);
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('the package', () => {
+  it('holds what runs and nothing else', async () => {
+    const kernel = await readdir(join(ROOT, 'sandbox-runtime', 'bridge_kernel'));
+    const isChunk = (path: string) => /^dist\/[\w-]+-[0-9A-Z]{8}\.js$/.test(path);
+    expect(packed.filter((path) => !isChunk(path)).toSorted()).toEqual(
+      [
+        'LICENSE',
+        'NOTICE',
+        'README.md',
+        'dist/THIRD_PARTY_LICENSES.txt',
+        'dist/cli.js',
+        'package.json',
+        ...kernel.filter((file) => file.endsWith('.py')).map((file) => `sandbox-runtime/bridge_kernel/${file}`),
+      ].toSorted(),
+    );
+    expect(packed.filter(isChunk).length).toBeGreaterThan(0);
+  });
+
+  it('needs no other package', async () => {
+    expect(await readdir(join(folder, 'node_modules'))).toEqual(['.bin', '.package-lock.json', NAME]);
+  });
+});
+
+describe('the installed command', () => {
+  it('says its version', async () => {
+    const { stdout } = await run(command, ['--version']);
+    expect(stdout).toBe(`${packageJson.version}\n`);
+  });
+
+  it('serves run_python', async () => {
+    const server = spawn(command, [], { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
+    const answers = createInterface({ input: server.stdout })[Symbol.asyncIterator]();
+    const clientInfo = { name: 'pack-test', version: '1' };
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+    const ask = async (message: object): Promise<unknown> => {
+      server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+      const { value } = await answers.next();
+      return JSON.parse(value as string) as unknown;
+    };
+    expect(await ask({ id: 1, method: 'initialize', params })).toMatchObject({
+      result: { serverInfo: { name: NAME, version: packageJson.version } },
+    });
+    server.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+    expect(await ask({ id: 2, method: 'tools/list' })).toMatchObject({ result: { tools: [{ name: 'run_python' }] } });
+    server.stdin.end();
+    expect(await once(server, 'exit')).toEqual([0, null]);
+  });
+});
