@@ -1,0 +1,108 @@
+/**
+ * `npm run demo`: the main job with nothing made up. A real MCP client starts the built command, whose server file
+ * names two real MCP servers; code lists a folder through one, keeps a variable, and stores what it found in the other.
+ * Ends with 0 only if the memory server's file then holds what the notes say.
+ */
+
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { createWorkspace, type Workspace } from './demo/workspace.ts';
+
+const COMMAND = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
+
+const LIST_THE_FOLDER = `\
+listing = await mcp_filesystem.list_directory(path=".")
+names = sorted(line.removeprefix("[FILE] ") for line in listing.splitlines())
+names`;
+
+const STORE_WHAT_WAS_FOUND = `\
+import asyncio
+
+texts = await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) for name in names])
+todos = {name: [line for line in text.splitlines() if "TODO" in line] for name, text in zip(names, texts)}
+graph = await mcp_memory.create_entities(
+    entities=[{"name": name, "entityType": "note", "observations": found} for name, found in todos.items()]
+)
+print(f"Stored {len(graph.entities)} notes: {', '.join(note.name for note in graph.entities)}.")
+print(f"{sum(map(len, todos.values()))} tasks are open, most of them in {max(todos, key=lambda name: len(todos[name]))}.")`;
+
+/** The first cell may have to wait for the image; the bridge answers after 45 s and goes on pulling. */
+const REQUEST_TIMEOUT_MS = 120_000;
+const MAX_ROUNDS_OF_PULL = 20;
+
+async function main(): Promise<void> {
+  const workspace = createWorkspace();
+  const client = new Client({ name: 'demo', version: '1.0.0' });
+  try {
+    console.log(`A client starts: node dist/cli.js  (server file: ${workspace.stateDir}/demo.json)`);
+    await client.connect(
+      new StdioClientTransport({ command: process.execPath, args: [COMMAND], env: bridgeEnvironment(workspace) }),
+    );
+    const { tools } = await client.listTools();
+    console.log(`It is offered: ${tools.map(({ name }) => name).join(', ')}`);
+    await runCell(client, LIST_THE_FOLDER, ['filesystem']);
+    await runCell(client, STORE_WHAT_WAS_FOUND, ['memory']);
+    checkGraph(workspace);
+  } finally {
+    await client.close();
+    workspace.remove();
+  }
+}
+
+/** The user's own environment and settings, but no server files of the user. */
+function bridgeEnvironment(workspace: Workspace): Record<string, string> {
+  const set = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return {
+    MCP_BRIDGE_LOG_LEVEL: 'WARNING',
+    ...Object.fromEntries(set),
+    MCP_SERVERS_CONFIG: '',
+    MCP_BRIDGE_OUTPUT_MODE: 'compact',
+    MCP_BRIDGE_STATE_DIR: workspace.stateDir,
+  };
+}
+
+/** Runs one cell and shows both sides. Throws when the answer is a failure. */
+async function runCell(client: Client, code: string, servers: readonly string[]): Promise<void> {
+  console.log(`\n> run_python  servers=${JSON.stringify(servers)}\n${indent(code)}`);
+  for (let round = 1; ; round += 1) {
+    const { content, isError } = await client.callTool(
+      { name: 'run_python', arguments: { code, servers } },
+      { timeout: REQUEST_TIMEOUT_MS, onprogress: ({ message }) => message && console.log(`… ${message}`) },
+    );
+    const text = content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
+    console.log(`< ${isError === true ? 'failure' : 'answer'}\n${indent(text)}`);
+    if (isError !== true) {
+      return;
+    }
+    if (!text.includes('IMAGE_PULLING') || round === MAX_ROUNDS_OF_PULL) {
+      throw new Error('the cell failed');
+    }
+  }
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^(?=.)/gm, '    ');
+}
+
+/** Compares the file of the memory server with the notes themselves. */
+function checkGraph({ notes, readGraph }: Workspace): void {
+  const expected = Object.entries(notes).map(([name, text]) => ({
+    name,
+    entityType: 'note',
+    observations: text.split('\n').filter((line) => line.includes('TODO')),
+  }));
+  const stored = readGraph().map(({ name, entityType, observations }) => ({ name, entityType, observations }));
+  if (!isDeepStrictEqual(stored, expected)) {
+    throw new Error(`the memory server's file holds something else: ${JSON.stringify(stored)}`);
+  }
+  console.log(`\nChecked: the memory server's file holds these ${stored.length} notes.`);
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}
