@@ -53,7 +53,7 @@ function fieldRows(schema: Pick<PropertySchema, 'properties' | 'required'>, pref
     const row = [`\`${path}\``, typeName(property), isRequired ? 'yes' : 'no', isTag ? '' : described(property, path)];
     const inner = property.type === 'array' ? property.items : property;
     const innerPrefix = property.type === 'array' ? `${path}[].` : `${path}.`;
-    return [row, ...(inner?.properties === undefined ? [] : fieldRows(inner, innerPrefix))];
+    return [row].concat(inner === undefined ? [] : fieldRows(inner, innerPrefix));
   });
 }
 

@@ -12,11 +12,11 @@ export const UNITTEST_ARGUMENTS = ['-W', 'error', '-m', 'unittest', 'discover', 
 export const UNITTEST_ENV = { PYTHONPATH: 'sandbox-runtime', PYTHONDONTWRITEBYTECODE: '1' };
 
 /**
- * The first of `python3`, `python` that is suitable; undefined if there is none.
+ * The first of $PYTHON or `python3`, and `python`, that is suitable; undefined if there is none.
  * @returns {Promise<string | undefined>}
  */
 export async function findPython() {
-  for (const command of ['python3', 'python']) {
+  for (const command of [process.env.PYTHON ?? 'python3', 'python']) {
     try {
       await promisify(execFile)(command, ['-c', IS_SUITABLE]);
       return command;
