@@ -6,6 +6,7 @@ import sys
 
 from bridge_kernel.discovery import Runtime
 from bridge_kernel.mcp_package import ServerModule, install_package, module_name
+from bridge_kernel.pending import warn_of_unused
 from bridge_kernel.proxies import Servers, proxy_of
 from bridge_kernel.saved_tools import define_saved_tools
 from bridge_kernel.servers import Registry
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Api:
-    """What a session offers to its code. `install` comes once, `update` before each cell."""
+    """What a session offers to its code. `install` comes once, `update` before each cell, `end_cell` after."""
 
     def __init__(self, host: Host, namespace: dict[str, object]) -> None:
         self._registry = Registry(host)
@@ -46,6 +47,10 @@ class Api:
             sys.modules.setdefault(module_name(state), ServerModule(state))
             self._bind(f"mcp_{state.alias}", proxy_of(state))
         self._bind("LOADED_MCP_SERVERS", tuple(state.name for state in self._registry.loaded()))
+
+    def end_cell(self) -> None:
+        """Comes after the code of a cell, while its output is still captured: warns of calls that were not awaited."""
+        warn_of_unused()
 
     def define_saved_tools(self, tools: list[SavedTool]) -> None:
         """Defines the functions that earlier sessions saved; one that fails is named on stderr."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from weakref import ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterator
     from types import TracebackType
     from typing import Any
+
+
+_unused: set[ref[Pending]] = set()
+"""Calls of this cell that nobody has used yet."""
 
 
 class Pending:
@@ -18,7 +23,7 @@ class Pending:
     plain coroutine would answer `'coroutine' object is not subscriptable`, which names neither the call nor the cure.
     """
 
-    __slots__ = ("__weakref__", "_coroutine", "_label", "_line", "_make", "_used")
+    __slots__ = ("__weakref__", "_coroutine", "_label", "_line", "_make", "_reference", "_used")
 
     def __init__(self, label: str, make: Callable[[], Coroutine[Any, Any, object]], depth: int = 2) -> None:
         """`label` names the call in messages; `depth` is the number of frames between here and the user's code."""
@@ -29,9 +34,15 @@ class Pending:
         # The only way to a caller's line that costs no import.
         frame = sys._getframe(depth)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         self._line = (frame.f_code.co_filename, frame.f_lineno)
+        self._reference: ref[Pending] = ref(self)
+        _unused.add(self._reference)
+
+    def _use(self) -> None:
+        self._used = True
+        _unused.discard(self._reference)
 
     def _started(self) -> Coroutine[Any, Any, object]:
-        self._used = True
+        self._use()
         if self._coroutine is None:
             self._coroutine = self._make()
         return self._coroutine
@@ -43,7 +54,7 @@ class Pending:
         return self._started().throw(kind if value is None else value)
 
     def close(self) -> None:
-        self._used = True
+        self._use()
         if self._coroutine is not None:
             self._coroutine.close()
 
@@ -52,19 +63,24 @@ class Pending:
 
     def __del__(self) -> None:
         if not self._used and not sys.is_finalizing():
-            import warnings
+            self.warn("was never awaited")
 
-            message = f"{self._label} was never awaited: {self._advice()}"
-            warnings.warn_explicit(message, RuntimeWarning, self._line[0], self._line[1])
+    def warn(self, what: str) -> None:
+        """Says on stderr, with the line of the call, what has not happened and what to write."""
+        import warnings
+
+        self._use()
+        warnings.warn_explicit(f"{self._label} {what}: {self._advice()}", RuntimeWarning, self._line[0], self._line[1])
 
     def _advice(self) -> str:
         return f"write 'await {self._label}'"
 
     def _refuse(self, kind: type[Exception]) -> Exception:
-        self._used = True  # One message is enough.
+        self._use()  # One message is enough.
         return kind(f"{self._label} has not been awaited, so there is no result yet: {self._advice()}")
 
     def __repr__(self) -> str:
+        self._use()  # Whoever sees this has been told.
         return f"<{self._label}, not awaited: {self._advice()}>"
 
     def __getattr__(self, name: str) -> object:
@@ -87,3 +103,12 @@ class Pending:
 
     def __bool__(self) -> bool:
         raise self._refuse(TypeError)
+
+
+def warn_of_unused() -> None:
+    """Names the calls that a cell has made and kept without awaiting them: nothing has been sent for those."""
+    for reference in list(_unused):
+        pending = reference()
+        if pending is not None:
+            pending.warn("was not awaited in this cell, so nothing was called")
+    _unused.clear()

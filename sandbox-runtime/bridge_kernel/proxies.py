@@ -25,6 +25,8 @@ class Server:
     It has no method of its own that a tool's name could collide with.
     """
 
+    __module__ = "mcp.servers"
+
     def __init__(self, state: ServerState) -> None:
         self._state = state
         self._made: dict[str, Tool] = {}
@@ -76,6 +78,8 @@ def proxy_of(state: ServerState) -> Server:
 
 class Tool:
     """One tool of a server: `await tool(name=value, …)`, or `tool.sync(name=value, …)` where there is no `await`."""
+
+    __module__ = "mcp.servers"
 
     def __init__(self, server: ServerState, name: str) -> None:
         self._server = server

@@ -40,6 +40,11 @@ if TYPE_CHECKING:
         input_schema: dict[str, Any]
 
 
+_MAX_NEAR = 3
+_MIN_PART = 2
+"""Parts of names up to this length are in too many names to mean one."""
+
+
 class ServerState:
     """One configured server."""
 
@@ -126,7 +131,7 @@ class Registry:
         server = self.find(name)
         message = f"Server '{name}' is not available"
         if server is not None:
-            hint = f"call run_python again with servers=['{server.name}']"
+            hint = f"Call run_python again with servers=['{server.name}']."
             return ServerNotAvailableError(message, "SERVER_NOT_AVAILABLE", hint)
         names = [known.name for known in self.all()]
         known = f"Configured: {', '.join(names)}." if names else "No server is configured."
@@ -154,6 +159,9 @@ def close_names(name: str, known: list[str]) -> str:
     """`" Did you mean 'a' or 'b'?"` for the known names nearest to `name`, or an empty text."""
     import difflib
 
+    folded = name.casefold()
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(repr(by_folded[folded]) for folded in found)}?" if found else ""
+    longer = [candidate for candidate in by_folded if len(folded) > _MIN_PART and folded in candidate]
+    near = difflib.get_close_matches(folded, by_folded, n=_MAX_NEAR, cutoff=0.6)
+    found = list(dict.fromkeys(near + longer))[:_MAX_NEAR]
+    return f" Did you mean {' or '.join(repr(by_folded[match]) for match in found)}?" if found else ""

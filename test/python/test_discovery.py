@@ -111,6 +111,8 @@ class Self(RuntimeTestCase):
     def test_an_unknown_helper_names_the_near_ones(self) -> None:
         with self.assertRaisesRegex(AttributeError, "runtime has no 'search_tools'. Did you mean 'search_tool_docs"):
             _ = self.runtime.search_tools
+        with self.assertRaisesRegex(AttributeError, "runtime has no 'search'. Did you mean 'search_tool_docs"):
+            _ = self.runtime.search
         with self.assertRaisesRegex(AttributeError, r"runtime.help\(\) prints"):
             _ = self.runtime.zzz
 

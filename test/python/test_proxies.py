@@ -102,10 +102,35 @@ class ForgottenAwait(ProxyTestCase):
             gc.collect()
         self.assertEqual(caught, [])
 
-    def test_its_repr_says_so_too(self) -> None:
-        pending = self.files.a()
-        self.assertEqual(repr(pending), "<mcp_files.a(...), not awaited: write 'await mcp_files.a(...)'>")
-        pending.close()
+    def test_its_repr_says_so_too_and_that_is_enough(self) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            text = repr(self.files.a())
+            self.api.end_cell()
+        self.assertEqual(text, "<mcp_files.a(...), not awaited: write 'await mcp_files.a(...)'>")
+        self.assertEqual(caught, [])
+
+    def test_one_that_is_kept_is_reported_at_the_end_of_its_cell_and_can_still_be_awaited(self) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.run_code("\nkept = mcp_files.a()")
+            self.api.end_cell()
+            self.api.end_cell()
+        self.assertEqual([warning.lineno for warning in caught], [2])
+        self.assertIn("mcp_files.a(...) was not awaited in this cell, so nothing was called", str(caught[0].message))
+
+        async def wait() -> object:
+            return await self.namespace["kept"]  # pyright: ignore[reportGeneralTypeIssues]
+
+        self.assertEqual(asyncio.run(wait()), "done")
+
+    async def test_calls_that_were_awaited_are_not_mentioned(self) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            await self.files.a()
+            await asyncio.gather(self.files.b(), self.files.c())
+            self.api.end_cell()
+        self.assertEqual(caught, [])
 
 
 class Knowledge(ProxyTestCase):
