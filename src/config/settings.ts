@@ -8,13 +8,14 @@ import { z } from 'zod';
 import { BridgeError } from '../errors.ts';
 import { escapeControls, LOG_LEVELS } from '../log.ts';
 import { didYouMean } from '../suggest.ts';
+import { DEPTH_VARIABLE } from './self.ts';
 import { parseDurationMs, parseSizeBytes } from './units.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = 'MCP_BRIDGE_';
-/** Set by the bridge for the servers it starts, so that it notices when one of them is a bridge again. */
-const INTERNAL_VARIABLES = ['MCP_BRIDGE_DEPTH'];
+/** Set by the bridge itself, in the environment of the servers it starts. */
+const INTERNAL_VARIABLES: readonly string[] = [DEPTH_VARIABLE];
 const MAX_SHOWN_VALUE_CHARS = 80;
 
 const HOUR_MS = 3_600_000;

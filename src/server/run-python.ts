@@ -4,7 +4,7 @@ import type { Logger } from '../log.ts';
 import { DEFAULT_SESSION } from '../render/answer.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
 import { type CellAnswer, type CellProgress, NO_OUTPUT } from '../session/cell.ts';
-import { checkArguments } from './arguments.ts';
+import { type CellArguments, checkArguments } from './arguments.ts';
 import type { CellRunner } from './cell-runner.ts';
 
 export interface RunPythonOptions {
@@ -24,25 +24,33 @@ export interface RunPythonCall {
 
 /** The answer to one call; refused arguments and failures of the bridge are answers too. */
 export async function answerCell(options: RunPythonOptions, call: RunPythonCall): Promise<CellAnswer> {
+  let cell: Pick<CellArguments, 'servers' | 'session' | 'timeoutSeconds'> = {
+    servers: [],
+    session: DEFAULT_SESSION,
+    timeoutSeconds: options.defaultTimeoutSeconds,
+  };
   try {
-    const checked = await checkArguments(call.given, {
+    const { code, ...rest } = await checkArguments(call.given, {
       defaultTimeoutSeconds: options.defaultTimeoutSeconds,
       maxTimeoutSeconds: options.maxTimeoutSeconds,
       knownServers: () => options.runner.knownServers(),
     });
+    cell = rest;
+    const { signal, onProgress } = call;
+    const timeoutMs = cell.timeoutSeconds * 1000;
     return await options.runner.runCell({
-      code: checked.code,
-      servers: checked.servers,
-      timeoutMs: checked.timeoutSeconds * 1000,
-      session: checked.session,
-      signal: call.signal,
-      onProgress: call.onProgress,
+      code,
+      servers: cell.servers,
+      session: cell.session,
+      timeoutMs,
+      signal,
+      onProgress,
     });
   } catch (thrown) {
     if (!(thrown instanceof BridgeError)) {
       options.logger.error(thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
     }
-    return failedAnswer(toBridgeError(thrown), options.defaultTimeoutSeconds);
+    return { ...cell, ...failureOf(toBridgeError(thrown)) };
   }
 }
 
@@ -51,15 +59,7 @@ export async function callRunPython(options: RunPythonOptions, call: RunPythonCa
   return renderAnswer(await answerCell(options, call), options.outputMode);
 }
 
-function failedAnswer(error: BridgeError, timeoutSeconds: number): CellAnswer {
-  return {
-    status: error.code === 'ARGUMENT_INVALID' ? 'validation_error' : 'error',
-    stdout: NO_OUTPUT,
-    stderr: NO_OUTPUT,
-    error: renderError(error),
-    servers: [],
-    session: DEFAULT_SESSION,
-    timeoutSeconds,
-    notices: [],
-  };
+function failureOf(error: BridgeError) {
+  const status = error.code === 'ARGUMENT_INVALID' ? 'validation_error' : 'error';
+  return { status, stdout: NO_OUTPUT, stderr: NO_OUTPUT, error: renderError(error), notices: [] } as const;
 }

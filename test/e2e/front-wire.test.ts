@@ -167,6 +167,14 @@ describe('failures of the bridge', () => {
   });
 });
 
+test('a client that closes our stderr loses log lines and nothing else', async () => {
+  const client = await connected();
+  client.child.stderr.destroy();
+  expect((await client.run(1, { code: 'crash' })).result.isError).toBe(true);
+  await client.run(2, { code: 'crash' });
+  expect((await client.run(3, { code: '1' })).result.isError).toBe(false);
+});
+
 describe('the start', () => {
   test('makes no bridge before the first cell', async () => {
     const client = await connected();

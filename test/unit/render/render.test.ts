@@ -109,6 +109,7 @@ describe('structuredContent', () => {
 describe('output', () => {
   test.each([
     ['inner blank lines', '\n\na\n\n\nb\n\n', ['a', '', '', 'b']],
+    ['lines of blanks at either end', ' \na\n\t\n', [' ', 'a', '\t']],
     ['a lone pair of parentheses', '()\n', ['()']],
     ['spaces, tabs and carriage returns', '  a\t\r\nb  \n', ['  a\t\r', 'b  ']],
     ['control characters', '\u001b[31mred\u0000\u0007\n', ['\u001b[31mred\u0000\u0007']],

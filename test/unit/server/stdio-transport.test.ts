@@ -33,12 +33,17 @@ describe('reading', () => {
     expect(messages).toEqual([message]);
   });
 
-  test('nothing is taken after the close', async () => {
+  test('nothing is taken after the close, not even from the same read', async () => {
     const { input, messages, transport } = await started();
-    await transport.close();
-    input.write('{"jsonrpc":"2.0","method":"m"}\n');
+    transport.onmessage = (message) => {
+      messages.push(message);
+      void transport.close();
+    };
+    input.write('{"jsonrpc":"2.0","method":"a"}\n{"jsonrpc":"2.0","method":"b"}\n');
     await nextTurn();
-    expect(messages).toEqual([]);
+    input.write('{"jsonrpc":"2.0","method":"c"}\n');
+    await nextTurn();
+    expect(messages).toEqual([{ jsonrpc: '2.0', method: 'a' }]);
   });
 
   test('what is no message is reported, cut to a readable length', async () => {

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { BridgeError } from '../../../src/errors.ts';
+import { createLogger } from '../../../src/log.ts';
+import type { CellRunner } from '../../../src/server/cell-runner.ts';
+import { answerCell, callRunPython, type RunPythonOptions } from '../../../src/server/run-python.ts';
+import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/session/cell.ts';
+
+function front(runCell: CellRunner['runCell']): RunPythonOptions & { readonly logged: string[] } {
+  const logged: string[] = [];
+  return {
+    runner: { runCell, knownServers: async () => ['github'], close: async () => undefined },
+    outputMode: 'compact',
+    defaultTimeoutSeconds: 30,
+    maxTimeoutSeconds: 120,
+    logger: createLogger('DEBUG', (line) => logged.push(line)),
+    logged,
+  };
+}
+
+const answerTo = (request: CellRequest): CellAnswer => ({
+  status: 'success',
+  stdout: NO_OUTPUT,
+  stderr: NO_OUTPUT,
+  servers: request.servers,
+  session: request.session,
+  timeoutSeconds: request.timeoutMs / 1000,
+  notices: [],
+});
+
+test('the runner gets what the client asked for', async () => {
+  const requests: CellRequest[] = [];
+  const options = front(async (request) => {
+    requests.push(request);
+    return answerTo(request);
+  });
+  const { signal } = new AbortController();
+  const onProgress = () => undefined;
+  const given = { code: 'x', servers: ['github'], timeout: 7, session: 's' };
+  expect(await answerCell(options, { given, signal, onProgress })).toMatchObject({ status: 'success' });
+  expect(requests).toEqual([{ code: 'x', servers: ['github'], timeoutMs: 7000, session: 's', signal, onProgress }]);
+});
+
+test('refused arguments never reach the runner', async () => {
+  const options = front(() => Promise.reject(new Error('must not be called')));
+  expect(await callRunPython(options, { given: { code: '' } })).toMatchObject({
+    structuredContent: { status: 'validation_error', timeoutSeconds: 30 },
+    isError: true,
+  });
+  expect(options.logged).toEqual([]);
+});
+
+describe('a rejected cell', () => {
+  const given = { code: 'x', servers: ['github'], timeout: 7, session: 's' };
+
+  test('is an answer with code and hint, and names what was asked', async () => {
+    const failure = new BridgeError('ENGINE_UNAVAILABLE', 'no engine', { hint: 'install podman' });
+    const options = front(() => Promise.reject(failure));
+    expect(await answerCell(options, { given })).toMatchObject({
+      status: 'error',
+      error: 'ENGINE_UNAVAILABLE: no engine\nHint: install podman',
+      servers: ['github'],
+      session: 's',
+      timeoutSeconds: 7,
+    });
+    expect(options.logged).toEqual([]);
+  });
+
+  test('is logged with its stack when it is a fault of ours', async () => {
+    const options = front(() => Promise.reject(new TypeError('x is undefined')));
+    expect(await answerCell(options, { given })).toMatchObject({
+      error: expect.stringMatching(/^INTERNAL: x is undefined\n/),
+    });
+    expect(options.logged).toEqual([expect.stringMatching(/ERROR TypeError: x is undefined.*run-python\.test/)]);
+  });
+});
