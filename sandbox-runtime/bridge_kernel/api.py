@@ -36,15 +36,15 @@ class Api:
 
     def update(self, servers: list[ServerRef], discovered: list[ServerRef] | None) -> None:
         """Takes over the servers of an `execute` frame: those loaded, and, when they changed, all configured ones."""
-        before = self._registry.all()
+        before = set(self._registry.all())
         self._registry.update(servers, discovered)
-        states = self._registry.all()
-        for state in before:
-            if state not in states:
-                self._unbind(f"mcp_{state.alias}")
-                sys.modules.pop(module_name(state), None)
-        for state in states:
-            sys.modules.setdefault(module_name(state), ServerModule(state))
+        after = set(self._registry.all())
+        for state in before - after:
+            self._unbind(f"mcp_{state.alias}")
+            sys.modules.pop(module_name(state), None)
+        for state in after - before:
+            sys.modules[module_name(state)] = ServerModule(state)
+        for state in self._registry.all() if after != before else self._registry.loaded():
             self._bind(f"mcp_{state.alias}", proxy_of(state))
         self._bind("LOADED_MCP_SERVERS", tuple(state.name for state in self._registry.loaded()))
 
