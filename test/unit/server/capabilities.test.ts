@@ -1,8 +1,11 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { expect, test } from 'vitest';
 import { CAPABILITY_RESOURCE_TEXT, CAPABILITY_SUMMARY } from '../../../src/server/capabilities.ts';
+import { describeRunPython } from '../../../src/server/tool-definition.ts';
 
 const MAX_SUMMARY_TOKENS = 600;
+const kernel = new URL('../../../sandbox-runtime/bridge_kernel/', import.meta.url);
 
 test('the manual is short enough to be read in a conversation', () => {
   expect(encode(CAPABILITY_SUMMARY).length).toBeLessThanOrEqual(MAX_SUMMARY_TOKENS);
@@ -11,4 +14,13 @@ test('the manual is short enough to be read in a conversation', () => {
 test('the resource is the same manual and a checklist', () => {
   expect(CAPABILITY_RESOURCE_TEXT.startsWith(CAPABILITY_SUMMARY)).toBe(true);
   expect(CAPABILITY_RESOURCE_TEXT.slice(CAPABILITY_SUMMARY.length)).toContain('checklist');
+});
+
+test('every helper the texts name is there in the sandbox', () => {
+  const texts = CAPABILITY_RESOURCE_TEXT + describeRunPython(30, 120).description;
+  const named = new Set([...texts.matchAll(/\bruntime\.(\w+)\(/g)].map((match) => String(match[1])));
+  expect(named.size).toBeGreaterThan(5);
+  const sources = readdirSync(kernel).filter((file) => file.endsWith('.py'));
+  const python = sources.map((file) => readFileSync(new URL(file, kernel), 'utf8')).join('\n');
+  expect([...named].filter((name) => !python.includes(`    def ${name}(self`))).toEqual([]);
 });
