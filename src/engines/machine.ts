@@ -13,9 +13,18 @@ export type MachineDecision =
 
 const LIST_TIMEOUT_MS = 10_000;
 
-/** Whether podman's containers run in a machine of its own: not on Linux, nor where another service is named. */
+/** Whether the podman command only talks to a service, here in a virtual machine or elsewhere. */
+export function isRemote(platform: NodeJS.Platform, env: Environment): boolean {
+  return platform !== 'linux' || namesService(env);
+}
+
+/** Whether that service is in a Podman machine of this computer. */
 export function hasPodmanMachine(platform: NodeJS.Platform, env: Environment): boolean {
-  return platform !== 'linux' && !env.CONTAINER_HOST && !env.CONTAINER_CONNECTION;
+  return platform !== 'linux' && !namesService(env);
+}
+
+function namesService(env: Environment): boolean {
+  return Boolean(env['CONTAINER_HOST']) || Boolean(env['CONTAINER_CONNECTION']);
 }
 
 /**

@@ -1,7 +1,8 @@
 /** The podman engine: rootful, rootless, a Podman machine, or a remote service named by its environment. */
+import { BridgeError } from '../errors.ts';
 import { type ContainerEngineOptions, createContainerEngine, type Dialect } from './container-engine.ts';
 import type { Engine } from './engine.ts';
-import { hasPodmanMachine, startPodmanMachine } from './machine.ts';
+import { hasPodmanMachine, isRemote, startPodmanMachine } from './machine.ts';
 
 function podman(options: ContainerEngineOptions): Dialect {
   const usesMachine = hasPodmanMachine(process.platform, options.env);
@@ -19,6 +20,15 @@ function podman(options: ContainerEngineOptions): Dialect {
 
 /** An engine that runs sandboxes with podman. Throws `CONFIG_INVALID` when an option is refused. */
 export function createPodmanEngine(options: ContainerEngineOptions): Engine {
+  if (options.ociRuntime !== undefined && isRemote(process.platform, options.env)) {
+    throw new BridgeError(
+      'CONFIG_INVALID',
+      `a remote podman takes no OCI runtime from its clients (${options.ociRuntime})`,
+      {
+        hint: 'Unset MCP_BRIDGE_OCI_RUNTIME and set "runtime" in containers.conf where the podman service runs.',
+      },
+    );
+  }
   return createContainerEngine(podman(options), options);
 }
 

@@ -1,11 +1,17 @@
 /** Running things in a sandbox from a test, and looking at what is left afterwards. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
+import { findExecutable } from '../../src/engines/executable.ts';
 import { INSTANCE_LABEL } from '../../src/engines/labels.ts';
 import type { ProgressListener } from '../../src/engines/preparation.ts';
 import { KEPT_STDERR_BYTES } from '../../src/limits.ts';
 import type { TestEngine } from './engines.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
 
 export interface FinishedRun {
   readonly exit: SandboxExit;
@@ -67,6 +73,36 @@ export function firstOutput(sandbox: Sandbox): Promise<string> {
     sandbox.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString('utf8')));
     sandbox.stdout.once('end', () => reject(new Error(`${sandbox.id} ended without output`)));
   });
+}
+
+export interface SandboxOwner {
+  readonly instanceId: string;
+  readonly sandboxId: string;
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>;
+}
+
+/** Starts another process that owns a sandbox which does not end by itself; resolves when that runs. */
+export async function startOwner(engine: TestEngine): Promise<SandboxOwner> {
+  const instanceId = `owner-${process.pid}-${Date.now()}`;
+  const loader = join(ROOT, 'scripts', 'typescript-loader.mjs');
+  const script = join(ROOT, 'test', 'fixtures', 'engines', 'owner.ts');
+  const executable = findExecutable(engine.name, engine.env) ?? engine.name;
+  const child = spawn(process.execPath, ['--import', loader, script, engine.name, executable, instanceId], {
+    cwd: ROOT,
+    env: { ...engine.env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  return {
+    instanceId,
+    sandboxId: line.toString('utf8').trim(),
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
 }
 
 /** Ids of containers with the label of `instanceId`, in any state. */

@@ -1,0 +1,99 @@
+/** Engines that are reached through a socket of their own: a podman service, DOCKER_HOST, a docker context. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCommand } from '../../../src/engines/client.ts';
+import { clientEnvironment } from '../../../src/engines/client-env.ts';
+import { findTestEngines, processEnvironment, testEngine } from '../../support/engines.ts';
+import { firstOutput, startPython } from '../../support/sandbox.ts';
+import { describeEngine } from './engine-suite.ts';
+
+const { engines } = await findTestEngines();
+const cleanups: (() => Promise<void>)[] = [];
+
+if (engines.some(({ label }) => label === 'podman')) {
+  describeEngine(
+    testEngine('podman-remote', 'podman', { ...processEnvironment(), CONTAINER_HOST: await startService() }, true),
+  );
+}
+
+afterAll(async () => {
+  await Promise.all(cleanups.map((cleanup) => cleanup()));
+});
+
+it('podman elsewhere refuses an OCI runtime, which only its own settings can choose', () => {
+  const remote = testEngine(
+    'podman-remote',
+    'podman',
+    { ...processEnvironment(), CONTAINER_HOST: 'unix:///none' },
+    true,
+  );
+  expect(() => remote.create({ ociRuntime: 'runsc' })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
+});
+
+describe.runIf(engines.some(({ label }) => label === 'docker'))('docker elsewhere', () => {
+  it('is found through the context in use', async () => {
+    const env = { ...processEnvironment(), DOCKER_CONFIG: temporaryFolder() };
+    const local = { executable: 'docker', env: clientEnvironment(processEnvironment()) };
+    const endpoint = await runCommand(local, ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}']);
+    const context = { executable: 'docker', env: clientEnvironment({ ...env, DOCKER_HOST: undefined }) };
+    await runCommand(context, ['context', 'create', 'elsewhere', '--docker', `host=${endpoint.stdout.trim()}`]);
+    await expectEcho({ ...env, DOCKER_HOST: '', DOCKER_CONTEXT: 'elsewhere' });
+  });
+
+  it('is not found when its host does not answer, and says so', async () => {
+    const engine = testEngine(
+      'docker-host',
+      'docker',
+      { ...processEnvironment(), DOCKER_HOST: 'tcp://127.0.0.1:9' },
+      true,
+    ).create();
+    const sandbox = await startPython(engine, 'pass');
+    let stderr = '';
+    sandbox.stdout.resume();
+    sandbox.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk.toString('utf8');
+    });
+    const error = engine.explainStartFailure(sandbox, await sandbox.exited, stderr);
+    expect(error.code).toBe('ENGINE_UNAVAILABLE');
+    expect(error.message).toContain('tcp://127.0.0.1:9');
+  });
+});
+
+async function expectEcho(env: Record<string, string>): Promise<void> {
+  const engine = testEngine('docker-context', 'docker', env, true).create();
+  const sandbox = await startPython(engine, 'print(input())');
+  sandbox.stdin.write('hello\n');
+  expect(await firstOutput(sandbox)).toMatch(/^hello/);
+  await sandbox.kill();
+}
+
+/** A podman service of our own; gives the URL of its socket. */
+async function startService(): Promise<string> {
+  // conmon drops a file where the service runs.
+  const folder = temporaryFolder();
+  const socket = join(folder, 'podman.sock');
+  const service = spawn('podman', ['system', 'service', '--time', '0', `unix://${socket}`], {
+    cwd: folder,
+    stdio: 'ignore',
+  });
+  const exited = once(service, 'exit');
+  cleanups.push(async () => {
+    service.kill('SIGTERM');
+    await exited;
+  });
+  while (!existsSync(socket)) {
+    await Promise.race([wait(50), exited.then(() => Promise.reject(new Error('the podman service ended')))]);
+  }
+  return `unix://${socket}`;
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'engines-'));
+  cleanups.push(async () => rmSync(folder, { recursive: true }));
+  return folder;
+}
