@@ -17,10 +17,10 @@ const SETTINGS = {
   // The oldest Python of an image that the kernel must run on.
   'target-version': 'py310',
   lint: {
-    select: [
-      ...['E', 'W', 'F', 'I', 'N', 'A', 'B', 'UP', 'C4', 'PIE', 'RET', 'SIM', 'RUF', 'PGH', 'PLE', 'PLW'],
-      ...['BLE', 'SLF', 'ERA', 'TID', 'ISC', 'ICN', 'FLY', 'PERF', 'FURB', 'DTZ', 'EXE', 'INT', 'SLOT', 'C90'],
-    ],
+    select:
+      'E W F I N A B UP C4 PIE RET SIM RUF PGH PLE PLW BLE SLF ERA TID ISC ICN FLY PERF FURB DTZ EXE INT SLOT C90'.split(
+        ' ',
+      ),
     ignore: [
       'ISC001', // Argues with the formatter.
       'PERF203', // Where one failure must not end the loop, `try` belongs inside.
