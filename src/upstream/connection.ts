@@ -7,7 +7,7 @@ import { type BridgeError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { VERSION } from '../package.ts';
 import { childEnvironment } from './child-env.ts';
-import { unlessAborted } from './deadline.ts';
+import { createDeadline, unlessAborted } from './deadline.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { Failures } from './failures.ts';
 import type { Guardian } from './guardian.ts';
@@ -105,19 +105,21 @@ async function attempt(
   } catch (error) {
     throw failures.notSpawned(error);
   }
-  const timeout = AbortSignal.any([AbortSignal.timeout(options.startTimeoutMs), options.signal]);
+  const deadline = createDeadline(options.startTimeoutMs, options.signal);
   try {
-    const client = await handshakeWith(transport, options, handshake, timeout);
+    const client = await handshakeWith(transport, options, handshake, deadline.signal);
     return await describe(definition, { client, transport, requests, failures });
   } catch (error) {
     const { endedItself } = transport;
     await transport.close();
-    if (endedItself && handshake === 'auto' && !timeout.aborted) {
+    if (endedItself && handshake === 'auto' && !deadline.signal.aborted) {
       throw new EndedDuringProbeError();
     }
     throw endedItself
       ? failures.endedAtStart(await transport.exited, transport.lastStderrLines())
-      : failures.notReady(explainHandshake(error, options, timeout), transport.lastStderrLines());
+      : failures.notReady(explainHandshake(error, options, deadline.signal), transport.lastStderrLines());
+  } finally {
+    deadline.clear();
   }
 }
 
@@ -221,11 +223,11 @@ function intercept(message: JsonObject, bytes: number, requests: Requests, onToo
   }
 }
 
-function explainHandshake(error: unknown, options: ConnectOptions, timeout: AbortSignal): string {
+function explainHandshake(error: unknown, options: ConnectOptions, deadline: AbortSignal): string {
   if (options.signal.aborted) {
     return 'the bridge is closing';
   }
-  return timeout.aborted ? `no answer to initialize within ${options.startTimeoutMs / 1000} s` : messageOf(error);
+  return deadline.aborted ? `no answer to initialize within ${options.startTimeoutMs / 1000} s` : messageOf(error);
 }
 
 /** Loads the client half of the SDK, 90 ms that the first call need not wait for. Starts nothing. */

@@ -7,11 +7,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Well-behaved servers end when stdin ends; writing out their state takes them less than this. Chosen. */
-export const STDIN_END_GRACE_MS = 1_500;
-/** Time between SIGTERM and SIGKILL. Chosen; with the other two, a stop takes less than 5 s. */
-export const TERMINATE_GRACE_MS = 1_500;
+export const STDIN_END_GRACE_MS = 1_000;
+/** Time between SIGTERM and SIGKILL. Chosen; with the other two, a stop takes 2.5 s at most. */
+export const TERMINATE_GRACE_MS = 1_000;
 /** The kernel ends a killed process at once, unless a disk does not answer. */
-export const KILL_GRACE_MS = 1_000;
+export const KILL_GRACE_MS = 500;
 /** How often a group is looked for: there is no event for the end of a grandchild. */
 const POLL_MS = 15;
 
@@ -48,7 +48,7 @@ export function signalGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
 
 /**
  * Ends a child started with `detached` and its whole group: end of stdin, then SIGTERM, then SIGKILL, each followed by
- * its grace period. Resolves when the group is gone, after 4 s at the latest. The caller keeps reading stdout meanwhile.
+ * its grace period. Resolves when the group is gone, after 2.5 s at the latest. The caller keeps reading stdout meanwhile.
  */
 export async function stopGroup(child: ChildProcess): Promise<void> {
   const { pid } = child;

@@ -190,6 +190,9 @@ export class UpstreamServer {
     if (open !== undefined) {
       return Promise.resolve(open);
     }
+    if (this.#options.signal.aborted) {
+      return Promise.reject(this.#failures.notReady('the bridge is closing', ''));
+    }
     const waitMs = this.#retryAt - performance.now();
     if (this.#starting === undefined && this.#lastError !== undefined && waitMs > 0) {
       return Promise.reject(this.#failures.backingOff(this.#lastError, this.#failed, waitMs));

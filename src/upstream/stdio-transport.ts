@@ -11,10 +11,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { MAX_JSON_DEPTH, MAX_RESULT_BYTES } from '../limits.ts';
 import type { Logger } from '../log.ts';
-import { createLineSplitter, isDeeperThan, type LineSplitter } from '../protocol/codec.ts';
+import { isDeeperThan } from '../protocol/codec.ts';
 import { windowsCommand } from './command.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 import type { Guardian } from './guardian.ts';
+import { LineReader } from './line-reader.ts';
 import { signalGroup, stopGroup } from './process-group.ts';
 import { createStderrTail } from './stderr-tail.ts';
 
@@ -60,7 +61,7 @@ export class StdioTransport implements Transport {
   readonly #stderrTail = createStderrTail();
   /** Requests that wait for an answer, as the server knows them. */
   readonly #pending = new Set<MessageId>();
-  readonly #splitter: LineSplitter;
+  readonly #reader: LineReader;
   #resolveExited: (exit: ServerExit) => void = () => undefined;
   #child: ChildProcess | undefined;
   #starting: Promise<void> | undefined;
@@ -72,11 +73,10 @@ export class StdioTransport implements Transport {
 
   constructor(options: StdioTransportOptions) {
     this.#options = options;
-    this.#splitter = createLineSplitter(
-      MAX_RESULT_BYTES,
-      (line) => this.#onLine(line),
-      (bytes) => this.#onOversize(bytes),
-    );
+    this.#reader = new LineReader(MAX_RESULT_BYTES, {
+      onLine: (line) => this.#onLine(line),
+      onOversize: (bytes, id) => this.#onOversize(bytes, id),
+    });
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;
     });
@@ -136,7 +136,7 @@ export class StdioTransport implements Transport {
 
   #watch(child: ChildProcess): void {
     const { stdout, stderr, stdin, pid } = child;
-    stdout?.on('data', (chunk: Buffer) => this.#splitter.push(chunk));
+    stdout?.on('data', (chunk: Buffer) => this.#reader.push(chunk));
     stderr?.on('data', (chunk: Buffer) => this.#stderrTail.push(chunk));
     // A pipe that breaks means that the server ended, and its exit tells more.
     [stdin, stdout, stderr].forEach((stream) => stream?.on('error', () => undefined));
@@ -198,10 +198,12 @@ export class StdioTransport implements Transport {
     }
   }
 
-  #onOversize(bytes: number): void {
+  #onOversize(bytes: number, id: MessageId | undefined): void {
     const reason = `a message of ${bytes} bytes; the limit is ${MAX_RESULT_BYTES} bytes`;
     this.#options.logger.warning(`Server '${this.#options.name}' sent ${reason}`);
-    [...this.#pending].forEach((id) => this.#failRequest(id, LINE_TOO_LONG, reason));
+    // Nobody knows whose answer it was: better all fail now than one waits for its deadline.
+    const failed = id === undefined ? [...this.#pending] : [id];
+    failed.forEach((each) => this.#failRequest(each, LINE_TOO_LONG, reason));
   }
 
   /** Servers print start-up banners and debugging output; the first line is logged, so that people can find out. */

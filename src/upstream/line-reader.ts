@@ -1,0 +1,69 @@
+/**
+ * Messages of a server as lines of bounded length. Of a line that is too long its first and last bytes are kept: they
+ * still tell which request it answers. Python servers write the id first, TypeScript servers last.
+ */
+import { createLineSplitter, type LineSplitter } from '../protocol/codec.ts';
+
+const NEWLINE = 0x0a;
+/** Room for the version, an id and white space. */
+const EDGE_BYTES = 256;
+
+const ID = '"id"\\s*:\\s*("[^"\\\\]*"|-?\\d+)';
+const VERSION = '"jsonrpc"\\s*:\\s*"2\\.0"';
+/** The first member of the line's object, or the second after the version. */
+const AT_START = new RegExp(`^\\s*\\{\\s*(?:${VERSION}\\s*,\\s*)?${ID}\\s*,`);
+/** The last member, or the one before the version. The brace at the end of a line closes its outermost object. */
+const AT_END = new RegExp(`,\\s*${ID}\\s*(?:,\\s*${VERSION}\\s*)?\\}\\s*$`);
+
+export interface LineHandlers {
+  onLine(line: Buffer): void;
+  /** A line of `bytes` was dropped; `id` is that of its message, if it stands where servers write it. */
+  onOversize(bytes: number, id: string | number | undefined): void;
+}
+
+export class LineReader {
+  readonly #splitter: LineSplitter;
+  /** Edges of a line that came in several chunks; one that came in a single chunk is never too long. */
+  #first = Buffer.alloc(0);
+  #last = Buffer.alloc(0);
+  #isInLine = false;
+
+  constructor(maxLineBytes: number, handlers: LineHandlers) {
+    this.#splitter = createLineSplitter(
+      maxLineBytes,
+      (line) => handlers.onLine(line),
+      (bytes) => handlers.onOversize(bytes, this.#id()),
+    );
+  }
+
+  /** Takes the next bytes. Goes line by line, so that the edges are those of the line the splitter speaks of. */
+  push(chunk: Buffer): void {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      if (this.#isInLine) {
+        this.#keepEdges(chunk.subarray(start, end));
+      }
+      this.#splitter.push(chunk.subarray(start, end + 1));
+      this.#isInLine = false;
+      start = end + 1;
+    }
+    if (start < chunk.length) {
+      this.#keepEdges(chunk.subarray(start));
+      this.#splitter.push(chunk.subarray(start));
+      this.#isInLine = true;
+    }
+  }
+
+  #keepEdges(piece: Buffer): void {
+    const first = this.#isInLine ? this.#first : Buffer.alloc(0);
+    const last = this.#isInLine ? this.#last : Buffer.alloc(0);
+    this.#first = Buffer.concat([first, piece.subarray(0, EDGE_BYTES - first.length)]);
+    this.#last = Buffer.from(Buffer.concat([last, piece.subarray(-EDGE_BYTES)]).subarray(-EDGE_BYTES));
+  }
+
+  #id(): string | number | undefined {
+    const first = AT_START.exec(this.#first.toString('latin1'));
+    const id = (first ?? AT_END.exec(this.#last.toString('latin1')))?.[1];
+    return id?.startsWith('"') === true ? id.slice(1, -1) : id === undefined ? undefined : Number(id);
+  }
+}

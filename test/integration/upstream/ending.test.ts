@@ -1,0 +1,104 @@
+/** Nothing of a server is left: after close, after a crash, and when the bridge itself is killed. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { UpstreamDefinition } from '../../../src/upstream/pool.ts';
+import {
+  callText,
+  definitions,
+  failureOf,
+  fixtureServer,
+  isRunning,
+  startPool,
+  until,
+} from '../../support/upstream.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const PROGRAM = join(ROOT, 'test', 'fixtures', 'servers', 'bridge-to-kill.ts');
+
+function killAtEnd(pid: number): void {
+  onTestFinished(() => {
+    if (isRunning(pid)) {
+      process.kill(pid, 'SIGKILL');
+    }
+  });
+}
+
+describe('close', () => {
+  it('ends servers in order, also those that ignore it, within 5 s', async () => {
+    const pool = startPool({
+      echo: fixtureServer('echo'),
+      stubborn: fixtureServer('ignores-eof'),
+      parent: fixtureServer('grandchild'),
+    });
+    await Promise.all(['echo', 'stubborn', 'parent'].map((name) => pool.listTools(name)));
+    const pids = pool.states().map((state) => state.pid ?? 0);
+    pids.push(Number(await callText(pool, 'parent', 'grandchild_pid')));
+    pids.forEach(killAtEnd);
+    expect(pids.every(isRunning)).toBe(true);
+    const started = performance.now();
+    await pool.close();
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(pids.filter(isRunning)).toEqual([]);
+  });
+
+  it('ends a start and fails the calls in flight; later uses are refused', async () => {
+    const pool = startPool({
+      silent: fixtureServer('never-answers', 'initialize'),
+      hang: fixtureServer('never-answers'),
+    });
+    await pool.listTools('hang');
+    const starting = failureOf(pool.listTools('silent'));
+    const hanging = failureOf(pool.callTool({ server: 'hang', tool: 'hang', arguments: {} }));
+    await pool.close();
+    expect((await starting).code).toBe('CALL_CANCELLED');
+    expect((await hanging).code).toBe('SERVER_EXITED');
+    const late = await failureOf(pool.callTool({ server: 'hang', tool: 'echo', arguments: {} }));
+    expect(late.message).toContain('the bridge is closing');
+    expect(pool.states().map((state) => state.pid)).toEqual([undefined, undefined]);
+  });
+});
+
+it('ends what a server started when the server crashes', async () => {
+  const pool = startPool({ parent: fixtureServer('grandchild') });
+  const grandchild = Number(await callText(pool, 'parent', 'grandchild_pid'));
+  killAtEnd(grandchild);
+  expect((await failureOf(pool.callTool({ server: 'parent', tool: 'crash', arguments: {} }))).code).toBe(
+    'SERVER_EXITED',
+  );
+  await until(() => !isRunning(grandchild));
+});
+
+/** A bridge in a process of its own, with the pids of its servers. */
+async function startBridge(servers: Map<string, UpstreamDefinition>): Promise<{ kill: () => void; pids: number[] }> {
+  const child = spawn(
+    process.execPath,
+    ['--import', './scripts/typescript-loader.mjs', PROGRAM, JSON.stringify([...servers])],
+    {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  onTestFinished(() => void child.kill('SIGKILL'));
+  for await (const line of createInterface({ input: child.stdout })) {
+    const pids = JSON.parse(line) as number[];
+    pids.forEach(killAtEnd);
+    return { kill: () => child.kill('SIGKILL'), pids };
+  }
+  throw new Error('the bridge ended before it was ready');
+}
+
+it('leaves no server behind when the bridge is killed with SIGKILL', async () => {
+  const { kill, pids } = await startBridge(
+    definitions({
+      echo: fixtureServer('echo'),
+      stubborn: fixtureServer('ignores-eof'),
+      second: fixtureServer('ignores-eof'),
+      parent: fixtureServer('grandchild'),
+    }),
+  );
+  expect(pids.filter(isRunning)).toHaveLength(4);
+  kill();
+  await until(() => !pids.some(isRunning));
+});

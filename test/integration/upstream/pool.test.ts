@@ -1,0 +1,266 @@
+/** The pool with real processes: starts, calls, failures, changes, ends. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { JsonObject } from '../../../src/upstream/pool.ts';
+import {
+  callText,
+  definitions,
+  failureOf,
+  fixtureServer,
+  isRunning,
+  npmServer,
+  startPool,
+  until,
+} from '../../support/upstream.ts';
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'upstream-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe('real servers', () => {
+  it('lists and calls the tools of server-everything', async () => {
+    const pool = startPool({ everything: npmServer('@modelcontextprotocol/server-everything') });
+    const tools = await pool.listTools('everything');
+    expect(tools.map((tool) => tool.name)).toContain('echo');
+    expect(await callText(pool, 'everything', 'echo', { message: 'hello' })).toBe('Echo: hello');
+    expect(pool.serverInfo('everything')?.capabilities).toHaveProperty('tools');
+  });
+
+  it('reads a folder through server-filesystem', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'a.txt'), 'TODO: write');
+    const pool = startPool({ files: npmServer('@modelcontextprotocol/server-filesystem', folder) });
+    expect(await callText(pool, 'files', 'list_directory', { path: folder })).toBe('[FILE] a.txt');
+    expect(await callText(pool, 'files', 'read_text_file', { path: join(folder, 'a.txt') })).toBe('TODO: write');
+  });
+
+  it('gives a server its own variables: server-memory keeps its file where the entry says', async () => {
+    const file = join(temporaryFolder(), 'memory.jsonl');
+    const pool = startPool({
+      memory: { ...npmServer('@modelcontextprotocol/server-memory'), env: { MEMORY_FILE_PATH: file } },
+    });
+    const entities = [{ name: 'Ada', entityType: 'person', observations: ['likes engines'] }];
+    await pool.callTool({ server: 'memory', tool: 'create_entities', arguments: { entities } });
+    expect(readFileSync(file, 'utf8')).toContain('Ada');
+  });
+});
+
+describe('starting', () => {
+  it('starts nothing before the first use, and one process for uses at the same time', async () => {
+    const file = join(temporaryFolder(), 'starts');
+    const pool = startPool({ ledger: fixtureServer('dies-on-probe', file), unused: fixtureServer('echo') });
+    expect(pool.states().map((state) => state.state)).toEqual(['idle', 'idle']);
+    const texts = await Promise.all(['a', 'b', 'c'].map((text) => callText(pool, 'ledger', 'echo', { text })));
+    expect(texts).toEqual(['a', 'b', 'c']);
+    expect(pool.states().map((state) => state.state)).toEqual(['ready', 'idle']);
+  });
+
+  it('starts a server that dies on the probe again with initialize, and remembers it', async () => {
+    const file = join(temporaryFolder(), 'starts');
+    const starts = () => readFileSync(file, 'utf8').trim().split('\n');
+    const pool = startPool({ old: fixtureServer('dies-on-probe', file) });
+    expect(await callText(pool, 'old', 'echo', { text: 'hi' })).toBe('hi');
+    expect(pool.serverInfo('old')?.protocolVersion).toBe('2025-11-25');
+    expect(starts()).toHaveLength(2);
+    const pid = pool.serverInfo('old')?.pid ?? 0;
+    process.kill(pid, 'SIGKILL');
+    await until(() => pool.serverInfo('old') === undefined);
+    expect(await callText(pool, 'old', 'echo', { text: 'again' })).toBe('again');
+    expect(starts()).toHaveLength(3);
+  });
+
+  it('asks a server that ignores the probe for initialize', async () => {
+    const pool = startPool({ quiet: fixtureServer('never-answers', 'discover') });
+    expect(await callText(pool, 'quiet', 'echo', { text: 'hi' })).toBe('hi');
+  });
+
+  it('gives up a server that never answers, and ends it', async () => {
+    const pool = startPool({ silent: fixtureServer('never-answers', 'initialize') }, { startTimeoutMs: 700 });
+    const error = await failureOf(pool.listTools('silent'));
+    expect(error.code).toBe('SERVER_START_FAILED');
+    expect(error.message).toContain('no answer to initialize within 0.7 s');
+    expect(pool.states()[0]?.state).toBe('failing');
+  });
+
+  it('says what to do about a command that does not exist', async () => {
+    const pool = startPool({ gone: { command: 'no-such-command-here' }, spaced: { command: 'npx -y server' } });
+    const gone = await failureOf(pool.listTools('gone'));
+    expect(gone.code).toBe('SERVER_START_FAILED');
+    expect(gone.message).toBe("server 'gone' could not be started: command 'no-such-command-here' not found");
+    expect(gone.hint).toBe('Install it or give a full path in /home/me/MCPs/test.json.');
+    expect((await failureOf(pool.listTools('spaced'))).hint).toContain('word by word, into "args"');
+  });
+
+  it('quotes stderr of a server that ends at start, without its secrets, and backs off', async () => {
+    const env = { SECRET_TOKEN: 'sk-12345678' };
+    const pool = startPool({ broken: { ...fixtureServer('crashing', 'at-start'), env } });
+    const error = await failureOf(pool.listTools('broken'));
+    expect(error.message).toBe(
+      "server 'broken' ended while it was starting (exit code 3); last lines of its stderr:\n" +
+        '  fatal: giving up, token ***',
+    );
+    expect(error.data).toMatchObject({ server: 'broken', exit_code: 3 });
+    await failureOf(pool.listTools('broken'));
+    const waiting = await failureOf(pool.listTools('broken'));
+    expect(waiting.message).toMatch(/^server 'broken' failed 2 times in a row and is tried again in 1 s\. Last: /);
+    expect(JSON.stringify(waiting)).not.toContain('sk-12345678');
+  });
+});
+
+describe('calls', () => {
+  it('returns results as the server sent them', async () => {
+    const pool = startPool({ echo: fixtureServer('echo') });
+    const call = (tool: string, args: JsonObject = {}) => pool.callTool({ server: 'echo', tool, arguments: args });
+    expect(await call('fails', { text: 'no' })).toEqual({ content: [{ type: 'text', text: 'no' }], isError: true });
+    expect(await call('unknown_content')).toEqual({ content: [{ type: 'hologram', depth: 3 }], extra: true });
+    expect((await call('request', { a: 1 }))['structuredContent']).toEqual({ name: 'request', arguments: { a: 1 } });
+  });
+
+  it('gives a server the named safe variables and its own, and counts bridges', async () => {
+    const pool = startPool(
+      { echo: { ...fixtureServer('echo'), env: { MINE: 'yes' }, cwd: '/' } },
+      { env: { PATH: process.env['PATH'], AWS_SECRET_ACCESS_KEY: 'leak', LC_ALL: 'C' } },
+    );
+    const result = await pool.callTool({ server: 'echo', tool: 'process', arguments: {} });
+    const { env, cwd } = result['structuredContent'] as { env: Record<string, string>; cwd: string };
+    expect(Object.keys(env).toSorted()).toEqual(['LC_ALL', 'MCP_BRIDGE_DEPTH', 'MINE', 'PATH']);
+    expect(env['MCP_BRIDGE_DEPTH']).toBe('1');
+    expect(cwd).toBe('/');
+  });
+
+  it('names an unknown tool and an unknown server', async () => {
+    const pool = startPool({ echo: fixtureServer('echo') });
+    expect(await failureOf(callText(pool, 'echo', 'nothing'))).toMatchObject({ code: 'TOOL_UNKNOWN' });
+    expect(await failureOf(callText(pool, '__proto__', 'echo'))).toMatchObject({ code: 'SERVER_UNKNOWN' });
+  });
+
+  it('ends a call at its deadline and tells the server', async () => {
+    const pool = startPool({ slow: fixtureServer('slow') });
+    await pool.listTools('slow');
+    const call = pool.callTool({ server: 'slow', tool: 'sleep', arguments: { seconds: 60 }, timeoutMs: 200 });
+    const error = await failureOf(call);
+    expect(error.code).toBe('CALL_TIMEOUT');
+    expect(error.message).toBe("server 'slow' did not answer 'sleep' after 0.2 s, the deadline of the call");
+    expect(await callText(pool, 'slow', 'cancelled')).toBe('1');
+  });
+
+  it("uses the smaller of the caller's deadline and that of the entry", async () => {
+    const pool = startPool({ hang: { ...fixtureServer('never-answers'), timeoutMs: 150 } });
+    await pool.listTools('hang');
+    const error = await failureOf(pool.callTool({ server: 'hang', tool: 'hang', arguments: {}, timeoutMs: 60_000 }));
+    expect(error.message).toContain('0.15 s');
+  });
+
+  it('counts the start of a server into the deadline', async () => {
+    const pool = startPool({ silent: fixtureServer('never-answers', 'initialize') });
+    const call = pool.callTool({ server: 'silent', tool: 'x', arguments: {}, timeoutMs: 300 });
+    expect((await failureOf(call)).message).toBe(
+      "server 'silent' was still starting after 0.3 s, the deadline of the call",
+    );
+  });
+
+  it('cancels a call when the caller gives up, and only that one', async () => {
+    const pool = startPool({ slow: fixtureServer('slow') });
+    await pool.listTools('slow');
+    const controller = new AbortController();
+    const { signal } = controller;
+    const cancelled = pool.callTool({ server: 'slow', tool: 'sleep', arguments: { seconds: 60 }, signal });
+    const other = callText(pool, 'slow', 'sleep', { seconds: 0.2 });
+    await nextTurn();
+    controller.abort();
+    expect((await failureOf(cancelled)).code).toBe('CALL_CANCELLED');
+    expect(await other).toBe('slept 0.2 s');
+    expect(await callText(pool, 'slow', 'cancelled')).toBe('1');
+    const late = pool.callTool({ server: 'slow', tool: 'sleep', arguments: { seconds: 60 }, signal });
+    expect((await failureOf(late)).code).toBe('CALL_CANCELLED');
+  });
+
+  it('answers 1,000 calls at once that share one signal', async () => {
+    const pool = startPool({ echo: fixtureServer('echo') });
+    const { signal } = new AbortController();
+    const calls = Array.from({ length: 1000 }, (_, index) =>
+      pool.callTool({ server: 'echo', tool: 'echo', arguments: { text: String(index) }, signal }),
+    );
+    const texts = (await Promise.all(calls)).map(
+      (result) => (result as { content: [{ text: string }] }).content[0].text,
+    );
+    expect(texts).toEqual(Array.from({ length: 1000 }, (_, index) => String(index)));
+  });
+
+  it('runs calls side by side', async () => {
+    const pool = startPool({ slow: fixtureServer('slow') });
+    await pool.listTools('slow');
+    const started = performance.now();
+    await Promise.all(Array.from({ length: 10 }, () => callText(pool, 'slow', 'sleep', { seconds: 0.5 })));
+    expect(performance.now() - started).toBeLessThan(2_500);
+  });
+});
+
+describe('crashes', () => {
+  it('fails the calls in flight with the end of stderr, and starts again at the next call', async () => {
+    const env = { SECRET_TOKEN: 'sk-12345678' };
+    const pool = startPool({ crashing: { ...fixtureServer('crashing'), env } });
+    const hanging = failureOf(pool.callTool({ server: 'crashing', tool: 'hang', arguments: {} }));
+    const before = await callText(pool, 'crashing', 'pid');
+    const error = await failureOf(pool.callTool({ server: 'crashing', tool: 'crash', arguments: { code: 9 } }));
+    expect(error.code).toBe('SERVER_EXITED');
+    expect(error.message).toBe(
+      "server 'crashing' ended before it answered (exit code 9); last lines of its stderr:\n" +
+        '  fatal: giving up, token ***',
+    );
+    expect((await hanging).code).toBe('SERVER_EXITED');
+    expect(await callText(pool, 'crashing', 'pid')).not.toBe(before);
+    expect(pool.states()[0]).toMatchObject({ state: 'ready', failures: 0 });
+  });
+
+  it('notices a crash of an idle server, and a kill from outside', async () => {
+    const pool = startPool({ crashing: fixtureServer('crashing') });
+    await callText(pool, 'crashing', 'crash_soon', { after_ms: 1 });
+    await until(() => pool.serverInfo('crashing') === undefined);
+    expect(await callText(pool, 'crashing', 'echo', { text: 'back' })).toBe('back');
+    const hanging = failureOf(pool.callTool({ server: 'crashing', tool: 'hang', arguments: {} }));
+    process.kill(pool.serverInfo('crashing')?.pid ?? 0, 'SIGKILL');
+    expect((await hanging).message).toContain('(killed by SIGKILL)');
+  });
+});
+
+describe('changes', () => {
+  it('lists the tools again after list_changed, and keeps the list until then', async () => {
+    const news: string[] = [];
+    const pool = startPool({ changing: fixtureServer('changing-list') }, { onToolsChanged: (name) => news.push(name) });
+    const first = await pool.listTools('changing');
+    expect(await pool.listTools('changing')).toBe(first);
+    await callText(pool, 'changing', 'add_tool', { name: 'fresh' });
+    expect((await pool.listTools('changing')).map((tool) => tool.name)).toContain('fresh');
+    expect(news).toEqual(['changing']);
+  });
+
+  it('is not driven by a flood of list_changed', async () => {
+    const news: string[] = [];
+    const pool = startPool({ changing: fixtureServer('changing-list') }, { onToolsChanged: (name) => news.push(name) });
+    await callText(pool, 'changing', 'announce', { times: 50_000 });
+    expect(await callText(pool, 'changing', 'listings')).toBe('0');
+    expect(news.length).toBeLessThan(5);
+  });
+
+  it('lets a changed server finish its calls and end, and starts the new one', async () => {
+    const pool = startPool({ a: fixtureServer('slow'), b: fixtureServer('echo') });
+    const slow = callText(pool, 'a', 'sleep', { seconds: 0.3 });
+    await until(() => pool.serverInfo('a') !== undefined);
+    await callText(pool, 'b', 'echo', { text: '' });
+    const before = [pool.serverInfo('a')?.pid ?? 0, pool.serverInfo('b')?.pid ?? 0] as const;
+    pool.update(definitions({ a: { ...fixtureServer('slow'), env: { NEW: '1' } }, b: fixtureServer('echo') }));
+    expect(await slow).toBe('slept 0.3 s');
+    await until(() => !isRunning(before[0]));
+    await pool.listTools('a');
+    expect(pool.serverInfo('b')?.pid).toBe(before[1]);
+    pool.update(definitions({ a: { ...fixtureServer('slow'), env: { NEW: '1' } } }));
+    await until(() => !isRunning(before[1]));
+    expect((await failureOf(pool.listTools('b'))).code).toBe('SERVER_UNKNOWN');
+  });
+});

@@ -1,0 +1,137 @@
+/** What servers may write: noise, floods, results of any size, both protocol eras, odd tools. */
+import { describe, expect, it } from 'vitest';
+import { createLogger } from '../../../src/log.ts';
+import { callText, failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
+
+const MIB = 1024 * 1024;
+
+describe('noise', () => {
+  it('ignores what is no message, and says once that there was some', async () => {
+    const lines: string[] = [];
+    const logger = createLogger('INFO', (line) => lines.push(line));
+    const pool = startPool({ chatty: fixtureServer('chatty') }, { logger });
+    expect(await callText(pool, 'chatty', 'echo', { text: 'one' })).toBe('one');
+    expect(await callText(pool, 'chatty', 'wrong_shapes')).toBe('still here');
+    expect(await callText(pool, 'chatty', 'echo', { text: 'two' })).toBe('two');
+    expect(lines.filter((line) => line.includes('no JSON-RPC message'))).toEqual([
+      expect.stringContaining(
+        "Server 'chatty' wrote a line on stdout that is no JSON-RPC message (1): Starting the server",
+      ),
+    ]);
+  });
+
+  it('reads stderr without keeping it', async () => {
+    const pool = startPool({ chatty: fixtureServer('chatty') });
+    await pool.listTools('chatty');
+    const before = process.memoryUsage.rss();
+    expect(await callText(pool, 'chatty', 'flood_stderr', { mib: 100 })).toBe('flooded');
+    expect(process.memoryUsage.rss() - before).toBeLessThan(64 * MIB);
+  });
+});
+
+describe('size', () => {
+  it('takes a text of 64 MiB', async () => {
+    const pool = startPool({ huge: fixtureServer('huge-output') });
+    expect(await callText(pool, 'huge', 'text', { mib: 64 })).toHaveLength(64 * MIB);
+  });
+
+  it('takes structured content of many small objects', async () => {
+    const pool = startPool({ huge: fixtureServer('huge-output') });
+    const result = await pool.callTool({ server: 'huge', tool: 'structured', arguments: { mib: 8 } });
+    expect((result['structuredContent'] as { rows: unknown[] }).rows).toHaveLength(Math.floor((8 * MIB) / 40));
+  });
+
+  it.each([true, false])('fails the call whose answer is too long, and no other (id first: %s)', async (idFirst) => {
+    const pool = startPool({ huge: fixtureServer('huge-output') });
+    await pool.listTools('huge');
+    const other = callText(pool, 'huge', 'after_line');
+    const args = { mib: 161, id_first: idFirst };
+    const error = await failureOf(pool.callTool({ server: 'huge', tool: 'line', arguments: args }));
+    expect(error.code).toBe('LIMIT_RESULT');
+    expect(error.message).toMatch(
+      /^server 'huge' answered 'line' with a message of 1688\d{5} bytes; the limit is 167772160 bytes$/,
+    );
+    expect(await other).toBe('after the line');
+  });
+
+  it('fails the call whose answer is nested too deeply', async () => {
+    const pool = startPool({ huge: fixtureServer('huge-output') });
+    const error = await failureOf(pool.callTool({ server: 'huge', tool: 'deep', arguments: { levels: 100_000 } }));
+    expect(error.code).toBe('SERVER_PROTOCOL');
+    expect(error.message).toContain('nested deeper than 200 levels');
+    expect(await callText(pool, 'huge', 'echo', { text: 'alive' })).toBe('alive');
+  });
+});
+
+describe('eras', () => {
+  it('speaks 2026-07-28 with a server that does', async () => {
+    const news: string[] = [];
+    const pool = startPool({ modern: fixtureServer('modern') }, { onToolsChanged: (name) => news.push(name) });
+    expect(await callText(pool, 'modern', 'echo', { text: 'hi' })).toBe('hi');
+    expect(pool.serverInfo('modern')).toMatchObject({
+      protocolVersion: '2026-07-28',
+      serverName: 'modern',
+      instructions: 'Modern.',
+    });
+    expect(await callText(pool, 'modern', 'request')).toContain(
+      '"io.modelcontextprotocol/protocolVersion":"2026-07-28"',
+    );
+  });
+
+  it('hears of changed tools on 2026-07-28', async () => {
+    let hear: () => void = () => undefined;
+    const heard = new Promise<void>((resolve) => {
+      hear = resolve;
+    });
+    const pool = startPool({ modern: fixtureServer('modern') }, { onToolsChanged: () => hear() });
+    const before = await pool.listTools('modern');
+    await callText(pool, 'modern', 'add_tool', { name: 'fresh' });
+    await heard;
+    expect(await pool.listTools('modern')).toHaveLength(before.length + 1);
+  });
+
+  it('takes results of 2026-07-28 as they are, and refuses a request for input clearly', async () => {
+    const pool = startPool({ loose: fixtureServer('modern-loose') });
+    expect((await pool.listTools('loose')).map((tool) => tool.inputSchema)).toEqual([
+      { type: 'object' },
+      { type: 'object' },
+    ]);
+    const result = await pool.callTool({ server: 'loose', tool: 'unknown_content', arguments: {} });
+    expect(result).toMatchObject({ content: [{ type: 'hologram', depth: 3 }], extra: true });
+    const error = await failureOf(pool.callTool({ server: 'loose', tool: 'wants_input', arguments: {} }));
+    expect(error.code).toBe('SERVER_PROTOCOL');
+    expect(error.message).toContain('input_required');
+  });
+});
+
+describe('tool lists', () => {
+  it('follows pages', async () => {
+    const pool = startPool({ many: fixtureServer('many-tools', '1050', '100') });
+    const tools = await pool.listTools('many');
+    expect(tools).toHaveLength(1050);
+    expect(tools[1049]?.name).toBe('tool_1049');
+  });
+
+  it.each([
+    ['endless', '500', 50_000, 'only the first 50000 tools were kept'],
+    ['circle', '1', 1, 'the list was cut where its pages began to repeat'],
+  ])('ends a list that does not end (%s)', async (kind, pageSize, count, notice) => {
+    const lines: string[] = [];
+    const logger = createLogger('WARNING', (line) => lines.push(line));
+    const pool = startPool({ many: fixtureServer('many-tools', kind, pageSize) }, { logger });
+    expect(await pool.listTools('many')).toHaveLength(count);
+    expect(lines.join('')).toContain(notice);
+  });
+
+  it('keeps odd names as they are, and drops what has none', async () => {
+    const pool = startPool({ odd: fixtureServer('odd-names') });
+    const tools = await pool.listTools('odd');
+    const names = tools.map((tool) => tool.name);
+    expect(names).toContain('__proto__');
+    expect(names.filter((name) => name === 'a-b')).toHaveLength(1);
+    expect(tools.find((tool) => tool.name === 'wrong')).toEqual({ name: 'wrong', inputSchema: { type: 'object' } });
+    for (const name of names) {
+      expect(await callText(pool, 'odd', name)).toBe(name);
+    }
+  });
+});

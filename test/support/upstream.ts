@@ -1,0 +1,94 @@
+/** Pools of real servers for tests: the fixtures, npm's servers, and a way to see what is left of them. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { type BridgeError, toBridgeError } from '../../src/errors.ts';
+import { silentLogger } from '../../src/log.ts';
+import {
+  createUpstreamPool,
+  type JsonObject,
+  type UpstreamDefinition,
+  type UpstreamPool,
+  type UpstreamPoolOptions,
+} from '../../src/upstream/pool.ts';
+
+const FIXTURES = join(import.meta.dirname, '..', 'fixtures', 'servers');
+const require = createRequire(import.meta.url);
+const POLL_MS = 10;
+
+/** A server of `test/fixtures/servers`. */
+export function fixtureServer(file: string, ...args: string[]): Partial<UpstreamDefinition> {
+  return { command: process.execPath, args: [join(FIXTURES, `${file}.mjs`), ...args] };
+}
+
+/** A server among the devDependencies, for example `@modelcontextprotocol/server-memory`. */
+export function npmServer(name: string, ...args: string[]): Partial<UpstreamDefinition> {
+  const manifest = require.resolve(`${name}/package.json`);
+  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: Record<string, string> };
+  return { command: process.execPath, args: [join(dirname(manifest), Object.values(bin)[0] ?? ''), ...args] };
+}
+
+/** Definitions by name, as the configuration would give them. */
+export function definitions(
+  servers: Readonly<Record<string, Partial<UpstreamDefinition>>>,
+): Map<string, UpstreamDefinition> {
+  return new Map(
+    Object.entries(servers).map(([name, partial]) => {
+      const definition = { name, command: '', args: [], env: {}, cwd: undefined, timeoutMs: undefined, ...partial };
+      const definitionHash = JSON.stringify([definition.command, definition.args, definition.env, definition.cwd]);
+      return [name, { definitionHash, file: '/home/me/MCPs/test.json', ...definition }];
+    }),
+  );
+}
+
+/** A pool of these servers that is closed when the test ends. */
+export function startPool(
+  servers: Readonly<Record<string, Partial<UpstreamDefinition>>>,
+  options: Partial<UpstreamPoolOptions> = {},
+): UpstreamPool {
+  const pool = createUpstreamPool({ logger: silentLogger, ...options });
+  pool.update(definitions(servers));
+  onTestFinished(() => pool.close());
+  return pool;
+}
+
+/** The first text of the result of a call. */
+export async function callText(
+  pool: UpstreamPool,
+  server: string,
+  tool: string,
+  args: JsonObject = {},
+): Promise<string> {
+  const result = (await pool.callTool({ server, tool, arguments: args })) as { content: { text: string }[] };
+  return result.content[0]?.text ?? '';
+}
+
+/** The error a promise rejects with; fails when it does not. */
+export async function failureOf(promise: Promise<unknown>): Promise<BridgeError> {
+  const outcome = await promise.then(
+    () => undefined,
+    (error: unknown) => toBridgeError(error),
+  );
+  if (outcome === undefined) {
+    throw new Error('expected a failure');
+  }
+  return outcome;
+}
+
+/** Whether a process runs; one that ended and was not waited for does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when `condition` holds; the time limit of the test bounds it. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) {
+    await sleep(POLL_MS);
+  }
+}
