@@ -4,7 +4,7 @@ const MIN_SCORE = 0.5;
 const MAX_SUGGESTIONS = 3;
 
 /** The candidates most like `name`, best first, at most three; empty when none is near. */
-export async function closestNames(name: string, candidates: readonly string[]): Promise<string[]> {
+async function closestNames(name: string, candidates: readonly string[]): Promise<string[]> {
   // Loaded on demand: only a mistake needs it.
   const { search } = await import('fast-fuzzy');
   return search(name, [...candidates], { threshold: MIN_SCORE }).slice(0, MAX_SUGGESTIONS);

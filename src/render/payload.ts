@@ -9,7 +9,7 @@ import { cutEnd, cutMiddle, describeGap } from './truncate.ts';
 
 const MAX_SUMMARY_CHARS = 200;
 
-/** `structuredContent` of an answer. `status` is left out by the compact mode when it is `success`. */
+/** Every field of an answer. The compact mode leaves out `status` and `engine` when the status is `success`. */
 export interface Payload {
   status?: string;
   summary: string;

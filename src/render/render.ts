@@ -20,12 +20,16 @@ export async function renderAnswer(answer: RenderableAnswer, mode: OutputMode): 
   const payload = buildPayload(answer);
   const text = mode === 'compact' ? renderCompact(payload) : await renderVerbose(payload, mode);
   const isError = answer.status !== 'success';
-  const { status, ...withoutStatus } = payload;
   return {
     content: [{ type: 'text', text }],
-    structuredContent: mode === 'compact' && !isError ? withoutStatus : { status, ...withoutStatus },
+    structuredContent: mode === 'compact' && !isError ? withoutTheUsual(payload) : { ...payload },
     isError,
   };
+}
+
+/** The payload without what says nothing new when all went well: it is not worth its tokens. */
+function withoutTheUsual({ status: _status, engine: _engine, ...news }: Payload): Readonly<Record<string, unknown>> {
+  return news;
 }
 
 async function renderVerbose(payload: Payload, mode: 'toon' | 'json'): Promise<string> {

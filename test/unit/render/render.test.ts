@@ -51,21 +51,22 @@ describe('compact', () => {
 });
 
 describe('structuredContent', () => {
-  test('holds what is not empty, and no status when all went well', async () => {
+  test('holds what is not empty, and neither status nor engine when all went well', async () => {
     const { structuredContent, isError } = await renderAnswer(
-      answerOf({ stdout: text('a\n'), exitCode: 0 }),
+      answerOf({ stdout: text('a\n'), exitCode: 0, engine: 'podman' }),
       'compact',
     );
     expect(structuredContent).toEqual({ summary: 'Success', stdout: ['a'], timeoutSeconds: 30 });
     expect(isError).toBe(false);
   });
 
-  test('names the status in the other modes', async () => {
+  test('holds both in the other modes', async () => {
     for (const mode of ['toon', 'json'] as const) {
-      expect((await renderAnswer(answerOf(), mode)).structuredContent).toEqual({
+      expect((await renderAnswer(answerOf({ engine: 'podman' }), mode)).structuredContent).toEqual({
         status: 'success',
         summary: 'Success (no output)',
         timeoutSeconds: 30,
+        engine: 'podman',
       });
     }
   });
