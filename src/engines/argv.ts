@@ -6,6 +6,7 @@
 import { BridgeError } from '../errors.ts';
 import { MAX_SESSIONS } from '../limits.ts';
 import type { EngineName, SandboxLimits } from './engine.ts';
+import type { HardLimits } from './hard-limits.ts';
 
 /** What does not change from one sandbox of an engine to the next. */
 export interface SandboxOptions {
@@ -27,6 +28,8 @@ export interface RunRequest extends SandboxOptions {
   readonly command: readonly string[];
   /** Flags this engine was found not to take; only those of `OMITTABLE_FLAGS` are left out. */
   readonly omit?: ReadonlySet<string> | undefined;
+  /** What a container can be given at most. */
+  readonly hardLimits?: HardLimits | undefined;
 }
 
 /**
@@ -61,8 +64,8 @@ const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', '
  * have together, else two would block each other; the bound of one sandbox is `--pids-limit`. It is passed at all
  * because podman's default cannot be set by a user without CAP_SYS_RESOURCE.
  */
-function maxUserProcesses(limits: SandboxLimits): number {
-  return limits.pids * MAX_SESSIONS * 2;
+function maxUserProcesses({ limits, hardLimits }: RunRequest): number {
+  return Math.min(limits.pids * MAX_SESSIONS * 2, hardLimits?.processes ?? Number.POSITIVE_INFINITY);
 }
 
 /** Arguments of the engine's command that start one sandbox. Throws `CONFIG_INVALID` naming a value that is refused. */
@@ -77,7 +80,7 @@ export function buildRunArguments(request: RunRequest): string[] {
     ...identityFlags(request),
     ...isolationFlags(request),
     ...fileSystemFlags(request),
-    ...limitFlags(request.limits),
+    ...limitFlags(request),
     ...endingFlags(),
     ...(isPodman ? podmanFlags() : proxyFlags()),
     ...environmentFlags(),
@@ -160,15 +163,17 @@ function userAndGroup(user: string): readonly [string, string] {
   return [uid, gid];
 }
 
-function limitFlags(limits: SandboxLimits): string[] {
-  const processes = maxUserProcesses(limits);
+function limitFlags(request: RunRequest): string[] {
+  const { limits, hardLimits } = request;
+  const processes = maxUserProcesses(request);
+  const openFiles = Math.min(MAX_OPEN_FILES, hardLimits?.openFiles ?? MAX_OPEN_FILES);
   return [
     `--memory=${limits.memoryBytes}`,
     // Equal to the memory: no swap.
     `--memory-swap=${limits.memoryBytes}`,
     `--pids-limit=${limits.pids}`,
     ...(limits.cpus === undefined ? [] : [`--cpus=${limits.cpus}`]),
-    `--ulimit=nofile=${MAX_OPEN_FILES}:${MAX_OPEN_FILES}`,
+    `--ulimit=nofile=${openFiles}:${openFiles}`,
     `--ulimit=nproc=${processes}:${processes}`,
     '--ulimit=core=0:0',
     `--oom-score-adj=${OOM_SCORE_ADJUSTMENT}`,

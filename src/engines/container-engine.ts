@@ -18,6 +18,7 @@ import {
 } from './client.ts';
 import { clientEnvironment, type Environment } from './client-env.ts';
 import type { Engine, EngineName, Sandbox, SandboxExit, StartRequest } from './engine.ts';
+import { readHardLimits } from './hard-limits.ts';
 import { INSTANCE_LABEL, writeLabels } from './labels.ts';
 import { currentOwner } from './owner.ts';
 import { createPreparation, type Preparation, type ProgressListener } from './preparation.ts';
@@ -61,8 +62,6 @@ const SILENCE_MS = 1_000;
 const ANSWER_TIMEOUT_MS = 3_800;
 /** How long the engine may take to say whether it has an image. */
 const INSPECT_TIMEOUT_MS = 10_000;
-/** The sweep for leftovers of others comes this long after the first start, so that it takes nothing from it. */
-const FIRST_SWEEP_DELAY_MS = 3_000;
 
 /** An engine that runs `dialect`'s command. Throws `CONFIG_INVALID` when an option is refused. */
 export function createContainerEngine(dialect: Dialect, options: ContainerEngineOptions): Engine {
@@ -82,7 +81,6 @@ class ContainerEngine implements Engine {
   /** Sandboxes whose engine hung. */
   readonly #unanswered = new WeakSet<Sandbox>();
   #startedCount = 0;
-  #hasSwept = false;
 
   constructor(dialect: Dialect, options: ContainerEngineOptions) {
     this.name = dialect.name;
@@ -110,9 +108,6 @@ class ContainerEngine implements Engine {
     const child = await this.#open(this.#runArguments(name, request));
     const sandbox = createSandbox(name, child, () => this.#remove(sandbox));
     this.#watchSilence(sandbox, child);
-    if (!this.#hasSwept) {
-      setTimeout(() => this.#sweepOnce(child), FIRST_SWEEP_DELAY_MS).unref();
-    }
     return sandbox;
   }
 
@@ -160,8 +155,15 @@ class ContainerEngine implements Engine {
   #runArguments(name: string, request: StartRequest): string[] {
     const { instanceId } = this.#options;
     const labels = writeLabels({ instanceId, owner: this.#owner, session: request.session, createdAt: new Date() });
-    const { command } = request;
-    return buildRunArguments({ ...this.#options, engine: this.name, name, labels, command, omit: this.#omittedFlags });
+    return buildRunArguments({
+      ...this.#options,
+      engine: this.name,
+      name,
+      labels,
+      command: request.command,
+      omit: this.#omittedFlags,
+      hardLimits: readHardLimits(),
+    });
   }
 
   async #open(runArguments: readonly string[]): Promise<PipeProcess> {
@@ -187,14 +189,6 @@ class ContainerEngine implements Engine {
     };
     const timer = setTimeout(() => void check(), SILENCE_MS).unref();
     child.once('exit', () => clearTimeout(timer));
-  }
-
-  /** Looks for leftovers of others, once, when a sandbox has come up: an engine that works is not busy with its start. */
-  #sweepOnce(child: PipeProcess): void {
-    if (!this.#hasSwept && hasSpoken(child)) {
-      this.#hasSwept = true;
-      void this.sweep();
-    }
   }
 
   async #answers(): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { buildRunArguments, OMITTABLE_FLAGS, type RunRequest } from '../../../src/engines/argv.ts';
+import { parseHardLimits } from '../../../src/engines/hard-limits.ts';
 
 const MIB = 1024 * 1024;
 const request: RunRequest = {
@@ -111,6 +112,11 @@ describe('arguments of a start', () => {
     expect(buildRunArguments({ ...request, limits })).toContain('--ulimit=nproc=32000:32000');
   });
 
+  it('asks for no more than this process could give', () => {
+    const flags = buildRunArguments({ ...request, hardLimits: { processes: 1000, openFiles: 256 } });
+    expect(flags).toEqual(expect.arrayContaining(['--ulimit=nproc=1000:1000', '--ulimit=nofile=256:256']));
+  });
+
   it('leaves out flags that the engine refused, but none that protects the host', () => {
     const omit = new Set([...Object.keys(OMITTABLE_FLAGS), '--cap-drop', '--network', '--read-only', '--user']);
     const withoutValues = buildRunArguments({ ...request, omit }).map((argument) => argument.split('=', 1)[0]);
@@ -119,6 +125,16 @@ describe('arguments of a start', () => {
     }
     expect(withoutValues).toEqual(expect.arrayContaining(['--cap-drop', '--network', '--read-only', '--user']));
   });
+});
+
+it('reads hard limits as Linux writes them', () => {
+  const text = [
+    'Limit                     Soft Limit           Hard Limit           Units     ',
+    'Max processes             1000                 96365                processes ',
+    'Max open files            1024                 unlimited            files     ',
+  ].join('\n');
+  expect(parseHardLimits(text)).toEqual({ processes: 96365, openFiles: undefined });
+  expect(parseHardLimits('')).toEqual({ processes: undefined, openFiles: undefined });
 });
 
 describe('values that are refused', () => {
