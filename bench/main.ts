@@ -1,0 +1,84 @@
+/**
+ * `npm run bench`: measures the built command and prints one table. Every figure stands beside its floor from the same
+ * run, because absolute times say more about the machine than about the bridge. No test depends on it.
+ */
+import { execFileSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { cpus, loadavg, release } from 'node:os';
+import { type BenchContext, createContext } from './context.ts';
+import { coldStart } from './measures/cold-start.ts';
+import { concurrentCalls } from './measures/concurrent-calls.ts';
+import { idleMemory } from './measures/idle-memory.ts';
+import { largeData } from './measures/large-data.ts';
+import { startUp } from './measures/start-up.ts';
+import { toolCall } from './measures/tool-call.ts';
+import { toolListSize } from './measures/tool-list-size.ts';
+import { warmRoundTrip } from './measures/warm-round-trip.ts';
+import { parseOptions, USAGE } from './options.ts';
+import { type Measure, type Row, rowsOrReason } from './rows.ts';
+import { renderTable } from './table.ts';
+
+const MEASURES: readonly Measure[] = [
+  warmRoundTrip,
+  coldStart,
+  toolCall,
+  concurrentCalls,
+  largeData,
+  startUp,
+  toolListSize,
+  idleMemory,
+];
+
+async function main(argv: readonly string[]): Promise<void> {
+  const options = parseOptions(argv);
+  if (options.isHelp) {
+    console.log(`${USAGE}\nMeasures: ${MEASURES.map(({ name }) => name).join(', ')}`);
+    return;
+  }
+  const context = await createContext(options);
+  const rows: Row[] = [];
+  for (const measure of select(options.only)) {
+    console.error(`measuring: ${measure.title}`);
+    rows.push(...(await rowsOrReason(measure.title, () => measure.run(context))));
+  }
+  const machine = describeMachine(context);
+  console.log(`${machine}\n\n${renderTable(rows)}`);
+  if (options.jsonFile !== undefined) {
+    const report = { measuredAt: new Date().toISOString(), machine, rows };
+    await writeFile(options.jsonFile, `${JSON.stringify(report, undefined, 2)}\n`);
+  }
+}
+
+/** Throws when a name is unknown. */
+function select(names: readonly string[]): readonly Measure[] {
+  const unknown = names.filter((name) => !MEASURES.some((measure) => measure.name === name));
+  if (unknown.length > 0) {
+    throw new Error(`unknown: ${unknown.join(', ')}; there are ${MEASURES.map(({ name }) => name).join(', ')}`);
+  }
+  return names.length === 0 ? MEASURES : MEASURES.filter(({ name }) => names.includes(name));
+}
+
+function describeMachine(context: BenchContext): string {
+  const [cpu] = cpus();
+  const load = loadavg().map((value) => value.toFixed(1));
+  return [
+    `${cpu?.model ?? 'unknown processor'}, ${cpus().length} cores, Linux ${release()}, Node ${process.version}`,
+    describeEngine(context),
+    `load ${load.join(' ')}`,
+  ].join('; ');
+}
+
+function describeEngine(context: BenchContext): string {
+  try {
+    const { label, name } = context.engine();
+    return `${label} (${execFileSync(name, ['--version'], { encoding: 'utf8' }).trim()})`;
+  } catch {
+    return 'no engine';
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  // Everything that was started reads its stdin and ends with this process.
+  process.once(signal, () => process.exit(1));
+}
+await main(process.argv.slice(2));

@@ -1,0 +1,95 @@
+/** The first cell of a new session, beside `run --rm` of the engine with the same flags. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BenchContext } from '../context.ts';
+import { atMostTimes, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
+import { type Bridge, withBridge } from '../support/bridge.ts';
+import { runToEnd } from '../support/containers.ts';
+import { withFolder } from '../support/folder.ts';
+import { interleave, median, timed } from '../support/statistics.ts';
+
+const CODE = 'x=1';
+const ROUNDS = 15;
+const FRESH_ROUNDS = 7;
+/** An agent thinks at least this long before its first call; the bridge loads its modules meanwhile. */
+const THINKING_MS = 1_000;
+
+export const coldStart: Measure = {
+  name: 'cold-start',
+  title: 'first cell',
+  async run(context) {
+    const { slim, compiled } = context.images;
+    const figures = {
+      slim: 'first cell of a new session, image without .pyc files',
+      compiled: 'first cell of a new session, image with .pyc files',
+      fresh: 'first cell of a new bridge, image without .pyc files',
+    };
+    return [
+      ...(await rowsOrReason(figures.slim, () => measureImage(context, figures.slim, slim))),
+      ...(await rowsOrReason(figures.compiled, () => measureImage(context, figures.compiled, compiled))),
+      ...(await rowsOrReason(figures.fresh, () => measureFresh(context, figures.fresh, slim))),
+    ];
+  },
+};
+
+async function measureImage(context: BenchContext, figure: string, image: string): Promise<Row[]> {
+  const samples = await withBridge(context, { image }, async (bridge) => {
+    await firstCell(bridge, 'warm-up'); // Leaves the code pack with the host.
+    let count = 0;
+    return interleave(context.repeats(ROUNDS), {
+      bridge: () => firstCell(bridge, `cold-${(count += 1)}`),
+      bare: () => timed(() => runToEnd(context, image, 'pass')),
+    });
+  });
+  return [besideBare(figure, samples.bridge, samples.bare)];
+}
+
+/** Two bridges per round: the first finds no code pack for the image, the second finds the one the first left. */
+async function measureFresh(context: BenchContext, figure: string, image: string): Promise<Row[]> {
+  let folder = '';
+  const freshBridge = () =>
+    withBridge(context, { image, stateFolder: folder }, async (bridge) => {
+      await bridge.client.listTools();
+      await sleep(THINKING_MS);
+      return firstCell(bridge, 'default');
+    });
+  const rounds = Array.from({ length: context.repeats(FRESH_ROUNDS) });
+  const samples = { first: [] as number[], second: [] as number[], bare: [] as number[] };
+  for (const _ of rounds) {
+    await withFolder(async (path) => {
+      folder = path;
+      const round = await interleave(1, {
+        first: freshBridge,
+        second: freshBridge,
+        bare: () => timed(() => runToEnd(context, image, 'pass')),
+      });
+      samples.first.push(...round.first);
+      samples.second.push(...round.second);
+      samples.bare.push(...round.bare);
+    });
+  }
+  const veryFirst = besideBare(
+    'very first cell on an image (its code is compiled and kept)',
+    samples.first,
+    samples.bare,
+  );
+  return [besideBare(figure, samples.second, samples.bare), { ...veryFirst, goals: [] }];
+}
+
+/** Milliseconds to the answer. The session is ended outside of the time. */
+async function firstCell({ run }: Bridge, session: string): Promise<number> {
+  const time = await timed(() => run(CODE, { session }));
+  await run('runtime.reset()', { session });
+  return time;
+}
+
+function besideBare(figure: string, bridge: readonly number[], bare: readonly number[]): Row {
+  const measured: Quantity = { value: median(bridge), unit: 'ms' };
+  const floor: Quantity = { value: median(bare), unit: 'ms' };
+  return {
+    figure,
+    measured,
+    detail: `best ${Math.min(...bridge).toFixed(0)} ms`,
+    floor: { ...floor, what: '`run --rm`, same flags, `python3 -c pass`' },
+    goals: [atMostTimes(measured, floor, 1.25)],
+  };
+}

@@ -1,0 +1,94 @@
+/** What a bridge and its session hold while nothing happens. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BenchContext } from '../context.ts';
+import { atMost, type Measure, type Quantity, type Row } from '../rows.ts';
+import { withBridge } from '../support/bridge.ts';
+import { withContainer } from '../support/containers.ts';
+import { descendants, proportionalMb, residentMb } from '../support/process-memory.ts';
+
+/** Lets garbage collectors and late start-up work come to rest. */
+const REST_MS = 2_000;
+const SESSION = `bench-${process.pid}`;
+const IDLE_PYTHON = 'import sys\nsys.stdin.read()';
+const IDLE_NODE = 'process.stdin.resume()';
+
+export const idleMemory: Measure = {
+  name: 'idle-memory',
+  title: 'idle memory',
+  async run(context) {
+    // One after the other: processes that share pages would make each other look smaller.
+    const bridge = await measureBridge(context);
+    const python = await withContainer(context, IDLE_PYTHON, async ({ id }) => memoryOfContainer(context, id));
+    const node = await measureNode();
+    return toRows(bridge, python, node);
+  },
+};
+
+interface BridgeMemory {
+  readonly bridgeMb: number;
+  readonly sessionMb: number;
+  readonly clientMb: number;
+}
+
+function measureBridge(context: BenchContext): Promise<BridgeMemory> {
+  return withBridge(context, {}, async ({ pid, run }) => {
+    await run('x=1', { session: SESSION });
+    await sleep(REST_MS);
+    const filter = `label=mcp-server-code-execution-mode.session=${SESSION}`;
+    const { stdout } = await context.engine().run('ps', '--quiet', '--filter', filter);
+    const clients = await descendants(pid);
+    return {
+      bridgeMb: await residentMb(pid),
+      sessionMb: await memoryOfContainer(context, stdout.trim()),
+      clientMb: sum(await Promise.all(clients.map(proportionalMb))),
+    };
+  });
+}
+
+/** Proportional memory of every process in a container. Rejects where its processes are not of this machine. */
+async function memoryOfContainer(context: BenchContext, id: string): Promise<number> {
+  const { stdout } = await context.engine().run('inspect', '--format', '{{.State.Pid}}', id);
+  const pid = Number(stdout.trim());
+  const inside = [pid, ...(await descendants(pid))];
+  return sum(await Promise.all(inside.map(proportionalMb)));
+}
+
+async function measureNode(): Promise<number> {
+  const child = spawn(process.execPath, ['-e', IDLE_NODE], { stdio: ['pipe', 'ignore', 'ignore'] });
+  const ended = once(child, 'close');
+  await sleep(REST_MS);
+  const memory = await residentMb(child.pid ?? 0);
+  child.stdin.end();
+  await ended;
+  return memory;
+}
+
+function toRows({ bridgeMb, sessionMb, clientMb }: BridgeMemory, pythonMb: number, nodeMb: number): Row[] {
+  const bridge: Quantity = { value: bridgeMb, unit: 'MB' };
+  const session: Quantity = { value: sessionMb, unit: 'MB' };
+  return [
+    {
+      figure: 'idle bridge after its first cell, resident',
+      measured: bridge,
+      floor: { value: nodeMb, unit: 'MB', what: 'idle `node -e`' },
+      goals: [atMost(bridge, 100)],
+    },
+    {
+      figure: 'idle session: supervisor and worker, proportional',
+      measured: session,
+      floor: { value: pythonMb, unit: 'MB', what: 'idle `python3` in the same image' },
+      goals: [atMost(session, 25)],
+    },
+    {
+      figure: "the engine's client of that session, proportional",
+      measured: { value: clientMb, unit: 'MB' },
+      goals: [],
+    },
+  ];
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,66 @@
+/** Containers without the bridge, started with the very flags it uses: the floors. */
+import { once } from 'node:events';
+import type { Sandbox } from '../../src/engines/engine.ts';
+import type { BenchContext } from '../context.ts';
+
+/** Returns each line as it came. */
+const ECHO_PROGRAM =
+  'import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.flush()';
+/** A frame of about the size the bridge sends for `x=1`. */
+const LINE = '{"type":"execute","cell":1,"code":"x=1","servers":[]}\n';
+
+/** Runs `python3 -c program` to its end, as `podman run --rm` does. Rejects when it fails. */
+export async function runToEnd(context: BenchContext, image: string, program: string): Promise<void> {
+  const sandbox = await start(context, image, program);
+  let noise = '';
+  sandbox.stdin.end();
+  sandbox.stdout.resume();
+  sandbox.stderr.on('data', (chunk: Buffer) => {
+    noise += chunk.toString('utf8');
+  });
+  const { exitCode } = await sandbox.exited;
+  if (exitCode !== 0) {
+    throw new Error(`a bare container ended with ${exitCode}: ${noise.trim()}`);
+  }
+}
+
+/** Lends `use` a container that runs `program` and has said its first line. */
+export async function withContainer<Result>(
+  context: BenchContext,
+  program: string,
+  use: (sandbox: Sandbox) => Promise<Result>,
+): Promise<Result> {
+  const sandbox = await start(context, context.images.slim, `print(flush=True)\n${program}`);
+  sandbox.stderr.resume();
+  try {
+    await Promise.race([
+      once(sandbox.stdout, 'data'),
+      sandbox.exited.then(() => Promise.reject(new Error('a bare container did not start'))),
+    ]);
+    return await use(sandbox);
+  } finally {
+    await sandbox.kill();
+  }
+}
+
+/** Lends `use` a function that sends one line through a container's pipe and resolves when it is back. */
+export function withPipeEcho<Result>(
+  context: BenchContext,
+  use: (echo: () => Promise<void>) => Promise<Result>,
+): Promise<Result> {
+  return withContainer(context, ECHO_PROGRAM, ({ stdin, stdout }) =>
+    use(
+      () =>
+        new Promise((resolve) => {
+          // Far shorter than a pipe's unit of transfer, so it comes back in one piece.
+          stdout.once('data', () => resolve());
+          stdin.write(LINE);
+        }),
+    ),
+  );
+}
+
+function start(context: BenchContext, image: string, program: string): Promise<Sandbox> {
+  const engine = context.engine().create({ image });
+  return engine.start({ command: ['python3', '-I', '-u', '-c', program], session: 'bench-floor' });
+}
