@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ContainerEngineOptions } from '../../../src/engines/container-engine.ts';
 import type { Engine } from '../../../src/engines/engine.ts';
-import type { TestEngine } from '../../support/engines.ts';
+import { TEST_IMAGES, type TestEngine } from '../../support/engines.ts';
 import {
   containersOf,
   countDescriptors,
@@ -132,6 +132,20 @@ export function describeEngine(testEngine: TestEngine): void {
           expect(existsSync(join(process.cwd(), 'oom'))).toBe(false);
         },
       );
+
+      it('is not surprised by what an image declares', async () => {
+        const image = await commitHostileImage(testEngine);
+        onTestFinished(async () => {
+          await testEngine.run('rmi', image);
+        });
+        const { engine } = createEngine({ image });
+        const code =
+          'import os\nprint(os.getuid(), os.getcwd(), os.access("/data", os.W_OK))\nopen("/workspace/x", "w")';
+        expect(await runPython(engine, code)).toMatchObject({
+          exit: { exitCode: 0 },
+          stdout: '65534 /workspace False\n',
+        });
+      });
 
       it('does not block another sandbox with its processes', async () => {
         const { engine } = createEngine();
@@ -312,4 +326,23 @@ export function describeEngine(testEngine: TestEngine): void {
       expect(await containersOf(testEngine, instanceId)).toEqual([]);
     });
   });
+}
+
+/** An image that would run something else, as root, elsewhere, with a volume and a health check, if it were asked. */
+async function commitHostileImage(testEngine: TestEngine): Promise<string> {
+  nextInstance += 1;
+  const name = `hostile-${process.pid}-${nextInstance}`;
+  const changes = [
+    'ENTRYPOINT ["/bin/false"]',
+    'CMD ["/bin/false"]',
+    'USER 0',
+    'WORKDIR /root',
+    'VOLUME /data',
+    'ENV HOME=/root',
+  ];
+  await testEngine.run('create', `--name=${name}`, '--network=none', TEST_IMAGES.slim, 'true');
+  const image = `localhost/${name}:1`;
+  await testEngine.run('commit', ...changes.map((change) => `--change=${change}`), name, image);
+  await testEngine.run('rm', name);
+  return image;
 }

@@ -1,7 +1,7 @@
 /** Engines that are reached through a socket of their own: a podman service, DOCKER_HOST, a docker context. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../../src/engines/client.ts';
 import { clientEnvironment } from '../../../src/engines/client-env.ts';
 import { findTestEngines, processEnvironment, testEngine } from '../../support/engines.ts';
-import { firstOutput, startPython } from '../../support/sandbox.ts';
+import { firstOutput, runPython, startPython } from '../../support/sandbox.ts';
 import { describeEngine } from './engine-suite.ts';
 
 const { engines } = await findTestEngines();
@@ -43,6 +43,23 @@ describe.runIf(engines.some(({ label }) => label === 'docker'))('docker elsewher
     const context = { executable: 'docker', env: clientEnvironment({ ...env, DOCKER_HOST: undefined }) };
     await runCommand(context, ['context', 'create', 'elsewhere', '--docker', `host=${endpoint.stdout.trim()}`]);
     await expectEcho({ ...env, DOCKER_HOST: '', DOCKER_CONTEXT: 'elsewhere' });
+  });
+
+  it('passes no proxy of its settings into a sandbox', async () => {
+    const folder = temporaryFolder();
+    const proxies = { default: { httpProxy: 'http://user:password@proxy.example', noProxy: 'secret.example' } };
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ proxies }));
+    const engine = testEngine(
+      'docker-proxies',
+      'docker',
+      { ...processEnvironment(), DOCKER_CONFIG: folder },
+      true,
+    ).create();
+    const { stdout } = await runPython(
+      engine,
+      'import os\nprint(sorted({v for k, v in os.environ.items() if "PROXY" in k.upper()}))',
+    );
+    expect(stdout).toBe("['']\n");
   });
 
   it('is not found when its host does not answer, and says so', async () => {
