@@ -25,8 +25,10 @@ export interface SearchIndex<Entry extends SearchEntry> {
 
 /** What a word is worth by where it stands. Chosen: a tool's name says most, its parameters least. */
 const WEIGHTS = { tool: 4, server: 2, description: 1, parameter: 0.5, serverDescription: 0.5 } as const;
-/** A query word that only begins an indexed word counts this much of it. Chosen. */
-const PREFIX_FACTOR = 0.5;
+/** A query word that only begins an indexed word counts this much of it. Measured on 378 queries over 2,700 tools. */
+const PREFIX_FACTOR = 0.2;
+/** Added to the score, as a share of it, when every word of the tool's name was asked for. Measured as above. */
+const NAME_BONUS = 0.5;
 const MIN_PREFIX_CHARS = 3;
 /** How fast repetition stops to count, and how much long texts are held back: the usual constants of BM25. */
 const SATURATION = 1.2;
@@ -44,53 +46,84 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 interface Posting {
   readonly entry: number;
   readonly weight: number;
+  readonly isInName: boolean;
 }
 
 export function createSearchIndex<Entry extends SearchEntry>(entries: readonly Entry[]): SearchIndex<Entry> {
   const postings = new Map<string, Posting[]>();
   const lengths = new Float64Array(entries.length);
+  const nameLengths = new Uint16Array(entries.length);
   for (const [index, entry] of entries.entries()) {
-    const weights = weightsOf(entry);
-    for (const [word, weight] of weights) {
+    const nameWords = new Set(wordsOf(entry.tool));
+    nameLengths[index] = nameWords.size;
+    for (const [word, weight] of weightsOf(entry)) {
       lengths[index] = (lengths[index] ?? 0) + weight;
-      const list = postings.get(word);
-      if (list === undefined) {
-        postings.set(word, [{ entry: index, weight }]);
-      } else {
-        list.push({ entry: index, weight });
-      }
+      const list = postings.get(word) ?? [];
+      list.push({ entry: index, weight, isInName: nameWords.has(word) });
+      postings.set(word, list);
     }
   }
-  const meanLength = entries.length === 0 ? 1 : lengths.reduce((sum, length) => sum + length, 0) / entries.length;
+  const meanLength = lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, entries.length);
   const vocabulary = [...postings.keys()].toSorted();
 
-  function add(scores: Map<number, number>, word: string, factor: number): void {
+  function add(found: Map<number, Found>, word: string, factor: number): void {
     const list = postings.get(word) ?? [];
     const rarity = Math.log(1 + (entries.length - list.length + 0.5) / (list.length + 0.5));
-    for (const { entry, weight } of list) {
+    for (const { entry, weight, isInName } of list) {
       const length = (lengths[entry] ?? 0) / meanLength;
-      const frequency =
-        (weight * (SATURATION + 1)) / (weight + SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length));
-      scores.set(entry, (scores.get(entry) ?? 0) + factor * rarity * frequency);
+      const held = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length);
+      const before = found.get(entry) ?? { score: 0, nameWords: 0 };
+      before.score += (factor * rarity * (weight * (SATURATION + 1))) / (weight + held);
+      before.nameWords += isInName && factor === 1 ? 1 : 0;
+      found.set(entry, before);
     }
   }
 
   return {
     search(query, limit) {
-      const scores = new Map<number, number>();
+      const found = new Map<number, Found>();
       for (const word of queryWords(query)) {
-        add(scores, word, 1);
+        add(found, word, 1);
         for (const longer of wordsBeginning(vocabulary, word)) {
-          add(scores, longer, PREFIX_FACTOR);
+          add(found, longer, PREFIX_FACTOR);
         }
       }
-      const hits = [...scores].flatMap(([index, score]) => {
+      const best: SearchHit<Entry>[] = [];
+      for (const [index, { score, nameWords }] of found) {
         const entry = entries[index];
-        return entry === undefined ? [] : [{ entry, score }];
-      });
-      return hits.toSorted(byScoreThenName).slice(0, limit);
+        if (entry !== undefined) {
+          const nameShare = nameWords / Math.max(1, nameLengths[index] ?? 1);
+          keepBest(best, { entry, score: score * (1 + NAME_BONUS * nameShare) }, limit);
+        }
+      }
+      return best;
     },
   };
+}
+
+/** What has been found of one entry so far. */
+interface Found {
+  score: number;
+  /** Words of the tool's name that were asked for. */
+  nameWords: number;
+}
+
+/** Puts `hit` into its place among the best; cheaper than sorting all when few of many are wanted. */
+function keepBest<Entry extends SearchEntry>(best: SearchHit<Entry>[], hit: SearchHit<Entry>, limit: number): void {
+  const last = best.at(-1);
+  if (last !== undefined && best.length >= limit && byScoreThenName(last, hit) <= 0) {
+    return;
+  }
+  let place = best.length;
+  for (
+    let before = best[place - 1];
+    before !== undefined && byScoreThenName(before, hit) > 0;
+    before = best[place - 1]
+  ) {
+    place -= 1;
+  }
+  best.splice(place, 0, hit);
+  best.length = Math.min(best.length, limit);
 }
 
 /** The words of a text as stems: cut at case, digits and punctuation, lower case, without plural and verb endings. */

@@ -39,6 +39,15 @@ describe('search', () => {
     expect(found('READ file')[0]).toBe('read_text_file');
   });
 
+  test('a tool whose whole name was asked for comes before one with more of the words in its text', () => {
+    const index = createSearchIndex([
+      entry('plane', 'get_worklog', 'List all work items and their work logs: items of work, listed by work item'),
+      entry('plane', 'list_work_items', 'Work of a project'),
+      entry('plane', 'list_work_item_links', 'Links of work items'),
+    ]);
+    expect(index.search('list work items', 3).map((hit) => hit.entry.tool)[0]).toBe('list_work_items');
+  });
+
   test('the words need not all match, and their order does not matter', () => {
     expect(found('message channel urgent')[0]).toBe('slack_post_message');
   });
