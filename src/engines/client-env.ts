@@ -51,6 +51,11 @@ export function clientEnvironment(env: Environment, forPull = false): Record<str
   return allowed;
 }
 
+/** An address for logs and people: what stands before `@`, except a user name, is left out. */
+export function withoutPassword(address: string): string {
+  return address.replace(/:\/\/([^/:@]*):[^/@]*@/, '://$1@');
+}
+
 function isAllowed(name: string, forPull: boolean): boolean {
   return (
     ALLOWED_NAMES.has(name) ||

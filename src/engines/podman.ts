@@ -1,5 +1,6 @@
 /** The podman engine: rootful, rootless, a Podman machine, or a remote service named by its environment. */
 import { BridgeError } from '../errors.ts';
+import { type Environment, withoutPassword } from './client-env.ts';
 import { type ContainerEngineOptions, createContainerEngine, type Dialect } from './container-engine.ts';
 import type { Engine } from './engine.ts';
 import { hasPodmanMachine, isRemote, startPodmanMachine } from './machine.ts';
@@ -8,7 +9,7 @@ function podman(options: ContainerEngineOptions): Dialect {
   const usesMachine = hasPodmanMachine(process.platform, options.env);
   return {
     name: 'podman',
-    description: usesMachine ? 'podman machine' : 'podman',
+    description: describePodman(process.platform, options.env, process.getuid?.()),
     pullReference: qualifyImage,
     unreachableHint: usesMachine
       ? 'Run: podman machine start (after podman machine init, if there is no machine yet).'
@@ -42,4 +43,15 @@ export function qualifyImage(image: string): string {
     return image;
   }
   return rest.length === 0 ? `docker.io/library/${image}` : `docker.io/${image}`;
+}
+
+/** Which podman it is, for people; `userId` is undefined on Windows. */
+export function describePodman(platform: NodeJS.Platform, env: Environment, userId: number | undefined): string {
+  if (hasPodmanMachine(platform, env)) {
+    return 'podman in its machine';
+  }
+  if (isRemote(platform, env)) {
+    return `podman at ${withoutPassword(env['CONTAINER_HOST'] ?? env['CONTAINER_CONNECTION'] ?? '')}`;
+  }
+  return userId === 0 ? 'podman as root' : 'podman, rootless';
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { clientEnvironment } from '../../../src/engines/client-env.ts';
+import { clientEnvironment, withoutPassword } from '../../../src/engines/client-env.ts';
 
 const env = {
   PATH: '/usr/bin',
@@ -31,4 +31,14 @@ it('lets the engine find itself and its service, and nothing else', () => {
 it('gives proxies and certificates to pulls alone', () => {
   const expected = Object.keys(env).filter((name) => !NEVER.includes(name));
   expect(Object.keys(clientEnvironment(env, true))).toEqual(expected);
+});
+
+it.each([
+  ['ssh://core@host:22/run/podman.sock', 'ssh://core@host:22/run/podman.sock'],
+  ['ssh://core:secret@host/run', 'ssh://core@host/run'],
+  ['tcp://user:p:a:ss@host:2375', 'tcp://user@host:2375'],
+  ['unix:///run/podman.sock', 'unix:///run/podman.sock'],
+  ['tcp://127.0.0.1:2375', 'tcp://127.0.0.1:2375'],
+])('shows the address %s as %s', (address, shown) => {
+  expect(withoutPassword(address)).toBe(shown);
 });

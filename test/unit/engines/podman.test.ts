@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { describeDocker } from '../../../src/engines/docker.ts';
 import { decideMachine, hasPodmanMachine } from '../../../src/engines/machine.ts';
-import { qualifyImage } from '../../../src/engines/podman.ts';
+import { describePodman, qualifyImage } from '../../../src/engines/podman.ts';
 
 describe('the name under which podman pulls an image', () => {
   it.each([
@@ -60,4 +61,24 @@ describe('a Podman machine', () => {
   ])('is left alone when %s', (_case, listing, reason) => {
     expect(decideMachine(listing)).toEqual({ action: 'refuse', reason });
   });
+});
+
+it('an engine says which one it is', () => {
+  expect([
+    describePodman('linux', {}, 0),
+    describePodman('linux', {}, 1000),
+    describePodman('darwin', {}, 501),
+    describePodman('linux', { CONTAINER_HOST: 'ssh://core:secret@host/run' }, 1000),
+    describeDocker({}),
+    describeDocker({ DOCKER_CONTEXT: 'work' }),
+    describeDocker({ DOCKER_HOST: 'ssh://me:secret@host', DOCKER_CONTEXT: 'work' }),
+  ]).toEqual([
+    'podman as root',
+    'podman, rootless',
+    'podman in its machine',
+    'podman at ssh://core@host/run',
+    'docker',
+    'docker, context work',
+    'docker at ssh://me@host',
+  ]);
 });
