@@ -1,4 +1,4 @@
-"""The names that user code finds ready: `runtime`, `mcp_servers`, `mcp_<alias>`, saved functions, and package `mcp`."""
+"""The names that user code finds ready: `runtime`, proxies, errors to catch, saved functions, and the package `mcp`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Api:
         install_package(self._registry, runtime)
         self._bind("runtime", runtime)
         self._bind("save_tool", runtime.save_tool)
+        self._bind("MCPError", runtime.MCPError)
+        self._bind("ToolError", runtime.ToolError)
         self._bind("mcp_servers", Servers(self._registry))
         self._bind("LOADED_MCP_SERVERS", ())
 

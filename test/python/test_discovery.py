@@ -107,6 +107,7 @@ class Self(RuntimeTestCase):
     def test_the_manual_and_the_errors_are_there(self) -> None:
         self.assertEqual(self.runtime.capability_summary(), "the manual")
         self.assertIs(self.runtime.MCPError, MCPError)
+        self.run_code("assert MCPError is runtime.MCPError and issubclass(ToolError, MCPError)")
 
     def test_an_unknown_helper_names_the_near_ones(self) -> None:
         with self.assertRaisesRegex(AttributeError, "runtime has no 'search_tools'. Did you mean 'search_tool_docs"):
