@@ -65,16 +65,19 @@ export async function callText(
   return result.content[0]?.text ?? '';
 }
 
-/** The error a promise rejects with; fails when it does not. */
-export async function failureOf(promise: Promise<unknown>): Promise<BridgeError> {
-  const outcome = await promise.then(
-    () => undefined,
-    (error: unknown) => toBridgeError(error),
+/** What a promise rejects with; fails when it does not. Handled from now on, so it may be awaited late. */
+export function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => {
+      throw new Error('expected a rejection');
+    },
+    (error: unknown) => error,
   );
-  if (outcome === undefined) {
-    throw new Error('expected a failure');
-  }
-  return outcome;
+}
+
+/** The same as the error of the bridge that it is. */
+export async function failureOf(promise: Promise<unknown>): Promise<BridgeError> {
+  return toBridgeError(await rejectionOf(promise));
 }
 
 /** Whether a process runs; one that ended and was not waited for does not. */

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { atMostEvery, createDeadline, unlessAborted } from '../../../src/upstream/deadline.ts';
+import { rejectionOf } from '../../support/upstream.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it('ends at the deadline or with the caller, and leaves no timer', () => {
+  const deadline = createDeadline(1_000, undefined);
+  expect(deadline.leftMs()).toBe(1_000);
+  vi.advanceTimersByTime(1_000);
+  expect(deadline.signal.aborted).toBe(true);
+  expect(deadline.leftMs()).toBe(0);
+  const caller = new AbortController();
+  const early = createDeadline(1_000, caller.signal);
+  caller.abort();
+  expect(early.signal.aborted).toBe(true);
+  early.clear();
+  expect(createDeadline(1, caller.signal).signal.aborted).toBe(true);
+});
+
+it('gives up waiting, while what was waited for goes on', async () => {
+  const controller = new AbortController();
+  let finish: (value: string) => void = () => undefined;
+  const promise = new Promise<string>((resolve) => {
+    finish = resolve;
+  });
+  const given = rejectionOf(unlessAborted(promise, controller.signal));
+  controller.abort();
+  expect(await given).toMatchObject({ name: 'AbortError' });
+  finish('done');
+  expect(await promise).toBe('done');
+  await expect(unlessAborted(promise, controller.signal)).rejects.toMatchObject({ name: 'AbortError' });
+});
+
+it('runs at once, then once per interval, and last after the last call', () => {
+  const run = vi.fn<() => void>();
+  const call = atMostEvery(1_000, run);
+  call();
+  expect(run).toHaveBeenCalledTimes(1);
+  for (let index = 0; index < 1_000; index += 1) {
+    call();
+  }
+  expect(run).toHaveBeenCalledTimes(1);
+  vi.advanceTimersByTime(1_000);
+  expect(run).toHaveBeenCalledTimes(2);
+  vi.advanceTimersByTime(10_000);
+  expect(run).toHaveBeenCalledTimes(2);
+  expect(vi.getTimerCount()).toBe(0);
+});

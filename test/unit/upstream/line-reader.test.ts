@@ -1,0 +1,53 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LineReader } from '../../../src/upstream/line-reader.ts';
+
+/** Lines and dropped lines of `text`, read in chunks of `chunkBytes`. */
+function read(text: string, maxLineBytes: number, chunkBytes: number) {
+  const lines: string[] = [];
+  const dropped: { bytes: number; id: string | number | undefined }[] = [];
+  const reader = new LineReader(maxLineBytes, {
+    onLine: (line) => lines.push(line.toString('utf8')),
+    onOversize: (bytes, id) => dropped.push({ bytes, id }),
+  });
+  const bytes = Buffer.from(text);
+  for (let start = 0; start < bytes.length; start += chunkBytes) {
+    reader.push(bytes.subarray(start, start + chunkBytes));
+  }
+  return { lines, dropped };
+}
+
+describe('lines', () => {
+  it('are whole whatever the chunks are', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'grapheme' })), fc.integer({ min: 1, max: 9 }), (texts, chunkBytes) => {
+        const lines = texts.map((text) => text.replaceAll('\n', ' '));
+        expect(read(lines.map((line) => `${line}\n`).join(''), 1_000, chunkBytes).lines).toEqual(lines);
+      }),
+    );
+  });
+
+  it('may have exactly the limit', () => {
+    expect(read('abcd\nabcde\nab\n', 4, 3)).toEqual({ lines: ['abcd', 'ab'], dropped: [{ bytes: 5, id: undefined }] });
+  });
+});
+
+describe('the id of a line that is too long', () => {
+  const x = 'x'.repeat(2_000);
+  it.each<[string, string, string | number | undefined]>([
+    ['first', `{"id":7,"result":"${x}"}`, 7],
+    ['after the version', `{ "jsonrpc": "2.0", "id": 7, "result": "${x}"}`, 7],
+    ['last', `{"result":"${x}","jsonrpc":"2.0","id":1073741824}`, 1_073_741_824],
+    ['before the version', `{"result":"${x}","id":-3,"jsonrpc":"2.0"}\r`, -3],
+    ['a text', `{"result":"${x}","jsonrpc":"2.0","id":"a-1"}`, 'a-1'],
+    ['in the middle', `{"method":"m","id":7,"params":"${x}"}`, undefined],
+    ['of an inner object', `{"result":{"x":"${x}","id":7}}`, undefined],
+    ['inside a text', `{"result":"${x},\\"id\\":7}"}`, undefined],
+  ])('is found %s', (_where, line, id) => {
+    for (const chunkBytes of [1, 100, 255, 256, 257, 1_500]) {
+      const { dropped, lines } = read(`{"a":1}\n${line}\n{"b":2}\n`, 1_000, chunkBytes);
+      expect(dropped).toEqual([{ bytes: Buffer.byteLength(line), id }]);
+      expect(lines).toEqual(['{"a":1}', '{"b":2}']);
+    }
+  });
+});
