@@ -78,12 +78,20 @@ def _function(func: Callable[..., object] | str, namespace: dict[str, object]) -
 
 def _session_names(code: CodeType, namespace: dict[str, object]) -> list[str]:
     """Names the function takes from the session and that are not there by themselves in a later one."""
-    used = set(code.co_names)
+    own = ("runtime", "mcp_servers", "save_tool", "LOADED_MCP_SERVERS", "MCPError", "ToolError", code.co_name)
+    used = _global_names(code) & namespace.keys()
+    return sorted(name for name in used if name not in own and not name.startswith(("mcp_", "__")))
+
+
+def _global_names(code: CodeType) -> set[str]:
+    """Names that the code, or code inside it, reads from its module: attributes and local imports are none of them."""
+    import dis
+
+    names = {str(step.argval) for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            used.update(constant.co_names)
-    own = ("runtime", "mcp_servers", "save_tool", "LOADED_MCP_SERVERS", code.co_name)
-    return sorted(name for name in used & namespace.keys() if name not in own and not name.startswith(("mcp_", "__")))
+            names |= _global_names(constant)
+    return names
 
 
 def define_saved_tools(tools: list[SavedTool], namespace: dict[str, object]) -> None:

@@ -169,6 +169,12 @@ class SavedTools(RuntimeTestCase):
         )
         self.assertIn("only this session has: limit, math.", self.runtime.save_tool(self.namespace["area"]))
 
+    def test_names_it_imports_itself_or_reads_as_attributes_are_not(self) -> None:
+        self.define(
+            "import re\nlimit = 3\ndef count(t):\n    import re\n    return [re.search(x, t.limit) for x in t]\n"
+        )
+        self.assertNotIn("only this session", self.runtime.save_tool(self.namespace["count"]))
+
     def test_what_cannot_stand_alone_is_refused_with_the_reason(self) -> None:
         self.define(
             "f = lambda: 1\ndef outer():\n    x = 1\n    def inner():\n        return x\n    return inner\n"
