@@ -141,7 +141,10 @@ class ContainerEngine implements Engine {
       const leftovers = containers.filter((container) =>
         container.labels.instanceId === instanceId ? options.own === true : isOrphan(container, now),
       );
-      await Promise.all(leftovers.map(({ id }) => removeContainer(this.#command, id)));
+      // One after the other: after a crash there may be many, and this machine is at work.
+      for (const { id } of leftovers) {
+        await removeContainer(this.#command, id);
+      }
       if (leftovers.length > 0) {
         logger.info(`${this.name}: removed ${leftovers.length} leftover container(s)`);
       }

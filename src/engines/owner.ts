@@ -35,9 +35,10 @@ export function isOwnerGone(owner: Owner): boolean {
   return owner.started !== UNKNOWN && started !== undefined && started !== owner.started;
 }
 
+/** The boot id is unique by itself; a host name, which may change while a laptop travels, only stands in for it. */
 function currentHost(): string {
-  const bootId = firstLine('/proc/sys/kernel/random/boot_id') ?? 'no-boot-id';
-  return `${hostname()}:${bootId}:${pidNamespace()}`.replaceAll(/[^A-Za-z0-9._:-]/g, '_');
+  const machine = firstLine('/proc/sys/kernel/random/boot_id') ?? hostname();
+  return `${machine}:${pidNamespace()}`.replaceAll(/[^A-Za-z0-9._:-]/g, '_');
 }
 
 function pidNamespace(): string {

@@ -21,7 +21,7 @@ const PROGRAM_MISSING = /executable file.* not found in \$PATH|exec: "[^"]*": st
 const FORBIDDEN = /permission denied while trying to connect|dial unix \S+: connect: permission denied/i;
 const UNREACHABLE =
   /cannot connect to (the docker daemon|podman)|failed to connect to the docker api|unable to connect to podman|error during connect|is the docker daemon running|connection refused/i;
-const UNKNOWN_FLAG = /unknown (?:shorthand )?flag: .*?(--[a-z-]+)/i;
+const UNKNOWN_FLAG = /unknown flag: (--[a-z-]+)|"(--[a-z-]+)" requires API version/i;
 /** For example ``the requested cgroup controller `cpu` is not available``. */
 const NO_CONTROLLER = /controller [`'"]?(cpu|memory|pids)[`'"]? (?:is )?not (?:available|enabled|delegated|found)/i;
 const FLAGS_OF_CONTROLLER: Readonly<Record<string, readonly string[]>> = {
@@ -51,7 +51,8 @@ export function classifyStartFailure(exit: SandboxExit, stderrTail: string): Sta
 
 /** After one unknown flag all flags that can be left out are: an engine that lacks one is old and lacks more. */
 function refusedFlags(stderrTail: string): readonly string[] {
-  const unknown = UNKNOWN_FLAG.exec(stderrTail)?.[1];
+  const [, ofClient, ofDaemon] = UNKNOWN_FLAG.exec(stderrTail) ?? [];
+  const unknown = ofClient ?? ofDaemon;
   if (unknown !== undefined && Object.hasOwn(OMITTABLE_FLAGS, unknown)) {
     const limits = new Set(Object.values(FLAGS_OF_CONTROLLER).flat());
     return Object.keys(OMITTABLE_FLAGS).filter((flag) => flag === unknown || !limits.has(flag));

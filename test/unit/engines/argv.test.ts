@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildRunArguments, OMITTABLE_FLAGS, type RunRequest } from '../../../src/engines/argv.ts';
 import { parseHardLimits } from '../../../src/engines/hard-limits.ts';
@@ -159,4 +161,14 @@ describe('values that are refused', () => {
       expect.objectContaining({ code: 'CONFIG_INVALID' }),
     );
   });
+});
+
+it('every flag is explained in docs/engines.md', () => {
+  const docs = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'engines.md'), 'utf8');
+  const limits = { ...request.limits, cpus: 2 };
+  const flags = (['podman', 'docker'] as const)
+    .flatMap((engine) => buildRunArguments({ ...request, engine, limits }))
+    .filter((argument) => argument.startsWith('--'))
+    .map((argument) => argument.split('=', 1)[0] ?? argument);
+  expect([...new Set(flags)].filter((flag) => !docs.includes(flag))).toEqual([]);
 });

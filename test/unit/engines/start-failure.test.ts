@@ -60,6 +60,7 @@ const SAID: readonly [StartFailure['kind'], number, string][] = [
   ['flags-refused', 125, "Error: unknown flag: --umask\nSee 'podman run --help'\n"],
   ['flags-refused', 125, 'unknown flag: --cgroupns\n\nUsage:  docker run [OPTIONS] IMAGE [COMMAND] [ARG...]\n'],
   ['flags-refused', 126, 'Error: OCI runtime error: crun: the requested cgroup controller `cpu` is not available\n'],
+  ['flags-refused', 125, '"--cgroupns" requires API version 1.41, but the Docker daemon API version is 1.40\n'],
   ['other', 125, "Error: unknown flag: --cap-drop\nSee 'podman run --help'\n"],
   ['other', 125, 'docker: Error response from daemon: Unknown runtime specified nope\n'],
   ['other', 0, ''],
