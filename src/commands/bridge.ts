@@ -150,9 +150,8 @@ function createDirectory(settings: Settings, logger: Logger): Directory {
 function toReferences({ servers }: DiscoveredServers): ServerReference[] {
   const enabled = [...servers.values()].filter(({ disabled }) => !disabled);
   const aliases = assignServerAliases(enabled.map(({ name }) => name));
-  return enabled.map(({ name, description }, index) => ({
-    name,
-    alias: aliases[index] ?? name,
-    ...(description === undefined ? {} : { description }),
-  }));
+  return enabled.map(({ name, description }, index) => {
+    const alias = aliases[index] ?? name;
+    return description === undefined ? { name, alias } : { name, alias, description };
+  });
 }

@@ -1,10 +1,10 @@
 /** `exec`: runs one cell from the shell, on the same path as a client's call, and prints its answer. */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
+import type { CellAnswer, OutputText } from '../cell.ts';
 import { BridgeError, ERROR_CODES, type ErrorCode, messageOf } from '../errors.ts';
 import { describeGap } from '../render/truncate.ts';
 import { answerCell } from '../server/run-python.ts';
-import type { CellAnswer, OutputText } from '../session/cell.ts';
 import type { ExecCommand } from './command-line.ts';
 import type { CommandContext } from './context.ts';
 import { createLazyBridge } from './lazy-bridge.ts';

@@ -3,8 +3,9 @@
  * The fields of an answer, cut to what an agent can read; empty ones are left out.
  * Output stays as the code wrote it, inner blank lines included: it is the user's. Only blank lines at either end go.
  */
+
+import { type CellAnswer, DEFAULT_SESSION, type OutputText } from '../cell.ts';
 import { MAX_SHOWN_CHARS } from '../limits.ts';
-import { DEFAULT_SESSION, type RenderableAnswer, type RenderableOutput } from './answer.ts';
 import { cutEnd, cutMiddle, describeGap } from './truncate.ts';
 
 const MAX_SUMMARY_CHARS = 200;
@@ -30,7 +31,7 @@ export interface Payload {
 }
 
 /** The payload of an answer, all text well-formed and cut. */
-export function buildPayload(answer: RenderableAnswer): Payload {
+export function buildPayload(answer: CellAnswer): Payload {
   const stdout = toLines(answer.stdout);
   const stderr = toLines(answer.stderr);
   const result = answer.value === undefined ? undefined : cutText(answer.value);
@@ -52,7 +53,7 @@ export function buildPayload(answer: RenderableAnswer): Payload {
   };
 }
 
-function summarize(answer: RenderableAnswer, hasOutput: boolean): string {
+function summarize(answer: CellAnswer, hasOutput: boolean): string {
   switch (answer.status) {
     case 'success':
       return hasOutput ? 'Success' : 'Success (no output)';
@@ -66,7 +67,7 @@ function summarize(answer: RenderableAnswer, hasOutput: boolean): string {
 }
 
 /** What failed in one line: the first of `CODE: message`, the last of a traceback. */
-function summarizeError(answer: RenderableAnswer): string {
+function summarizeError(answer: CellAnswer): string {
   const lines = (answer.error ?? '').split('\n').filter((line) => line.trim() !== '');
   const isCoded = /^[A-Z_]+: /.test(lines[0] ?? '');
   const line = isCoded ? lines[0] : lines.at(-1);
@@ -77,7 +78,7 @@ function summarizeError(answer: RenderableAnswer): string {
 }
 
 /** The lines of a stream, cut in the middle; a line of its own says what is missing. */
-function toLines(output: RenderableOutput): string[] {
+function toLines(output: OutputText): string[] {
   const dropped = { bytes: output.droppedBytes, lines: output.droppedLines };
   const { first, gap, last } = cutMiddle(output.head, output.tail, dropped, MAX_SHOWN_CHARS);
   if (gap === undefined) {

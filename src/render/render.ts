@@ -1,5 +1,5 @@
 /** An answer as a tool result, in the output mode of the settings. Pure: same answer, same result. */
-import type { RenderableAnswer } from './answer.ts';
+import type { CellAnswer } from '../cell.ts';
 import { renderCompact } from './compact.ts';
 import { renderJson } from './json.ts';
 import { buildPayload, type Payload } from './payload.ts';
@@ -16,7 +16,7 @@ export interface RenderedAnswer {
 }
 
 /** The tool result of an answer. */
-export async function renderAnswer(answer: RenderableAnswer, mode: OutputMode): Promise<RenderedAnswer> {
+export async function renderAnswer(answer: CellAnswer, mode: OutputMode): Promise<RenderedAnswer> {
   const payload = buildPayload(answer);
   const text = mode === 'compact' ? renderCompact(payload) : await renderVerbose(payload, mode);
   const isError = answer.status !== 'success';

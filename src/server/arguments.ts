@@ -2,9 +2,10 @@
  * Checks the arguments of `run_python`. Done by hand and not with a schema library, because the sentences are read by
  * a model that has to mend its call: each names the argument, the value it had and what is allowed.
  */
+
+import { DEFAULT_SESSION } from '../cell.ts';
 import { BridgeError } from '../errors.ts';
 import { MAX_CODE_BYTES } from '../limits.ts';
-import { DEFAULT_SESSION } from '../render/answer.ts';
 import { cutEnd } from '../render/truncate.ts';
 import { didYouMean } from '../suggest.ts';
 

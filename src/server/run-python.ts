@@ -1,9 +1,9 @@
 /** One call of `run_python`: arguments checked, the cell run, the answer rendered. Never rejects. */
+
+import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT } from '../cell.ts';
 import { BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { DEFAULT_SESSION } from '../render/answer.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
-import { type CellAnswer, type CellProgress, NO_OUTPUT } from '../session/cell.ts';
 import { type CellArguments, checkArguments } from './arguments.ts';
 import type { CellRunner } from './cell-runner.ts';
 

@@ -14,7 +14,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import type { CellProgress } from '../session/cell.ts';
+import type { CellProgress } from '../cell.ts';
 import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_TEXT, CAPABILITY_RESOURCE_URI } from './capabilities.ts';
 import { callRunPython, type RunPythonOptions } from './run-python.ts';
 import { describeRunPython, TOOL_NAME } from './tool-definition.ts';

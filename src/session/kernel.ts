@@ -2,8 +2,9 @@
  * Starts a sandbox and, once its kernel is ready, offers it as something that runs cells. Knows nothing of queues,
  * deadlines or what a session means to people; `session.ts` does.
  */
-import { BridgeError } from '../errors.ts';
+
 import type { Engine, PrepareProgress, SandboxLimits } from '../engines/engine.ts';
+import { BridgeError } from '../errors.ts';
 import {
   KEPT_OUTPUT_BYTES,
   MAX_REPORTED_NAMES,

@@ -2,8 +2,9 @@
  * What is kept of one stream of a cell: its start and its end, each within a budget. The kernel cuts the same way
  * before it sends; this second bound holds against a sandbox that does not.
  */
+
+import type { OutputText } from '../cell.ts';
 import { KEPT_OUTPUT_BYTES } from '../limits.ts';
-import type { OutputText } from './cell.ts';
 
 export interface OutputBuffer {
   /** Takes text that follows what was taken before, and what was left out in between. */

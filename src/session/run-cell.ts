@@ -3,10 +3,11 @@
  * Only the host's clock counts. An interrupt ends the cell and keeps the variables; a kernel that does not react to it
  * is ended, and the answer says so.
  */
+
+import type { CellAnswer, CellStatus } from '../cell.ts';
 import { BridgeError, renderError } from '../errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../limits.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
-import type { CellAnswer, CellStatus } from './cell.ts';
 import type { KernelEnd } from './connection.ts';
 import type { Kernel } from './kernel.ts';
 import { createOutputBuffer } from './output.ts';

@@ -2,9 +2,10 @@
  * One named session: its cells run one after the other in one kernel, which is started when first needed and again
  * after it was lost. State is never lost silently: the first answer after a loss says why, and which names are gone.
  */
+
+import type { CellAnswer, CellRequest } from '../cell.ts';
 import { BridgeError } from '../errors.ts';
 import type { ServerReference } from '../protocol/frames.ts';
-import type { CellAnswer, CellRequest } from './cell.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
 import { type CellOutcome, runCell } from './run-cell.ts';
 

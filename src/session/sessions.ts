@@ -2,9 +2,10 @@
  * All sessions of one bridge, by name. Different sessions run in parallel; when there are too many, the one that has
  * been idle longest makes room, and its next answer says so.
  */
+
+import type { CellAnswer, CellRequest } from '../cell.ts';
 import { BridgeError } from '../errors.ts';
 import { MAX_SESSIONS } from '../limits.ts';
-import type { CellAnswer, CellRequest } from './cell.ts';
 import { Session, type SessionOptions } from './session.ts';
 
 /** Records of sessions without a sandbox that are kept, so that their next answer can tell what was lost. */

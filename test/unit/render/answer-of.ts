@@ -1,10 +1,10 @@
-import type { RenderableAnswer, RenderableOutput } from '../../../src/render/answer.ts';
+import type { CellAnswer, OutputText } from '../../../src/cell.ts';
 
 /** A stream that holds `head` and misses nothing. */
-export const text = (head: string): RenderableOutput => ({ head, droppedBytes: 0, droppedLines: 0, tail: '' });
+export const text = (head: string): OutputText => ({ head, droppedBytes: 0, droppedLines: 0, tail: '' });
 
 /** A successful answer without output, with `fields` in the place of its own. */
-export function answerOf(fields: Partial<RenderableAnswer> = {}): RenderableAnswer {
+export function answerOf(fields: Partial<CellAnswer> = {}): CellAnswer {
   return {
     status: 'success',
     stdout: text(''),

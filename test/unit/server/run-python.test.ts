@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/cell.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { createLogger } from '../../../src/log.ts';
 import type { CellRunner } from '../../../src/server/cell-runner.ts';
 import { answerCell, callRunPython, type RunPythonOptions } from '../../../src/server/run-python.ts';
-import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/session/cell.ts';
 
 function front(runCell: CellRunner['runCell']): RunPythonOptions & { readonly logged: string[] } {
   const logged: string[] = [];

@@ -1,6 +1,10 @@
 /**
- * A cell as the sessions take it and its answer as they give it: all that the front knows of sessions.
+ * A cell as the front hands it to the sessions, and its answer as the sessions give it and the renderer shows it.
+ * Types only: the three know of each other no more than this.
  */
+
+/** Name of the session when the client names none. */
+export const DEFAULT_SESSION = 'default';
 
 /** One stream of a cell: its start, what was left out behind it, and its end. */
 export interface OutputText {
