@@ -1,0 +1,130 @@
+/** Nothing is left behind: no container, process, descriptor or file, however often and however it ends. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { findTestEngines, type TestEngine } from '../support/engines.ts';
+import { descendantsOf, isAlive, openDescriptors, residentBytes } from '../support/processes.ts';
+
+const MIB = 1024 * 1024;
+/** Ten bridges at a time; a stubborn server is given seconds to end by itself. All 50 on one engine, to save time. */
+const KILL_ROUNDS: Readonly<Record<string, number>> = { podman: 5 };
+
+const { engines } = await findTestEngines();
+
+/** Ids of containers that a bridge with this process id owns, running or not. */
+async function containersOf(engine: TestEngine, pid: number): Promise<string[]> {
+  const { stdout } = await engine.run('ps', '-aq', '--filter', `label=mcp-server-code-execution-mode.pid=${pid}`);
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
+/** A bridge with two servers; `temporary` is its folder for temporary files. */
+function start(engine: TestEngine, temporary = tmpdir()): Promise<BridgeClient> {
+  return startBridge({
+    engine,
+    env: { TMPDIR: temporary },
+    servers() {
+      return { echo: fixtureServer('echo.mjs'), stubborn: fixtureServer('ignores-eof.mjs') };
+    },
+  });
+}
+
+/** Starts a bridge, kills it while it runs a cell, and waits until all its processes are gone. Its process id. */
+async function killInMidCell(engine: TestEngine): Promise<number> {
+  const bridge = await start(engine);
+  const answer = await bridge.runPython('await mcp_stubborn.pid()', { servers: ['stubborn'] });
+  expect(answer.isError).toBe(false);
+  const below = descendantsOf(bridge.pid);
+  const running = bridge.runPython('while True: print("x" * 1000)');
+  running.catch(() => undefined); // The connection ends under it.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  process.kill(bridge.pid, 'SIGKILL');
+  await expect.poll(() => below.filter(isAlive), { timeout: 20_000, interval: 50 }).toEqual([]);
+  await bridge.close();
+  return bridge.pid;
+}
+
+for (const engine of engines) {
+  describe(`leaks on ${engine.label}`, () => {
+    it('1,000 cells in a row leave memory, descriptors and files as they were', async () => {
+      const bridge = await start(engine);
+      try {
+        const work = 'r = await mcp_echo.echo(text="x" * 100)\nprint(len(r))';
+        const run = async (times: number) => {
+          for (let i = 0; i < times; i += 1) {
+            const answer = await bridge.runPython(work, { servers: ['echo'] });
+            expect(answer.isError).toBe(false);
+          }
+        };
+        await run(300);
+        const before = { descriptors: openDescriptors(bridge.pid), bytes: residentBytes(bridge.pid) };
+        await run(1_000);
+        expect(openDescriptors(bridge.pid)).toBeLessThanOrEqual(before.descriptors + 1);
+        expect(residentBytes(bridge.pid) - before.bytes).toBeLessThan(32 * MIB);
+        expect(await containersOf(engine, bridge.pid)).toHaveLength(1);
+      } finally {
+        await bridge.close();
+      }
+      await expect.poll(() => containersOf(engine, bridge.pid)).toEqual([]);
+    });
+
+    it('50 sessions in a row leave neither containers nor processes', async () => {
+      const bridge = await start(engine);
+      try {
+        const cell = async (i: number) => {
+          const answer = await bridge.runPython('x = 1\nruntime.reset()', { session: `s${i}` });
+          expect(answer.isError).toBe(false);
+        };
+        await cell(0);
+        const before = { descriptors: openDescriptors(bridge.pid), processes: descendantsOf(bridge.pid).length };
+        for (let i = 1; i <= 50; i += 1) {
+          await cell(i);
+        }
+        await expect.poll(() => containersOf(engine, bridge.pid), { timeout: 10_000 }).toEqual([]);
+        await expect.poll(() => descendantsOf(bridge.pid).length).toBeLessThanOrEqual(before.processes);
+        await expect.poll(() => openDescriptors(bridge.pid)).toBeLessThanOrEqual(before.descriptors + 1);
+      } finally {
+        await bridge.close();
+      }
+    });
+
+    it(`${KILL_ROUNDS[engine.label] ?? 1} × 10 times SIGKILL in mid-cell leave nothing, not even a stubborn server`, async () => {
+      const lost: number[] = [];
+      for (let round = 0; round < (KILL_ROUNDS[engine.label] ?? 1); round += 1) {
+        lost.push(...(await Promise.all(Array.from({ length: 10 }, () => killInMidCell(engine)))));
+      }
+      const left = async () => (await Promise.all(lost.map((pid) => containersOf(engine, pid)))).flat();
+      await expect.poll(left, { timeout: 20_000, interval: 500 }).toEqual([]);
+    });
+
+    it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s in mid-cell ends everything', async (signal) => {
+      const bridge = await start(engine);
+      await bridge.runPython('await mcp_stubborn.pid()', { servers: ['stubborn'] });
+      const below = descendantsOf(bridge.pid);
+      const running = bridge.runPython('while True: pass').catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      process.kill(bridge.pid, signal);
+      await expect.poll(() => [bridge.pid, ...below].filter(isAlive), { timeout: 10_000 }).toEqual([]);
+      await running;
+      await bridge.close();
+      expect(await containersOf(engine, bridge.pid)).toEqual([]);
+    });
+
+    it('a closed stdin ends everything, and no file is left but the state', async () => {
+      const temporary = mkdtempSync(join(tmpdir(), 'bridge-leaks-'));
+      const bridge = await start(engine, temporary);
+      const answer = await bridge.runPython('1', { servers: ['echo', 'stubborn'] });
+      expect(answer.isError).toBe(false);
+      const below = descendantsOf(bridge.pid);
+      const files = readdirSync(bridge.folder);
+      await bridge.client.close();
+      await expect.poll(() => [bridge.pid, ...below].filter(isAlive), { timeout: 10_000 }).toEqual([]);
+      expect(await containersOf(engine, bridge.pid)).toEqual([]);
+      expect(files.toSorted()).toEqual(['.cache', 'servers.json']);
+      expect(readdirSync(temporary)).toEqual([]);
+      await bridge.close();
+      rmSync(temporary, { recursive: true });
+    });
+  });
+}

@@ -1,0 +1,90 @@
+/** The built command as a user runs it, with a real MCP client, real server files and an engine of this machine. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { TestEngine } from './engines.ts';
+
+export const ROOT = join(import.meta.dirname, '../..');
+export const CLI = join(ROOT, 'dist/cli.js');
+const FIXTURES = join(ROOT, 'test/fixtures/servers');
+
+export interface ServerEntry {
+  readonly command: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** An entry that runs one of `test/fixtures/servers`. */
+export function fixtureServer(file: string, ...args: string[]): ServerEntry {
+  return { command: process.execPath, args: [join(FIXTURES, file), ...args] };
+}
+
+/** An entry that runs a server package from node_modules. */
+export function packageServer(name: string, args: string[] = [], env: Record<string, string> = {}): ServerEntry {
+  const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
+  const { bin } = createRequire(import.meta.url)(manifest) as { bin: string | Record<string, string> };
+  const script = typeof bin === 'string' ? bin : (Object.values(bin)[0] ?? '');
+  return { command: process.execPath, args: [join(dirname(manifest), script), ...args], env };
+}
+
+export interface RunPythonAnswer {
+  readonly text: string;
+  readonly structured: Readonly<Record<string, unknown>>;
+  readonly isError: boolean;
+}
+
+export interface BridgeClient {
+  readonly client: Client;
+  /** Process of the bridge. */
+  readonly pid: number;
+  /** An empty folder that lives as long as the client, the state directory in it. */
+  readonly folder: string;
+  runPython(code: string, more?: Record<string, unknown>): Promise<RunPythonAnswer>;
+  close(): Promise<void>;
+}
+
+export interface BridgeOptions {
+  readonly engine: TestEngine;
+  readonly servers?: (folder: string) => Readonly<Record<string, ServerEntry>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts the bridge and connects. */
+export async function startBridge({ engine, servers, env }: BridgeOptions): Promise<BridgeClient> {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-e2e-'));
+  writeFileSync(join(folder, 'servers.json'), JSON.stringify({ mcpServers: servers?.(folder) ?? {} }));
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [CLI],
+    env: { ...withoutTestSettings(engine.env), MCP_BRIDGE_STATE_DIR: folder, MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...env },
+    stderr: 'inherit',
+  });
+  const client = new Client({ name: 'e2e', version: '1' });
+  await client.connect(transport);
+  return {
+    client,
+    pid: transport.pid ?? 0,
+    folder,
+    async runPython(code, more = {}) {
+      const result = await client.callTool({ name: 'run_python', arguments: { code, ...more } });
+      const block = result.content[0];
+      return {
+        text: block?.type === 'text' ? block.text : '',
+        structured: Object(result.structuredContent) as Record<string, unknown>,
+        isError: result.isError === true,
+      };
+    },
+    async close() {
+      await client.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The bridge warns about `MCP_BRIDGE_*` variables that it does not know; those of the tests are not meant for it. */
+function withoutTestSettings(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_')));
+}
