@@ -122,7 +122,9 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
       });
 
       it('survives values that cannot be shown', async () => {
-        await run('class Bad:\n    def __repr__(self): raise ValueError("no")\nclass Odd:\n    def __repr__(self): return 5');
+        await run(
+          'class Bad:\n    def __repr__(self): raise ValueError("no")\nclass Odd:\n    def __repr__(self): return 5',
+        );
         expect((await run('Bad()')).value).toContain('repr() raised ValueError');
         expect((await run('Odd()')).value).toContain('repr() raised TypeError');
         expect((await run('l = []; l.append(l); l')).value).toBe('[[...]]');
@@ -231,7 +233,9 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
         const code = 'import signal\nprint("said")\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass';
         const answer = await run(code, { timeoutMs: 300, session });
         expect(answer.status).toBe('timeout');
-        expect(answer.error).toContain('its session was ended, because the code did not react to the interrupt within 2 s');
+        expect(answer.error).toContain(
+          'its session was ended, because the code did not react to the interrupt within 2 s',
+        );
         expect(textOf(answer.stdout)).toBe('said\n');
         const next = await run('1', { session });
         expect(next.notices).toHaveLength(1);
@@ -272,7 +276,8 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
         const idle = await createHarness({ engine, idleTimeoutMs: 200 });
         try {
           await idle.run('v = 1');
-          await expect.poll(async () => (await idle.run('0')).notices.join(), { interval: 600, timeout: 20_000 })
+          await expect
+            .poll(async () => (await idle.run('0')).notices.join(), { interval: 600, timeout: 20_000 })
             .toContain('it was idle for 0.2 s');
         } finally {
           await idle.close();

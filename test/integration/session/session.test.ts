@@ -85,7 +85,9 @@ for (const testEngine of engines) {
     });
 
     it('starts from an image with compiled files as well', async () => {
-      const other = await createHarness({ engine: testEngine.create({ image: TEST_IMAGES.compiled, limits: TEST_LIMITS }) });
+      const other = await createHarness({
+        engine: testEngine.create({ image: TEST_IMAGES.compiled, limits: TEST_LIMITS }),
+      });
       try {
         expect((await other.run('1 + 1')).value).toBe('2');
       } finally {
