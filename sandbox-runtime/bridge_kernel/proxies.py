@@ -9,11 +9,13 @@ from __future__ import annotations
 from bridge_kernel.errors import MCPError
 from bridge_kernel.pending import Pending
 from bridge_kernel.servers import alias_of, find_tool
-from bridge_kernel.values import as_dict, as_list, to_value
+from bridge_kernel.signatures import parameter_names, signature_of, text_of
+from bridge_kernel.values import to_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from inspect import Signature
     from typing import Any
 
     from bridge_kernel.servers import Registry, ServerState, ToolInfo
@@ -125,37 +127,24 @@ class Tool:
 
     @property
     def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Description and parameters, asked of the host when somebody looks."""
+        """Signature, description and parameters, asked of the host when somebody looks."""
         try:
             info = find_tool(self._server.fetch_tools_sync(), self._name)
         except MCPError as error:
             return f"Nothing is known about this tool: {error}"
-        return "The server lists no such tool." if info is None else _tool_text(info)
+        return "The server lists no such tool." if info is None else text_of(info)
+
+    @property
+    def __signature__(self) -> Signature | None:
+        """For `inspect.signature`; None, which means unknown, when the host cannot tell."""
+        try:
+            info = find_tool(self._server.fetch_tools_sync(), self._name)
+        except MCPError:
+            return None
+        return None if info is None else signature_of(info)
 
     def __repr__(self) -> str:
         return f"<tool {self.__qualname__}: call it with 'await {self.__qualname__}(name=value, ...)'>"
-
-
-def parameter_names(info: ToolInfo) -> list[str]:
-    """Names of the parameters as the schema writes them: the required ones first, each group in its order."""
-    properties, required = _parameters(info)
-    return [name for name in properties if name in required] + [name for name in properties if name not in required]
-
-
-def _parameters(info: ToolInfo) -> tuple[dict[str, Any], list[str]]:
-    schema = info.get("input_schema", {})
-    return as_dict(schema.get("properties")), as_list(schema.get("required"))
-
-
-def _tool_text(info: ToolInfo) -> str:
-    properties, required = _parameters(info)
-    lines = [info.get("description", ""), "", "Parameters:" if properties else "No parameters."]
-    for name in parameter_names(info):
-        schema = as_dict(properties[name])
-        kind = f" ({schema['type']})" if isinstance(schema.get("type"), str) else ""
-        optional = "" if name in required else ", optional"
-        lines.append(f"  {name}{kind}{optional}: {schema.get('description', '')}".rstrip(": "))
-    return "\n".join(lines).strip()
 
 
 class Servers:

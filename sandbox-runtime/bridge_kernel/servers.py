@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         alias: str
         description: str
         input_schema: dict[str, Any]
+        parameter_aliases: dict[str, str]
 
 
 _MAX_NEAR = 3

@@ -149,8 +149,10 @@ class Knowledge(ProxyTestCase):
         self.assertEqual(dir(self.files), ["list", "read_file"])
         self.assertEqual(list(self.files), ["read_file", "list"])
         text = pydoc.plain(pydoc.render_doc(self.files.read_file))
+        self.assertIn("read_file(path: str, tail: int = ...)", text)
         self.assertIn("Reads one file.", text)
-        self.assertIn("path (string): Where it is", text)
+        self.assertIn("path: Where it is", text)
+        self.assertEqual(list(inspect.signature(self.files.read_file).parameters), ["path", "tail"])
         self.assertEqual(self.host.methods(), ["list_tools"])
         self.api.update([FILES], None)
         dir(self.files)
@@ -170,6 +172,9 @@ class Knowledge(ProxyTestCase):
         self.host.answers["list_tools"] = fail
         self.assertEqual(dir(self.files), [])
         self.assertIn("did not start", self.files.read_file.__doc__)
+        self.assertEqual(
+            str(inspect.signature(self.files.read_file)).split(" ->")[0], "(*args: 'object', **kwargs: 'object')"
+        )
 
 
 class Names(ProxyTestCase):
