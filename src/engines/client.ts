@@ -29,11 +29,16 @@ export interface CommandResult {
 }
 
 interface CommandOptions {
+  /** No limit when left out. */
   readonly timeoutMs?: number | undefined;
   /** Called with each line of stdout and stderr as it comes. */
   readonly onLine?: ((line: string) => void) | undefined;
+  /** Whether the command is ended when this process ends; for commands that may take minutes. */
+  readonly endsWithProcess?: boolean | undefined;
 }
 
+/** Longest delay of a Node timer: 24 days, here as good as none. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Output of a short command kept at most; more ends the command. Listings of our containers take 1 KB each. */
 const MAX_COMMAND_OUTPUT_BYTES = 4 * 1024 * 1024;
 
@@ -97,20 +102,20 @@ export async function runCommand(
       : { stdout: lineTransform(options.onLine), stderr: lineTransform(options.onLine) }),
   });
   let isTimedOut = false;
-  const timer = options.timeoutMs === undefined ? undefined : setTimeout(endLate, options.timeoutMs);
-  function endLate(): void {
+  const end = (): void => killGroup(subprocess.pid, subprocess);
+  const timer = setTimeout(() => {
     isTimedOut = true;
-    killGroup(subprocess.pid, subprocess);
+    end();
+  }, options.timeoutMs ?? MAX_TIMER_MS);
+  if (options.endsWithProcess === true) {
+    process.once('exit', end);
   }
-  const result = await subprocess;
+  const { exitCode, failed, originalMessage, stderr, stdout } = await subprocess;
   clearTimeout(timer);
-  const failure = result.failed && result.exitCode === undefined ? (result.originalMessage ?? '') : '';
-  return {
-    exitCode: result.exitCode,
-    stdout: result.stdout,
-    stderr: result.stderr || failure,
-    isTimedOut,
-  };
+  process.off('exit', end);
+  // Without an exit code it could not be started, or was ended: execa's message says which.
+  const reason = failed && exitCode === undefined ? (originalMessage ?? '') : '';
+  return { exitCode, stdout, stderr: stderr || reason, isTimedOut };
 }
 
 /** SIGKILL to everything in the process group that `child` leads. Harmless when nothing of it is left. */

@@ -89,17 +89,18 @@ class ContainerEngine implements Engine {
     this.#options = options;
     this.#command = { executable: options.executable ?? dialect.name, env: clientEnvironment(options.env) };
     const { revive } = dialect;
-    this.#preparation = createPreparation({
-      ...(revive === undefined ? {} : { unreachable: (onProgress) => revive(this.#command, onProgress) }),
-      ...(options.pullPolicy === 'never' ? {} : { 'image-missing': (onProgress) => this.#pull(onProgress) }),
-    });
+    const { logger, pullPolicy } = options;
+    this.#preparation = createPreparation(
+      {
+        ...(revive === undefined ? {} : { unreachable: (onProgress) => revive(this.#command, onProgress) }),
+        ...(pullPolicy === 'never' ? {} : { 'image-missing': (onProgress) => this.#pull(onProgress) }),
+      },
+      ({ message }) => logger.info(`${this.name}: ${message}`),
+    );
   }
 
   async prepare(onProgress: ProgressListener): Promise<void> {
-    await this.#preparation.run((progress) => {
-      this.#options.logger.info(`${this.name}: ${progress.message}`);
-      onProgress(progress);
-    });
+    await this.#preparation.run(onProgress);
   }
 
   async start(request: StartRequest): Promise<Sandbox> {

@@ -18,17 +18,17 @@ export interface Preparation {
 }
 
 /**
- * A preparation that mends faults with `repairs`. A fault that comes back after its repair is mended again for the next
+ * A preparation that mends faults with `repairs` and tells `log` once of each progress. A fault that comes back after its repair is mended again for the next
  * cell, but not in another round of the same one: rounds must end.
  */
-export function createPreparation(repairs: Repairs): Preparation {
+export function createPreparation(repairs: Repairs, log: ProgressListener = ignore): Preparation {
   const faults = new Set<string>();
   const repairedBefore = new Set<string>();
   const listeners = new Set<ProgressListener>();
   let running: Promise<void> | undefined;
 
   function report(progress: PrepareProgress): void {
-    for (const listener of listeners) {
+    for (const listener of [log, ...listeners]) {
       listener(progress);
     }
   }
@@ -67,4 +67,8 @@ export function createPreparation(repairs: Repairs): Preparation {
       return !repairedBefore.has(fault);
     },
   };
+}
+
+function ignore(): void {
+  // Nobody wants to be told.
 }

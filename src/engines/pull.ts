@@ -22,6 +22,7 @@ export async function pullImage(
   const progress = createPullProgress(reference);
   onProgress({ message: `pulling ${reference}`, percent: 0 });
   const result = await runCommand(command, ['pull', reference], {
+    endsWithProcess: true,
     onLine(line) {
       const changed = progress.next(line);
       if (changed !== undefined) {

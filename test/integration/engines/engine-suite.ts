@@ -152,9 +152,9 @@ export function describeEngine(testEngine: TestEngine): void {
         const fill =
           'import threading, time\nfor _ in range(100): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\nprint("full", flush=True)\ninput()';
         const full = await startPython(engine, fill);
-        expect(await firstOutput(full)).toBe('full\n');
+        expect(await firstOutput(full)).toMatch(/^full/);
         const other = await startPython(engine, fill);
-        expect(await firstOutput(other)).toBe('full\n');
+        expect(await firstOutput(other)).toMatch(/^full/);
         await Promise.all([full.kill(), other.kill()]);
       });
     });
