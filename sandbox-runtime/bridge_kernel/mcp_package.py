@@ -6,6 +6,7 @@ It exists in memory only; where the image holds a package of that name, this is 
 from __future__ import annotations
 
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from bridge_kernel.proxies import proxy_of
@@ -23,7 +24,8 @@ class ServerModule(ModuleType):
     """`mcp.servers.<alias>`: the tools of a server as names, `TOOLS` (dicts) and `TOOL_MAP` (name to tool)."""
 
     def __init__(self, state: ServerState) -> None:
-        super().__init__(_PREFIX + state.alias, state.description)
+        super().__init__(module_name(state), state.description)
+        self.__spec__ = ModuleSpec(self.__name__, None)
         self._state = state
 
     def __getattr__(self, name: str) -> object:
@@ -72,8 +74,13 @@ class MissingServerFinder:
         self._registry = registry
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name.startswith(_PREFIX):
-            raise ModuleNotFoundError(str(self._registry.not_available(name.removeprefix(_PREFIX))), name=name)
+        if not name.startswith(_PREFIX):
+            return
+        wanted = name.removeprefix(_PREFIX)
+        state = self._registry.find(wanted)
+        if state is None:
+            raise ModuleNotFoundError(str(self._registry.not_available(wanted)), name=name)
+        raise ModuleNotFoundError(f"no module {name!r}; import {module_name(state)!r}", name=name)
 
 
 def install_package(registry: Registry, runtime: ModuleType) -> None:
@@ -81,7 +88,10 @@ def install_package(registry: Registry, runtime: ModuleType) -> None:
     servers = ServersModule(registry)
     package = ModuleType("mcp", "The MCP servers of this session: mcp.runtime and mcp.servers.")
     package.__dict__.update(__path__=[], runtime=runtime, servers=servers)
-    sys.modules.update({"mcp": package, "mcp.runtime": runtime, "mcp.servers": servers})
+    for module in (package, runtime, servers):
+        # `importlib.util.find_spec`, by which libraries look for optional packages, fails on a module without one.
+        module.__spec__ = ModuleSpec(module.__name__, None, is_package=module is not runtime)
+        sys.modules[module.__name__] = module
     sys.meta_path.insert(0, MissingServerFinder(registry))
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib.util
 import inspect
+import pickle
 import pydoc
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from fake_host import FILES, GIT, ApiTestCase, text_result
 
-from bridge_kernel.errors import MCPError
+from bridge_kernel.errors import MCPError, ToolError
+from bridge_kernel.values import attribute_access
 
 if TYPE_CHECKING:
     from bridge_kernel.servers import ServerRef
@@ -222,6 +225,16 @@ class Package(ProxyTestCase):
             "assert one is two is runtime and mcp.servers.files is files"
         )
 
+    def test_libraries_that_look_for_an_optional_package_find_it(self) -> None:
+        for name in ("mcp", "mcp.runtime", "mcp.servers", "mcp.servers.files"):
+            self.assertIsNotNone(importlib.util.find_spec(name), name)
+
+    def test_results_and_errors_can_be_pickled(self) -> None:
+        value = attribute_access({"user": {"login": "me"}})
+        self.assertEqual(pickle.loads(pickle.dumps(value)).user.login, "me")
+        error = pickle.loads(pickle.dumps(ToolError("no", "files", "list", {"isError": True})))
+        self.assertEqual((error.server, str(error)), ("files", "TOOL_FAILED: files.list: no"))
+
     def test_star_brings_the_tools_and_the_tables(self) -> None:
         self.run_code("from mcp.servers.files import *\nnames = [read_file.__name__, [*TOOL_MAP], TOOLS[0].name]")
         self.assertEqual(self.namespace["names"], ["read_file", ["read-file", "list"], "read-file"])
@@ -234,5 +247,7 @@ class Package(ProxyTestCase):
     def test_a_server_that_is_not_configured_says_which_are(self) -> None:
         with self.assertRaisesRegex(ImportError, "Server 'nope' is not available\nHint: Configured: files, git-hub."):
             self.run_code("import mcp.servers.nope")
+        with self.assertRaisesRegex(ImportError, "import 'mcp.servers.files'"):
+            self.run_code("import mcp.servers.Files")
         with self.assertRaisesRegex(ImportError, "cannot import name 'nope'"):
             self.run_code("from mcp.servers import nope")

@@ -108,6 +108,25 @@ class Rules(unittest.TestCase):
         self.assertIsInstance(sound, AudioContent)
         self.assertEqual(unknown.x, 1)
 
+    def test_what_is_no_block_or_no_result_does_no_harm(self) -> None:
+        strange: list[Any] = [
+            None,
+            1,
+            "x",
+            [],
+            {},
+            {"type": 5},
+            {"type": "text"},
+            {"type": "image"},
+            {"type": "resource"},
+        ]
+        for block in strange:
+            for rest in ({}, {"structuredContent": block}, {"structuredContent": {"result": block}}):
+                to_value({"content": [block], **rest}, "s", "t")
+        for raw in (None, 1, "x", [], {"content": 5}, {"content": None, "structuredContent": []}):
+            to_value(raw, "s", "t")
+        self.assertEqual(value_of(1, text("a"), None), "a")  # pyright: ignore[reportArgumentType]
+
     def test_a_failure_raises_with_the_text(self) -> None:
         with self.assertRaises(ToolError) as caught:
             value_of(text("Access denied"), text("really"), isError=True)
