@@ -59,6 +59,7 @@ export class Connection {
   readonly #supervisor: SupervisorWatch;
   readonly #ready = createDeferred<ReadyFrame | FailedStart>();
   readonly #ended = createDeferred<KernelEnd>();
+  #end: KernelEnd | undefined;
   readonly #pack: PackCollector;
   #running: RunningCell | undefined;
   #isReady = false;
@@ -103,12 +104,14 @@ export class Connection {
 
   /** Runs a cell. One at a time: the caller waits for the result before the next. */
   runCell(frame: Omit<ExecuteFrame, 'type'>, onOutput: OnOutput): Promise<ResultFrame | KernelEnd> {
+    if (this.#end !== undefined) {
+      return Promise.resolve(this.#end);
+    }
     return new Promise((resolve) => {
       this.#frames = 0;
       this.#running = { cell: frame.cell, onOutput, resolve };
       this.#dispatcher.beginCell(frame.cell);
       this.outbox.send({ type: 'execute', ...frame });
-      void this.#ended.promise.then(resolve);
     });
   }
 
@@ -218,9 +221,12 @@ export class Connection {
     const { memoryBytes, pids } = this.#options.limits;
     const reason = this.#killReason ?? (report && describeEnd(report, memoryBytes, pids)) ?? describeExit(exit);
     this.#dispatcher.close();
+    this.#end ??= { reason };
+    // By hand: a reaction of each cell to `ended` would keep the cell until the session ends.
+    this.#running?.resolve(this.#end);
     this.#running = undefined;
     this.#ready.resolve({ exit, report });
-    this.#ended.resolve({ reason });
+    this.#ended.resolve(this.#end);
   }
 
   /** Output that only the supervisor saw belongs to the cell all the same. */
