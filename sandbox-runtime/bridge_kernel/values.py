@@ -222,7 +222,7 @@ def to_value(raw: object, server: str, tool: str) -> object:
 
 
 def _blocks(result: Mapping[str, object]) -> list[dict[str, object]]:
-    return [as_dict(block) for block in as_list(result.get("content")) if isinstance(block, dict)]
+    return [block for block in map(as_dict, as_list(result.get("content"))) if block]
 
 
 def _only(values: list[object]) -> object:
