@@ -34,7 +34,7 @@ export function detectEngine(options: DetectOptions): Engine {
   for (const name of names) {
     const executable = findExecutable(name, options.env);
     if (executable === undefined) {
-      absent.push({ engine: name, reason: `there is no command "${name}" on PATH`, hint: installHint[name] });
+      absent.push({ engine: name, reason: `${name} is not on PATH`, hint: installHint[name] });
     } else {
       engines.push(createEngine[name]({ ...options, executable }));
     }

@@ -9,6 +9,7 @@ import type { Engine, EngineName, PrepareProgress, Sandbox, SandboxExit, StartRe
 /** An engine that was tried or looked for and cannot be used, and why. */
 export interface Refusal {
   readonly engine: EngineName;
+  /** One clause that names the engine. */
   readonly reason: string;
   /** One next step for a person. */
   readonly hint: string;
@@ -19,7 +20,7 @@ const ENGINE_FAULTS: ReadonlySet<string> = new Set(['ENGINE_UNAVAILABLE', 'ENGIN
 
 /** `ENGINE_UNAVAILABLE` with every attempt and its reason. */
 export function noEngine(refusals: readonly Refusal[], cause?: BridgeError): BridgeError {
-  const attempts = refusals.map(({ engine, reason }) => `${engine}: ${reason}`).join('; ');
+  const attempts = refusals.map(({ reason }) => reason).join('; ');
   return new BridgeError('ENGINE_UNAVAILABLE', `no container engine can be used (${attempts})`, {
     cause,
     data: { refusals, retryNow: false },
@@ -113,7 +114,7 @@ class FailoverEngine implements Engine {
     this.#refusals.push({ engine: engine.name, reason: error.message, hint: error.hint ?? '' });
     if (this.#currentIndex + 1 < this.#engines.length) {
       this.#currentIndex += 1;
-      this.#logger.warning(`${engine.name} cannot be used (${error.message}); trying ${this.#current.name}`);
+      this.#logger.warning(`${error.message}; trying ${this.#current.name}`);
       return withRetry(error);
     }
     const all = [...this.#refusals, ...this.#absent];

@@ -61,11 +61,11 @@ function refusedFlags(stderrTail: string): readonly string[] {
   return controller === undefined ? [] : (FLAGS_OF_CONTROLLER[controller] ?? []);
 }
 
-/** The engine's text in one line: without its advice to read a manual, and cut from the front when long. */
+/** The engine's text in one line: without its own name and its advice to read a manual, cut from the front when long. */
 function lastWords(stderrTail: string): string {
   const lines = stderrTail
     .split('\n')
-    .map((line) => line.trim())
+    .map((line) => line.trim().replace(/^(Error|docker): /, ''))
     .filter((line) => line !== '' && !/^(Run|See) '\w+ run --help'/.test(line) && !line.startsWith('Usage:'));
   const text = lines.length === 0 ? 'it said nothing' : lines.join(' ');
   return text.length > MAX_QUOTED_CHARS ? `…${text.slice(-MAX_QUOTED_CHARS)}` : text;

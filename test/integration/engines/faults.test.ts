@@ -80,7 +80,7 @@ describe('an engine that does not work', () => {
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
       message: expect.stringMatching(
-        /^no container engine can be used \(podman: .*Cannot connect to Podman.*; docker: .*Is the docker daemon running\?\)$/,
+        /^no container engine can be used \(podman does not answer: Cannot connect to Podman.*; docker does not answer: Cannot connect .*Is the docker daemon running\?\)$/,
       ),
       hint: expect.stringMatching(/podman info.* Or: Start Docker/),
     });
@@ -89,7 +89,7 @@ describe('an engine that does not work', () => {
   it('is listed beside one that is not installed', async () => {
     const { engine } = detectWith('dead-podman', { alone: true });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
-      message: expect.stringMatching(/podman: .*Cannot connect.*; docker: there is no command "docker" on PATH/),
+      message: expect.stringMatching(/\(podman does not answer: Cannot connect.*; docker is not on PATH\)$/),
     });
   });
 
@@ -104,8 +104,7 @@ describe('an engine that does not work', () => {
     expect(() => detectWith('no-such-folder', { alone: true })).toThrow(
       expect.objectContaining({
         code: 'ENGINE_UNAVAILABLE',
-        message:
-          'no container engine can be used (podman: there is no command "podman" on PATH; docker: there is no command "docker" on PATH)',
+        message: 'no container engine can be used (podman is not on PATH; docker is not on PATH)',
         hint: 'Install Podman (https://podman.io/docs/installation). Or: Install Docker (https://docs.docker.com/engine/install/).',
       }),
     );
