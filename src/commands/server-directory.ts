@@ -78,12 +78,7 @@ export function createServerDirectory(lister: ToolLister, configured: Configured
     if (server !== undefined) {
       return server;
     }
-    const definition = configured().get(wanted);
-    if (definition?.disabled === true) {
-      const where = definition.file === undefined ? 'the configuration' : definition.file;
-      throw notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `It is disabled in ${where}.`);
-    }
-    throw notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, servers()));
+    throw await notFound(wanted, configured().get(wanted), servers());
   }
 
   async function tools(server: CatalogServer, signal: AbortSignal): Promise<readonly CatalogTool[]> {
@@ -120,6 +115,17 @@ export function createServerDirectory(lister: ToolLister, configured: Configured
 
 function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAILABLE', hint: string): BridgeError {
   return new BridgeError(code, `Server '${shown(wanted)}' is not available`, { hint });
+}
+
+/** Why there is no such server: its definition, if there is one, is disabled. */
+async function notFound(
+  wanted: string,
+  disabled: CallableServer | undefined,
+  known: readonly CatalogServer[],
+): Promise<BridgeError> {
+  return disabled === undefined
+    ? notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, known))
+    : notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `It is disabled in ${disabled.file ?? 'the configuration'}.`);
 }
 
 async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Promise<string> {
