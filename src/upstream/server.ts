@@ -94,9 +94,8 @@ export class UpstreamServer {
 
   /** All tools; the same array until the server says that they changed or ends. */
   async listTools(signal: AbortSignal | undefined): Promise<readonly UpstreamTool[]> {
-    const tools = (this.#tools ??= this.#readTools());
     try {
-      return await unlessAborted(tools, signal);
+      return await unlessAborted(this.#tools ?? this.#startListing(), signal);
     } catch (error) {
       throw signal?.aborted === true ? this.#failures.cancelled(undefined) : error;
     }
@@ -136,6 +135,18 @@ export class UpstreamServer {
     await open?.close();
   }
 
+  /** One listing for all who ask meanwhile; one that failed is not kept. */
+  #startListing(): Promise<readonly UpstreamTool[]> {
+    const tools = this.#readTools();
+    this.#tools = tools;
+    tools.catch(() => {
+      if (this.#tools === tools) {
+        this.#tools = undefined;
+      }
+    });
+    return tools;
+  }
+
   async #readTools(): Promise<readonly UpstreamTool[]> {
     const deadline = createDeadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#options.signal);
     try {
@@ -145,8 +156,6 @@ export class UpstreamServer {
       );
       return tools;
     } catch (error) {
-      // A list that failed is not kept.
-      this.#tools = undefined;
       throw this.#explain(error, undefined, deadline);
     } finally {
       deadline.clear();

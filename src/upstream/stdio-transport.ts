@@ -130,6 +130,7 @@ export class StdioTransport implements Transport {
     await this.#starting?.catch(() => undefined);
     if (this.#child !== undefined) {
       await stopGroup(this.#child);
+      this.#release(this.#child);
     }
     this.#settle({ exitCode: this.#child?.exitCode ?? undefined, signal: this.#child?.signalCode ?? undefined });
   }
@@ -144,8 +145,8 @@ export class StdioTransport implements Transport {
       this.#endedItself = this.#stopping === undefined;
       void this.#finish(child, { exitCode: exitCode ?? undefined, signal: signal ?? undefined });
     });
-    // A server that closed stdout cannot answer any more.
-    stdout?.once('end', () => void this.#stopUnlessEnding());
+    // A server that closed one of them cannot be talked to any more.
+    [stdin, stdout].forEach((stream) => stream?.once('close', () => void this.#stopUnlessEnding()));
     if (pid !== undefined) {
       this.#options.guardian.watch(pid);
     }
@@ -154,7 +155,9 @@ export class StdioTransport implements Transport {
   /** Pipes are closed a moment before the end of a process is known. */
   async #stopUnlessEnding(): Promise<void> {
     await Promise.race([this.exited, sleep(DRAIN_AFTER_EXIT_MS)]);
-    await this.close();
+    if (!this.#isClosed) {
+      await this.close();
+    }
   }
 
   async #finish(child: ChildProcess, exit: ServerExit): Promise<void> {
@@ -168,6 +171,10 @@ export class StdioTransport implements Transport {
     [child.stdin, child.stdout, child.stderr].forEach((stream) => stream?.destroy());
     this.#settle(exit);
     await this.#stopping;
+    this.#release(child);
+  }
+
+  #release(child: ChildProcess): void {
     if (child.pid !== undefined) {
       this.#options.guardian.release(child.pid);
     }

@@ -229,6 +229,20 @@ describe('crashes', () => {
   });
 });
 
+describe('a server that closes a pipe and lives on', () => {
+  it.each(['close_stdin', 'close_stdout'])('is ended and started again (%s)', async (tool) => {
+    const pool = startPool({ crashing: fixtureServer('crashing') });
+    const before = Number(await callText(pool, 'crashing', 'pid'));
+    const hanging = failureOf(pool.callTool({ server: 'crashing', tool: 'hang', arguments: {} }));
+    await pool.callTool({ server: 'crashing', tool, arguments: {} }).catch(() => undefined);
+    // Only a write shows that stdin is closed; the other server is new by now and answers.
+    await pool.callTool({ server: 'crashing', tool: 'echo', arguments: {} }).catch(() => undefined);
+    expect((await hanging).code).toBe('SERVER_EXITED');
+    await until(() => !isRunning(before));
+    expect(await callText(pool, 'crashing', 'echo', { text: 'back' })).toBe('back');
+  });
+});
+
 describe('changes', () => {
   it('lists the tools again after list_changed, and keeps the list until then', async () => {
     const news: string[] = [];
