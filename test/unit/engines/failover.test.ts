@@ -1,0 +1,125 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { Engine, EngineName, Sandbox } from '../../../src/engines/engine.ts';
+import { createFailoverEngine, type Refusal } from '../../../src/engines/failover.ts';
+import { BridgeError, type ErrorCode } from '../../../src/errors.ts';
+import { silentLogger } from '../../../src/log.ts';
+
+const exit = { exitCode: 125, signal: undefined };
+const request = { command: ['python3'], session: 'default' };
+const absentDocker: Refusal = { engine: 'docker', reason: 'docker is not on PATH', hint: 'Install Docker.' };
+
+function failure(code: ErrorCode, engine: EngineName, retryNow = false): BridgeError {
+  return new BridgeError(code, `${engine} failed`, { hint: `mend ${engine}`, data: { retryNow } });
+}
+
+/** An engine whose sandboxes all fail with `code`; the failures are explained, or thrown at the start. */
+function failingEngine(
+  name: EngineName,
+  code: ErrorCode,
+  options: { atStart?: boolean; retryNow?: boolean } = {},
+): Engine {
+  return {
+    name,
+    description: name,
+    prepare: async () => undefined,
+    async start() {
+      if (options.atStart === true) {
+        throw failure(code, name);
+      }
+      return {} as Sandbox;
+    },
+    explainStartFailure: () => failure(code, name, options.retryNow),
+    sweep: vi.fn<Engine['sweep']>(async () => 1),
+  };
+}
+
+async function startAndExplain(engine: Engine): Promise<BridgeError> {
+  return engine.explainStartFailure(await engine.start(request), exit, '');
+}
+
+describe('several engines as one', () => {
+  it('gives way to the next engine, and asks for another round', async () => {
+    const engine = createFailoverEngine(
+      [failingEngine('podman', 'ENGINE_UNAVAILABLE'), failingEngine('docker', 'ENGINE_FAILED')],
+      [],
+      silentLogger,
+    );
+    const error = await startAndExplain(engine);
+    expect(error).toMatchObject({ code: 'ENGINE_UNAVAILABLE', message: 'podman failed', data: { retryNow: true } });
+    expect(engine.name).toBe('docker');
+  });
+
+  it('lists every attempt when none is left, and begins again with the first', async () => {
+    const engine = createFailoverEngine([failingEngine('podman', 'ENGINE_FAILED')], [absentDocker], silentLogger);
+    expect(await startAndExplain(engine)).toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      message: 'no container engine can be used (podman failed; docker is not on PATH)',
+      hint: 'mend podman Or: Install Docker.',
+      data: { retryNow: false },
+    });
+    expect(engine.name).toBe('podman');
+    expect((await startAndExplain(engine)).message).toBe(
+      'no container engine can be used (podman failed; docker is not on PATH)',
+    );
+  });
+
+  it('leaves the error of a single engine as it is', async () => {
+    const engine = createFailoverEngine([failingEngine('podman', 'ENGINE_FAILED')], [], silentLogger);
+    expect(await startAndExplain(engine)).toMatchObject({ code: 'ENGINE_FAILED', message: 'podman failed' });
+  });
+
+  it('stays with an engine that lacks the image, or that wants another round itself', async () => {
+    const docker = failingEngine('docker', 'ENGINE_FAILED');
+    for (const podman of [
+      failingEngine('podman', 'IMAGE_MISSING'),
+      failingEngine('podman', 'IMAGE_UNSUITABLE'),
+      failingEngine('podman', 'ENGINE_FAILED', { retryNow: true }),
+    ]) {
+      const engine = createFailoverEngine([podman, docker], [], silentLogger);
+      expect((await startAndExplain(engine)).message).toBe('podman failed');
+      expect(engine.name).toBe('podman');
+    }
+  });
+
+  it('goes on at once when a command cannot even be run', async () => {
+    const engine = createFailoverEngine(
+      [failingEngine('podman', 'ENGINE_UNAVAILABLE', { atStart: true }), failingEngine('docker', 'IMAGE_MISSING')],
+      [],
+      silentLogger,
+    );
+    await engine.start(request);
+    expect(engine.name).toBe('docker');
+  });
+
+  it('gives up when no command can be run', async () => {
+    const engine = createFailoverEngine(
+      [
+        failingEngine('podman', 'ENGINE_UNAVAILABLE', { atStart: true }),
+        failingEngine('docker', 'ENGINE_UNAVAILABLE', { atStart: true }),
+      ],
+      [],
+      silentLogger,
+    );
+    await expect(engine.start(request)).rejects.toThrow(
+      'no container engine can be used (podman failed; docker failed)',
+    );
+  });
+
+  it('lets a start that failed beside another one only follow to the next engine', async () => {
+    const engine = createFailoverEngine(
+      [failingEngine('podman', 'ENGINE_UNAVAILABLE'), failingEngine('docker', 'IMAGE_MISSING')],
+      [],
+      silentLogger,
+    );
+    const [first, second] = await Promise.all([engine.start(request), engine.start(request)]);
+    expect(engine.explainStartFailure(first, exit, '').data['retryNow']).toBe(true);
+    expect(engine.explainStartFailure(second, exit, '').data['retryNow']).toBe(true);
+    expect(engine.name).toBe('docker');
+  });
+
+  it('sweeps on every engine', async () => {
+    const engines = [failingEngine('podman', 'ENGINE_FAILED'), failingEngine('docker', 'ENGINE_FAILED')] as const;
+    expect(await createFailoverEngine(engines, [], silentLogger).sweep({ own: true })).toBe(2);
+    expect(engines.map(({ sweep }) => vi.mocked(sweep).mock.calls)).toEqual([[[{ own: true }]], [[{ own: true }]]]);
+  });
+});
