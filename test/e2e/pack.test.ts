@@ -9,10 +9,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { findTestEngines } from '../support/engines.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'mcp-server-code-execution-mode';
 const run = promisify(execFile);
+const { engines } = await findTestEngines();
 
 let folder: string;
 let packed: string[];
@@ -79,5 +81,11 @@ describe('the installed command', () => {
     expect(await ask({ id: 2, method: 'tools/list' })).toMatchObject({ result: { tools: [{ name: 'run_python' }] } });
     server.stdin.end();
     expect(await once(server, 'exit')).toEqual([0, null]);
+  });
+
+  it.each(engines.slice(0, 1))('runs a cell on $label', async ({ env }) => {
+    const settings = { ...env, MCP_BRIDGE_STATE_DIR: folder };
+    const { stdout } = await run(command, ['exec', '-c', 'import sys\nprint(6 * 7, sys.platform)'], { env: settings });
+    expect(stdout).toBe('42 linux\n');
   });
 });
