@@ -12,8 +12,8 @@ from bridge_kernel.rpc import Channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bridge_kernel.loop import CellLoop
     from bridge_kernel.api import Api
+    from bridge_kernel.loop import CellLoop
     from bridge_kernel.repl import Repl
 
 
@@ -52,8 +52,8 @@ class Kernel:
         self._reserve: bytearray | None = None
         # Output is captured before anything else is imported: what imports print belongs to the user.
         self.capture = stdio.Capture(self._send_output, outputs, _integer(hello["kept_output_bytes"]))
-        from bridge_kernel.loop import CellLoop
         from bridge_kernel.api import Api
+        from bridge_kernel.loop import CellLoop
         from bridge_kernel.repl import Repl
 
         self.loop: CellLoop = CellLoop(channel)
@@ -126,6 +126,7 @@ class Kernel:
     def _finish(self, result: Frame) -> None:
         self.loop.end_cell()
         self.channel.close_gate()
+        self.api.end_cell()
         self.capture.end_cell()
         names = self.repl.changed_names(self.api.owns)
         if names is not None:

@@ -15,6 +15,11 @@ import sys
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, source_hash
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+    from importlib.abc import Loader
+
 PACKAGE = "bridge_kernel"
 # Shown as the file of kernel modules; tracebacks leave out every frame whose file begins with it.
 FILE_PREFIX = "<bridge_kernel>"
@@ -34,11 +39,11 @@ class MemoryLoader:
     def create_module(self, spec: ModuleSpec) -> None:
         """Leaves the making of the module to the import system."""
 
-    def exec_module(self, module: object) -> None:
+    def exec_module(self, module: types.ModuleType) -> None:
         """Runs the module's code in its namespace."""
         exec(self.get_code(self.name), module.__dict__)
 
-    def get_code(self, name: str) -> object:
+    def get_code(self, name: str) -> types.CodeType:
         """The compiled source; from the pack when it was made from these very bytes."""
         origin = f"{FILE_PREFIX}/{source_hash(self.source).hex()}"
         entry = self.importer.pack.get(name)
@@ -59,7 +64,7 @@ class PackLoader(SourceFileLoader):
 
     marshalled: bytes = b""
 
-    def get_code(self, fullname: str) -> object:
+    def get_code(self, fullname: str) -> types.CodeType:
         """The code compiled by an earlier sandbox."""
         return marshal.loads(self.marshalled)
 
@@ -69,9 +74,11 @@ class RecordingLoader(SourceFileLoader):
 
     importer: Importer
 
-    def get_code(self, fullname: str) -> object:
+    def get_code(self, fullname: str) -> types.CodeType | None:
         """The code of the module, compiled or read from its `.pyc` as ever."""
         code = super().get_code(fullname)
+        if code is None:
+            return None
         status = os.stat(self.path)
         entry = (self.path, status.st_mtime_ns, status.st_size, self.is_package(fullname), b"")
         self.importer.record(fullname, entry, code)
@@ -88,7 +95,7 @@ class Importer:
             if name not in ("pack", "options")
         }
         self.pack: dict[str, PackEntry] = {}
-        self.recorded: dict[str, tuple[PackEntry, object]] | None = {}
+        self.recorded: dict[str, tuple[PackEntry, types.CodeType]] | None = {}
         self._load_pack(parts.get("pack", b""))
 
     def _load_pack(self, data: bytes) -> None:
@@ -116,7 +123,9 @@ class Importer:
 
     def _kernel_spec(self, fullname: str, source: bytes) -> ModuleSpec:
         file = f"{FILE_PREFIX}/{fullname.rpartition('.')[2]}.py"
-        spec = ModuleSpec(fullname, MemoryLoader(self, fullname, source), origin=file, is_package=fullname == PACKAGE)
+        # Not derived from importlib.abc.Loader: that module is not loaded yet, and costs its compilation here.
+        loader: Loader = MemoryLoader(self, fullname, source)  # pyright: ignore[reportAssignmentType]
+        spec = ModuleSpec(fullname, loader, origin=file, is_package=fullname == PACKAGE)
         spec.has_location = True
         return spec
 
@@ -145,7 +154,7 @@ class Importer:
         spec.loader = loader
         return spec
 
-    def record(self, name: str, entry: PackEntry, code: object) -> None:
+    def record(self, name: str, entry: PackEntry, code: types.CodeType) -> None:
         """Remembers what had to be compiled, while recording."""
         if self.recorded is not None:
             self.recorded[name] = (entry, code)
@@ -164,4 +173,4 @@ class Importer:
 
 def install(parts: dict[str, bytes]) -> None:
     """Puts an importer with these parts in front of the usual finders."""
-    sys.meta_path.insert(0, Importer(parts))  # pyright: ignore[reportArgumentType]
+    sys.meta_path.insert(0, Importer(parts))

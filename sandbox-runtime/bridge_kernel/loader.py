@@ -4,12 +4,15 @@ The blob is one header line, `name:length name:length …`, followed by the part
 here that a bare interpreter has not loaded already, and nothing is read beyond the blob: the bytes after it are frames.
 Kept free of names of ours, because it runs before any of our modules exist.
 """
+
+from __future__ import annotations
+
 import os
 import sys
 
 
-def read_exactly(size):
-    pieces = []
+def read_exactly(size: int) -> bytes:
+    pieces: list[bytes] = []
     while size:
         piece = os.read(0, min(size, 1 << 20))
         if not piece:
@@ -22,7 +25,7 @@ def read_exactly(size):
 header = bytearray()
 while not header.endswith(b"\n"):
     header += read_exactly(1)
-parts = {}
+parts: dict[str, bytes] = {}
 for item in header.decode("ascii").split():
     part_name, _, part_size = item.partition(":")
     parts[part_name] = read_exactly(int(part_size))
@@ -30,6 +33,6 @@ for item in header.decode("ascii").split():
 importer = sys.modules["bridge_kernel.importer"] = type(sys)("bridge_kernel.importer")
 exec(compile(parts["importer"], "<bridge_kernel>/importer.py", "exec"), importer.__dict__)
 importer.install(parts)
-from bridge_kernel import supervisor
+from bridge_kernel import supervisor  # noqa: E402 It could not be imported before.
 
 supervisor.run(parts["options"])

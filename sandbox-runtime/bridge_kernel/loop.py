@@ -40,7 +40,7 @@ class CellLoop:
         self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
         self._cells_of_tasks: weakref.WeakKeyDictionary[asyncio.Future[object], int] = weakref.WeakKeyDictionary()
-        self.loop.set_task_factory(self._make_task)
+        self.loop.set_task_factory(self._make_task)  # pyright: ignore[reportArgumentType]
         nested_run.install(self.loop)
         # One context for all cells: a context variable set in one is there in the next, like any other state.
         self._context = contextvars.copy_context()
@@ -76,7 +76,7 @@ class CellLoop:
 
     def _create_task(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
         try:
-            return self.loop.create_task(coroutine, context=self._context)
+            return self.loop.create_task(coroutine, context=self._context)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
         except TypeError:
             # Python 3.10 has no `context`: the task runs in a copy, and variables set in it end with the cell.
             return self.loop.create_task(coroutine)
@@ -131,7 +131,8 @@ def _in_user_code(frame: types.FrameType | None, insist: bool) -> bool:
     walked: types.FrameType | None = frame
     while walked is not None:
         code = walked.f_code
-        if code.co_filename.startswith("<cell ") or code.co_name == "show" and code.co_filename.startswith(FILE_PREFIX):
+        is_display = code.co_name == "show" and code.co_filename.startswith(FILE_PREFIX)
+        if is_display or code.co_filename.startswith("<cell "):
             return True
         walked = walked.f_back
     return False

@@ -20,9 +20,11 @@ _original_run = asyncio.run
 def install(loop: asyncio.AbstractEventLoop) -> None:
     """Replaces `asyncio.run`, and `run_until_complete` of the session's loop."""
 
+    original: Callable[..., object] = _original_run
+
     def run(main: Awaitable[object], **options: object) -> object:
         if asyncio._get_running_loop() is None:  # noqa: SLF001 The public function raises instead of telling.
-            return _original_run(main, **options)  # pyright: ignore[reportArgumentType]
+            return original(main, **options)
         return _run_in_thread(main, options)
 
     original_complete = loop.run_until_complete
@@ -32,7 +34,7 @@ def install(loop: asyncio.AbstractEventLoop) -> None:
             return original_complete(future)  # A future belongs to this loop: asyncio's own error is the right one.
         return _run_in_thread(future, {})
 
-    asyncio.run = asyncio.runners.run = run  # pyright: ignore[reportAttributeAccessIssue]
+    asyncio.run = asyncio.runners.run = run
     loop.run_until_complete = run_until_complete  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -5,8 +5,8 @@ a script. Every cell has a file name of its own, whose source is in `linecache`:
 """
 
 from __future__ import annotations
-
 import __future__ as future_features
+
 import ast
 import builtins
 import linecache
@@ -20,9 +20,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_FUTURE_FLAGS = 0
-for _name in future_features.all_feature_names:
-    _FUTURE_FLAGS |= getattr(future_features, _name).compiler_flag
+
+def _future_flags() -> int:
+    flags = 0
+    for name in future_features.all_feature_names:
+        flags |= getattr(future_features, name).compiler_flag
+    return flags
+
+
+_FUTURE_FLAGS = _future_flags()
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; the module costs its import.
 
 
@@ -104,7 +110,8 @@ class Repl:
                 kinds["variables"].append(name)
         limit = self._max_reported_names
         omitted = sum(max(0, len(names) - limit) for names in kinds.values())
-        report = {kind: names[-limit:] for kind, names in kinds.items()} | {"omitted": omitted}
+        report: dict[str, object] = {"omitted": omitted}
+        report.update((kind, names[-limit:]) for kind, names in kinds.items())
         if report == self._reported:
             return None
         self._reported = report

@@ -18,6 +18,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
+    from typing import cast
+else:
+
+    def cast(_kind: str, value: object) -> object:
+        """`typing.cast`, whose module costs its import at every start."""
+        return value
+
 
 _READ_BYTES = 1 << 20
 
@@ -113,21 +120,20 @@ class Channel:
         except FrameError:
             return  # The host's own frames are checked by its tests; there is nobody here to tell.
         if frame["type"] == "answer_part":
-            pending = self._pending.get(frame["call"])  # pyright: ignore[reportArgumentType]
-            if pending is not None:
-                pending.parts.append(frame["data"])  # pyright: ignore[reportArgumentType]
+            part = self._pending.get(_number(frame["call"]))
+            if part is not None:
+                part.parts.append(str(frame["data"]))
         elif frame["type"] == "answer":
             self._answer(frame)
         else:
             on_frame(frame)
 
     def _answer(self, frame: Frame) -> None:
-        pending = self._pending.pop(frame["call"], None)  # pyright: ignore[reportArgumentType]
+        pending = self._pending.pop(_number(frame["call"]), None)
         if pending is None:
             return  # Cancelled meanwhile.
         if frame["ok"] is not True:
-            error = frame.get("error")
-            pending.deliver(None, _to_error(error if isinstance(error, dict) else {}))
+            pending.deliver(None, _to_error(frame.get("error")))
             return
         if not pending.parts:
             pending.deliver(frame.get("value"), None)
@@ -241,11 +247,16 @@ def _timed_out(method: str, timeout: float) -> MCPError:
     return MCPError(f"{method} did not answer within {timeout:g} s", "CALL_TIMEOUT")
 
 
-def _to_error(error: dict[str, object]) -> MCPError:
-    data = error.get("data")
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else -1
+
+
+def _to_error(error: object) -> MCPError:
+    facts = cast("dict[str, object]", error if isinstance(error, dict) else {})
+    hint, data = facts.get("hint"), facts.get("data")
     return MCPError(
-        str(error.get("message", "the host gave no reason")),
-        str(error.get("code", "INTERNAL")),
-        hint=error.get("hint"),  # pyright: ignore[reportArgumentType]
-        data=data if isinstance(data, dict) else None,
+        str(facts.get("message", "the host gave no reason")),
+        str(facts.get("code", "INTERNAL")),
+        hint=hint if isinstance(hint, str) else None,
+        data=cast("dict[str, object]", data) if isinstance(data, dict) else None,
     )

@@ -1,8 +1,8 @@
 """Captures descriptors 1 and 2, so that output of child processes and of C code belongs to the cell too.
 
-Each stream is a pipe, made by the supervisor, whose write end stands at its descriptor; `sys.stdout` and `sys.stderr` write there as well,
-so the order within a stream is the order of writing. A thread drains the pipes; the main thread drains them once more
-at the end of a cell, under the same lock, so that all output precedes the result.
+Each stream is a pipe, made by the supervisor, whose write end stands at its descriptor; `sys.stdout` and `sys.stderr`
+write there as well, so the order within a stream is the order of writing. A thread drains the pipes; the main thread
+drains them once more at the end of a cell, under the same lock, so that all output precedes the result.
 
 What a cell prints is sent as it comes, up to a budget from the start; of the rest as much is kept from the end, and the
 bytes between are counted. Output that arrives while no cell runs belongs to the next one.
@@ -127,7 +127,7 @@ class Capture:
         for file in {*self._files, sys.stdout, sys.stderr}:
             try:
                 file.flush()
-            except Exception:  # noqa: BLE001, S110
+            except Exception:  # noqa: BLE001
                 pass  # The user replaced or closed the stream; what it holds is the user's.
         with self._lock:
             self._drain()

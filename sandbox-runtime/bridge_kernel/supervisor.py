@@ -36,7 +36,7 @@ def run(options: bytes) -> None:
     """Never returns. `options` is `memory_bytes pids` as two decimal numbers."""
     if os.getpid() != 1:
         # Outside a PID namespace `kill(-1)` would mean every process of the user.
-        _report('{"report":"ended","cause":"failed","exit_code":null,"signal":null,"detail":"not PID 1"}')
+        _report_ended("failed", '"exit_code":null,"signal":null,"detail":"not PID 1"')
         os._exit(70)
     memory_bytes, pids = (int(word) for word in options.split())
     libc = ctypes.CDLL(None, use_errno=True)
@@ -50,8 +50,8 @@ def run(options: bytes) -> None:
     )
     program = seccomp.build_filter(seccomp.machine_name())
     _report(
-        '{"report":"started","memory_limit_bytes":%s,"pids_limit":%s,"seccomp":%s}'
-        % (_json(memory_limit), _json(pids_limit), "true" if program else "false")
+        f'{{"report":"started","memory_limit_bytes":{_json(memory_limit)},"pids_limit":{_json(pids_limit)},'
+        f'"seccomp":{"true" if program else "false"}}}'
     )
     child_ended, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -84,7 +84,7 @@ class _Leftovers:
         import binascii
 
         texts = [binascii.b2a_base64(self._drain(end), newline=False).decode("ascii") for end in self._read_ends]
-        return '"stdout":"%s","stderr":"%s"' % (texts[0], texts[1])
+        return f'"stdout":"{texts[0]}","stderr":"{texts[1]}"'
 
     def _drain(self, read_end: int) -> bytes:
         # A descendant of the worker may still write: no more is read than a pipe holds.
@@ -118,7 +118,7 @@ def _become_worker(libc: ctypes.CDLL, program: list[seccomp.Instruction] | None,
         if program is not None:
             seccomp.apply_filter(libc, program)
     except OSError as error:
-        _report('{"report":"ended","cause":"failed","exit_code":null,"signal":null,"detail":%s}' % _json(str(error)))
+        _report_ended("failed", f'"exit_code":null,"signal":null,"detail":{_json(str(error))}')
         os._exit(70)
 
 
@@ -129,9 +129,7 @@ def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
     os._exit(0)
 
 
-def _watch(
-    worker: int, child_ended: int, ooms: int, left: _Leftovers, stand_in: tuple[int, int] | None
-) -> None:
+def _watch(worker: int, child_ended: int, ooms: int, left: _Leftovers, stand_in: tuple[int, int] | None) -> None:
     """Waits for the end of the host or of the worker. `stand_in`: bounds that no cgroup enforces, else None."""
     poll = select.poll()
     # No events asked for: only hang-up and error are reported, unread frames do not wake us.
@@ -148,7 +146,7 @@ def _watch(
         exceeded = _exceeded(*stand_in) if stand_in else None
         if exceeded is not None:
             os.kill(-1, signal.SIGKILL)
-            _report('{"report":"ended","cause":"%s","exit_code":null,"signal":9,%s}' % (exceeded, left.take()))
+            _report_ended(exceeded, f'"exit_code":null,"signal":9,{left.take()}')
             os._exit(137)
 
 
@@ -170,9 +168,9 @@ def _report_end(status: int, out_of_memory: bool, left: _Leftovers) -> None:
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         cause = "memory" if out_of_memory and code == -signal.SIGKILL else "signal"
-        _report('{"report":"ended","cause":"%s","exit_code":null,"signal":%d,%s}' % (cause, -code, left.take()))
+        _report_ended(cause, f'"exit_code":null,"signal":{-code},{left.take()}')
         os._exit(128 - code)
-    _report('{"report":"ended","cause":"exit","exit_code":%d,"signal":null,%s}' % (code, left.take()))
+    _report_ended("exit", f'"exit_code":{code},"signal":null,{left.take()}')
     os._exit(code)
 
 
@@ -226,6 +224,10 @@ def _first_number(*paths: str) -> int | None:
     return None
 
 
+def _report_ended(cause: str, members: str) -> None:
+    _report(f'{{"report":"ended","cause":"{cause}",{members}}}')
+
+
 def _report(line: str) -> None:
     data = line.encode("ascii", "replace") + b"\n"
     try:
@@ -241,5 +243,5 @@ def _json(value: int | str | None) -> str:
         return "null"
     if isinstance(value, int):
         return str(value)
-    return '"%s"' % "".join(c if c.isalnum() or c in " .,:_-()[]" else "?" for c in value)
-
+    text = "".join(c if c.isalnum() or c in " .,:_-()[]" else "?" for c in value)
+    return f'"{text}"'

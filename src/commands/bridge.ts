@@ -43,14 +43,14 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     packKey: settings.image,
     handleCall: createHostCalls({
       pool: directory.pool,
-      servers: () => directory.servers(),
+      servers: () => directory.servers,
       savedTools,
       logger,
     }),
     logger,
     capabilitySummary: CAPABILITY_SUMMARY,
     idleTimeoutMs: settings.idleTimeoutMs,
-    discoverServers: async () => directory.references(),
+    discoverServers: async () => directory.refresh(),
     savedTools: () => savedTools.list(),
   });
   let hasSwept = false;
@@ -69,7 +69,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
       }
       return answer;
     },
-    knownServers: async () => directory.references().map(({ name }) => name),
+    knownServers: async () => directory.refresh().map(({ name }) => name),
     async preload() {
       await preloadClient();
     },
@@ -108,10 +108,13 @@ function limitsOf(settings: Settings): SandboxLimits {
 
 interface Directory {
   readonly pool: UpstreamPool;
-  /** The configured servers as of now; a change is passed on to the pool and its issues are logged, once. */
-  servers(): DiscoveredServers['servers'];
-  /** Those that are not disabled, with the aliases of their proxies. */
-  references(): readonly ServerReference[];
+  /** The configured servers as of the last `refresh`. */
+  readonly servers: DiscoveredServers['servers'];
+  /**
+   * Looks at the files again; a change is passed on to the pool and its issues are logged, once. Gives the servers that
+   * are not disabled, with the aliases of their proxies.
+   */
+  refresh(): readonly ServerReference[];
 }
 
 function createDirectory(settings: Settings, logger: Logger): Directory {
@@ -121,27 +124,24 @@ function createDirectory(settings: Settings, logger: Logger): Directory {
     env: process.env,
   });
   const pool = createUpstreamPool({ logger });
-  let current: DiscoveredServers | undefined;
+  let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let references: readonly ServerReference[] = [];
-
-  function refresh(): DiscoveredServers {
-    const found = discover();
-    if (found !== current) {
-      current = found;
-      pool.update(found.servers);
-      references = toReferences(found);
-      for (const issue of found.issues) {
-        logger[issue.level](renderIssue(issue));
-      }
-    }
-    return found;
-  }
 
   return {
     pool,
-    servers: () => refresh().servers,
-    references() {
-      refresh();
+    get servers() {
+      return current.servers;
+    },
+    refresh() {
+      const found = discover();
+      if (found !== current) {
+        current = found;
+        pool.update(found.servers);
+        references = toReferences(found);
+        for (const issue of found.issues) {
+          logger[issue.level](renderIssue(issue));
+        }
+      }
       return references;
     },
   };

@@ -1,0 +1,110 @@
+/** Order, calls to the host, and frames that lie. */
+import { describe, expect, it } from 'vitest';
+import type { Subject } from './subject.ts';
+
+export function describeCalls({ run, harness, tools }: Subject): void {
+  describe('order', () => {
+    it('of cells in one session is the order they came in', async () => {
+      await run('seen = []');
+      await Promise.all(
+        Array.from({ length: 10 }, (_, i) => run(`import time\ntime.sleep(${i % 2 ? 0 : 0.02})\nseen.append(${i})`)),
+      );
+      expect((await run('seen')).value).toBe('[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]');
+    });
+
+    it('does not bind different sessions', async () => {
+      await Promise.all([run('1', { session: 'a' }), run('1', { session: 'b' })]);
+      const order: string[] = [];
+      await Promise.all([
+        run('import time; time.sleep(1.5)', { session: 'a' }).then(() => order.push('slow')),
+        run('1', { session: 'b' }).then(() => order.push('quick')),
+      ]);
+      expect(order).toEqual(['quick', 'slow']);
+    });
+  });
+
+  describe('calls', () => {
+    it('in a gather are all under way at once', async () => {
+      const code = [
+        'import asyncio, time',
+        'start = time.perf_counter()',
+        'r = await asyncio.gather(*[mcp_fake.wait(ms=500) for _ in range(10)])',
+        'time.perf_counter() - start < 2, r[0]',
+      ];
+      expect((await run(code.join('\n'))).value).toBe("(True, 'waited')");
+    });
+
+    it('work from plain functions, threads and asyncio.run', async () => {
+      const code = [
+        'import asyncio, threading',
+        'got = [mcp_fake.echo.sync(n=1)]',
+        't = threading.Thread(target=lambda: got.append(mcp_fake.echo.sync(n=2))); t.start(); t.join()',
+        'async def main(): got.append(await mcp_fake.echo(n=3))',
+        'asyncio.run(main())',
+        '[g["n"] for g in got]',
+      ];
+      expect((await run(code.join('\n'))).value).toBe('[1, 2, 3]');
+    });
+
+    it('of 5,000 at once are all answered', async () => {
+      const code = 'import asyncio\nlen(await asyncio.gather(*[mcp_fake.echo(i=i) for i in range(5000)]))';
+      expect((await run(code)).value).toBe('5000');
+    });
+
+    it('carry results of many megabytes, every character whole', async () => {
+      const answer = await run('r = await mcp_fake.large(count=1_000_000)\nlen(r), r == "𝒳é" * 1_000_000');
+      expect(answer.value).toBe('(2000000, True)');
+    });
+
+    it('refuse arguments over the limit before they are sent', async () => {
+      const { error } = await run('await mcp_fake.echo(text="x" * 9_000_000)');
+      expect(error).toContain('LIMIT_FRAME');
+      expect(error).toContain('8,388,608 bytes');
+    });
+
+    it('of a background task wait until a cell runs again', async () => {
+      const code = [
+        'import asyncio',
+        'results = []',
+        'async def later():',
+        '    await asyncio.sleep(0.2)',
+        '    results.append(await mcp_fake.echo(late=True))',
+        'task = asyncio.create_task(later());',
+      ];
+      await run(code.join('\n'));
+      const before = tools.calls.length;
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      expect(tools.calls.length).toBe(before);
+      expect((await run('await task\nlen(results)')).value).toBe('1');
+    });
+  });
+
+  describe('hostile frames', () => {
+    const everyPipe = 'import os\nfor d in range(3, 64):\n    try: os.write(d, DATA)\n    except OSError: pass\n';
+
+    it('that are no frames are dropped', async () => {
+      const code = `DATA = b'null\\n[]\\n{"type":"nope"}\\n{"a":\\n\\xff\\xfe\\n' + b'[' * 100000 + b'\\n' + b'x' * 100\n${everyPipe}5`;
+      // The last piece has no line end, so it damages the frame that follows: the session may end, the host may not.
+      const answer = await run(code, { session: 'hostile', timeoutMs: 1_500 });
+      expect(['success', 'timeout', 'error']).toContain(answer.status);
+      expect((await run('6', { session: 'hostile' })).value).toBe('6');
+      expect(harness().log.join('')).toContain('no proper frame');
+    });
+
+    it('that forge a result give one answer, and the next cell is right', async () => {
+      const code = `DATA = b'\\n{"type":"result","cell":1,"outcome":"ok","value":"forged"}\\n' * 2\n${everyPipe}7`;
+      const answer = await run(code, { session: 'forger' });
+      expect(['forged', '7']).toContain(answer.value);
+      expect((await run('8', { session: 'forger' })).value).toBe('8');
+    });
+
+    it('that close every descriptor cost the session at most', async () => {
+      const answer = await run('import os\nfor d in range(64):\n    try: os.close(d)\n    except OSError: pass', {
+        session: 'closer',
+        timeoutMs: 1_000,
+      });
+      expect(['error', 'timeout', 'success']).toContain(answer.status);
+      expect((await run('9', { session: 'closer' })).value).toBe('9');
+    });
+  });
+}

@@ -1,0 +1,114 @@
+/** How cells and sandboxes end, and what stays. */
+import { describe, expect, it } from 'vitest';
+import { createHarness, textOf } from '../../support/session-harness.ts';
+import type { Subject } from './subject.ts';
+
+export function describeEndings({ run, engine, tools, isSupervised }: Subject): void {
+  describe('deadline and cancel', () => {
+    it.each([
+      ['a plain loop', 'while True: pass'],
+      ['a sleep', 'import time\ntime.sleep(60)'],
+      ['an await', 'import asyncio\nawait asyncio.sleep(60)'],
+      ['a gather', 'import asyncio\nawait asyncio.gather(*[asyncio.sleep(60) for _ in range(3)])'],
+      ['a child process', 'import subprocess\nsubprocess.run(["sleep", "60"])'],
+      ['a task that loops', 'import asyncio\nasync def spin():\n    while True: pass\nawait asyncio.gather(spin())'],
+      ['asyncio.run', 'import asyncio\nasync def main(): await asyncio.sleep(60)\nasyncio.run(main())'],
+      ['a blocking call', 'mcp_fake.hang.sync(name="blocking")'],
+      ['a loop in C that calls Python', 'import itertools\nmax(map(lambda n: n % 7, itertools.count()))'],
+    ])('end %s and keep the variables and the output', async (_, code) => {
+      await run('kept = "yes"');
+      const answer = await run(`print("partial")\n${code}`, { timeoutMs: 400 });
+      expect(answer).toMatchObject({ status: 'timeout', exitCode: 124 });
+      expect(answer.error).toContain('CELL_DEADLINE: the cell was interrupted at its deadline of 0.4 s');
+      expect(textOf(answer.stdout)).toBe('partial\n');
+      expect(await run('kept')).toMatchObject({ value: "'yes'", notices: [] });
+    });
+
+    it('cancel the calls of the cell at the upstream', async () => {
+      const code = 'import asyncio\nawait asyncio.gather(*[mcp_fake.hang(name=f"cancelled {i}") for i in range(2)])';
+      await run(code, { timeoutMs: 400 });
+      await expect.poll(() => tools.aborted).toEqual(expect.arrayContaining(['cancelled 0', 'cancelled 1']));
+    });
+
+    it('by the client do the same', async () => {
+      await run('kept = 1');
+      const controller = new AbortController();
+      const running = run('while True: pass', { signal: controller.signal });
+      setTimeout(() => controller.abort(), 300);
+      expect(await running).toMatchObject({ status: 'cancelled' });
+      expect((await run('kept')).value).toBe('1');
+    });
+
+    it('by the client before the start run nothing', async () => {
+      const running = run('import time; time.sleep(0.5)');
+      const controller = new AbortController();
+      const queued = run('never = 1', { signal: controller.signal });
+      controller.abort();
+      await expect(queued).rejects.toThrow('cancelled the cell before it began');
+      await running;
+      expect((await run('"never" in globals()')).value).toBe('False');
+    });
+
+    it('cancel tasks that the cell left behind', async () => {
+      await run('import asyncio\nt = asyncio.create_task(asyncio.sleep(60))\nwhile True: pass', { timeoutMs: 300 });
+      expect((await run('await asyncio.sleep(0.05)\nt.cancelled()')).value).toBe('True');
+    });
+
+    it('cost the session when the code ignores them, and the answers say so', async () => {
+      const session = 'stubborn';
+      await run('precious = 1\ndef useful(): pass\nimport json', { session });
+      const code = 'import signal\nprint("said")\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass';
+      const answer = await run(code, { timeoutMs: 300, session });
+      expect(answer.status).toBe('timeout');
+      expect(answer.error).toContain(
+        'its session was ended, because the code did not react to the interrupt within 2 s',
+      );
+      expect(textOf(answer.stdout)).toBe('said\n');
+      const next = await run('1', { session });
+      expect(next.notices).toHaveLength(1);
+      expect(next.notices[0]).toContain('variables precious; functions useful; imports json');
+      expect((await run('2', { session })).notices).toEqual([]);
+    });
+  });
+
+  describe('loss', () => {
+    it('of the process is told at once, with what was printed', async () => {
+      const session = 'exits';
+      await run('y = 1', { session });
+      const answer = await run('import os\nprint("last words", flush=True)\nos._exit(7)', { session });
+      expect(answer.status).toBe('error');
+      expect(answer.error).toContain('SESSION_LOST');
+      if (isSupervised) {
+        expect(answer.error).toContain('Python ended itself with exit code 7');
+        expect(textOf(answer.stdout)).toBe('last words\n');
+      }
+      const next = await run('z = 1', { session });
+      expect(next).toMatchObject({ status: 'success' });
+      expect(next.notices[0]).toContain('Gone: variables y');
+    });
+
+    it('by a crash names the signal', async () => {
+      const answer = await run('import ctypes\nctypes.string_at(0)', { session: 'crashes' });
+      expect(answer.error).toContain(isSupervised ? 'signal 11 (SIGSEGV)' : 'ended from outside');
+    });
+
+    it('by runtime.reset() is wanted, so it is not reported', async () => {
+      const session = 'reset';
+      await run('w = 1', { session });
+      await run('runtime.reset()', { session });
+      expect(await run('"w" in globals()', { session })).toMatchObject({ value: 'False', notices: [] });
+    });
+
+    it('by idleness is reported', async () => {
+      const idle = await createHarness({ engine: engine(), idleTimeoutMs: 200 });
+      try {
+        await idle.run('v = 1');
+        await expect
+          .poll(async () => (await idle.run('0')).notices.join(), { interval: 600, timeout: 20_000 })
+          .toContain('it was idle for 0.2 s');
+      } finally {
+        await idle.close();
+      }
+    });
+  });
+}

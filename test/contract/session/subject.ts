@@ -1,0 +1,44 @@
+/** What the parts of the session suite test: one harness, a server of fake tools, and what is known of the engine. */
+import type { Engine } from '../../../src/engines/engine.ts';
+import type { HandleCall } from '../../../src/session/dispatch.ts';
+import { echoCalls, type Harness } from '../../support/session-harness.ts';
+
+export interface Subject {
+  readonly run: Harness['run'];
+  readonly harness: () => Harness;
+  readonly engine: () => Engine;
+  readonly tools: FakeTools;
+  /** Whether a supervisor reports how the sandbox ended. */
+  readonly isSupervised: boolean;
+}
+
+export type FakeTools = ReturnType<typeof createFakeTools>;
+
+/** Tools of the server `fake`. */
+export function createFakeTools() {
+  const aborted: string[] = [];
+  const calls: string[] = [];
+  const handleCall: HandleCall = (call, context) => {
+    const tool = String(call.params['tool']);
+    const given = call.params['arguments'] as Record<string, unknown> | undefined;
+    calls.push(tool);
+    switch (tool) {
+      case 'hang':
+        return new Promise((_, reject) => {
+          context.signal.addEventListener('abort', () => {
+            aborted.push(String(given?.['name']));
+            reject(new Error('aborted'));
+          });
+        });
+      case 'wait':
+        return new Promise((resolve) => {
+          setTimeout(resolve, Number(given?.['ms']), { content: [{ type: 'text', text: 'waited' }] });
+        });
+      case 'large':
+        return Promise.resolve({ content: [{ type: 'text', text: '𝒳é'.repeat(Number(given?.['count'])) }] });
+      default:
+        return echoCalls(call, context);
+    }
+  };
+  return { aborted, calls, handleCall };
+}
