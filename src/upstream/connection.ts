@@ -1,27 +1,20 @@
 /**
  * One running server and the MCP connection to it. The SDK's client does the handshake of both protocol eras; tool
- * calls and tool lists go past it (see requests.ts). Nothing is offered to servers: no sampling, elicitation or roots.
+ * calls and tool lists go past it (see requests.ts).
  */
 import type { Client } from '@modelcontextprotocol/client';
 import { type BridgeError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { VERSION } from '../package.ts';
 import { childEnvironment } from './child-env.ts';
-import { createDeadline, unlessAborted } from './deadline.ts';
-import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import { createDeadline } from './deadline.ts';
+import { isJsonObject, type JsonObject, type UpstreamDefinition } from './definition.ts';
 import { Failures } from './failures.ts';
 import type { Guardian } from './guardian.ts';
+import { envelopeOf, type HandshakeMode, shakeHands } from './handshake.ts';
 import { type Answer, RequestError, type RequestLimits, Requests } from './requests.ts';
 import { type ServerExit, StdioTransport } from './stdio-transport.ts';
 
-const CLIENT_INFO = { name: 'mcp-server-code-execution-mode', version: VERSION };
-/** A cold `npx` or `uvx` downloads the server first. Chosen. */
-export const SERVER_START_TIMEOUT_MS = 60_000;
-/**
- * A server that does not know `server/discover` answers with an error at once; one that stays silent is asked to
- * `initialize` after this long. Chosen; of 31 real servers none stayed silent.
- */
-const PROBE_TIMEOUT_MS = 5_000;
+export { preloadClient } from './handshake.ts';
 
 /** What a server said about itself, and where it runs. */
 export interface ServerInfo {
@@ -53,6 +46,8 @@ export interface ConnectOptions {
   readonly guardian: Guardian;
   readonly logger: Logger;
   readonly startTimeoutMs: number;
+  /** Time a server has to answer `server/discover` before it is asked to `initialize`. */
+  readonly probeTimeoutMs: number;
   /** Ends the start; the process is stopped. */
   readonly signal: AbortSignal;
   /** Hashes of definitions whose server ends when it is asked for `server/discover`. Read and added to. */
@@ -64,33 +59,39 @@ export interface ConnectOptions {
 /** Starts the server and connects to it. Rejects with `SERVER_START_FAILED`; nothing is left running then. */
 export async function openConnection(definition: UpstreamDefinition, options: ConnectOptions): Promise<Connection> {
   const { legacyServers, logger } = options;
-  if (legacyServers.has(definition.definitionHash)) {
-    return attempt(definition, options, 'legacy');
-  }
+  const mode = legacyServers.has(definition.definitionHash) ? 'initialize' : 'probe';
   try {
-    return await attempt(definition, options, 'auto');
+    return await attempt(definition, options, mode);
   } catch (error) {
-    if (!(error instanceof EndedDuringProbeError)) {
+    if (!(error instanceof WrongModeError)) {
       throw error;
     }
-    // Some servers of older SDKs end at the first request that is not `initialize`: a new process, asked the old way.
-    logger.debug(`Server '${definition.name}' ended when asked for its era; starting it again with initialize`);
-    const connection = await attempt(definition, options, 'legacy');
-    legacyServers.add(definition.definitionHash);
+    logger.debug(`Server '${definition.name}' ${error.message}; starting it again`);
+    const connection = await attempt(definition, options, error.mode);
+    if (error.mode === 'initialize') {
+      legacyServers.add(definition.definitionHash);
+    }
     return connection;
   }
 }
 
-class EndedDuringProbeError extends Error {}
+/** The server may work when it is asked in another way, which takes a new process. */
+class WrongModeError extends Error {
+  readonly mode: HandshakeMode;
 
-type Handshake = 'auto' | 'legacy';
+  constructor(reason: string, mode: HandshakeMode) {
+    super(reason);
+    this.mode = mode;
+  }
+}
 
 async function attempt(
   definition: UpstreamDefinition,
   options: ConnectOptions,
-  handshake: Handshake,
+  mode: HandshakeMode,
 ): Promise<Connection> {
   const failures = new Failures(definition);
+  let isModern = false;
   // The transport hands messages to the requests, and the requests write to the transport: the loop is closed here.
   const requests: Requests = new Requests((message) => transport.send(message));
   const transport: StdioTransport = new StdioTransport({
@@ -98,7 +99,10 @@ async function attempt(
     env: childEnvironment(options.env, definition.env),
     guardian: options.guardian,
     logger: options.logger,
-    intercept: (message, bytes) => intercept(message, bytes, requests, options.onToolsChanged),
+    intercept(message, bytes) {
+      isModern ||= isDiscovery(message);
+      return intercept(message, bytes, requests, options.onToolsChanged);
+    },
   });
   try {
     await transport.start();
@@ -107,13 +111,16 @@ async function attempt(
   }
   const deadline = createDeadline(options.startTimeoutMs, options.signal);
   try {
-    const client = await handshakeWith(transport, options, handshake, deadline.signal);
+    const client = await shakeHands(transport, { ...options, mode, signal: deadline.signal });
     return await describe(definition, { client, transport, requests, failures });
   } catch (error) {
     const { endedItself } = transport;
     await transport.close();
-    if (endedItself && handshake === 'auto' && !deadline.signal.aborted) {
-      throw new EndedDuringProbeError();
+    if (mode === 'probe' && !deadline.signal.aborted && (endedItself || isModern)) {
+      // Servers of some older SDKs end at the first request that is not `initialize`.
+      throw endedItself
+        ? new WrongModeError('ended when it was asked for its era', 'initialize')
+        : new WrongModeError('told its era after it was asked to initialize', 'patient');
     }
     throw endedItself
       ? failures.endedAtStart(await transport.exited, transport.lastStderrLines())
@@ -121,29 +128,6 @@ async function attempt(
   } finally {
     deadline.clear();
   }
-}
-
-async function handshakeWith(
-  transport: StdioTransport,
-  options: ConnectOptions,
-  handshake: Handshake,
-  signal: AbortSignal,
-): Promise<Client> {
-  const sdk = await import('@modelcontextprotocol/client');
-  const client = new sdk.Client(CLIENT_INFO, {
-    capabilities: {},
-    inputRequired: { autoFulfill: false },
-    versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } },
-  });
-  client.onerror = (error) => options.logger.debug(`MCP client: ${messageOf(error)}`);
-  await unlessAborted(
-    client.connect(transport, {
-      timeout: options.startTimeoutMs,
-      ...(handshake === 'legacy' ? { prior: { kind: 'legacy' as const } } : {}),
-    }),
-    signal,
-  );
-  return client;
 }
 
 interface Parts {
@@ -156,8 +140,10 @@ interface Parts {
 async function describe(definition: UpstreamDefinition, parts: Parts): Promise<Connection> {
   const { client, transport, requests, failures } = parts;
   const protocolVersion = client.getNegotiatedProtocolVersion() ?? 'unknown';
-  if (client.getProtocolEra() === 'modern') {
-    await useModernEra(client, requests, protocolVersion);
+  const envelope = await envelopeOf(client);
+  if (envelope !== undefined) {
+    requests.setEnvelope(envelope);
+    subscribeToTools(client);
   }
   let isOpen = true;
   void transport.exited.then(() => {
@@ -193,16 +179,10 @@ async function describe(definition: UpstreamDefinition, parts: Parts): Promise<C
   };
 }
 
-/** From 2026-07-28 on every message says who speaks which version, and changes of the list are subscribed to. */
-async function useModernEra(client: Client, requests: Requests, protocolVersion: string): Promise<void> {
-  const sdk = await import('@modelcontextprotocol/client');
-  requests.setEnvelope({
-    [sdk.PROTOCOL_VERSION_META_KEY]: protocolVersion,
-    [sdk.CLIENT_INFO_META_KEY]: CLIENT_INFO,
-    [sdk.CLIENT_CAPABILITIES_META_KEY]: {},
-  });
+/** From 2026-07-28 on, news about tools come to those who ask for them. */
+function subscribeToTools(client: Client): void {
   if (client.getServerCapabilities()?.tools?.listChanged === true) {
-    // Not awaited: calls need no subscription. A server without it is asked again for its list by the next start.
+    // Not awaited: calls need no subscription, and without one the list is that of the last start.
     client.listen({ toolsListChanged: true }).catch((error: unknown) => client.onerror?.(new Error(messageOf(error))));
   }
 }
@@ -230,7 +210,7 @@ function explainHandshake(error: unknown, options: ConnectOptions, deadline: Abo
   return deadline.aborted ? `no answer to initialize within ${options.startTimeoutMs / 1000} s` : messageOf(error);
 }
 
-/** Loads the client half of the SDK, 90 ms that the first call need not wait for. Starts nothing. */
-export async function preloadClient(): Promise<void> {
-  await import('@modelcontextprotocol/client');
+/** Whether a message is the answer of a server that speaks 2026-07-28 or later to `server/discover`. */
+function isDiscovery({ result }: JsonObject): boolean {
+  return isJsonObject(result) && Array.isArray(result['supportedVersions']);
 }

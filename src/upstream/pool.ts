@@ -5,9 +5,10 @@
 import { setMaxListeners } from 'node:events';
 import { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { SERVER_START_TIMEOUT_MS, type ServerInfo } from './connection.ts';
+import type { ServerInfo } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { Guardian } from './guardian.ts';
+import { PROBE_TIMEOUT_MS } from './handshake.ts';
 import { type ServerState, type ToolCall, UpstreamServer } from './server.ts';
 import type { UpstreamTool } from './tool-list.ts';
 
@@ -16,12 +17,17 @@ export type { JsonObject, UpstreamDefinition } from './definition.ts';
 export type { ServerState, ToolCall } from './server.ts';
 export type { UpstreamTool } from './tool-list.ts';
 
+/** A cold `npx` or `uvx` downloads the server first. Chosen. */
+const START_TIMEOUT_MS = 60_000;
+
 export interface UpstreamPoolOptions {
   readonly logger: Logger;
   /** Environment of the bridge; servers get the named safe variables of it. `process.env` when left out. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Time from start to the end of the handshake; 60 s when left out. */
   readonly startTimeoutMs?: number | undefined;
+  /** Time a server has to answer `server/discover` before it is asked to `initialize`; 5 s when left out. */
+  readonly probeTimeoutMs?: number | undefined;
   /** Called when a server said that its tools changed; at most once a second per server. */
   readonly onToolsChanged?: ((server: string) => void) | undefined;
 }
@@ -121,12 +127,13 @@ class Pool implements UpstreamPool {
     if (current?.redefine(definition) === true) {
       return current;
     }
-    const { logger, env, startTimeoutMs, onToolsChanged } = this.#options;
+    const { logger, env, startTimeoutMs, probeTimeoutMs, onToolsChanged } = this.#options;
     return new UpstreamServer(definition, {
       env: env ?? process.env,
       guardian: this.#guardian,
       logger,
-      startTimeoutMs: startTimeoutMs ?? SERVER_START_TIMEOUT_MS,
+      startTimeoutMs: startTimeoutMs ?? START_TIMEOUT_MS,
+      probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
       signal: this.#closing.signal,
       legacyServers: this.#legacyServers,
       onToolsChanged: () => onToolsChanged?.(definition.name),

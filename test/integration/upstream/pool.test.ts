@@ -75,8 +75,15 @@ describe('starting', () => {
   });
 
   it('asks a server that ignores the probe for initialize', async () => {
-    const pool = startPool({ quiet: fixtureServer('never-answers', 'discover') });
+    const pool = startPool({ quiet: fixtureServer('never-answers', 'discover') }, { probeTimeoutMs: 300 });
     expect(await callText(pool, 'quiet', 'echo', { text: 'hi' })).toBe('hi');
+  });
+
+  it('waits for a server that starts slowly and knows only 2026-07-28', async () => {
+    const slow = fixtureServer('modern-loose', '1000');
+    const pool = startPool({ slow }, { probeTimeoutMs: 300 });
+    expect(await pool.listTools('slow')).toHaveLength(2);
+    expect(pool.serverInfo('slow')?.protocolVersion).toBe('2026-07-28');
   });
 
   it('gives up a server that never answers, and ends it', async () => {
