@@ -36,6 +36,9 @@ export class Session {
   #cells = 0;
   #generation = 0;
   #kernel: Kernel | undefined;
+  #starting: Promise<Kernel> | undefined;
+  /** The end of a kernel that a reset left behind. */
+  #ending: Promise<void> | undefined;
   #names: Names | undefined;
   #loss: Loss | undefined;
   #sentDiscovered = '';
@@ -71,18 +74,18 @@ export class Session {
     return answer;
   }
 
-  /** Ends the kernel, if there is one. What was in it is reported with the next answer. */
+  /** Ends the kernel, one that is just starting too. What was in it is reported with the next answer. */
   async end(reason: string): Promise<void> {
     clearTimeout(this.#idleTimer);
-    await this.#kernel?.kill(reason);
+    const starting = await this.#starting?.catch(() => undefined);
+    await Promise.all([starting?.kill(reason), this.#kernel?.kill(reason), this.#ending]);
   }
 
   async #runNow(request: CellRequest): Promise<CellAnswer> {
-    if (request.signal?.aborted === true) {
-      throw new BridgeError('CELL_CANCELLED', 'the client cancelled the cell before it began');
-    }
+    throwIfCancelled(request);
     request.servers.forEach((server) => this.#loaded.add(server));
     const kernel = this.#kernel ?? (await this.#start(request));
+    throwIfCancelled(request);
     const notices = this.#takeLossNotice();
     this.#cells += 1;
     const frame = { cell: this.#cells, code: request.code, ...(await this.#serversForFrame()) };
@@ -93,7 +96,7 @@ export class Session {
     });
     this.#names = names ?? this.#names;
     if (this.#resetWanted) {
-      await this.#reset();
+      this.#reset();
     }
     return {
       ...outcome,
@@ -108,8 +111,9 @@ export class Session {
   async #start(request: CellRequest): Promise<Kernel> {
     this.#generation += 1;
     this.#sentDiscovered = '';
+    request.onProgress?.({ message: 'starting the sandbox' });
     const { capabilitySummary, savedTools, ...options } = this.#options;
-    const kernel = await startKernel({
+    this.#starting = startKernel({
       ...options,
       session: this.name,
       generation: this.#generation,
@@ -117,6 +121,9 @@ export class Session {
       loaded: this.#loaded,
       handleCall: (call, context) => this.#handleCall(call, context),
       onProgress: (progress) => request.onProgress?.(progress),
+    });
+    const kernel = await this.#starting.finally(() => {
+      this.#starting = undefined;
     });
     this.#kernel = kernel;
     void kernel.ended.then(({ reason }) => this.#noteEnd(kernel, reason));
@@ -140,14 +147,15 @@ export class Session {
     this.#names = undefined;
   }
 
-  async #reset(): Promise<void> {
+  /** Forgets the kernel at once; its end is not waited for. */
+  #reset(): void {
     const kernel = this.#kernel;
     this.#resetWanted = false;
     this.#kernel = undefined;
     this.#names = undefined;
     this.#loss = undefined;
     this.#loaded.clear();
-    await kernel?.kill('runtime.reset() was called');
+    this.#ending = kernel?.kill('runtime.reset() was called');
   }
 
   /** Loaded servers always; the configured ones when they changed since the kernel was last told. */
@@ -186,6 +194,12 @@ export class Session {
       this.#noteEnd(kernel, reason);
       await kernel.kill(reason);
     }
+  }
+}
+
+function throwIfCancelled({ signal }: CellRequest): void {
+  if (signal?.aborted === true) {
+    throw new BridgeError('CELL_CANCELLED', 'the client cancelled the cell before it began');
   }
 }
 
