@@ -1,0 +1,59 @@
+/** `npm run demo`, as a person runs it, on every engine and without one. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ROOT } from '../support/bridge-client.ts';
+import { findTestEngines, processEnvironment } from '../support/engines.ts';
+
+const { engines } = await findTestEngines();
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bridge-demo-test-'));
+  // As /tmp: a rootless engine runs as another user here.
+  chmodSync(folder, 0o1777);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Runs the demo with the temporary folder in `folder`. */
+async function runDemo(env: Readonly<Record<string, string>>) {
+  const settings = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_')));
+  const child = spawn(process.execPath, ['--import', './scripts/typescript-loader.mjs', 'scripts/demo.ts'], {
+    cwd: ROOT,
+    env: { ...settings, TMPDIR: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr, exitCode] = await Promise.all([text(child.stdout), text(child.stderr), exitOf(child)]);
+  return { stdout, stderr, exitCode };
+}
+
+function exitOf(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve) => {
+    child.once('close', resolve);
+  });
+}
+
+describe.each(engines)('the demo on $label', ({ env }) => {
+  it('lists a folder, keeps a variable, stores what it found, and leaves nothing behind', async () => {
+    const { stdout, stderr, exitCode } = await runDemo(env);
+    expect(exitCode, stderr).toBe(0);
+    expect(stdout).toContain("['garden.md', 'house.md', 'travel.md']");
+    expect(stdout).toContain('Stored 3 notes: garden.md, house.md, travel.md.');
+    expect(stdout).toContain('3 tasks are open, most of them in house.md.');
+    expect(stdout).toContain("Checked: the memory server's file holds these 3 notes.");
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe('the demo without an engine', () => {
+  it('shows the error of the bridge, and fails', async () => {
+    const { stdout, stderr, exitCode } = await runDemo({ ...processEnvironment(), PATH: folder });
+    expect(stdout).toContain('ENGINE_UNAVAILABLE: no container engine can be used');
+    expect(stderr).toContain('The demo failed: the cell failed');
+    expect(exitCode).toBe(1);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});

@@ -1,0 +1,84 @@
+/** What the documentation shows is what happens: its samples run, its configuration is accepted, its links lead somewhere. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createWorkspace, type Workspace } from '../../scripts/demo/workspace.ts';
+import { parseServerFile } from '../../src/config/server-file.ts';
+import { type BridgeClient, ROOT, startBridge } from '../support/bridge-client.ts';
+import { readFences, readSamples } from '../support/documented-samples.ts';
+import { findTestEngines } from '../support/engines.ts';
+
+const DOCUMENTS = ['README.md', ...findDocuments('docs')];
+const { engines } = await findTestEngines();
+const [engine] = engines;
+
+function findDocuments(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => join(folder, file));
+}
+
+describe.each(DOCUMENTS.filter((file) => readSamples(file).length > 0))('the samples of %s', (file) => {
+  let workspace: Workspace;
+  let bridge: BridgeClient;
+  beforeAll(async () => {
+    if (engine === undefined) {
+      throw new Error('there is no engine');
+    }
+    workspace = createWorkspace();
+    bridge = await startBridge({ engine, env: { MCP_BRIDGE_STATE_DIR: workspace.stateDir } });
+  });
+  afterAll(async () => {
+    await bridge.close();
+    workspace.remove();
+  });
+
+  it.each(readSamples(file))('$place', async (sample) => {
+    const { text } = await bridge.runPython(sample.code, sample.arguments);
+    expect(text).toBe(sample.answer);
+  });
+});
+
+describe('the documentation', () => {
+  it('shows running samples where people look first', () => {
+    expect(readSamples('README.md').length).toBeGreaterThanOrEqual(4);
+  });
+
+  it.each(DOCUMENTS)('%s links to files and headings that exist', (file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/```[\s\S]*?```/g, '');
+    const targets = [...text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, target = '']) => target);
+    const broken = targets.filter((target) => {
+      const [path = '', heading] = target.split('#');
+      const linked = path === '' ? join(ROOT, file) : join(ROOT, dirname(file), path);
+      return !existsSync(linked) || (heading !== undefined && !headingsOf(linked).includes(heading));
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it.each(DOCUMENTS)('%s names files of this project that exist', (file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    const paths = [...text.matchAll(/`((?:src|test|docs|scripts|sandbox-runtime)\/[\w./-]+)`/g)].map(
+      ([, path = '']) => path,
+    );
+    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  it.each(DOCUMENTS)('%s shows server files that are accepted as they are', (file) => {
+    for (const block of readFences(file, 'json').filter((text) => text.includes('"mcpServers"'))) {
+      const env = { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' };
+      const { servers, issues } = parseServerFile('/example.json', block, { home: '/home/me', env });
+      expect(issues.filter(({ level }) => level !== 'debug')).toEqual([]);
+      expect(servers.length).toBeGreaterThan(0);
+    }
+  });
+});
+
+/** The anchors of a document, as code hosts make them. */
+function headingsOf(file: string): string[] {
+  return [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}

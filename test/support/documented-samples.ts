@@ -1,0 +1,56 @@
+/**
+ * The code samples of the documentation that say of themselves that they run: a fence with Python after the comment
+ * `<!-- run -->`, then a fence with the answer. The comment may name arguments: `<!-- run: servers=a,b timeout=1 -->`.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from './bridge-client.ts';
+
+export interface DocumentedSample {
+  /** `file:line` of the comment. */
+  readonly place: string;
+  readonly code: string;
+  /** Arguments of `run_python` besides the code. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** The text of the answer. */
+  readonly answer: string;
+}
+
+const MARKER = /^<!-- run(?:: (?<arguments>[^>]*))? -->$/;
+const FENCES = /^```python\n(?<code>[\s\S]*?)\n```\n\n?```text\n(?<answer>[\s\S]*?)\n```$/m;
+
+/** The samples of a file, in its order. Throws when a comment is not followed by the two fences. */
+export function readSamples(file: string): DocumentedSample[] {
+  const lines = readFileSync(join(ROOT, file), 'utf8').split('\n');
+  return lines.flatMap((line, index) => {
+    const marker = MARKER.exec(line.trim());
+    if (marker === null) {
+      return [];
+    }
+    const place = `${file}:${index + 1}`;
+    const fences = FENCES.exec(lines.slice(index + 1).join('\n'));
+    if (fences?.index !== 0) {
+      throw new Error(`${place}: after the comment come a fence with python and one with text`);
+    }
+    const { code = '', answer = '' } = fences.groups ?? {};
+    return [{ place, code, answer, arguments: parseArguments(marker.groups?.['arguments'] ?? '') }];
+  });
+}
+
+/** The fenced blocks of a file in one language. */
+export function readFences(file: string, language: string): string[] {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\`$`, 'gm'))].map(
+    ([, block = '']) => block,
+  );
+}
+
+function parseArguments(text: string): Record<string, unknown> {
+  const pairs = text.split(' ').filter((word) => word !== '');
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [name = '', value = ''] = pair.split('=');
+      return [name, name === 'servers' ? value.split(',') : name === 'timeout' ? Number(value) : value];
+    }),
+  );
+}
