@@ -39,7 +39,7 @@ function exitOf(child: ChildProcess): Promise<number | null> {
 describe.each(engines)('the demo on $label', ({ env }) => {
   it('lists a folder, keeps a variable, stores what it found, and leaves nothing behind', async () => {
     const { stdout, stderr, exitCode } = await runDemo(env);
-    expect(exitCode, stderr).toBe(0);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     expect(stdout).toContain("['garden.md', 'house.md', 'travel.md']");
     expect(stdout).toContain('Stored 3 notes: garden.md, house.md, travel.md.');
     expect(stdout).toContain('3 tasks are open, most of them in house.md.');
