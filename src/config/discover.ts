@@ -7,8 +7,9 @@ import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../errors.ts';
+import type { ExpandContext } from './expand.ts';
 import { type ConfigIssue, renderPath } from './explain.ts';
-import { type ParseContext, parseServerFile, type ServerDefinition, type ServerFile } from './server-file.ts';
+import { parseServerFile, type ServerDefinition, type ServerFile } from './server-file.ts';
 
 export type { ServerDefinition } from './server-file.ts';
 
@@ -22,7 +23,7 @@ export interface DiscoveryOptions {
   readonly stateDir: string;
   /** The file of `MCP_SERVERS_CONFIG`; one that does not exist is an issue. */
   readonly extraFile?: string | undefined;
-  /** `MCP_BRIDGE_ALLOW_SELF_SERVER` and `PATH` are read from it. */
+  /** `MCP_BRIDGE_ALLOW_SELF_SERVER`, `PATH` and the variables that server files name are read from it. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -41,7 +42,7 @@ interface CachedFile extends ServerFile {
  * compare by identity. It reads synchronously: 20 unchanged files cost 0.1 ms, much less than 20 trips to the thread pool.
  */
 export function createServerDiscovery(options: DiscoveryOptions): () => DiscoveredServers {
-  const context: ParseContext = { home: homedir(), env: options.env };
+  const context: ExpandContext = { home: homedir(), env: options.env };
   let cache = new Map<string, CachedFile>();
   let known: DiscoveredServers = { servers: new Map(), issues: [] };
   let knownKey: string | undefined;
@@ -113,7 +114,7 @@ function statOf(file: string): Stats | undefined {
 }
 
 /** The content of `file`, from `cached` if its stat is the same; undefined if it is gone or no plain file. */
-function readCached(file: string, cached: CachedFile | undefined, context: ParseContext): CachedFile | undefined {
+function readCached(file: string, cached: CachedFile | undefined, context: ExpandContext): CachedFile | undefined {
   const stat = statOf(file);
   if (stat !== undefined && !stat.isFile()) {
     return undefined;

@@ -4,7 +4,7 @@
  * marker in the environment of every server ends what was not recognised, for example two bridges in a ring.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { delimiter, isAbsolute, join, resolve } from 'node:path';
 import { BridgeError } from '../errors.ts';
 
 /** Number of bridges above this process, set in the environment of every server. */
@@ -31,6 +31,8 @@ export interface ServerCommand {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** Absolute; where relative paths begin. */
+  readonly cwd?: string | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -53,7 +55,7 @@ export function findSelfReference(entry: ServerCommand, env: Environment): strin
   if (shellTextOf(entry)?.match(OWN_NAME_IN_TEXT)) {
     return 'its shell command starts this bridge';
   }
-  const script = [entry.command, ...programsOf(entry)].find((program) => isWrapperScript(program, env));
+  const script = [entry.command, ...programsOf(entry)].find((program) => isWrapperScript(program, entry.cwd, env));
   return script === undefined ? undefined : `the script ${script} starts this bridge`;
 }
 
@@ -123,20 +125,17 @@ function baseName(command: string): string {
   return last.replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase();
 }
 
-function isWrapperScript(program: string, env: Environment): boolean {
-  const head = candidatePaths(program, env)
+function isWrapperScript(program: string, cwd: string | undefined, env: Environment): boolean {
+  const head = candidatePaths(program, cwd, env)
     .map(readScriptHead)
     .find((text) => text !== undefined);
   const code = head?.replace(/^\s*#.*$/gm, '');
   return code !== undefined && OWN_NAME_IN_TEXT.test(code);
 }
 
-function candidatePaths(program: string, env: Environment): string[] {
-  if (isAbsolute(program)) {
-    return [program];
-  }
+function candidatePaths(program: string, cwd: string | undefined, env: Environment): string[] {
   if (/[\\/]/.test(program)) {
-    return [];
+    return [resolve(cwd ?? '.', program)];
   }
   return (env['PATH'] ?? '')
     .split(delimiter)

@@ -1,6 +1,7 @@
 /** Reads the text of one server file: what it defines and what is wrong with it. No I/O but the look at wrapper scripts. */
 import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { type ExpandContext, expandHome, expandVariables } from './expand.ts';
 import { type ConfigIssue, explainZodIssues, renderPath } from './explain.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './schema.ts';
 import { allowsSelfServer, findSelfReference } from './self.ts';
@@ -34,14 +35,8 @@ export interface ServerFile {
   readonly issues: readonly ConfigIssue[];
 }
 
-export interface ParseContext {
-  /** Folder that `~` stands for. */
-  readonly home: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
 /** The definitions in `text`, the content of `file`. A bad entry is an issue and does not hide the others. */
-export function parseServerFile(file: string, text: string, context: ParseContext): ServerFile {
+export function parseServerFile(file: string, text: string, context: ExpandContext): ServerFile {
   const issues: ConfigIssue[] = [];
   const report = (level: ConfigIssue['level'], path: readonly PropertyKey[], message: string): void => {
     issues.push({ level, file, path: renderPath(path), message });
@@ -57,9 +52,20 @@ export function parseServerFile(file: string, text: string, context: ParseContex
   }
   const servers: ServerDefinition[] = [];
   for (const [name, value] of Object.entries(mcpServers)) {
-    const entry = readEntry({ file, name, value }, issues, context);
-    if (entry !== undefined) {
-      servers.push(toDefinition(entry, { file, name, fileDescription: root['description'] }, context));
+    const reportEntry = (message: string): void => report('warning', ['mcpServers', name], message);
+    const entry = readEntry({ file, name, value }, issues);
+    if (entry === undefined) {
+      continue;
+    }
+    const expanded = expandEntry(entry, context, (variable) => {
+      reportEntry(`the variable ${variable} is not set; its place was left as it is`);
+    });
+    const definition = toDefinition(expanded, { file, name, fileDescription: root['description'] });
+    const self = allowsSelfServer(context.env) ? undefined : findSelfReference(definition, context.env);
+    if (self === undefined) {
+      servers.push(definition);
+    } else {
+      reportEntry(`was skipped, because ${self}; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it`);
     }
   }
   return { servers, issues };
@@ -113,7 +119,7 @@ interface RawEntry {
   readonly value: unknown;
 }
 
-function readEntry(raw: RawEntry, issues: ConfigIssue[], context: ParseContext): ServerEntry | undefined {
+function readEntry(raw: RawEntry, issues: ConfigIssue[]): ServerEntry | undefined {
   const { file, name, value } = raw;
   const base = ['mcpServers', name];
   const report = (level: ConfigIssue['level'], message: string): undefined => {
@@ -135,10 +141,6 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[], context: ParseContext):
   if (unknown.length > 0) {
     report('debug', `keys without a meaning here: ${unknown.join(', ')}`);
   }
-  const self = findSelfReference({ name, command: parsed.data.command, args: parsed.data.args }, context.env);
-  if (self !== undefined && !allowsSelfServer(context.env)) {
-    return report('warning', `was skipped, because ${self}; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it`);
-  }
   return parsed.data;
 }
 
@@ -148,18 +150,28 @@ interface Origin {
   readonly fileDescription: unknown;
 }
 
-function toDefinition(entry: ServerEntry, origin: Origin, context: ParseContext): ServerDefinition {
-  const expand = (path: string): string => expandHome(path, context.home);
+function expandEntry(entry: ServerEntry, context: ExpandContext, onMissing: (variable: string) => void): ServerEntry {
+  const expand = (text: string): string => expandVariables(text, context, onMissing);
+  const expandPath = (path: string): string => expandHome(expand(path), context);
+  return {
+    ...entry,
+    command: expandPath(entry.command),
+    args: entry.args.map(expandPath),
+    env: Object.fromEntries(Object.entries(entry.env).map(([name, value]) => [name, expand(value)])),
+    ...(entry.cwd === undefined ? {} : { cwd: expandPath(entry.cwd) }),
+  };
+}
+
+function toDefinition(entry: ServerEntry, origin: Origin): ServerDefinition {
+  const { command, args, env } = entry;
   const folder = dirname(origin.file);
-  const command = expand(entry.command);
-  const args = entry.args.map(expand);
-  const cwd = entry.cwd === undefined ? undefined : resolve(folder, expand(entry.cwd));
+  const cwd = entry.cwd === undefined ? undefined : resolve(folder, entry.cwd);
   const fileDescription = typeof origin.fileDescription === 'string' ? origin.fileDescription : undefined;
   const process = {
     // A path is meant from the file that names it; a bare name is looked up on PATH.
     command: /[\\/]/.test(command) && !isAbsolute(command) ? resolve(cwd ?? folder, command) : command,
     args,
-    env: entry.env,
+    env,
     cwd,
   };
   return {
@@ -171,11 +183,6 @@ function toDefinition(entry: ServerEntry, origin: Origin, context: ParseContext)
     definitionHash: createHash('sha256').update(canonicalJson(process)).digest('hex'),
     file: origin.file,
   };
-}
-
-/** `~` and `~/…` as a shell would expand them; other users' homes (`~name`) are left alone. */
-function expandHome(path: string, home: string): string {
-  return /^~(?=$|[\\/])/.test(path) ? home + path.slice(1) : path;
 }
 
 /** JSON with sorted keys, so that the order in the file does not matter. */

@@ -158,6 +158,10 @@ it('skips entries that start this bridge, unless that is allowed', () => {
   expect(issues()).toEqual([
     'warning a.json: mcpServers.me: was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it',
   ]);
+  put('wrapper.sh', '#!/bin/sh\nexec uvx mcp-server-code-execution-mode run\n');
+  put('b.json', file({ wrapped: server('./wrapper.sh'), launched: server('sh', { args: ['${DIR}/wrapper.sh'] }) }));
+  expect([...discover({ env: { DIR: stateDir } }).servers.keys()]).toEqual(['other']);
+  rmSync(join(stateDir, 'b.json'));
   expect([...discover({ env: { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' } }).servers.keys()]).toEqual(['me', 'other']);
 });
 
@@ -230,6 +234,26 @@ describe('definitions', () => {
     expect(a?.args).toEqual([`${homedir()}/notes`, homedir(), 'a~/b', '~other/x']);
     expect(a?.cwd).toBe(join(stateDir, 'work'));
     expect(b?.command).toBe(join(stateDir, 'run.sh'));
+  });
+
+  it('puts variables of the environment in, as other clients do', () => {
+    const env = { TOKEN: 't-1', ROOT: '/srv', EMPTY: '', HOME: '/elsewhere' };
+    const entry = {
+      args: ['--root=${ROOT}/data', '${EMPTY:-none}', '${env:EMPTY}', '${UNSET:-}', '$ROOT', '${ROOT'],
+      env: { TOKEN: 'Bearer ${env:TOKEN}', MISSING: '${UNSET} ${input:key}' },
+      cwd: '${ROOT}',
+    };
+    put('a.json', file({ a: server('${ROOT}/run', entry) }));
+    const found = discover({ env });
+    expect(found.servers.get('a')).toMatchObject({
+      command: '/srv/run',
+      args: ['--root=/srv/data', 'none', '', '', '$ROOT', '${ROOT'],
+      env: { TOKEN: 'Bearer t-1', MISSING: '${UNSET} ${input:key}' },
+      cwd: '/srv',
+    });
+    expect(issues({ env })).toEqual([
+      'warning a.json: mcpServers.a: the variable UNSET is not set; its place was left as it is',
+    ]);
   });
 
   it('gives one hash to definitions that start the same process', () => {

@@ -72,6 +72,7 @@ describe('wrapper scripts', () => {
     expect(reason(path)).toBe(`the script ${path} starts this bridge`);
     expect(reason('bridge', [], 'x', `/nowhere:${folder}`)).toBe('the script bridge starts this bridge');
     expect(reason('bash', [path])).toBeDefined();
+    expect(findSelfReference({ name: 'x', command: 'bash', args: ['./bridge'], cwd: folder }, {})).toBeDefined();
   });
 
   it('ignores comments, programs that are no scripts, and what is no file', () => {
