@@ -39,7 +39,8 @@ def _take_protocol() -> tuple[int, int]:
     return read_descriptor, write_descriptor
 
 
-# Held back from the user's code and let go when memory runs out, so that the kernel can still say so.
+# Held back from the user's code and let go when memory runs out, so that the kernel can still say so. As `bytes` it
+# counts against the limit of the process and takes no page of memory: nothing is ever written there.
 _RESERVE_BYTES = 8 << 20
 
 
@@ -49,7 +50,7 @@ class Kernel:
     def __init__(self, channel: Channel, hello: Frame, outputs: Pipes) -> None:
         self.channel = channel
         self.cell = 0
-        self._reserve: bytearray | None = None
+        self._reserve: bytes | None = None
         # Output is captured before anything else is imported: what imports print belongs to the user.
         self.capture = stdio.Capture(self._send_output, outputs, _integer(hello["kept_output_bytes"]))
         from bridge_kernel.api import Api
@@ -119,7 +120,7 @@ class Kernel:
     def _take_reserve(self) -> None:
         if self._reserve is None:
             try:
-                self._reserve = bytearray(_RESERVE_BYTES)
+                self._reserve = bytes(_RESERVE_BYTES)
             except MemoryError:
                 pass  # The user's variables fill the memory: the cell may free some.
 

@@ -24,20 +24,25 @@ class Api:
         self._registry = Registry(host)
         self._namespace = namespace
         self._bound: dict[str, object] = {}
+        self._constants: dict[str, object] = {}
 
     def install(self, capability_summary: str = "") -> None:
         """Predefines the names and the package `mcp`; the text is that of `runtime.capability_summary()`."""
         runtime = Runtime(self._registry, self._namespace, capability_summary)
         install_package(self._registry, runtime)
-        self._bind("runtime", runtime)
-        self._bind("save_tool", runtime.save_tool)
-        self._bind("MCPError", runtime.MCPError)
-        self._bind("ToolError", runtime.ToolError)
-        self._bind("mcp_servers", Servers(self._registry))
+        self._constants = {
+            "runtime": runtime,
+            "save_tool": runtime.save_tool,
+            "MCPError": runtime.MCPError,
+            "ToolError": runtime.ToolError,
+            "mcp_servers": Servers(self._registry),
+        }
+        self._bind_constants()
         self._bind("LOADED_MCP_SERVERS", ())
 
     def update(self, servers: list[ServerRef], discovered: list[ServerRef] | None) -> None:
         """Takes over the servers of an `execute` frame: those loaded, and, when they changed, all configured ones."""
+        self._bind_constants()
         before = set(self._registry.all())
         self._registry.update(servers, discovered)
         after = set(self._registry.all())
@@ -61,6 +66,10 @@ class Api:
     def owns(self, name: str) -> bool:
         """Whether the top-level name still has the value it was given here, so that it is not the user's."""
         return name in self._bound and self._namespace.get(name) is self._bound[name]
+
+    def _bind_constants(self) -> None:
+        for name, value in self._constants.items():
+            self._bind(name, value)
 
     def _bind(self, name: str, value: object) -> None:
         """Sets a name unless the user has given it another value; a name the user deleted comes back."""

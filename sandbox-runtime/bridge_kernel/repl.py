@@ -69,7 +69,8 @@ class Repl:
 
     def _compile(self, cell: int, code: str) -> tuple[types.CodeType | None, types.CodeType | None]:
         file = cell_file(cell)
-        lines = code.splitlines(keepends=True)
+        # As the tokenizer counts lines: str.splitlines would end one at a form feed or U+2028, too.
+        lines = [f"{line}\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         linecache.cache[file] = (len(code), None, lines, file)
         flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = compile(code, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)

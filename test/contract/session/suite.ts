@@ -47,6 +47,12 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
         expect((await run('open("a.txt").read()')).value).toBe("'kept'");
       });
 
+      it('gives back predefined names that were deleted, and leaves those that were rebound', async () => {
+        await run('del runtime\nmcp_fake = "mine"');
+        expect((await run('runtime.list_servers_sync(), mcp_fake')).value).toBe("(('fake',), 'mine')");
+        await run('del mcp_fake');
+      });
+
       it('of one session is not seen in another', async () => {
         await run('only_here = 1');
         const answer = await run('"only_here" in globals()', { session: 'second' });
@@ -127,6 +133,13 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
         const { error } = await run('x = (');
         expect(error).toMatch(/^ {2}File "<cell \d+>", line 1\n/);
         expect(error).toContain('SyntaxError');
+      });
+
+      it('show the right line whatever line ends a text holds', async () => {
+        const { error } = await run(
+          'a = "\\x0c\\u2028".join(["\u2028", "\u0085"])\r\nb = 2\r\nraise ValueError("third")',
+        );
+        expect(error).toContain('line 3, in <module>\n    raise ValueError("third")');
       });
 
       it('of exception groups and deep recursion are shown', async () => {
