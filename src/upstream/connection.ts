@@ -205,7 +205,7 @@ function intercept(message: JsonObject, bytes: number, requests: Requests, onToo
 
 function explainHandshake(error: unknown, options: ConnectOptions, deadline: AbortSignal): string {
   if (options.signal.aborted) {
-    return 'the bridge is closing';
+    return 'it was ended while it was starting';
   }
   return deadline.aborted ? `no answer to initialize within ${options.startTimeoutMs / 1000} s` : messageOf(error);
 }

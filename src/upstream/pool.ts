@@ -2,7 +2,6 @@
  * The running upstream servers: started on first use, kept warm, shared by all sessions, started again after a crash.
  * A server that hangs or crashes hurts only the calls that are on it.
  */
-import { setMaxListeners } from 'node:events';
 import { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { ServerInfo } from './connection.ts';
@@ -53,7 +52,7 @@ export interface UpstreamPool {
   serverInfo(server: string): ServerInfo | undefined;
   /** One line per configured server, in the order of the configuration. */
   states(): ServerState[];
-  /** Ends every server and what it started; resolves when they are gone, within 5 s. Later uses are refused. */
+  /** Ends every server and what it started; resolves when they are gone, within 3 s. Later uses are refused. */
   close(): Promise<void>;
 }
 
@@ -64,21 +63,20 @@ export function createUpstreamPool(options: UpstreamPoolOptions): UpstreamPool {
 class Pool implements UpstreamPool {
   readonly #options: UpstreamPoolOptions;
   readonly #guardian: Guardian;
-  readonly #closing = new AbortController();
   readonly #legacyServers = new Set<string>();
-  readonly #retiring = new Set<Promise<void>>();
+  /** Servers that finish their calls before they end. */
+  readonly #retiring = new Set<UpstreamServer>();
   #definitions: ReadonlyMap<string, UpstreamDefinition> = new Map();
   #servers = new Map<string, UpstreamServer>();
+  #isClosed = false;
 
   constructor(options: UpstreamPoolOptions) {
     this.#options = options;
     this.#guardian = new Guardian(options.logger);
-    // Every server that starts or retires listens to it.
-    setMaxListeners(0, this.#closing.signal);
   }
 
   update(definitions: ReadonlyMap<string, UpstreamDefinition>): void {
-    if (definitions === this.#definitions || this.#closing.signal.aborted) {
+    if (definitions === this.#definitions || this.#isClosed) {
       return;
     }
     const next = new Map([...definitions].map(([name, definition]) => [name, this.#keepOrCreate(definition)]));
@@ -109,8 +107,8 @@ class Pool implements UpstreamPool {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-    await Promise.all([...[...this.#servers.values()].map((server) => server.close()), ...this.#retiring]);
+    this.#isClosed = true;
+    await Promise.all([...this.#servers.values(), ...this.#retiring].map((server) => server.close()));
     this.#guardian.close();
   }
 
@@ -134,14 +132,13 @@ class Pool implements UpstreamPool {
       logger,
       startTimeoutMs: startTimeoutMs ?? START_TIMEOUT_MS,
       probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
-      signal: this.#closing.signal,
       legacyServers: this.#legacyServers,
       onToolsChanged: () => onToolsChanged?.(definition.name),
     });
   }
 
   #retire(server: UpstreamServer): void {
-    const ended = server.retire().finally(() => this.#retiring.delete(ended));
-    this.#retiring.add(ended);
+    this.#retiring.add(server);
+    void server.retire().finally(() => this.#retiring.delete(server));
   }
 }

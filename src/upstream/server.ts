@@ -1,4 +1,5 @@
 /** One configured server through its life: not running, starting, ready, failing, retired. */
+import { setMaxListeners } from 'node:events';
 import { BridgeError } from '../errors.ts';
 import { type Connection, type ConnectOptions, openConnection, type ServerInfo } from './connection.ts';
 import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './deadline.ts';
@@ -39,8 +40,12 @@ export interface ToolCall {
   readonly signal?: AbortSignal | undefined;
 }
 
+export type ServerOptions = Omit<ConnectOptions, 'signal'>;
+
 export class UpstreamServer {
-  readonly #options: ConnectOptions;
+  readonly #options: ServerOptions;
+  /** Aborted when the server is no longer wanted: ends a start, and what waits for it. */
+  readonly #closing = new AbortController();
   readonly #announceTools: () => void;
   #definition: UpstreamDefinition;
   #failures: Failures;
@@ -51,13 +56,14 @@ export class UpstreamServer {
   #failed = 0;
   #retryAt = 0;
   #lastError: BridgeError | undefined;
-  #isClosing = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(definition: UpstreamDefinition, options: ConnectOptions) {
+  constructor(definition: UpstreamDefinition, options: ServerOptions) {
     this.#definition = definition;
     this.#failures = new Failures(definition);
     this.#options = options;
+    // Every start and every list waits for it.
+    setMaxListeners(0, this.#closing.signal);
     this.#announceTools = atMostEvery(TOOLS_CHANGED_INTERVAL_MS, options.onToolsChanged);
   }
 
@@ -118,19 +124,20 @@ export class UpstreamServer {
     }
   }
 
-  /** Ends when the requests in flight are answered; takes no new ones. */
+  /** Ends when the requests in flight are answered, or at once with `close`. The caller sends no new ones. */
   async retire(): Promise<void> {
     if (this.#requests > 0) {
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve;
-        this.#options.signal.addEventListener('abort', () => resolve(), { once: true });
       });
     }
     await this.close();
   }
 
+  /** Ends the server, also one that is starting; resolves when it is gone. Later uses are refused. */
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#closing.abort();
+    this.#onIdle?.();
     const open = this.#connection ?? (await this.#starting?.catch(() => undefined));
     await open?.close();
   }
@@ -148,7 +155,7 @@ export class UpstreamServer {
   }
 
   async #readTools(): Promise<readonly UpstreamTool[]> {
-    const deadline = createDeadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#options.signal);
+    const deadline = createDeadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#closing.signal);
     try {
       const { tools, notices } = await readToolList((params) => this.#request(deadline, 'tools/list', params));
       notices.forEach((notice) =>
@@ -199,8 +206,8 @@ export class UpstreamServer {
     if (open !== undefined) {
       return Promise.resolve(open);
     }
-    if (this.#options.signal.aborted) {
-      return Promise.reject(this.#failures.notReady('the bridge is closing', ''));
+    if (this.#closing.signal.aborted) {
+      return Promise.reject(this.#failures.notReady('it is being ended', ''));
     }
     const waitMs = this.#retryAt - performance.now();
     if (this.#starting === undefined && this.#lastError !== undefined && waitMs > 0) {
@@ -217,6 +224,7 @@ export class UpstreamServer {
     try {
       const opened = await openConnection(this.#definition, {
         ...this.#options,
+        signal: this.#closing.signal,
         onToolsChanged: () => this.#forgetTools(),
       });
       this.#connection = opened;
@@ -226,7 +234,7 @@ export class UpstreamServer {
       );
       return opened;
     } catch (error) {
-      if (error instanceof BridgeError && !this.#options.signal.aborted) {
+      if (error instanceof BridgeError && !this.#closing.signal.aborted) {
         this.#noteFailure(error);
       }
       throw error;
@@ -238,7 +246,7 @@ export class UpstreamServer {
       this.#connection = undefined;
       this.#forgetTools();
     }
-    if (!this.#isClosing) {
+    if (!this.#closing.signal.aborted) {
       this.#noteFailure(failure);
     }
   }

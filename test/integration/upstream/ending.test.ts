@@ -1,5 +1,6 @@
 /** Nothing of a server is left: after close, after a crash, and when the bridge itself is killed. */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -23,6 +24,10 @@ function killAtEnd(pid: number): void {
       process.kill(pid, 'SIGKILL');
     }
   });
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
 }
 
 describe('close', () => {
@@ -55,9 +60,19 @@ describe('close', () => {
     expect((await starting).code).toBe('CALL_CANCELLED');
     expect((await hanging).code).toBe('SERVER_EXITED');
     const late = await failureOf(pool.callTool({ server: 'hang', tool: 'echo', arguments: {} }));
-    expect(late.message).toContain('the bridge is closing');
+    expect(late.message).toContain('it is being ended');
     expect(pool.states().map((state) => state.pid)).toEqual([undefined, undefined]);
   });
+});
+
+it('ends a server whose entry is gone while it is still starting', async () => {
+  const pool = startPool({ silent: fixtureServer('never-answers', 'initialize') });
+  const starting = failureOf(pool.callTool({ server: 'silent', tool: 'x', arguments: {}, timeoutMs: 200 }));
+  expect((await starting).code).toBe('CALL_TIMEOUT');
+  expect(pool.states()[0]?.state).toBe('starting');
+  const before = childrenOf(process.pid);
+  pool.update(new Map());
+  await until(() => childrenOf(process.pid).length < before.length);
 });
 
 it('ends what a server started when the server crashes', async () => {

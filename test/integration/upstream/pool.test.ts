@@ -140,6 +140,18 @@ describe('calls', () => {
     expect(cwd).toBe('/');
   });
 
+  it.each(['sampling/createMessage', 'elicitation/create', 'roots/list'])('offers no %s', async (method) => {
+    const pool = startPool({ echo: fixtureServer('echo') });
+    const result = await pool.callTool({ server: 'echo', tool: 'ask_client', arguments: { method } });
+    expect(result['structuredContent']).toMatchObject({ error: { code: -32_601 } });
+  });
+
+  it('answers the ping of a server', async () => {
+    const pool = startPool({ echo: fixtureServer('echo') });
+    const result = await pool.callTool({ server: 'echo', tool: 'ask_client', arguments: { method: 'ping' } });
+    expect(result['structuredContent']).toMatchObject({ result: {} });
+  });
+
   it('names an unknown tool and an unknown server', async () => {
     const pool = startPool({ echo: fixtureServer('echo') });
     expect(await failureOf(callText(pool, 'echo', 'nothing'))).toMatchObject({ code: 'TOOL_UNKNOWN' });
