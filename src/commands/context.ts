@@ -1,4 +1,5 @@
 /** What every command that runs cells starts from: settings, a logger, and the way to a bridge. */
+import { refuseNestedBridge } from '../config/self.ts';
 import { describeUnknownVariables, loadSettings, type Settings } from '../config/settings.ts';
 import { createLogger, type Logger } from '../log.ts';
 import type { CreateBridge } from './bridge.ts';
@@ -9,8 +10,12 @@ export interface CommandContext {
   readonly createBridge: CreateBridge;
 }
 
-/** The context of an environment. Rejects with `CONFIG_INVALID`; misspelled settings are only warned about. */
+/**
+ * The context of an environment. Rejects with `CONFIG_INVALID`, also when this process is a server of another bridge;
+ * misspelled settings are only warned about.
+ */
 export async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContext> {
+  refuseNestedBridge(env);
   const settings = loadSettings(env);
   const logger = createLogger(settings.logLevel);
   for (const sentence of await describeUnknownVariables(env)) {
