@@ -4,6 +4,7 @@
  * Starts are optimistic: nothing is asked of the engine before `run`, because every question costs 20–30 ms of a 180 ms
  * cold start (measured). A start that fails is explained afterwards, and what was learned is used by the next round.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { BridgeError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { buildRunArguments, checkOptions, type SandboxOptions } from './argv.ts';
@@ -60,6 +61,8 @@ export interface Dialect {
 const SILENCE_MS = 1_000;
 /** How long that answer may take; with the silence before it a hanging engine is reported within 5 s. */
 const ANSWER_TIMEOUT_MS = 3_800;
+/** A container that was being made when its client died is there after this long (measured: within 0.2 s). */
+const LATE_CREATION_MS = 1_000;
 /** How long the engine may take to say whether it has an image. */
 const INSPECT_TIMEOUT_MS = 10_000;
 
@@ -107,7 +110,7 @@ class ContainerEngine implements Engine {
     this.#startedCount += 1;
     const name = `mcp-bridge-${this.#options.instanceId}-${this.#startedCount}`;
     const child = await this.#open(this.#runArguments(name, request));
-    const sandbox = createSandbox(name, child, () => this.#remove(sandbox));
+    const sandbox = createSandbox(name, child, () => this.#remove(sandbox, child));
     this.#watchSilence(sandbox, child);
     return sandbox;
   }
@@ -202,12 +205,17 @@ class ContainerEngine implements Engine {
   }
 
   /** Never rejects: what is left, the sweep at the end finds by its label. */
-  async #remove(sandbox: Sandbox): Promise<void> {
+  async #remove(sandbox: Sandbox, child: PipeProcess): Promise<void> {
     if (this.#unanswered.has(sandbox)) {
       return;
     }
     try {
       await removeContainer(this.#command, sandbox.id);
+      if (!hasSpoken(child)) {
+        // Its client was killed while it started: docker's daemon may finish making the container only now.
+        await wait(LATE_CREATION_MS);
+        await removeContainer(this.#command, sandbox.id);
+      }
     } catch (error) {
       this.#options.logger.warning(`${this.name}: ${sandbox.id} could not be removed yet: ${messageOf(error)}`);
     }

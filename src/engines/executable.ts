@@ -6,8 +6,8 @@ import type { Environment } from './client-env.ts';
 /** The absolute path of `name` on the PATH of `env`; undefined when there is none. Relative entries of PATH are skipped. */
 export function findExecutable(name: string, env: Environment): string | undefined {
   const folders = (env.PATH ?? env.Path ?? '').split(delimiter).filter((folder) => isAbsolute(folder));
-  const suffixes = process.platform === 'win32' ? (env.PATHEXT ?? '.EXE').split(';') : [''];
-  return folders.flatMap((folder) => suffixes.map((suffix) => join(folder, name + suffix))).find(isExecutable);
+  const fileName = process.platform === 'win32' ? `${name}.exe` : name;
+  return folders.map((folder) => join(folder, fileName)).find(isExecutable);
 }
 
 function isExecutable(path: string): boolean {

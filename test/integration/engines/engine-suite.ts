@@ -1,11 +1,8 @@
 /** What every engine has to hold; each one runs the whole list. Adds no case of one engine alone. */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ContainerEngineOptions } from '../../../src/engines/container-engine.ts';
-import type { Engine } from '../../../src/engines/engine.ts';
-import { TEST_IMAGES, type TestEngine } from '../../support/engines.ts';
+import type { TestEngine } from '../../support/engines.ts';
 import {
   containersOf,
   countDescriptors,
@@ -15,26 +12,18 @@ import {
   startOwner,
   startPython,
 } from '../../support/sandbox.ts';
+import { describeInside } from './inside-suite.ts';
+import { createSuiteEngine } from './suite-engine.ts';
 
 const ECHO = 'import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.flush()';
 /** Does not notice that its host is gone. */
 const STUBBORN = 'import time\nprint("ready")\ntime.sleep(600)';
-const PROBE = readFileSync(join(import.meta.dirname, '..', '..', 'fixtures', 'engines', 'probe.py'), 'utf8');
 const STARTS = 30;
-
-let nextInstance = 0;
+/** A start takes 100 to 400 ms here. */
+const KILL_DELAYS_MS = [5, 20, 40, 60, 80, 100, 150, 200, 300];
 
 export function describeEngine(testEngine: TestEngine): void {
-  /** An engine of which nothing may be left when the test ends. */
-  function createEngine(options: Partial<ContainerEngineOptions> = {}): { engine: Engine; instanceId: string } {
-    nextInstance += 1;
-    const instanceId = `suite-${process.pid}-${nextInstance}`;
-    const engine = testEngine.create({ instanceId, ...options });
-    onTestFinished(async () => {
-      await engine.sweep({ own: true });
-    });
-    return { engine, instanceId };
-  }
+  const createEngine = (options: Partial<ContainerEngineOptions> = {}) => createSuiteEngine(testEngine, options);
 
   describe(`on ${testEngine.label}`, () => {
     describe('the pipe', () => {
@@ -69,95 +58,7 @@ export function describeEngine(testEngine: TestEngine): void {
       });
     });
 
-    describe('seen from inside', () => {
-      it('has the promised bounds', async () => {
-        const { engine } = createEngine({
-          env: { ...testEngine.env, HTTP_PROXY: 'http://user:password@proxy.example', SECRET: 's' },
-        });
-        const run = await runPython(engine, PROBE);
-        expect(run).toMatchObject({ exit: { exitCode: 0 } });
-        const seen = JSON.parse(run.stdout);
-        expect(seen).toMatchObject({
-          uid: 65534,
-          gid: 65534,
-          pid: 1,
-          capabilities: Array(5).fill('0000000000000000'),
-          no_new_privs: '1',
-          hostname: 'sandbox',
-          cwd: '/workspace',
-          connects: [],
-          writable: ['/tmp', '/workspace'],
-          executable: [],
-          tmp_mb: 64,
-          workspace_mb: 128,
-          shm_mb: 16,
-          open_files: [1024, 1024],
-          core: [0, 0],
-        });
-        expect(seen.interfaces.filter((name: string) => name === 'eth0' || name === 'tap0')).toEqual([]);
-        expect(Number(seen.oom_score_adj)).toBeGreaterThanOrEqual(500);
-      });
-
-      it('sees nothing of the environment of the host', async () => {
-        const secrets = {
-          HTTP_PROXY: 'http://user:password@proxy.example',
-          https_proxy: 'http://p',
-          API_TOKEN: 'secret',
-        };
-        const { engine } = createEngine({ env: { ...testEngine.env, ...secrets } });
-        const { environment } = JSON.parse((await runPython(engine, PROBE)).stdout);
-        expect(environment).toMatchObject({
-          HOME: '/workspace',
-          PYTHONUNBUFFERED: '1',
-          PYTHONIOENCODING: 'utf-8',
-          PYTHONDONTWRITEBYTECODE: '1',
-        });
-        expect(JSON.stringify(environment)).not.toMatch(/password|secret|proxy\.example|http:/);
-        expect(environment.API_TOKEN).toBeUndefined();
-      });
-
-      it.runIf(testEngine.hasCgroupLimits)('has the memory and pids limits in its cgroup', async () => {
-        const { engine } = createEngine();
-        const seen = JSON.parse((await runPython(engine, PROBE)).stdout);
-        expect(seen.memory_limit).toBe(String(512 * 1024 * 1024));
-        expect(seen.pids_limit).toBe('128');
-      });
-
-      it.runIf(testEngine.hasCgroupLimits)(
-        'is ended at the memory limit, and leaves no file where the host runs',
-        async () => {
-          const { engine } = createEngine();
-          const run = await runPython(engine, 'x = bytearray(1 << 30)');
-          expect(run.exit.exitCode).toBe(137);
-          expect(existsSync(join(process.cwd(), 'oom'))).toBe(false);
-        },
-      );
-
-      it('is not surprised by what an image declares', async () => {
-        const image = await commitHostileImage(testEngine);
-        onTestFinished(async () => {
-          await testEngine.run('rmi', image);
-        });
-        const { engine } = createEngine({ image });
-        const code =
-          'import os\nprint(os.getuid(), os.getcwd(), os.access("/data", os.W_OK))\nopen("/workspace/x", "w")';
-        expect(await runPython(engine, code)).toMatchObject({
-          exit: { exitCode: 0 },
-          stdout: '65534 /workspace False\n',
-        });
-      });
-
-      it('does not block another sandbox with its processes', async () => {
-        const { engine } = createEngine();
-        const fill =
-          'import threading, time\nfor _ in range(100): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\nprint("full", flush=True)\ninput()';
-        const full = await startPython(engine, fill);
-        expect(await firstOutput(full)).toMatch(/^full/);
-        const other = await startPython(engine, fill);
-        expect(await firstOutput(other)).toMatch(/^full/);
-        await Promise.all([full.kill(), other.kill()]);
-      });
-    });
+    describeInside(testEngine);
 
     describe('ending', () => {
       const states: [string, string][] = [
@@ -203,6 +104,21 @@ export function describeEngine(testEngine: TestEngine): void {
         const { engine, instanceId } = createEngine();
         const sandbox = await startPython(engine, ECHO);
         await sandbox.kill();
+        expect(await containersOf(testEngine, instanceId)).toEqual([]);
+      });
+
+      it('a sandbox whose client is killed at any moment of its start', async () => {
+        const { engine, instanceId } = createEngine();
+        await Promise.all(
+          KILL_DELAYS_MS.map(async (delayMs) => {
+            const sandbox = await startPython(engine, ECHO);
+            await wait(delayMs);
+            for (const client of findProcesses(`--name=${sandbox.id} `)) {
+              process.kill(client, 'SIGKILL');
+            }
+            await sandbox.kill();
+          }),
+        );
         expect(await containersOf(testEngine, instanceId)).toEqual([]);
       });
 
@@ -326,23 +242,4 @@ export function describeEngine(testEngine: TestEngine): void {
       expect(await containersOf(testEngine, instanceId)).toEqual([]);
     });
   });
-}
-
-/** An image that would run something else, as root, elsewhere, with a volume and a health check, if it were asked. */
-async function commitHostileImage(testEngine: TestEngine): Promise<string> {
-  nextInstance += 1;
-  const name = `hostile-${process.pid}-${nextInstance}`;
-  const changes = [
-    'ENTRYPOINT ["/bin/false"]',
-    'CMD ["/bin/false"]',
-    'USER 0',
-    'WORKDIR /root',
-    'VOLUME /data',
-    'ENV HOME=/root',
-  ];
-  await testEngine.run('create', `--name=${name}`, '--network=none', TEST_IMAGES.slim, 'true');
-  const image = `localhost/${name}:1`;
-  await testEngine.run('commit', ...changes.map((change) => `--change=${change}`), name, image);
-  await testEngine.run('rm', name);
-  return image;
 }

@@ -1,5 +1,5 @@
 /** Engines that misbehave: what a session is told, and that nothing is left. The engines are small scripts. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -45,6 +45,13 @@ function detectWith(
     await engine.sweep({ own: true });
   });
   return { engine, instanceId };
+}
+
+/** A folder for the notes of a fake engine, gone when the test ends. */
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'fake-engine-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
 }
 
 describe('an engine that does not work', () => {
@@ -135,6 +142,15 @@ describe('an engine that does not work', () => {
   });
 });
 
+it.runIf(docker)('a container that is made after its client was killed is removed all the same', async () => {
+  const state = temporaryFolder();
+  const { engine, instanceId } = detectWith('late', { requested: 'docker', env: { CONTAINER_FAKE_STATE: state } });
+  const sandbox = await startPython(engine, READY);
+  await sandbox.kill();
+  expect(existsSync(join(state, 'created'))).toBe(true);
+  expect(docker === undefined ? [] : await containersOf(docker, instanceId)).toEqual([]);
+});
+
 describe.runIf(podman)('an engine that works after all', () => {
   it('is started again without the flags it does not know', async () => {
     const { engine } = detectWith('old', { requested: 'podman' });
@@ -165,8 +181,7 @@ describe.runIf(podman)('an engine that works after all', () => {
   });
 
   it('gets a missing image pulled once, outside the start, with progress and the proxies of the user', async () => {
-    const state = mkdtempSync(join(tmpdir(), 'fake-engine-'));
-    onTestFinished(() => rmSync(state, { recursive: true }));
+    const state = temporaryFolder();
     const proxy = 'http://user:password@proxy.example';
     const env = { CONTAINER_FAKE_STATE: state, HTTPS_PROXY: proxy };
     const { engine } = detectWith('pulling', { requested: 'podman', pullPolicy: 'missing', env });
@@ -186,8 +201,7 @@ describe.runIf(podman)('an engine that works after all', () => {
   });
 
   it('says which command pulls the image when it may not be pulled', async () => {
-    const state = mkdtempSync(join(tmpdir(), 'fake-engine-'));
-    onTestFinished(() => rmSync(state, { recursive: true }));
+    const state = temporaryFolder();
     const { engine } = detectWith('pulling', { requested: 'podman', env: { CONTAINER_FAKE_STATE: state } });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       code: 'IMAGE_MISSING',
