@@ -12,7 +12,8 @@ import { Failures } from './failures.ts';
 import type { Guardian } from './guardian.ts';
 import { envelopeOf, type HandshakeMode, shakeHands } from './handshake.ts';
 import { type Answer, RequestError, type RequestLimits, Requests } from './requests.ts';
-import { type ServerExit, StdioTransport } from './stdio-transport.ts';
+import type { ServerExit } from './server-process.ts';
+import { StdioTransport } from './stdio-transport.ts';
 
 export { preloadClient } from './handshake.ts';
 

@@ -5,7 +5,8 @@ import { escapeControls } from '../log.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { createMask } from './mask.ts';
 import type { RequestError } from './requests.ts';
-import { LINE_TOO_LONG, NESTED_TOO_DEEP, type ServerExit } from './stdio-transport.ts';
+import type { ServerExit } from './server-process.ts';
+import { LINE_TOO_LONG, NESTED_TOO_DEEP } from './stdio-transport.ts';
 
 const INVALID_PARAMS = -32_602;
 const METHOD_NOT_FOUND = -32_601;
