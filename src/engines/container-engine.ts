@@ -40,6 +40,8 @@ export interface ContainerEngineOptions extends SandboxOptions {
   readonly executable?: string | undefined;
   /** Variables of this process; only named ones reach the engine's command. */
   readonly env: Environment;
+  /** The platform of this machine when left out. */
+  readonly platform?: NodeJS.Platform | undefined;
   readonly logger: Logger;
 }
 

@@ -5,11 +5,11 @@ import { type ContainerEngineOptions, createContainerEngine, type Dialect } from
 import type { Engine } from './engine.ts';
 import { hasPodmanMachine, isRemote, startPodmanMachine } from './machine.ts';
 
-function podman(options: ContainerEngineOptions): Dialect {
-  const usesMachine = hasPodmanMachine(process.platform, options.env);
+function podman({ env, platform = process.platform }: ContainerEngineOptions): Dialect {
+  const usesMachine = hasPodmanMachine(platform, env);
   return {
     name: 'podman',
-    description: describePodman(process.platform, options.env, process.getuid?.()),
+    description: describePodman(platform, env, process.getuid?.()),
     pullReference: qualifyImage,
     unreachableHint: usesMachine
       ? 'Run: podman machine start (after podman machine init, if there is no machine yet).'
@@ -21,7 +21,7 @@ function podman(options: ContainerEngineOptions): Dialect {
 
 /** An engine that runs sandboxes with podman. Throws `CONFIG_INVALID` when an option is refused. */
 export function createPodmanEngine(options: ContainerEngineOptions): Engine {
-  if (options.ociRuntime !== undefined && isRemote(process.platform, options.env)) {
+  if (options.ociRuntime !== undefined && isRemote(options.platform ?? process.platform, options.env)) {
     throw new BridgeError(
       'CONFIG_INVALID',
       `a remote podman takes no OCI runtime from its clients (${options.ociRuntime})`,

@@ -180,6 +180,22 @@ describe.runIf(podman)('an engine that works after all', () => {
     expect(podman === undefined ? [] : await containersOf(podman, instanceId)).toEqual([]);
   });
 
+  it('starts the Podman machine when it is stopped, and does nothing else to it', async () => {
+    const state = temporaryFolder();
+    const { engine } = detectWith('machine', {
+      requested: 'podman',
+      platform: 'darwin',
+      env: { CONTAINER_FAKE_STATE: state },
+    });
+    const seen: PrepareProgress[] = [];
+    const { sandbox, starts } = await startUntilReady(engine, READY, (progress) => seen.push(progress));
+    expect(starts).toBe(2);
+    await sandbox.kill();
+    const calls = readFileSync(join(state, 'calls'), 'utf8').split('\n');
+    expect(calls.filter((call) => call.startsWith('machine'))).toEqual(['machine list', 'machine start']);
+    expect(seen).toEqual([{ message: 'starting the Podman machine podman-machine-default' }]);
+  });
+
   it('gets a missing image pulled once, outside the start, with progress and the proxies of the user', async () => {
     const state = temporaryFolder();
     const proxy = 'http://user:password@proxy.example';
