@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from bridge_kernel import stdio
+from bridge_kernel import importer, stdio
 from bridge_kernel.frames import PROTOCOL_VERSION, Frame
-from bridge_kernel.importer import Importer
 from bridge_kernel.rpc import Channel
 
 TYPE_CHECKING = False
@@ -61,8 +60,7 @@ class Kernel:
         self.repl: Repl = Repl(_integer(hello["max_value_chars"]), _integer(hello["max_reported_names"]))
         self.api: Api = Api(channel, self.repl.namespace)
         self.api.install(str(hello["capability_summary"]))
-        self.api.define_saved_tools(hello["saved_tools"])  # pyright: ignore[reportArgumentType]
-        self.repl.mark_own()
+        self._saved_tools = hello["saved_tools"]
         channel.max_line_bytes = _integer(hello["max_line_bytes"])
 
     def serve(self) -> None:
@@ -74,12 +72,14 @@ class Kernel:
             "python_version": sys.version.split()[0],
             "platform": f"{sys.platform} {os.uname().machine}",
         })  # fmt: skip
+        # After `ready`: from then on the host takes no code pack, so that no code of the user can forge one.
+        self.api.define_saved_tools(self._saved_tools)  # pyright: ignore[reportArgumentType]
+        self.repl.mark_own()
         self.channel.start(self._on_frame)
         self.loop.run_forever()
 
     def _send_code_pack(self) -> None:
-        importer = next(finder for finder in sys.meta_path if isinstance(finder, Importer))
-        pack = importer.finish_recording()
+        pack = importer.installed().finish_recording()
         if pack is None:
             return
         import base64

@@ -9,11 +9,15 @@ sandbox of the same image. An entry counts only for the file it was made from, b
 
 from __future__ import annotations
 
+import _imp
 import marshal
 import os
 import sys
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import MAGIC_NUMBER, source_hash
+
+# What `importlib` is made of, and every interpreter has loaded. Importing `importlib.util` itself compiles four modules
+# before there is a pack: 6 ms at every start (measured).
+from _frozen_importlib import ModuleSpec
+from _frozen_importlib_external import MAGIC_NUMBER, PathFinder, SourceFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +28,10 @@ PACKAGE = "bridge_kernel"
 # Shown as the file of kernel modules; tracebacks leave out every frame whose file begins with it.
 FILE_PREFIX = "<bridge_kernel>"
 
-# One entry: file, modification time in ns, size in bytes, whether it is a package, marshalled code.
-PackEntry = tuple[str, int, int, bool, bytes]
+# What a module was compiled from: file, modification time in ns, size in bytes, whether it is a package.
+Origin = tuple[str, int, int, bool]
+# The same, and where the module's marshalled code begins and ends in the block of the pack.
+PackEntry = tuple[str, int, int, bool, int, int]
 
 
 class MemoryLoader:
@@ -45,13 +51,13 @@ class MemoryLoader:
 
     def get_code(self, name: str) -> types.CodeType:
         """The compiled source; from the pack when it was made from these very bytes."""
-        origin = f"{FILE_PREFIX}/{source_hash(self.source).hex()}"
-        entry = self.importer.pack.get(name)
+        origin = f"{FILE_PREFIX}/{_imp.source_hash(0, self.source).hex()}"
+        entry = self.importer.table.get(name)
         if entry is not None and entry[0] == origin:
-            return marshal.loads(entry[4])
+            return self.importer.packed_code(entry)
         file = f"{FILE_PREFIX}/{name.rpartition('.')[2]}.py"
         code = compile(self.source, file, "exec", dont_inherit=True)
-        self.importer.record(name, (origin, 0, len(self.source), False, b""), code)
+        self.importer.record(name, (origin, 0, len(self.source), False), code)
         return code
 
     def get_source(self, name: str) -> str:
@@ -62,11 +68,12 @@ class MemoryLoader:
 class PackLoader(SourceFileLoader):
     """Loads one standard module from the code pack; the source file stays its origin."""
 
-    marshalled: bytes = b""
+    importer: Importer
 
-    def get_code(self, fullname: str) -> types.CodeType:
-        """The code compiled by an earlier sandbox."""
-        return marshal.loads(self.marshalled)
+    def get_code(self, fullname: str) -> types.CodeType | None:
+        """The code compiled by an earlier sandbox; asked again when the pack is gone, that of the file."""
+        entry = self.importer.table.get(fullname)
+        return super().get_code(fullname) if entry is None else self.importer.packed_code(entry)
 
 
 class RecordingLoader(SourceFileLoader):
@@ -80,8 +87,8 @@ class RecordingLoader(SourceFileLoader):
         if code is None:
             return None
         status = os.stat(self.path)
-        entry = (self.path, status.st_mtime_ns, status.st_size, self.is_package(fullname), b"")
-        self.importer.record(fullname, entry, code)
+        origin = (self.path, status.st_mtime_ns, status.st_size, self.is_package(fullname))
+        self.importer.record(fullname, origin, code)
         return code
 
 
@@ -94,32 +101,38 @@ class Importer:
             for name, source in parts.items()
             if name not in ("pack", "options")
         }
-        self.pack: dict[str, PackEntry] = {}
-        self.recorded: dict[str, tuple[PackEntry, types.CodeType]] | None = {}
-        self._load_pack(parts.get("pack", b""))
+        self.table: dict[str, PackEntry] = {}
+        # All code in one piece: when it is let go, its memory goes back to the system at once.
+        self.block = b""
+        self.recorded: dict[str, tuple[Origin, types.CodeType]] | None = {}
+        self._load_pack(parts.pop("pack", b""))
 
     def _load_pack(self, data: bytes) -> None:
         """Takes a pack of the same interpreter; another one, or a damaged one, is passed over and made anew."""
         if not data.startswith(MAGIC_NUMBER):
             return
         try:
-            pack = marshal.loads(data[len(MAGIC_NUMBER) :])
+            table, block = marshal.loads(memoryview(data)[len(MAGIC_NUMBER) :])
         except (ValueError, EOFError, TypeError):
             return
-        if isinstance(pack, dict):
-            self.pack = pack
+        if isinstance(table, dict) and isinstance(block, bytes):
+            self.table, self.block = table, block
+
+    def packed_code(self, entry: PackEntry) -> types.CodeType:
+        """The code that an entry of the table points to."""
+        return marshal.loads(memoryview(self.block)[entry[4] : entry[5]])
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """The kernel's own modules, then what the pack holds, then what is worth recording."""
         source = self.sources.get(fullname)
         if source is not None or fullname == PACKAGE:
             return self._kernel_spec(fullname, source or b"")
-        entry = self.pack.get(fullname)
-        if entry is not None:
-            return self._packed_spec(fullname, entry)
-        if self.recorded is not None:
-            return self._recording_spec(fullname, path)
-        return None
+        entry = self.table.get(fullname)
+        spec = self._packed_spec(fullname, entry) if entry is not None else None
+        if spec is None and self.recorded is not None:
+            # An entry that is out of date is recorded anew: the image may have been replaced under the same name.
+            spec = self._recording_spec(fullname, path)
+        return spec
 
     def _kernel_spec(self, fullname: str, source: bytes) -> ModuleSpec:
         file = f"{FILE_PREFIX}/{fullname.rpartition('.')[2]}.py"
@@ -130,7 +143,7 @@ class Importer:
         return spec
 
     def _packed_spec(self, fullname: str, entry: PackEntry) -> ModuleSpec | None:
-        origin, mtime_ns, size, is_package, marshalled = entry
+        origin, mtime_ns, size, is_package, _, _ = entry
         try:
             status = os.stat(origin)
         except OSError:
@@ -138,7 +151,7 @@ class Importer:
         if status.st_mtime_ns != mtime_ns or status.st_size != size:
             return None
         loader = PackLoader(fullname, origin)
-        loader.marshalled = marshalled
+        loader.importer = self
         spec = ModuleSpec(fullname, loader, origin=origin, is_package=is_package)
         spec.has_location = True
         if is_package and spec.submodule_search_locations is not None:
@@ -154,21 +167,36 @@ class Importer:
         spec.loader = loader
         return spec
 
-    def record(self, name: str, entry: PackEntry, code: types.CodeType) -> None:
+    def record(self, name: str, origin: Origin, code: types.CodeType) -> None:
         """Remembers what had to be compiled, while recording."""
         if self.recorded is not None:
-            self.recorded[name] = (entry, code)
+            self.recorded[name] = (origin, code)
 
     def finish_recording(self) -> bytes | None:
-        """Ends recording. The pack for the next sandbox, or None when the one at hand served well."""
-        recorded = self.recorded or {}
-        self.recorded = None
-        if not recorded:
-            return None
-        pack = dict(self.pack)
-        for name, (entry, code) in recorded.items():
-            pack[name] = (*entry[:4], marshal.dumps(code))
-        return MAGIC_NUMBER + marshal.dumps(pack)
+        """Ends recording and the use of the pack. The one for the next sandbox, or None when it served well."""
+        pack = self._make_pack(self.recorded) if self.recorded else None
+        self.release()
+        return pack
+
+    def release(self) -> None:
+        """Lets go of the pack. What is imported from now on comes from its file, as ever."""
+        self.recorded, self.table, self.block = None, {}, b""
+
+    def _make_pack(self, recorded: dict[str, tuple[Origin, types.CodeType]]) -> bytes:
+        """What the pack at hand holds, and what was recorded besides or in place of it."""
+        codes = {name: (entry[:4], self.block[entry[4] : entry[5]]) for name, entry in self.table.items()}
+        codes |= {name: (origin, marshal.dumps(code)) for name, (origin, code) in recorded.items()}
+        table: dict[str, PackEntry] = {}
+        end = 0
+        for name, (origin, code) in codes.items():
+            table[name] = (*origin, end, end + len(code))
+            end += len(code)
+        return MAGIC_NUMBER + marshal.dumps((table, b"".join(code for _, code in codes.values())))
+
+
+def installed() -> Importer:
+    """The importer of this process."""
+    return next(finder for finder in sys.meta_path if isinstance(finder, Importer))
 
 
 def install(parts: dict[str, bytes]) -> None:

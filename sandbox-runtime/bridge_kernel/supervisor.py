@@ -14,7 +14,7 @@ import os
 import resource
 import select
 
-from bridge_kernel import seccomp
+from bridge_kernel import importer, seccomp
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
@@ -67,6 +67,7 @@ def run(options: bytes) -> None:
         os.close(wake)
         _become_worker(libc, program, None if limits_hold else memory_bytes)
         _run_kernel(outputs)
+    importer.installed().release()  # Only the worker needs the code pack.
     for _, write_end in outputs:
         os.close(write_end)
     left = _Leftovers([read_end for read_end, _ in outputs])
