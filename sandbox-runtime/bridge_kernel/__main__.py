@@ -38,6 +38,18 @@ def _take_protocol() -> tuple[int, int]:
     return read_descriptor, write_descriptor
 
 
+def _import_asyncio() -> None:
+    """Without TLS: loading OpenSSL costs 4 ms and 4 MB in every session, and a sandbox has no network to use it on.
+
+    asyncio provides for a Python without it. Code of the user that imports ssl gets it as ever.
+    """
+    sys.modules["ssl"] = None  # pyright: ignore[reportArgumentType] What the import system takes for "not there".
+    try:
+        import asyncio  # noqa: F401 Loaded here, used by the modules that come next.
+    finally:
+        del sys.modules["ssl"]
+
+
 # Held back from the user's code and let go when memory runs out, so that the kernel can still say so. As `bytes` it
 # counts against the limit of the process and takes no page of memory: nothing is ever written there.
 _RESERVE_BYTES = 8 << 20
@@ -52,6 +64,7 @@ class Kernel:
         self._reserve: bytes | None = None
         # Output is captured before anything else is imported: what imports print belongs to the user.
         self.capture = stdio.Capture(self._send_output, outputs, _integer(hello["kept_output_bytes"]))
+        _import_asyncio()
         from bridge_kernel.api import Api
         from bridge_kernel.loop import CellLoop
         from bridge_kernel.repl import Repl

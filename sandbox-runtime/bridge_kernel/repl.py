@@ -101,7 +101,8 @@ class Repl:
         """
         kinds: dict[str, list[str]] = {"variables": [], "functions": [], "imports": []}
         for name, value in self.namespace.items():
-            if name.startswith("_") or is_ours(name) or (name in self._own and self._own[name] is value):
+            is_own = is_ours(name) or (name in self._own and self._own[name] is value)
+            if is_own or name.startswith("_") or not name.isidentifier():
                 continue
             if isinstance(value, types.ModuleType):
                 kinds["imports"].append(name)

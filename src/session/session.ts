@@ -5,6 +5,7 @@
 
 import type { CellAnswer, CellRequest } from '../cell.ts';
 import { BridgeError } from '../errors.ts';
+import { MAX_REPORTED_NAMES } from '../limits.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
 import { type CellOutcome, runCell } from './run-cell.ts';
@@ -203,11 +204,23 @@ function throwIfCancelled({ signal }: CellRequest): void {
   }
 }
 
+/** Longer names are cut off the report; none that a person wrote is. Chosen. */
+const MAX_NAME_CHARS = 64;
+const IDENTIFIER = /^[\p{ID_Start}_]\p{ID_Continue}*$/u;
+
+/** A list of names from the sandbox as it may stand in our own sentence: identifiers alone, few, and short. */
+function reportable(names: readonly string[]): string {
+  return names
+    .filter((name) => name.length <= MAX_NAME_CHARS && IDENTIFIER.test(name))
+    .slice(0, MAX_REPORTED_NAMES)
+    .join(', ');
+}
+
 function describeLoss({ reason, names }: Loss): string {
   const parts = (['variables', 'functions', 'imports'] as const)
-    .map((kind) => ({ kind, list: names?.[kind] ?? [] }))
-    .filter(({ list }) => list.length > 0)
-    .map(({ kind, list }) => `${kind} ${list.join(', ')}`);
+    .map((kind) => ({ kind, list: reportable(names?.[kind] ?? []) }))
+    .filter(({ list }) => list !== '')
+    .map(({ kind, list }) => `${kind} ${list}`);
   if (names !== undefined && names.omitted > 0) {
     parts.push(`${names.omitted} more`);
   }

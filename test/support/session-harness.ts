@@ -31,6 +31,9 @@ export interface HarnessOptions {
   readonly handleCall?: HandleCall;
   readonly idleTimeoutMs?: number;
   readonly servers?: readonly ServerReference[];
+  readonly savedTools?: readonly { readonly name: string; readonly source: string }[];
+  /** Told when a code pack is stored. */
+  readonly onPack?: (pack: Buffer) => void;
 }
 
 /** Answers every `call_tool` with its own arguments as text. */
@@ -41,18 +44,25 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-harness-'));
   const log: string[] = [];
   const logger: Logger = createLogger('DEBUG', (line) => log.push(line));
+  const packs = createCodePackStore(join(folder, 'packs'), logger);
   const sessions = new Sessions({
     engine: options.engine,
     limits: TEST_LIMITS,
     sources: await readKernelSources(join(import.meta.dirname, '../../sandbox-runtime/bridge_kernel')),
-    packs: createCodePackStore(join(folder, 'packs'), logger),
+    packs: {
+      load: (key) => packs.load(key),
+      save(key, pack) {
+        options.onPack?.(pack);
+        return packs.save(key, pack);
+      },
+    },
     packKey: 'test',
     handleCall: options.handleCall ?? echoCalls,
     logger,
     capabilitySummary: 'the summary',
     idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
     discoverServers: async () => options.servers ?? [{ name: 'fake', alias: 'fake' }],
-    savedTools: async () => [],
+    savedTools: async () => options.savedTools ?? [],
   });
   return {
     log,
