@@ -45,7 +45,7 @@ def _import_asyncio() -> None:
     """
     sys.modules["ssl"] = None  # pyright: ignore[reportArgumentType] What the import system takes for "not there".
     try:
-        import asyncio  # noqa: F401 Loaded here, used by the modules that come next.
+        __import__("asyncio")
     finally:
         del sys.modules["ssl"]
 

@@ -112,6 +112,13 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
         expect((await run('"\\ud800"')).value).toBe(`'\\ud800'`);
       });
 
+      it('has ssl for code that asks for it, though asyncio is loaded without', async () => {
+        const answer = await run(
+          'import asyncio, ssl\n(asyncio.sslproto.ssl, ssl.create_default_context().check_hostname)',
+        );
+        expect(answer.value).toBe('(None, True)');
+      });
+
       it('gives stdin nothing', async () => {
         expect((await run('input()')).error).toContain('EOFError');
       });
