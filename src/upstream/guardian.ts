@@ -37,7 +37,7 @@ export class Guardian {
 
   /** From now on the group ends with the bridge. */
   watch(group: number): void {
-    if (process.platform === 'win32') {
+    if (process.platform === 'win32' || this.#groups.has(group)) {
       return;
     }
     this.#groups.add(group);

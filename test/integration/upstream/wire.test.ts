@@ -12,6 +12,7 @@ describe('noise', () => {
     const pool = startPool({ chatty: fixtureServer('chatty') }, { logger });
     expect(await callText(pool, 'chatty', 'echo', { text: 'one' })).toBe('one');
     expect(await callText(pool, 'chatty', 'wrong_shapes')).toBe('still here');
+    expect(await callText(pool, 'chatty', 'text_id')).toBe('id as a text');
     expect(await callText(pool, 'chatty', 'echo', { text: 'two' })).toBe('two');
     expect(lines.filter((line) => line.includes('no JSON-RPC message'))).toEqual([
       expect.stringContaining(

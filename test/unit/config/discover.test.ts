@@ -291,10 +291,13 @@ describe('changes', () => {
     const time = new Date('2026-01-01');
     utimesSync(put('a.json', file({ a: server('one') })), time, time);
     expect(find().servers.get('a')?.command).toBe('one');
-    rmSync(join(stateDir, 'a.json'));
-    put('other', 'takes the inode');
+    // The same file, and then another one in its place.
     utimesSync(put('a.json', file({ a: server('two') })), time, time);
     expect(find().servers.get('a')?.command).toBe('two');
+    rmSync(join(stateDir, 'a.json'));
+    put('other', 'takes the inode');
+    utimesSync(put('a.json', file({ a: server('six') })), time, time);
+    expect(find().servers.get('a')?.command).toBe('six');
   });
 
   it('sees an extra file appear', () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -82,6 +83,9 @@ describe('wrapper scripts', () => {
     mkdirSync(join(folder, 'sub'));
     expect(reason(join(folder, 'sub'))).toBeUndefined();
     expect(reason('/dev/zero')).toBeUndefined();
+    // Opening a pipe that nobody writes to would wait for ever.
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    expect(reason(join(folder, 'pipe'))).toBeUndefined();
     expect(reason(join(folder, 'missing'))).toBeUndefined();
   });
 });
