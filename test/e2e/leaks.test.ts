@@ -1,5 +1,5 @@
 /** Nothing is left behind: no container, process, descriptor or file, however often and however it ends. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -113,6 +113,8 @@ for (const engine of engines) {
 
     it('a closed stdin ends everything, and no file is left but the state', async () => {
       const temporary = mkdtempSync(join(tmpdir(), 'bridge-leaks-'));
+      // The rootless engine of these tests runs as another user.
+      chmodSync(temporary, 0o777);
       const bridge = await start(engine, temporary);
       const answer = await bridge.runPython('1', { servers: ['echo', 'stubborn'] });
       expect(answer.isError).toBe(false);
