@@ -7,18 +7,18 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Well-behaved servers end when stdin ends; writing out their state takes them less than this. Chosen. */
-export const STDIN_END_GRACE_MS = 1_000;
+const STDIN_END_GRACE_MS = 1_000;
 /** Time between SIGTERM and SIGKILL. Chosen; with the other two, a stop takes 2.5 s at most. */
-export const TERMINATE_GRACE_MS = 1_000;
+const TERMINATE_GRACE_MS = 1_000;
 /** The kernel ends a killed process at once, unless a disk does not answer. */
-export const KILL_GRACE_MS = 500;
+const KILL_GRACE_MS = 500;
 /** How often a group is looked for: there is no event for the end of a grandchild. */
 const POLL_MS = 15;
 
 const IS_WINDOWS = process.platform === 'win32';
 
 /** Whether any process of the group still exists. */
-export function isGroupAlive(pid: number): boolean {
+function isGroupAlive(pid: number): boolean {
   try {
     process.kill(IS_WINDOWS ? pid : -pid, 0);
     return true;

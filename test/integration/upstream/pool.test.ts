@@ -213,10 +213,8 @@ describe('calls', () => {
 
   it('runs calls side by side', async () => {
     const pool = startPool({ slow: fixtureServer('slow') });
-    await pool.listTools('slow');
-    const started = performance.now();
-    await Promise.all(Array.from({ length: 10 }, () => callText(pool, 'slow', 'sleep', { seconds: 0.5 })));
-    expect(performance.now() - started).toBeLessThan(2_500);
+    const calls = Array.from({ length: 10 }, () => callText(pool, 'slow', 'meet', { count: 10 }));
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['met']));
   });
 });
 

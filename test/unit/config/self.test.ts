@@ -84,7 +84,7 @@ describe('wrapper scripts', () => {
     expect(reason(join(folder, 'sub'))).toBeUndefined();
     expect(reason('/dev/zero')).toBeUndefined();
     // Opening a pipe that nobody writes to would wait for ever.
-    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    execFileSync('/usr/bin/mkfifo', [join(folder, 'pipe')]);
     expect(reason(join(folder, 'pipe'))).toBeUndefined();
     expect(reason(join(folder, 'missing'))).toBeUndefined();
   });
