@@ -75,10 +75,10 @@ export function hasEnded(child: PipeProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Whether anything came out of the command so far; looks without reading. */
+/** Whether what runs in the sandbox wrote to its stdout, so the engine has started it; looks without reading. */
 export function hasSpoken(child: PipeProcess): boolean {
-  // Node makes the pipes of a child process sockets; the typings do not tell.
-  return [child.stdout, child.stderr].some((stream) => (stream as unknown as Socket).bytesRead > 0);
+  // Node makes the pipes of a child process sockets; the typings do not tell. Not stderr: engines warn before they start.
+  return (child.stdout as unknown as Socket).bytesRead > 0;
 }
 
 /** Runs a short command to its end. Never rejects; what went wrong stands in the result. */

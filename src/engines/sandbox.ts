@@ -4,8 +4,17 @@
  * unread.
  */
 import { STDIN_END_GRACE_MS } from '../limits.ts';
-import { killGroup, type PipeProcess } from './client.ts';
+import { hasSpoken, killGroup, type PipeProcess } from './client.ts';
 import type { Sandbox, SandboxExit } from './engine.ts';
+
+/**
+ * How long a start may go on after the sandbox was given up. A podman client that is killed while it starts leaves conmon
+ * and the unstarted container behind, where podman itself no longer sees them (4.3.1); one that is let go on starts a
+ * sandbox that finds its input at an end, and all of it is gone.
+ */
+const START_END_GRACE_MS = 10_000;
+/** How often is looked whether a sandbox that was given up has come up. */
+const LOOK_EVERY_MS = 50;
 
 /**
  * Makes a sandbox of the client process `child`. `remove` makes the engine forget the container, whatever its state,
@@ -32,12 +41,22 @@ export function createSandbox(id: string, child: PipeProcess, remove: () => Prom
     stream.on('error', () => undefined);
   }
 
+  /** Whether the client ends without being killed, given the end of its input. */
+  async function endsByItself(): Promise<boolean> {
+    for (let waitedMs = 0; waitedMs < START_END_GRACE_MS && !hasSpoken(child); waitedMs += LOOK_EVERY_MS) {
+      if (await settlesWithin(exited, LOOK_EVERY_MS)) {
+        return true;
+      }
+    }
+    return settlesWithin(exited, STDIN_END_GRACE_MS);
+  }
+
   async function end(): Promise<void> {
     // Destroyed, not ended: what is still queued for the sandbox would hold back the end of the stream.
     child.stdin.destroy();
     child.stdout.resume();
     child.stderr.resume();
-    if (!(await settlesWithin(exited, STDIN_END_GRACE_MS))) {
+    if (!(await endsByItself())) {
       child.stdout.destroy();
       child.stderr.destroy();
       killGroup(child.pid, child);

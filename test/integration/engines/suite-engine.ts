@@ -1,8 +1,12 @@
 /** Engines for one test each. */
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { ContainerEngineOptions } from '../../../src/engines/container-engine.ts';
 import type { Engine } from '../../../src/engines/engine.ts';
 import type { TestEngine } from '../../support/engines.ts';
+import { findProcesses } from '../../support/sandbox.ts';
+
+/** Bounds a wait; asserts no speed. */
+const HELPERS_GONE_MS = 10_000;
 
 let nextInstance = 0;
 
@@ -16,6 +20,8 @@ export function createSuiteEngine(
   const engine = testEngine.create({ instanceId, ...options });
   onTestFinished(async () => {
     await engine.sweep({ own: true });
+    // Clients, conmon and shims carry the name of the container; some take a moment to see it go.
+    await expect.poll(() => findProcesses(`mcp-bridge-${instanceId}-`), { timeout: HELPERS_GONE_MS }).toEqual([]);
   });
   return { engine, instanceId };
 }
