@@ -7,6 +7,8 @@ const MIN_SECRET_CHARS = 8;
 /** Values of variables with such names are secrets at any length above that of a flag. */
 const SECRET_NAME = /key|token|secret|pass|pwd|auth|cred|cookie|session/i;
 const MIN_NAMED_SECRET_CHARS = 4;
+/** The path of a file is no secret, and an error that hides it helps nobody. */
+const PATH_START = /^(?:[\\/~]|[a-z]:[\\/])/i;
 
 /** A function that replaces what may be secret: values of `env`, of options such as `--api-key`, passwords in addresses. */
 export function createMask(definition: UpstreamDefinition): (text: string) => string {
@@ -21,7 +23,9 @@ export function createMask(definition: UpstreamDefinition): (text: string) => st
 function secretsOf(definition: UpstreamDefinition): Set<string> {
   const secrets = new Set<string>();
   for (const [name, value] of Object.entries(definition.env)) {
-    addSecret(secrets, value, SECRET_NAME.test(name));
+    if (SECRET_NAME.test(name) || !PATH_START.test(value)) {
+      addSecret(secrets, value, SECRET_NAME.test(name));
+    }
   }
   for (const [index, argument] of definition.args.entries()) {
     const [, option, value] = /^--?([\w-]+)(?:=(.*))?$/s.exec(argument) ?? [];
