@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ROOT } from '../support/bridge-client.ts';
-import { findTestEngines, processEnvironment } from '../support/engines.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+import { processEnvironment } from '../support/engines.ts';
 
-const { engines } = await findTestEngines();
+const engines = await coverEngines();
 let folder: string;
 
 beforeEach(() => {

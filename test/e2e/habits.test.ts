@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, packageServer, startBridge } from '../support/bridge-client.ts';
-import { findTestEngines } from '../support/engines.ts';
+import { coverEngines } from '../support/covered-engines.ts';
 
-const { engines } = await findTestEngines();
+const engines = await coverEngines();
 
 for (const engine of engines) {
   describe(`habits on ${engine.label}`, () => {

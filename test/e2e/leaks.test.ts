@@ -4,14 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
-import { findTestEngines, type TestEngine } from '../support/engines.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+import type { TestEngine } from '../support/engines.ts';
 import { descendantsOf, isAlive, openDescriptors, residentBytes } from '../support/processes.ts';
 
 const MIB = 1024 * 1024;
 /** Ten bridges at a time; a stubborn server is given seconds to end by itself. All 50 on one engine, to save time. */
 const KILL_ROUNDS: Readonly<Record<string, number>> = { podman: 5 };
 
-const { engines } = await findTestEngines();
+const engines = await coverEngines();
 
 /** Ids of containers that a bridge with this process id owns, running or not. */
 async function containersOf(engine: TestEngine, pid: number): Promise<string[]> {

@@ -9,12 +9,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { findTestEngines } from '../support/engines.ts';
+import { coverEngines } from '../support/covered-engines.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'mcp-server-code-execution-mode';
 const run = promisify(execFile);
-const { engines } = await findTestEngines();
+const engines = await coverEngines();
 
 let folder: string;
 let packed: string[];

@@ -63,8 +63,13 @@ const CANDIDATES: readonly Candidate[] = [
   { label: 'docker', name: 'docker' },
 ];
 const USABLE_TIMEOUT_MS = 10_000;
+/** The longest that is run is a pull. */
+const RUN_TIMEOUT_MS = 600_000;
 
-/** The engines to test, and why the others of those asked for are not there. Throws when a required one is missing. */
+/**
+ * The engines to test, and why the others of those asked for are not there. An engine that works and has no image gets
+ * it pulled. Throws when a required one is missing.
+ */
 export async function findTestEngines(): Promise<{ engines: TestEngine[]; missing: string[] }> {
   const asked = process.env['MCP_BRIDGE_TEST_ENGINES']?.split(',').map((label) => label.trim());
   const candidates = CANDIDATES.filter(({ label }) => asked === undefined || asked.includes(label));
@@ -77,9 +82,6 @@ export async function findTestEngines(): Promise<{ engines: TestEngine[]; missin
   ];
   if (missing.length > 0 && process.env['MCP_BRIDGE_TEST_REQUIRE_ENGINES'] === '1') {
     throw new Error(`engines are missing: ${missing.join('; ')}`);
-  }
-  if (engines.length === 0) {
-    throw new Error(`no engine to test: ${missing.join('; ')}`);
   }
   return { engines, missing };
 }
@@ -111,7 +113,7 @@ export function testEngine(
         logger: silentLogger,
         ...options,
       }),
-    run: (...commandArguments) => runCommand(command, commandArguments, { timeoutMs: 30_000 }),
+    run: (...commandArguments) => runCommand(command, commandArguments, { timeoutMs: RUN_TIMEOUT_MS }),
   };
 }
 
@@ -138,10 +140,26 @@ async function tryCandidate({ label, name, folder }: Candidate): Promise<TestEng
       setTimeout(resolve, USABLE_TIMEOUT_MS, undefined).unref();
     }),
   ]);
-  if (image?.exitCode !== 0) {
-    return `${label}: ${image?.stderr.trim() ?? `no answer within ${USABLE_TIMEOUT_MS} ms`}`;
+  if (image === undefined) {
+    return `${label}: no answer within ${USABLE_TIMEOUT_MS} ms`;
+  }
+  const refusal = image.exitCode === 0 ? undefined : await pullImage(probe);
+  if (refusal !== undefined) {
+    return `${label}: ${refusal}`;
   }
   return testEngine(label, name, env, await enforcesLimits(probe));
+}
+
+/** Brings the image to an engine that answers, as a user's machine can. Why it did not come, if it did not. */
+async function pullImage(engine: TestEngine): Promise<string | undefined> {
+  const version = await engine.run('version');
+  if (version.exitCode !== 0) {
+    return version.stderr.trim();
+  }
+  const name = engine.name === 'podman' ? `docker.io/library/${TEST_IMAGES.slim}` : TEST_IMAGES.slim;
+  console.log(`${engine.label}: pulling ${name}`);
+  const { exitCode, stderr } = await engine.run('pull', '--quiet', name);
+  return exitCode === 0 ? undefined : `${name} could not be pulled: ${stderr.trim().split('\n').at(-1)}`;
 }
 
 /** podman tells which controllers it may use; docker's daemon runs as root here and may use all. */

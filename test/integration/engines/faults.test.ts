@@ -7,7 +7,8 @@ import { type DetectOptions, detectEngine } from '../../../src/engines/detect.ts
 import type { Engine, PrepareProgress } from '../../../src/engines/engine.ts';
 import { findExecutable } from '../../../src/engines/executable.ts';
 import { silentLogger } from '../../../src/log.ts';
-import { findTestEngines, processEnvironment, TEST_IMAGES, TEST_LIMITS } from '../../support/engines.ts';
+import { coverEngines } from '../../support/covered-engines.ts';
+import { processEnvironment, TEST_IMAGES, TEST_LIMITS } from '../../support/engines.ts';
 import { containersOf, findProcesses, firstOutput, startPython, startUntilReady } from '../../support/sandbox.ts';
 
 const READY = 'print("ready")\ninput()';
@@ -15,7 +16,7 @@ const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures', 'engines');
 /** The promise to people whose engine hangs; the test allows the machine another second. */
 const ANSWER_WITHIN_MS = 5_000;
 
-const { engines } = await findTestEngines();
+const engines = await coverEngines();
 const podman = engines.find(({ label }) => label === 'podman');
 const docker = engines.find(({ label }) => label === 'docker');
 

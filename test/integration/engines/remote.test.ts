@@ -8,11 +8,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../../src/engines/client.ts';
 import { clientEnvironment } from '../../../src/engines/client-env.ts';
-import { findTestEngines, processEnvironment, testEngine } from '../../support/engines.ts';
+import { coverEngines } from '../../support/covered-engines.ts';
+import { processEnvironment, testEngine } from '../../support/engines.ts';
 import { firstOutput, runPython, startPython } from '../../support/sandbox.ts';
 import { describeEngine } from './engine-suite.ts';
 
-const { engines } = await findTestEngines();
+const engines = await coverEngines();
 const cleanups: (() => Promise<void>)[] = [];
 
 if (engines.some(({ label }) => label === 'podman')) {

@@ -7,7 +7,8 @@ import { createServer, type Server } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findTestEngines, type TestEngine } from '../../support/engines.ts';
+import { coverEngines } from '../../support/covered-engines.ts';
+import type { TestEngine } from '../../support/engines.ts';
 import { createHarness, type Harness, TEST_LIMITS, textOf } from '../../support/session-harness.ts';
 
 interface ProbeResult {
@@ -21,12 +22,8 @@ interface ProbeResult {
 
 const PROBES = readFileSync(join(import.meta.dirname, '../../fixtures/security/probes.py'), 'utf8');
 const SECRETS = { API_TOKEN: 'bait-token-61f0', HTTP_PROXY: 'http://user:bait-password-93ab@proxy.example:3128' };
-const { engines, missing } = await findTestEngines();
+const engines = await coverEngines();
 const results = new Map<string, readonly ProbeResult[]>();
-
-for (const name of missing) {
-  it.skip(`not covered: ${name}`);
-}
 
 describe.each(engines)('hostile code on $label', (engine) => {
   let harness: Harness;
