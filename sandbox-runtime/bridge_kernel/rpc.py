@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
     from typing import cast
+
+    # A future with what it is to hold.
+    Answer = tuple[asyncio.Future[object], object, MCPError | None]
 else:
 
     def cast(_kind: str, value: object) -> object:
@@ -47,6 +50,8 @@ class Channel:
         self._write_lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
         self._next_call = 1
+        # Touched by the reader thread alone.
+        self._answered: dict[asyncio.AbstractEventLoop, list[Answer]] = {}
         self._gate = threading.Event()
         self._gate_waiters: list[Callable[[], None]] = []
         self._gate_lock = threading.Lock()
@@ -112,6 +117,7 @@ class Channel:
             for line in lines:
                 if line:
                     self._receive(line, on_frame)
+            self._wake_loops()
         os._exit(0)
 
     def _receive(self, line: bytes, on_frame: Callable[[Frame], None]) -> None:
@@ -144,6 +150,15 @@ class Channel:
             pending.deliver(None, MCPError(f"the result could not be taken: {error!r}", "LIMIT_RESULT"))
             return
         pending.deliver(value, None)
+
+    def _wake_loops(self) -> None:
+        """Hands the loops what was answered. Once per read: each time costs a system call and a switch of threads."""
+        answered, self._answered = self._answered, {}
+        for loop, answers in answered.items():
+            try:
+                loop.call_soon_threadsafe(_settle, answers)
+            except RuntimeError:
+                pass  # The loop was closed; nobody waits.
 
     def open_gate(self) -> None:
         """A cell runs: calls may go out, those that waited first."""
@@ -187,19 +202,8 @@ class Channel:
             await self._wait_for_gate(loop)
         future: asyncio.Future[object] = loop.create_future()
 
-        def settle(value: object, error: MCPError | None) -> None:
-            if future.done():
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(value)
-
         def deliver(value: object, error: MCPError | None) -> None:
-            try:
-                loop.call_soon_threadsafe(settle, value, error)
-            except RuntimeError:
-                pass  # The loop was closed; nobody waits.
+            self._answered.setdefault(loop, []).append((future, value, error))
 
         number = self._begin(method, params, Pending(deliver))
         try:
@@ -241,6 +245,17 @@ class Channel:
         if error is not None:
             raise error
         return value
+
+
+def _settle(answers: list[Answer]) -> None:
+    """In the loop's thread."""
+    for future, value, error in answers:
+        if future.done():
+            continue  # Cancelled meanwhile.
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
 
 
 def _timed_out(method: str, timeout: float) -> MCPError:
