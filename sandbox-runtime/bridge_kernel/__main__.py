@@ -150,7 +150,9 @@ class Kernel:
     def _set_exit(self, result: Frame, error: SystemExit) -> None:
         code = error.code
         result["outcome"] = "exit"
-        result["exit_code"] = code if isinstance(code, int) else 0 if code is None else 1
+        status = code if isinstance(code, int) else 0 if code is None else 1
+        # Any int may be given to sys.exit; the operating system keeps eight bits of it.
+        result["exit_code"] = status & 0xFF
         if code is not None and not isinstance(code, int):
             print(code, file=sys.stderr)  # As the interpreter does.
 

@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import { BridgeError } from '../errors.ts';
 import { MAX_JSON_DEPTH } from '../limits.ts';
+import { parseExact } from './exact-json.ts';
 
 const NEWLINE = 0x0a;
 const PREVIEW_CHARS = 200;
@@ -86,7 +87,7 @@ export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buff
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseExact(text);
   } catch {
     return refuse('not JSON');
   }

@@ -4,6 +4,7 @@
  */
 import { BridgeError, toBridgeError } from '../errors.ts';
 import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../limits.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -118,7 +119,7 @@ export class Dispatcher {
     if (this.#isClosed) {
       return;
     }
-    if (!this.#outbox.sendValue(call, JSON.stringify(value ?? null))) {
+    if (!this.#outbox.sendValue(call, stringifyExact(value ?? null))) {
       throw new BridgeError('LIMIT_RESULT', 'the sandbox has too many results that its code has not taken yet', {
         hint: 'Await fewer large results at once.',
       });

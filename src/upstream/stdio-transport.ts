@@ -9,6 +9,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { MAX_JSON_DEPTH, MAX_RESULT_BYTES } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
+import { parseExact, stringifyExact } from '../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 import type { Guardian } from './guardian.ts';
 import { LineReader } from './line-reader.ts';
@@ -92,7 +93,7 @@ export class StdioTransport implements Transport {
   /** Writes one message; resolves when the pipe has taken it or holds it. Rejects when the server is gone. */
   async send(message: JSONRPCMessage): Promise<void> {
     this.#notePending(message);
-    await this.#write(`${JSON.stringify(message)}\n`);
+    await this.#write(`${stringifyExact(message)}\n`);
   }
 
   #notePending(message: JsonObject): void {
@@ -190,7 +191,7 @@ function isMessageId(value: unknown): value is MessageId {
 /** The object in a line, if it is one of JSON-RPC 2.0. */
 function parseMessage(line: Buffer): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(line.toString('utf8'));
+    const value: unknown = parseExact(line.toString('utf8'));
     return isJsonObject(value) && value['jsonrpc'] === '2.0' ? value : undefined;
   } catch {
     // Noise on stdout; the caller counts it.

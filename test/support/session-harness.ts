@@ -36,9 +36,9 @@ export interface HarnessOptions {
   readonly onPack?: (pack: Buffer) => void;
 }
 
-/** Answers every `call_tool` with its own arguments as text. */
+/** Answers every `call_tool` with its own arguments. */
 export const echoCalls: HandleCall = async ({ method, params }) =>
-  method === 'call_tool' ? { content: [{ type: 'text', text: JSON.stringify(params['arguments']) }] } : params;
+  method === 'call_tool' ? { content: [], structuredContent: params['arguments'] } : params;
 
 export async function createHarness(options: HarnessOptions): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-harness-'));

@@ -57,6 +57,12 @@ export function describeCalls({ run, harness, engine, tools }: Subject): void {
       expect(answer.value).toBe('(2000000, True)');
     });
 
+    it('keep every digit of a number, there and back', async () => {
+      const code =
+        'n = 2**64 + 1\nr = await mcp_fake.echo(n=n, s=str(n), f=0.1)\nr["n"] == n, r["s"] == str(n), r["f"]';
+      expect((await run(code)).value).toBe('(True, True, 0.1)');
+    });
+
     it('refuse arguments over the limit before they are sent', async () => {
       const { error } = await run('await mcp_fake.echo(text="x" * 9_000_000)');
       expect(error).toContain('LIMIT_FRAME');

@@ -165,6 +165,7 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
       it('SystemExit gives its status', async () => {
         expect(await run('import sys; sys.exit(3)')).toMatchObject({ status: 'error', exitCode: 3 });
         expect(await run('sys.exit()')).toMatchObject({ status: 'success' });
+        expect(await run('sys.exit(2**70 + 5)')).toMatchObject({ exitCode: 5 });
         const answer = await run('sys.exit("message")');
         expect(answer).toMatchObject({ status: 'error', exitCode: 1 });
         expect(textOf(answer.stderr)).toBe('message\n');

@@ -1,0 +1,65 @@
+/**
+ * JSON whose numbers pass through the host unchanged. `JSON.parse` rounds integers beyond 2^53 (RFC 8259, section 6) and
+ * makes infinity of 1e999; Python on one side and many servers on the other hold such numbers exactly, and identifiers
+ * are often of this size. The host itself computes with none of them, so it carries their digits: a number it could not
+ * hold is parsed to an object with one secret key, which `stringifyExact` writes as the number again.
+ *
+ * `JSON.rawJSON` and the source text that a reviver gets would do this; both need a newer Node than 20.
+ */
+import { randomUUID } from 'node:crypto';
+
+/** Random, so that no data can hold it by chance or by intent. */
+const KEY = `exact-number:${randomUUID()}`;
+const CARRIED = new RegExp(`\\{"${KEY}":"([^"]+)"\\}`, 'g');
+
+/** Whether a text may hold a number that a double does not: a long run of digits, or a large exponent. */
+const SUSPICIOUS = /\d{16}|\d[eE]\+?\d{3}/;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** As `JSON.parse`, but numbers that JavaScript would change are carried. Throws `SyntaxError` as that does. */
+export function parseExact(text: string): unknown {
+  return JSON.parse(SUSPICIOUS.test(text) ? carryNumbers(text) : text);
+}
+
+/** As `JSON.stringify` of a JSON value, with carried numbers written as they came. */
+export function stringifyExact(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.includes(KEY) ? text.replace(CARRIED, '$1') : text;
+}
+
+/** The text with the numbers outside strings replaced where they need it. */
+function carryNumbers(text: string): string {
+  const pieces: string[] = [];
+  let position = 0;
+  while (position < text.length) {
+    const quote = text.indexOf('"', position);
+    const end = quote === -1 ? text.length : quote;
+    pieces.push(text.slice(position, end).replace(NUMBER, carry));
+    position = quote === -1 ? end : endOfString(text, quote);
+    pieces.push(text.slice(end, position));
+  }
+  return pieces.join('');
+}
+
+function carry(number: string): string {
+  const value = Number(number);
+  const isKept = Number.isSafeInteger(value) || (Number.isFinite(value) && /[.eE]/.test(number));
+  return isKept ? number : `{"${KEY}":"${number}"}`;
+}
+
+/** The position behind the string that begins at `quote`; the end of the text when it is not closed. */
+function endOfString(text: string, quote: number): number {
+  let end = text.indexOf('"', quote + 1);
+  while (end !== -1 && isEscaped(text, end)) {
+    end = text.indexOf('"', end + 1);
+  }
+  return end === -1 ? text.length : end + 1;
+}
+
+function isEscaped(text: string, position: number): boolean {
+  let backslashes = 0;
+  while (text[position - 1 - backslashes] === '\\') {
+    backslashes += 1;
+  }
+  return backslashes % 2 === 1;
+}

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { parseExact, stringifyExact } from '../../../src/protocol/exact-json.ts';
+
+describe('exact JSON', () => {
+  it.each([
+    '9007199254740993',
+    '-9223372036854775808',
+    '[12345678901234567890,{"id":18446744073709551615}]',
+    `${'9'.repeat(5_000)}`,
+    '1e999',
+    '[-1e+400,1E400]',
+    '{"text":"9007199254740993 \\" 12345678901234567890 \\\\","id":9007199254740993}',
+    '"\\\\\\"12345678901234567890"',
+  ])('brings back %.60s as it came', (text) => {
+    expect(stringifyExact(parseExact(text))).toBe(text);
+  });
+
+  it.each(['9007199254740991', '0.1234567890123456789', '1234567890123456.5', '1e300', '[1,"a",null,true]'])(
+    'leaves %s to JavaScript',
+    (text) => {
+      expect(parseExact(text)).toEqual(JSON.parse(text));
+    },
+  );
+
+  it('refuses what JSON.parse refuses', () => {
+    for (const text of ['12345678901234567890 1', '"12345678901234567890', '[012345678901234567890]', 'NaN']) {
+      expect(() => parseExact(text), text).toThrow(SyntaxError);
+    }
+  });
+
+  it('does not overflow on a long text of many escapes', () => {
+    const text = JSON.stringify({ long: '\\"\n'.repeat(2_000_000), id: 1 }).replace('"id":1', '"id":9007199254740993');
+    expect(stringifyExact(parseExact(text))).toBe(text);
+  });
+});
