@@ -46,6 +46,7 @@ class Channel:
     def __init__(self, read_descriptor: int, write_descriptor: int) -> None:
         self._read_descriptor = read_descriptor
         self._write_descriptor = write_descriptor
+        self._unread = bytearray()
         self._owner = os.getpid()
         self._write_lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
@@ -91,12 +92,12 @@ class Channel:
 
     def read_frame(self) -> Frame | None:
         """The next frame, read by the caller's thread before `start`; None when the host is gone."""
-        line = bytearray()
-        while not line.endswith(b"\n"):
-            byte = os.read(self._read_descriptor, 1)
-            if not byte:
+        while b"\n" not in self._unread:
+            data = os.read(self._read_descriptor, _READ_BYTES)
+            if not data:
                 return None
-            line += byte
+            self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
         return decode_frame(bytes(line))
 
     def start(self, on_frame: Callable[[Frame], None]) -> None:
@@ -105,20 +106,20 @@ class Channel:
         thread.start()
 
     def _read_forever(self, on_frame: Callable[[Frame], None]) -> None:
-        buffer = bytearray()
-        while data := os.read(self._read_descriptor, _READ_BYTES):
-            start = len(buffer)
-            buffer += data
-            if b"\n" not in data:
-                continue
-            end = buffer.rfind(b"\n", start) + 1
-            lines = bytes(memoryview(buffer)[:end]).split(b"\n")
+        buffer, searched = self._unread, 0
+        while True:
+            end = buffer.rfind(b"\n", searched) + 1
+            lines = bytes(memoryview(buffer)[:end]).split(b"\n") if end else []
             del buffer[:end]
             for line in lines:
                 if line:
                     self._receive(line, on_frame)
             self._wake_loops()
-        os._exit(0)
+            searched = len(buffer)
+            data = os.read(self._read_descriptor, _READ_BYTES)
+            if not data:
+                os._exit(0)
+            buffer += data
 
     def _receive(self, line: bytes, on_frame: Callable[[Frame], None]) -> None:
         try:
