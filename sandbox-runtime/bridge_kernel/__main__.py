@@ -124,11 +124,20 @@ class Kernel:
             if value is not None:
                 result["value"] = self.repl.show(value)
             result["outcome"] = "ok"
-        except SystemExit as error:
-            self._set_exit(result, error)
         except BaseException as error:  # noqa: BLE001 Whatever the cell raises is its result.
-            self._set_error(result, error)
+            self._judge(result, error)
         self._finish(result)
+
+    def _judge(self, result: Frame, error: BaseException) -> None:
+        """Puts what the cell raised into its result; even when the text of the exception cannot be had."""
+        try:
+            if isinstance(error, SystemExit):
+                self._set_exit(result, error)
+            else:
+                self._set_error(result, error)
+        except BaseException as second:  # noqa: BLE001 An interrupt in a __str__ that never ends, or no memory left.
+            result["outcome"] = "interrupted" if self.loop.interrupted else "error"
+            result["error"] = _plain_error(error, f"its text could not be made: {type(second).__name__}")
 
     def _take_reserve(self) -> None:
         if self._reserve is None:
@@ -138,14 +147,19 @@ class Kernel:
                 pass  # The user's variables fill the memory: the cell may free some.
 
     def _finish(self, result: Frame) -> None:
+        """Sends the result, after all output. Each cell has one, whatever the user did to the streams and names."""
         self.loop.end_cell()
         self.channel.close_gate()
-        self.api.end_cell()
-        self.capture.end_cell()
-        names = self.repl.changed_names(self.api.owns)
-        if names is not None:
-            result["names"] = names
-        self.channel.send(result)
+        try:
+            self.api.end_cell()
+            self.capture.end_cell()
+            names = self.repl.changed_names(self.api.owns)
+            if names is not None:
+                result["names"] = names
+            self.channel.send(result)
+        except BaseException as error:  # noqa: BLE001
+            facts = _plain_error(error, "the cell ended, and its result could not be made")
+            self.channel.send({"type": "result", "cell": result["cell"], "outcome": "error", "error": facts})
 
     def _set_exit(self, result: Frame, error: SystemExit) -> None:
         code = error.code
@@ -166,7 +180,11 @@ class Kernel:
             message = str(error)
         except Exception:  # noqa: BLE001 The user's __str__ may raise anything.
             message = ""
-        result["error"] = {"name": type(error).__name__, "message": message, "traceback": format_error(error)}
+        result["error"] = {
+            "name": type(error).__name__,
+            "message": self.repl.shorten(message),
+            "traceback": self.repl.shorten(format_error(error)),
+        }
 
     def _send_output(self, stream: str, text: str, dropped_bytes: int, dropped_lines: int) -> None:
         frame: Frame = {"type": "output", "cell": self.cell, "stream": stream, "text": text}
@@ -174,6 +192,11 @@ class Kernel:
             frame["dropped_bytes"] = dropped_bytes
             frame["dropped_lines"] = dropped_lines
         self.channel.send(frame)
+
+
+def _plain_error(error: BaseException, remark: str) -> dict[str, str]:
+    name = type(error).__name__
+    return {"name": name, "message": remark, "traceback": f"{name} ({remark})"}
 
 
 def _integer(value: object) -> int:

@@ -29,6 +29,8 @@ def _future_flags() -> int:
 
 
 _FUTURE_FLAGS = _future_flags()
+# Longer names are not reported. Chosen, as the host does.
+_MAX_NAME_CHARS = 64
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; the module costs its import.
 
 
@@ -87,7 +89,10 @@ class Repl:
     def show(self, value: object) -> str:
         """The text of a last expression, at most the agreed number of characters; binds `_` to the value."""
         builtins._ = value  # pyright: ignore[reportAttributeAccessIssue]
-        text = _repr(value)
+        return self.shorten(_repr(value))
+
+    def shorten(self, text: str) -> str:
+        """Both ends of a text, at most the agreed number of characters."""
         limit = self._max_value_chars
         if len(text) <= limit:
             return text
@@ -100,7 +105,10 @@ class Repl:
         `is_ours` tells a name that holds what we put there, such as a proxy.
         """
         kinds: dict[str, list[str]] = {"variables": [], "functions": [], "imports": []}
-        for name, value in self.namespace.items():
+        # A copy: threads of the user may add names meanwhile.
+        for name, value in list(self.namespace.items()):
+            if not isinstance(name, str) or len(name) > _MAX_NAME_CHARS:  # pyright: ignore[reportUnnecessaryIsInstance]
+                continue  # Put there through globals(); no code can name it.
             is_own = is_ours(name) or (name in self._own and self._own[name] is value)
             if is_own or name.startswith("_") or not name.isidentifier():
                 continue

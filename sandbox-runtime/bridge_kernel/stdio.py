@@ -124,9 +124,10 @@ class Capture:
 
     def end_cell(self) -> None:
         """Sends all that was written so far."""
-        for file in {*self._files, sys.stdout, sys.stderr}:
+        for file in (*self._files, getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
             try:
-                file.flush()
+                if file is not None:
+                    file.flush()
             except Exception:  # noqa: BLE001
                 pass  # The user replaced or closed the stream; what it holds is the user's.
         with self._lock:

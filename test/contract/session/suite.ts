@@ -155,6 +155,34 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
         expect(recursion.error?.length).toBeLessThan(20_000);
       });
 
+      it.each([
+        ['whose text is huge', 'raise ValueError("x" * 20_000_000)', 'ValueError: xxx'],
+        ['whose text raises', 'class E(Exception):\n    def __str__(self): raise RuntimeError\nraise E', 'E'],
+        [
+          'whose text never ends',
+          'class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E',
+          'E',
+        ],
+        [
+          'of an exit whose text raises',
+          'class T:\n    def __str__(self): raise RuntimeError\nraise SystemExit(T())',
+          'Exit',
+        ],
+        [
+          'after the streams were taken away',
+          'import sys\nkeep = sys.stdout\ndel sys.stdout\n1 / 0',
+          'ZeroDivisionError',
+        ],
+        ['after the streams were replaced', 'sys.stdout = sys.stderr = [1]\n1 / 0', 'ZeroDivisionError'],
+        ['with names that are none', 'globals()[1] = 2\nglobals()["n" * 10_000_000] = 1\n1 / 0', 'ZeroDivisionError'],
+      ])('%s are told', async (_, code, expected) => {
+        const answer = await run(code, { session: 'odd errors', timeoutMs: 1_000 });
+        expect(['error', 'timeout']).toContain(answer.status);
+        expect(answer.error).toContain(expected);
+        expect(answer.error).not.toContain('its session was ended');
+        expect(answer.notices).toEqual([]);
+      });
+
       it('leave the session as it was', async () => {
         await run('before = 1');
         await run('before = 2\nraise SystemExit(3)');
