@@ -128,6 +128,14 @@ class Kernel:
             self._judge(result, error)
         self._finish(result)
 
+    def _end_fork(self, result: Frame) -> None:
+        """The end of the code is the end of a process that it forked, as in a script."""
+        error = result.get("error")
+        if isinstance(error, dict):
+            os.write(2, f"{error['traceback']}\n".encode("utf-8", "replace"))
+        self.capture.flush()
+        os._exit(1 if error else _integer(result.get("exit_code")))
+
     def _judge(self, result: Frame, error: BaseException) -> None:
         """Puts what the cell raised into its result; even when the text of the exception cannot be had."""
         try:
@@ -148,6 +156,8 @@ class Kernel:
 
     def _finish(self, result: Frame) -> None:
         """Sends the result, after all output. Each cell has one, whatever the user did to the streams and names."""
+        if self.channel.is_forked():
+            self._end_fork(result)
         self.loop.end_cell()
         self.channel.close_gate()
         try:

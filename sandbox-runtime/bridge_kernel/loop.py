@@ -58,11 +58,10 @@ class CellLoop:
         return task
 
     def run_forever(self) -> None:
-        """Serves callbacks and tasks. Returns only when the loop is stopped."""
-        while True:
+        """Serves callbacks and tasks. Returns only when the user has closed the loop; a `stop()` stops nothing."""
+        while not self.loop.is_closed():
             try:
                 self.loop.run_forever()
-                return
             except (KeyboardInterrupt, SystemExit):
                 # A task that ends so passes the exception on through the loop. It is recorded in the task as well.
                 continue

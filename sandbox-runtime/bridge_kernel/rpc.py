@@ -70,7 +70,7 @@ class Channel:
                 "LIMIT_FRAME",
                 hint="Send less at once, or in pieces.",
             )
-        if os.getpid() != self._owner:
+        if self.is_forked():
             raise MCPError("a forked process cannot use the session's connection to the host", "CALL_REFUSED")
         if threading.current_thread() is not threading.main_thread():
             self._write(line)
@@ -83,6 +83,10 @@ class Channel:
             held, self.interrupt_held = self.interrupt_held, None
             if held is not None:
                 held()
+
+    def is_forked(self) -> bool:
+        """Whether this process is a child that the user's code forked."""
+        return os.getpid() != self._owner
 
     def _write(self, line: bytes) -> None:
         with self._write_lock:

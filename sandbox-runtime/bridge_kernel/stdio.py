@@ -122,14 +122,18 @@ class Capture:
                 self._emit(name, text, 0, 0)
             self._held.clear()
 
-    def end_cell(self) -> None:
-        """Sends all that was written so far."""
+    def flush(self) -> None:
+        """Writes what the streams hold back, the user's own too."""
         for file in (*self._files, getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
             try:
                 if file is not None:
                     file.flush()
             except Exception:  # noqa: BLE001
                 pass  # The user replaced or closed the stream; what it holds is the user's.
+
+    def end_cell(self) -> None:
+        """Sends all that was written so far."""
+        self.flush()
         with self._lock:
             self._drain()
             for stream in self._streams:

@@ -47,6 +47,11 @@ export function describeCalls({ run, harness, engine, tools }: Subject): void {
       expect((await run(code.join('\n'))).value).toBe('[1, 2, 3]');
     });
 
+    it('go on after the loop was stopped', async () => {
+      await run('import asyncio\nasyncio.get_running_loop().stop()');
+      expect((await run('(await mcp_fake.echo(n=1))["n"]')).value).toBe('1');
+    });
+
     it('of 5,000 at once are all answered', async () => {
       const code = 'import asyncio\nlen(await asyncio.gather(*[mcp_fake.echo(i=i) for i in range(5000)]))';
       expect((await run(code)).value).toBe('5000');

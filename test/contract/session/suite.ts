@@ -119,6 +119,17 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
         expect(answer.value).toBe('(None, True)');
       });
 
+      it('of a forked process ends with it, and there is one answer', async () => {
+        const code = 'import os\npid = os.fork()\nif pid == 0: print("child")\nelse: print(os.waitpid(pid, 0)[1])';
+        const answer = await run(code);
+        expect(textOf(answer.stdout)).toBe('child\n0\n');
+        const failing = await run(
+          'pid = os.fork()\nif pid == 0: 1 / 0\nos.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])',
+        );
+        expect(failing.value).toBe('1');
+        expect(textOf(failing.stderr)).toContain('ZeroDivisionError');
+      });
+
       it('gives stdin nothing', async () => {
         expect((await run('input()')).error).toContain('EOFError');
       });
