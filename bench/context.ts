@@ -1,11 +1,13 @@
 /** What every measure is given. */
 import { messageOf } from '../src/errors.ts';
-import { findTestEngines, TEST_IMAGES, type TestEngine } from '../test/support/engines.ts';
+import { findTestEngines, processEnvironment, TEST_IMAGES, type TestEngine } from '../test/support/engines.ts';
 import type { Options } from './options.ts';
 
 export interface BenchContext {
   /** The engine to measure on. Throws the reason when there is none. */
   engine(): TestEngine;
+  /** Environment for a bridge on that engine; that of this process when there is none. */
+  readonly env: Readonly<Record<string, string>>;
   /** The built command: path of a script for `node`. */
   readonly script: string;
   /** Without and with compiled files of the standard library. */
@@ -27,6 +29,7 @@ export async function createContext({ engine: label, script, isQuick }: Options)
       }
       return found;
     },
+    env: typeof found === 'string' ? processEnvironment() : found.env,
     script,
     images: TEST_IMAGES,
     repeats: (full) => (isQuick ? Math.max(LEAST_REPEATS, Math.round(full / QUICK_PART)) : full),

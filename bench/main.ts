@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release } from 'node:os';
+import { messageOf } from '../src/errors.ts';
 import { type BenchContext, createContext } from './context.ts';
 import { coldStart } from './measures/cold-start.ts';
 import { concurrentCalls } from './measures/concurrent-calls.ts';
@@ -13,6 +14,7 @@ import { largeData } from './measures/large-data.ts';
 import { startUp } from './measures/start-up.ts';
 import { toolCall } from './measures/tool-call.ts';
 import { toolListSize } from './measures/tool-list-size.ts';
+import { toolSearch } from './measures/tool-search.ts';
 import { warmRoundTrip } from './measures/warm-round-trip.ts';
 import { parseOptions, USAGE } from './options.ts';
 import { type Measure, type Row, rowsOrReason } from './rows.ts';
@@ -26,6 +28,7 @@ const MEASURES: readonly Measure[] = [
   largeData,
   startUp,
   toolListSize,
+  toolSearch,
   idleMemory,
 ];
 
@@ -81,4 +84,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   // Everything that was started reads its stdin and ends with this process.
   process.once(signal, () => process.exit(1));
 }
-await main(process.argv.slice(2));
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  console.error(messageOf(error));
+  process.exitCode = 1;
+}

@@ -49,7 +49,14 @@ export async function withBridge<Result>(
   const client = new Client({ name: 'bench', version: '1' });
   await client.connect(transport);
   try {
-    return await use({ pid: transport.pid ?? 0, client, run: (code, cell) => run(client, code, cell) });
+    return await use({
+      pid: transport.pid ?? 0,
+      client,
+      async run(code, cell) {
+        context.engine(); // Throws when there is none; else the bridge would take one that was not asked for.
+        return run(client, code, cell);
+      },
+    });
   } finally {
     await client.close();
   }
@@ -57,7 +64,7 @@ export async function withBridge<Result>(
 
 function environment(context: BenchContext, stateFolder: string, image: string): Record<string, string> {
   return {
-    ...context.engine().env,
+    ...context.env,
     MCP_BRIDGE_STATE_DIR: stateFolder,
     MCP_BRIDGE_IMAGE: image,
     MCP_BRIDGE_PULL: 'never',
