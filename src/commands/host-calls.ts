@@ -3,7 +3,9 @@
  * Everything that arrives is checked here, whatever the proxies in the sandbox did: the parameters by a schema, the
  * server against the servers loaded in that session, the tool against what its server lists.
  */
+
 import { z } from 'zod';
+import type { CancelSignal } from '../cancel.ts';
 import type { CatalogServer } from '../catalog/catalog.ts';
 import { describeTool, toolMetadata } from '../catalog/describe.ts';
 import { isPythonKeyword, resolveArguments } from '../catalog/names.ts';
@@ -26,7 +28,7 @@ export interface ToolPool extends ToolLister {
     readonly server: string;
     readonly tool: string;
     readonly arguments: Record<string, unknown>;
-    readonly signal: AbortSignal;
+    readonly signal: CancelSignal;
   }): Promise<unknown>;
 }
 
@@ -91,13 +93,13 @@ function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOpti
     return { name, alias, description, cwd: directory.workingDirectory(server) ?? null };
   }
 
-  async function describe(server: CatalogServer, signal: AbortSignal): Promise<Record<string, unknown>> {
+  async function describe(server: CatalogServer, signal: CancelSignal): Promise<Record<string, unknown>> {
     const tools = await directory.tools(server, signal);
     return { ...describeWithoutTools(server), tools: tools.map(toolMetadata) };
   }
 
   /** One server that fails must not hide the others. */
-  async function describeOrSayWhyNot(server: CatalogServer, signal: AbortSignal): Promise<Record<string, unknown>> {
+  async function describeOrSayWhyNot(server: CatalogServer, signal: CancelSignal): Promise<Record<string, unknown>> {
     try {
       return await describe(server, signal);
     } catch (error) {

@@ -2,6 +2,7 @@
  * Finds the server and the tool that code in a sandbox names, or says why it may not have them. A server is found by
  * name or alias in any case; a tool only among those its server lists.
  */
+import type { CancelSignal } from '../cancel.ts';
 import {
   type CatalogServer,
   type CatalogTool,
@@ -33,7 +34,7 @@ export interface ToolLister {
    * The tools a server lists now, the same array as long as they did not change. Starts the server if need be and
    * rejects with a `BridgeError`.
    */
-  listTools(server: string, options: { readonly signal: AbortSignal }): Promise<readonly ListedTool[]>;
+  listTools(server: string, options: { readonly signal: CancelSignal }): Promise<readonly ListedTool[]>;
 }
 
 /** The configured servers of now by name; the same map as long as they did not change. Asked at every call. */
@@ -47,9 +48,9 @@ export interface ServerDirectory {
   /** As `find`; rejects with `SERVER_NOT_AVAILABLE` when `loaded` does not hold the server. */
   findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer>;
   /** Its tools as they are now. Starts the server if need be. */
-  tools(server: CatalogServer, signal: AbortSignal): Promise<readonly CatalogTool[]>;
+  tools(server: CatalogServer, signal: CancelSignal): Promise<readonly CatalogTool[]>;
   /** Rejects with `TOOL_UNKNOWN`. */
-  findTool(server: CatalogServer, wanted: string, signal: AbortSignal): Promise<CatalogTool>;
+  findTool(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool>;
   /** Its working directory, when the configuration names one. */
   workingDirectory(server: CatalogServer): string | undefined;
   /** Whether its tools were listed before, so that a search covers them. */
@@ -81,7 +82,7 @@ export function createServerDirectory(lister: ToolLister, configured: Configured
     throw await notFound(wanted, configured().get(wanted), servers());
   }
 
-  async function tools(server: CatalogServer, signal: AbortSignal): Promise<readonly CatalogTool[]> {
+  async function tools(server: CatalogServer, signal: CancelSignal): Promise<readonly CatalogTool[]> {
     return catalog.setTools(server, await lister.listTools(server.name, { signal }));
   }
 

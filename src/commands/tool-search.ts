@@ -3,6 +3,7 @@
  * at a time; the search waits for them for a bounded time and names those it could not cover. What starts late is
  * there for the next search.
  */
+import { type CancelSignal, CancelSource } from '../cancel.ts';
 import type { CatalogServer, FoundTool } from '../catalog/catalog.ts';
 import { cleanText } from '../catalog/describe.ts';
 import { messageOf } from '../errors.ts';
@@ -13,7 +14,7 @@ export interface SearchResult {
   readonly notSearched: { readonly server: string; readonly reason: string }[];
 }
 
-export type SearchTools = (query: string, limit: number, signal: AbortSignal) => Promise<SearchResult>;
+export type SearchTools = (query: string, limit: number, signal: CancelSignal) => Promise<SearchResult>;
 
 /** Chosen: a server started through npx answers in 1 to 3 s, and a model waits for the search. */
 const WAIT_MS = 5_000;
@@ -26,7 +27,7 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
   const reasons = new Map<string, string>();
   const withPlace = createPlaces(MAX_STARTS_AT_ONCE);
   // A start belongs to no search: one that is cancelled leaves it to the next.
-  const untilTheEnd = new AbortController().signal;
+  const untilTheEnd = new CancelSource().signal;
 
   function learn(server: CatalogServer): Promise<void> {
     const running = starting.get(server.name);
@@ -61,7 +62,7 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
 }
 
 /** Resolves with `work`, after `waitMs`, or when `signal` aborts, whichever comes first. */
-async function waitAtMost(work: Promise<unknown>, waitMs: number, signal: AbortSignal): Promise<void> {
+async function waitAtMost(work: Promise<unknown>, waitMs: number, signal: CancelSignal): Promise<void> {
   const { promise, resolve } = withResolver();
   const timer = setTimeout(resolve, waitMs);
   signal.addEventListener('abort', resolve, { once: true });

@@ -2,6 +2,7 @@
  * Calls from one sandbox: which may run, how many at once, how each ends. What a call does is given as `handleCall`.
  * Nothing is believed: numbers used twice, calls between cells and floods are refused here.
  */
+import { type CancelSignal, CancelSource } from '../cancel.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
@@ -13,7 +14,7 @@ export interface CallContext {
   /** Names of the servers that code of this session may call. */
   readonly loaded: ReadonlySet<string>;
   /** Aborted when the call is cancelled, with its cell or by itself. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /** Does what a call asks for. Resolves with any JSON value; rejects with a `BridgeError`. */
@@ -25,7 +26,7 @@ export type HandleCall = (
 interface Running {
   /** The cell in which the call began. */
   readonly cell: number;
-  readonly controller: AbortController;
+  readonly controller: CancelSource;
 }
 
 export interface DispatcherOptions {
@@ -102,7 +103,7 @@ export class Dispatcher {
 
   async #run({ call, method, params }: CallFrame): Promise<void> {
     const { session, loaded, handleCall } = this.#options;
-    const controller = new AbortController();
+    const controller = new CancelSource();
     this.#running.set(call, { cell: this.#cell, controller });
     try {
       const value = await handleCall({ method, params }, { session, loaded, signal: controller.signal });

@@ -2,7 +2,9 @@
  * One running server and the MCP connection to it. The SDK's client does the handshake of both protocol eras; tool
  * calls and tool lists go past it (see requests.ts).
  */
+
 import type { Client } from '@modelcontextprotocol/client';
+import type { CancelSignal } from '../cancel.ts';
 import { type BridgeError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { childEnvironment } from './child-env.ts';
@@ -50,7 +52,7 @@ export interface ConnectOptions {
   /** Time a server has to answer `server/discover` before it is asked to `initialize`. */
   readonly probeTimeoutMs: number;
   /** Ends the start; the process is stopped. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Hashes of definitions whose server ends when it is asked for `server/discover`. Read and added to. */
   readonly legacyServers: Set<string>;
   /** Called for each `notifications/tools/list_changed`. */
@@ -204,7 +206,7 @@ function intercept(message: JsonObject, bytes: number, requests: Requests, onToo
   }
 }
 
-function explainHandshake(error: unknown, options: ConnectOptions, deadline: AbortSignal): string {
+function explainHandshake(error: unknown, options: ConnectOptions, deadline: CancelSignal): string {
   if (options.signal.aborted) {
     return 'it was ended while it was starting';
   }

@@ -1,12 +1,13 @@
 /** Waiting with an end: deadlines, abort signals, and calls that come too often. */
 import { setMaxListeners } from 'node:events';
+import { type CancelSignal, CancelSource } from '../cancel.ts';
 import { messageOf } from '../errors.ts';
 
 export interface Deadline {
   /** Aborted at the deadline and when the caller gives up. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Aborted only when the caller gives up. */
-  readonly callerSignal: AbortSignal | undefined;
+  readonly callerSignal: CancelSignal | undefined;
   readonly timeoutMs: number;
   /** Milliseconds that are left; 0 when there are none. */
   leftMs(): number;
@@ -17,18 +18,18 @@ export interface Deadline {
  * A deadline `timeoutMs` from now that also ends with `signal`. Not `AbortSignal.any` of `AbortSignal.timeout`: Node 20
  * collects these while they are waited for, and then they never fire (seen as a start that took 5 s instead of 0.7 s).
  */
-export function createDeadline(timeoutMs: number, signal: AbortSignal | undefined): Deadline {
+export function createDeadline(timeoutMs: number, signal: CancelSignal | undefined): Deadline {
   const endsAt = performance.now() + timeoutMs;
-  const controller = new AbortController();
+  const controller = new CancelSource();
   const abort = (): void => controller.abort();
   const timer = setTimeout(abort, timeoutMs);
-  if (signal !== undefined) {
-    // One cell may share its signal among 1,000 calls, which is no leak.
+  if (signal instanceof AbortSignal) {
+    // A caller may share its signal among 1,000 calls, which is no leak.
     setMaxListeners(0, signal);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) {
-      abort();
-    }
+  }
+  signal?.addEventListener('abort', abort, { once: true });
+  if (signal?.aborted === true) {
+    abort();
   }
   return {
     signal: controller.signal,
@@ -43,7 +44,7 @@ export function createDeadline(timeoutMs: number, signal: AbortSignal | undefine
 }
 
 /** Gives up waiting with an `AbortError` when `signal` aborts; what was waited for goes on for others. */
-export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+export function unlessAborted<Value>(promise: Promise<Value>, signal: CancelSignal | undefined): Promise<Value> {
   if (signal === undefined) {
     return promise;
   }

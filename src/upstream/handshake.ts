@@ -1,5 +1,7 @@
 /** The start of an MCP connection in either protocol era, done by the SDK's client. */
+
 import type { Client } from '@modelcontextprotocol/client';
+import type { CancelSignal } from '../cancel.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { VERSION } from '../package.ts';
@@ -26,7 +28,7 @@ export interface HandshakeOptions {
   readonly probeTimeoutMs: number;
   readonly startTimeoutMs: number;
   /** Ends the wait; the transport is left to the caller. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly logger: Logger;
 }
 

@@ -2,6 +2,7 @@
  * The running upstream servers: started on first use, kept warm, shared by all sessions, started again after a crash.
  * A server that hangs or crashes hurts only the calls that are on it.
  */
+import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { ServerInfo } from './connection.ts';
@@ -42,7 +43,7 @@ export interface UpstreamPool {
    * All tools of a server, started if need be; the same array until it says that they changed, or ends. Rejects with
    * `SERVER_UNKNOWN`, `SERVER_START_FAILED`, `SERVER_EXITED`, `SERVER_PROTOCOL`, `CALL_TIMEOUT`, `CALL_CANCELLED`.
    */
-  listTools(server: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<readonly UpstreamTool[]>;
+  listTools(server: string, options?: { readonly signal?: CancelSignal | undefined }): Promise<readonly UpstreamTool[]>;
   /**
    * The result as the server sent it, `isError` included. Rejects as `listTools` does, and with `TOOL_UNKNOWN`,
    * `TOOL_FAILED` (a protocol error of the server) and `LIMIT_RESULT`.
@@ -89,7 +90,7 @@ class Pool implements UpstreamPool {
 
   async listTools(
     server: string,
-    options: { readonly signal?: AbortSignal | undefined } = {},
+    options: { readonly signal?: CancelSignal | undefined } = {},
   ): Promise<readonly UpstreamTool[]> {
     return this.#serverOf(server).listTools(options.signal);
   }

@@ -3,7 +3,9 @@
  * 2026-07-28 connections and refuses one for a content type it does not know; what a tool answers belongs to the
  * user's code, so `tools/call` and `tools/list` go past it on the same connection, with numbers of their own.
  */
+
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import type { CancelSignal } from '../cancel.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 
 /** The SDK counts its own requests from 0. Fits a signed 32-bit number, which is all some servers read. */
@@ -32,7 +34,7 @@ export class RequestError extends Error {
 
 export interface RequestLimits {
   readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CancelSignal | undefined;
 }
 
 export interface Answer {

@@ -1,5 +1,7 @@
 /** One configured server through its life: not running, starting, ready, failing, retired. */
+
 import { setMaxListeners } from 'node:events';
+import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
 import { type Connection, type ConnectOptions, openConnection, type ServerInfo } from './connection.ts';
 import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './deadline.ts';
@@ -37,7 +39,7 @@ export interface ToolCall {
   /** Counts from now, the start of the server included. The smaller of this and the entry's `timeout` is in force. */
   readonly timeoutMs?: number | undefined;
   /** Ends the call and tells the server. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CancelSignal | undefined;
 }
 
 export type ServerOptions = Omit<ConnectOptions, 'signal'>;
@@ -99,7 +101,7 @@ export class UpstreamServer {
   }
 
   /** All tools; the same array until the server says that they changed or ends. */
-  async listTools(signal: AbortSignal | undefined): Promise<readonly UpstreamTool[]> {
+  async listTools(signal: CancelSignal | undefined): Promise<readonly UpstreamTool[]> {
     try {
       return await unlessAborted(this.#tools ?? this.#startListing(), signal);
     } catch (error) {

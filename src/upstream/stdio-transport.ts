@@ -116,10 +116,19 @@ export class StdioTransport implements Transport {
       await this.#process.exitedOrSoon();
       throw new Error('Not connected');
     }
+    this.#cork(stdin);
     if (!stdin.write(line)) {
       this.#drained = waitForDrain(stdin).finally(() => {
         this.#drained = undefined;
       });
+    }
+  }
+
+  /** What is written in one turn goes out in one system call; 1,000 calls of a gather come in one turn. */
+  #cork(stdin: Writable): void {
+    if (stdin.writableCorked === 0) {
+      stdin.cork();
+      process.nextTick(() => stdin.uncork());
     }
   }
 

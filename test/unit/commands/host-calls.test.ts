@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import type { CancelSignal } from '../../../src/cancel.ts';
 import { createHostCalls, type ToolPool } from '../../../src/commands/host-calls.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { silentLogger } from '../../../src/log.ts';
@@ -241,7 +242,7 @@ describe('search_tool_docs', () => {
   });
 
   test('a search that is cancelled ends, and the start goes on', async () => {
-    const signals: AbortSignal[] = [];
+    const signals: CancelSignal[] = [];
     const { ask } = setUp({
       listTools: async (_, { signal }) => {
         signals.push(signal);
