@@ -7,5 +7,5 @@ if (hasLocalPython()) {
   describeSession({ name: 'local python3', createEngine: createLocalPythonEngine, isSupervised: false });
 } else {
   // Not a pass: the runner counts it as skipped, by name.
-  it.skip('session on local python3: needs python3 3.10 or newer on PATH');
+  it.skip('not covered: the kernel in local Python: needs python3 3.10 or newer on PATH');
 }
