@@ -38,6 +38,7 @@ def run(options: bytes) -> None:
         # Outside a PID namespace `kill(-1)` would mean every process of the user.
         _report_ended("failed", '"exit_code":null,"signal":null,"detail":"not PID 1"')
         os._exit(70)
+    _close_inherited()
     memory_bytes, pids = (int(word) for word in options.split())
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -72,6 +73,16 @@ def run(options: bytes) -> None:
         os.close(write_end)
     left = _Leftovers([read_end for read_end, _ in outputs])
     _watch(worker, child_ended, ooms, left, None if limits_hold else (memory_bytes, pids))
+
+
+def _close_inherited() -> None:
+    """Closes what the host left open by mistake: not every engine does, and a folder among it leads out."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass  # The listing itself.
 
 
 class _Leftovers:
