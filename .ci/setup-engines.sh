@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes every engine usable on a fresh Debian 12 machine: podman as root, podman as a normal user, a docker daemon.
+# Makes every engine usable on a fresh Debian 12 machine: podman as root, podman as a normal user, a docker daemon, bubblewrap.
 # May be run again at any time. Usage, as root:
 #   .ci/setup-engines.sh start    install what is missing, configure, start a docker daemon if none answers
 #   .ci/setup-engines.sh stop     stop the daemon that start started, if it did
@@ -16,7 +16,7 @@ ENV_FILE=$BRIDGE_CI_DIR/engines.env
 say() { printf 'setup-engines: %s\n' "$*"; }
 
 install_packages() {
-  local wanted=(podman runc conmon uidmap docker.io mmdebstrap python3)
+  local wanted=(podman runc conmon uidmap docker.io bubblewrap mmdebstrap python3)
   local missing=()
   for package in "${wanted[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")

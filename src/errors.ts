@@ -21,7 +21,7 @@ export const ERROR_CODES = {
   ARGUMENT_INVALID: { meaning: 'an argument of run_python was refused', fixedBy: 'model', retry: false, exitCode: 64 },
   USAGE_INVALID: { meaning: 'the command line was not understood', fixedBy: 'user', retry: false, exitCode: 64 },
   CONFIG_INVALID: { meaning: 'a setting or a server file was refused', fixedBy: 'user', retry: false, exitCode: 78 },
-  ENGINE_UNAVAILABLE: { meaning: 'no container engine could be used', fixedBy: 'user', retry: true, exitCode: 69 },
+  ENGINE_UNAVAILABLE: { meaning: 'no engine could be used', fixedBy: 'user', retry: true, exitCode: 69 },
   ENGINE_FAILED: { meaning: 'the engine refused or failed to run the sandbox', fixedBy: 'user', retry: true, exitCode: 69 },
   ENGINE_LIMITS_IGNORED: { meaning: 'the engine would not enforce a limit', fixedBy: 'user', retry: false, exitCode: 69 },
   IMAGE_MISSING: { meaning: 'the image of the sandbox is not on this machine', fixedBy: 'user', retry: true, exitCode: 69 },

@@ -53,9 +53,9 @@ const DEFINITIONS = {
   runtime: {
     variable: 'MCP_BRIDGE_RUNTIME',
     default: 'auto',
-    meaning: 'Container engine. `auto` takes the first that works.',
-    allowed: 'auto, podman or docker',
-    schema: oneOf(['auto', 'podman', 'docker']),
+    meaning: 'Engine. `auto` takes the first of the three that works, `container` none but podman or docker.',
+    allowed: 'auto, podman, docker, bubblewrap or container',
+    schema: oneOf(['auto', 'podman', 'docker', 'bubblewrap', 'container']),
   },
   image: {
     variable: 'MCP_BRIDGE_IMAGE',

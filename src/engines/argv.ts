@@ -51,11 +51,11 @@ export const OMITTABLE_FLAGS: Readonly<Record<string, string>> = {
 };
 
 /** Open files in a sandbox; the usual soft limit of a login shell. */
-const MAX_OPEN_FILES = 1024;
+export const MAX_OPEN_FILES = 1024;
 /** Size of /dev/shm: multiprocessing primitives need little. */
-const SHM_BYTES = 16 * 1024 * 1024;
+export const SHM_BYTES = 16 * 1024 * 1024;
 /** Makes the kernel prefer a sandbox to the user's own programs when the machine runs out of memory (-1000 … 1000). */
-const OOM_SCORE_ADJUSTMENT = 500;
+export const OOM_SCORE_ADJUSTMENT = 500;
 /** `docker run` passes proxies of its own configuration in, with their passwords, even without a network. */
 const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'];
 
@@ -64,8 +64,8 @@ const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', '
  * have together, else two would block each other; the bound of one sandbox is `--pids-limit`. It is passed at all
  * because podman's default cannot be set by a user without CAP_SYS_RESOURCE.
  */
-function maxUserProcesses({ limits, hardLimits }: RunRequest): number {
-  return Math.min(limits.pids * MAX_SESSIONS * 2, hardLimits?.processes ?? Number.POSITIVE_INFINITY);
+export function maxUserProcesses(pids: number, hardLimits: HardLimits | undefined): number {
+  return Math.min(pids * MAX_SESSIONS * 2, hardLimits?.processes ?? Number.POSITIVE_INFINITY);
 }
 
 /** Arguments of the engine's command that start one sandbox. Throws `CONFIG_INVALID` naming a value that is refused. */
@@ -158,14 +158,15 @@ function ownerOptions(engine: EngineName, user: string): string {
   return engine === 'podman' ? 'U,notmpcopyup' : `uid=${uid},gid=${gid}`;
 }
 
-function userAndGroup(user: string): readonly [string, string] {
+/** User and group of a `user` option, as text. */
+export function userAndGroup(user: string): readonly [string, string] {
   const [uid = user, gid = uid] = user.split(':');
   return [uid, gid];
 }
 
 function limitFlags(request: RunRequest): string[] {
   const { limits, hardLimits } = request;
-  const processes = maxUserProcesses(request);
+  const processes = maxUserProcesses(limits.pids, hardLimits);
   const openFiles = Math.min(MAX_OPEN_FILES, hardLimits?.openFiles ?? MAX_OPEN_FILES);
   return [
     `--memory=${limits.memoryBytes}`,

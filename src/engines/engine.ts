@@ -5,7 +5,10 @@
 import type { Readable, Writable } from 'node:stream';
 import type { BridgeError } from '../errors.ts';
 
-export const ENGINE_NAMES = ['podman', 'docker'] as const;
+/** Engines that run containers; equally strong. */
+export const CONTAINER_ENGINE_NAMES = ['podman', 'docker'] as const;
+/** In the order in which `auto` tries them. */
+export const ENGINE_NAMES = [...CONTAINER_ENGINE_NAMES, 'bubblewrap'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /** The bounds of one sandbox. The engine applies them; the supervisor inside measures whether they hold. */
@@ -58,6 +61,8 @@ export interface Engine {
   readonly name: EngineName;
   /** One line for people: kind, version if known, rootless or not, where it runs. */
   readonly description: string;
+  /** What a session has to be told of the engine that runs it; undefined when it is what the user asked for. */
+  readonly notice?: string | undefined;
   /**
    * Makes a start possible: pulls an image known to be missing, starts a stopped Podman machine (steps of their own,
    * outside any cell's deadline). Costs nothing while nothing is known to be wrong; callers at the same time share

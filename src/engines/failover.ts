@@ -4,7 +4,15 @@
  */
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Engine, EngineName, PrepareProgress, Sandbox, SandboxExit, StartRequest } from './engine.ts';
+import {
+  CONTAINER_ENGINE_NAMES,
+  type Engine,
+  type EngineName,
+  type PrepareProgress,
+  type Sandbox,
+  type SandboxExit,
+  type StartRequest,
+} from './engine.ts';
 
 /** An engine that was tried or looked for and cannot be used, and why. */
 export interface Refusal {
@@ -18,10 +26,15 @@ export interface Refusal {
 /** Failures of an engine itself, for which another engine may do better. */
 const ENGINE_FAULTS: ReadonlySet<string> = new Set(['ENGINE_UNAVAILABLE', 'ENGINE_FAILED']);
 
+/** What a session is told when bubblewrap stands in for a container. */
+const BUBBLEWRAP_NOTICE =
+  'bubblewrap runs this session, which is weaker than a container: Python of the host in Linux namespaces of its own, ' +
+  'with /usr of the host to read and no control groups.';
+
 /** `ENGINE_UNAVAILABLE` with every attempt and its reason. */
 export function noEngine(refusals: readonly Refusal[], cause?: BridgeError): BridgeError {
   const attempts = refusals.map(({ reason }) => reason).join('; ');
-  return new BridgeError('ENGINE_UNAVAILABLE', `no container engine can be used (${attempts})`, {
+  return new BridgeError('ENGINE_UNAVAILABLE', `no engine can be used (${attempts})`, {
     cause,
     data: { refusals, retryNow: false },
     hint: [...new Set(refusals.map(({ hint }) => hint))].join(' Or: '),
@@ -60,6 +73,13 @@ class FailoverEngine implements Engine {
 
   get description(): string {
     return this.#current.description;
+  }
+
+  /** podman and docker are equally strong and follow each other without a word; a weaker engine never does. */
+  get notice(): string | undefined {
+    const reasons = [...this.#refusals, ...this.#absent].map(({ reason }) => reason);
+    const isWeaker = !CONTAINER_ENGINE_NAMES.some((name) => name === this.name);
+    return isWeaker && reasons.length > 0 ? `${BUBBLEWRAP_NOTICE} Not used: ${reasons.join('; ')}.` : undefined;
   }
 
   async prepare(onProgress: (progress: PrepareProgress) => void): Promise<void> {

@@ -49,6 +49,8 @@ export interface KernelOptions {
 
 export interface Kernel {
   readonly engine: string;
+  /** What the session has to be told of its engine. */
+  readonly engineNotice?: string | undefined;
   readonly ready: ReadyFrame;
   /** Resolves when the kernel has ended, whoever ended it. Never rejects. */
   readonly ended: Promise<KernelEnd>;
@@ -76,7 +78,7 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
     connection.outbox.send(helloFrame(options));
     const outcome = await connection.ready;
     if ('python_version' in outcome) {
-      return toKernel(connection, outcome, engine.name);
+      return toKernel(connection, outcome, engine);
     }
     const error = explainStart(outcome, connection, options);
     if (error.data['retryNow'] !== true || round === MAX_START_ROUNDS) {
@@ -100,9 +102,10 @@ function helloFrame({ session, generation, hello }: KernelOptions): HelloFrame {
   };
 }
 
-function toKernel(connection: Connection, ready: ReadyFrame, engine: string): Kernel {
+function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Kernel {
   return {
-    engine,
+    engine: engine.name,
+    engineNotice: engine.notice,
     ready,
     ended: connection.ended,
     runCell: (frame, onOutput) => connection.runCell(frame, onOutput),

@@ -42,6 +42,7 @@ export class Session {
   #ending: Promise<void> | undefined;
   #names: Names | undefined;
   #loss: Loss | undefined;
+  #toldOfEngine: string | undefined;
   #sentDiscovered = '';
   #resetWanted = false;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -87,7 +88,7 @@ export class Session {
     request.servers.forEach((server) => this.#loaded.add(server));
     const kernel = this.#kernel ?? (await this.#start(request));
     throwIfCancelled(request);
-    const notices = this.#takeLossNotice();
+    const notices = [...this.#takeLossNotice(), ...this.#takeEngineNotice(kernel)];
     this.#cells += 1;
     const frame = { cell: this.#cells, code: request.code, ...(await this.#serversForFrame()) };
     const { names, ...outcome } = await runCell(kernel, {
@@ -169,6 +170,15 @@ export class Session {
     }
     this.#sentDiscovered = text;
     return { servers, discovered };
+  }
+
+  /** Once, and again when there is something else to tell. */
+  #takeEngineNotice({ engineNotice }: Kernel): string[] {
+    if (engineNotice === undefined || engineNotice === this.#toldOfEngine) {
+      return [];
+    }
+    this.#toldOfEngine = engineNotice;
+    return [engineNotice];
   }
 
   #takeLossNotice(): string[] {

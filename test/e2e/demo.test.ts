@@ -52,7 +52,7 @@ describe.each(engines)('the demo on $label', ({ env }) => {
 describe('the demo without an engine', () => {
   it('shows the error of the bridge, and fails', async () => {
     const { stdout, stderr, exitCode } = await runDemo({ ...processEnvironment(), PATH: folder });
-    expect(stdout).toContain('ENGINE_UNAVAILABLE: no container engine can be used');
+    expect(stdout).toContain('ENGINE_UNAVAILABLE: no engine can be used');
     expect(stderr).toContain('The demo failed: the cell failed');
     expect(exitCode).toBe(1);
     expect(readdirSync(folder)).toEqual([]);

@@ -7,6 +7,7 @@ import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge
 import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { descendantsOf, isAlive, openDescriptors, residentBytes } from '../support/processes.ts';
+import { clientsOf } from '../support/sandbox.ts';
 
 const MIB = 1024 * 1024;
 /** Ten bridges at a time; a stubborn server is given seconds to end by itself. All 50 on one engine, to save time. */
@@ -14,8 +15,14 @@ const KILL_ROUNDS: Readonly<Record<string, number>> = { podman: 5 };
 
 const engines = await coverEngines();
 
-/** Ids of containers that a bridge with this process id owns, running or not. */
+/** Ids of containers that a bridge with this process id owns, running or not; without containers, of its sandboxes. */
 async function containersOf(engine: TestEngine, pid: number): Promise<string[]> {
+  if (!engine.isContainer) {
+    const below = descendantsOf(pid);
+    return clientsOf('mcp-bridge-')
+      .filter((client) => below.includes(client))
+      .map(String);
+  }
   const { stdout } = await engine.run('ps', '-aq', '--filter', `label=mcp-server-code-execution-mode.pid=${pid}`);
   return stdout.split('\n').filter((line) => line !== '');
 }

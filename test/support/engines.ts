@@ -1,9 +1,10 @@
 /**
- * The engines of this machine, for tests that start real containers. `MCP_BRIDGE_TEST_ENGINES` names some of them
+ * The engines of this machine, for tests that start real sandboxes. `MCP_BRIDGE_TEST_ENGINES` names some of them
  * (comma list); without it every usable one is taken. `MCP_BRIDGE_TEST_REQUIRE_ENGINES=1` makes a missing one fail.
  */
 import { randomUUID } from 'node:crypto';
 import { delimiter, join } from 'node:path';
+import { createBubblewrapEngine } from '../../src/engines/bubblewrap.ts';
 import { type CommandResult, type EngineCommand, runCommand } from '../../src/engines/client.ts';
 import { clientEnvironment } from '../../src/engines/client-env.ts';
 import type { ContainerEngineOptions } from '../../src/engines/container-engine.ts';
@@ -11,6 +12,7 @@ import { createDockerEngine } from '../../src/engines/docker.ts';
 import type { Engine, EngineName, SandboxLimits } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
 import { createPodmanEngine } from '../../src/engines/podman.ts';
+import { messageOf } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
 
 const MIB = 1024 * 1024;
@@ -40,6 +42,8 @@ export interface TestEngine {
   readonly env: Readonly<Record<string, string>>;
   /** Whether memory and pids limits are enforced by cgroups; else the supervisor's rlimits have to hold. */
   readonly hasCgroupLimits: boolean;
+  /** Whether it runs containers from images; else there is nothing to list, name or remove but processes. */
+  readonly isContainer: boolean;
   /** A new engine with an instance id of its own. */
   create(options?: Partial<ContainerEngineOptions>): Engine;
   /** Runs the engine's command itself, as a person would. */
@@ -61,7 +65,15 @@ const CANDIDATES: readonly Candidate[] = [
     folder: join(import.meta.dirname, '..', 'fixtures', 'engines', 'rootless'),
   },
   { label: 'docker', name: 'docker' },
+  { label: 'bubblewrap', name: 'bubblewrap' },
 ];
+export const CREATORS = {
+  podman: createPodmanEngine,
+  docker: createDockerEngine,
+  bubblewrap: createBubblewrapEngine,
+} as const;
+/** The command of each engine. */
+export const COMMANDS = { podman: 'podman', docker: 'docker', bubblewrap: 'bwrap' } as const;
 const USABLE_TIMEOUT_MS = 10_000;
 /** The longest that is run is a pull. */
 const RUN_TIMEOUT_MS = 600_000;
@@ -93,14 +105,15 @@ export function testEngine(
   env: Record<string, string>,
   hasCgroupLimits: boolean,
 ): TestEngine {
-  const executable = findExecutable(name, env) ?? name;
+  const executable = findExecutable(COMMANDS[name], env) ?? COMMANDS[name];
   const command: EngineCommand = { executable, env: clientEnvironment(env) };
-  const create = name === 'podman' ? createPodmanEngine : createDockerEngine;
+  const create = CREATORS[name];
   return {
     label,
     name,
     env: { ...env, MCP_BRIDGE_RUNTIME: name },
     hasCgroupLimits,
+    isContainer: name !== 'bubblewrap',
     create: (options = {}) =>
       create({
         image: TEST_IMAGES.slim,
@@ -130,10 +143,13 @@ async function tryCandidate({ label, name, folder }: Candidate): Promise<TestEng
   if (folder !== undefined) {
     env['PATH'] = `${folder}${delimiter}${env['PATH'] ?? ''}`;
   }
-  if (findExecutable(name, env) === undefined) {
-    return `${label}: there is no command "${name}"`;
+  if (findExecutable(COMMANDS[name], env) === undefined) {
+    return `${label}: there is no command "${COMMANDS[name]}"`;
   }
   const probe = testEngine(label, name, env, false);
+  if (!probe.isContainer) {
+    return (await whyNotStarted(probe)) ?? probe;
+  }
   const image = await Promise.race([
     probe.run('image', 'inspect', TEST_IMAGES.slim),
     new Promise<undefined>((resolve) => {
@@ -148,6 +164,25 @@ async function tryCandidate({ label, name, folder }: Candidate): Promise<TestEng
     return `${label}: ${refusal}`;
   }
   return testEngine(label, name, env, await enforcesLimits(probe));
+}
+
+/** Tries a start, because what forbids it does not show before. */
+async function whyNotStarted(engine: TestEngine): Promise<string | undefined> {
+  const tried = engine.create();
+  try {
+    const sandbox = await tried.start({ command: ['python3', '-c', 'pass'], session: 'try' });
+    let stderr = '';
+    sandbox.stdout.resume();
+    sandbox.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk.toString('utf8');
+    });
+    const exit = await sandbox.exited;
+    return exit.exitCode === 0
+      ? undefined
+      : `${engine.label}: ${tried.explainStartFailure(sandbox, exit, stderr).message}`;
+  } catch (error) {
+    return `${engine.label}: ${messageOf(error)}`;
+  }
 }
 
 /** Brings the image to an engine that answers, as a user's machine can. Why it did not come, if it did not. */

@@ -9,7 +9,8 @@ import { findExecutable } from '../../src/engines/executable.ts';
 import { INSTANCE_LABEL } from '../../src/engines/labels.ts';
 import type { ProgressListener } from '../../src/engines/preparation.ts';
 import { KEPT_STDERR_BYTES } from '../../src/limits.ts';
-import type { TestEngine } from './engines.ts';
+import { COMMANDS, type TestEngine } from './engines.ts';
+import { descendantsOf } from './processes.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -87,7 +88,7 @@ export async function startOwner(engine: TestEngine): Promise<SandboxOwner> {
   const instanceId = `owner-${process.pid}-${Date.now()}`;
   const loader = join(ROOT, 'scripts', 'typescript-loader.mjs');
   const script = join(ROOT, 'test', 'fixtures', 'engines', 'owner.ts');
-  const executable = findExecutable(engine.name, engine.env) ?? engine.name;
+  const executable = findExecutable(COMMANDS[engine.name], engine.env) ?? engine.name;
   const child = spawn(process.execPath, ['--import', loader, script, engine.name, executable, instanceId], {
     cwd: ROOT,
     env: { ...engine.env },
@@ -105,10 +106,18 @@ export async function startOwner(engine: TestEngine): Promise<SandboxOwner> {
   };
 }
 
-/** Ids of containers with the label of `instanceId`, in any state. */
+/** Ids of containers with the label of `instanceId`, in any state; without containers, of processes with its name. */
 export async function containersOf(engine: TestEngine, instanceId: string): Promise<string[]> {
+  if (!engine.isContainer) {
+    return clientsOf(`mcp-bridge-${instanceId}-`).map(String);
+  }
   const { stdout } = await engine.run('ps', '--all', '--quiet', `--filter=label=${INSTANCE_LABEL}=${instanceId}`);
   return stdout.split('\n').filter((line) => line !== '');
+}
+
+/** Process ids of engine clients whose sandbox has a name with `text`; bubblewrap is two processes until it runs the program. */
+export function clientsOf(text: string): number[] {
+  return findProcesses(text).filter((pid, index, all) => !all.slice(0, index).includes(parentOf(pid)));
 }
 
 /** Process ids whose command line holds `text`, in the order of their start. */
@@ -117,6 +126,17 @@ export function findProcesses(text: string): number[] {
     .map(Number)
     .filter((pid) => Number.isInteger(pid) && pid !== process.pid && commandLine(pid).includes(text))
     .toSorted((a, b) => a - b);
+}
+
+/** Sends a signal to what runs in a sandbox, from outside. */
+export async function signalSandbox(engine: TestEngine, sandboxId: string, signal: 'STOP' | 'KILL'): Promise<void> {
+  if (engine.isContainer) {
+    await engine.run('kill', `--signal=${signal}`, sandboxId);
+    return;
+  }
+  for (const pid of clientsOf(sandboxId).flatMap(descendantsOf)) {
+    process.kill(pid, `SIG${signal}`);
+  }
 }
 
 /** How many descriptors this process has open. */
@@ -143,6 +163,15 @@ async function readAll(stream: Readable): Promise<string> {
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+function parentOf(pid: number): number {
+  try {
+    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  } catch {
+    // It ended while we looked.
+    return 0;
+  }
 }
 
 function commandLine(pid: number): string {

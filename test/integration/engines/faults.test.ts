@@ -88,7 +88,7 @@ describe('an engine that does not work', () => {
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
       message: expect.stringMatching(
-        /^no container engine can be used \(podman does not answer: Cannot connect to Podman.*; docker does not answer: Cannot connect .*Is the docker daemon running\?\)$/,
+        /^no engine can be used \(podman does not answer: Cannot connect to Podman.*; docker does not answer: Cannot connect .*Is the docker daemon running\?; bwrap is not on PATH\)$/,
       ),
       hint: expect.stringMatching(/podman info.* Or: Start Docker/),
     });
@@ -97,23 +97,25 @@ describe('an engine that does not work', () => {
   it('is listed beside one that is not installed', async () => {
     const { engine } = detectWith('dead-podman', { alone: true });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
-      message: expect.stringMatching(/\(podman does not answer: Cannot connect.*; docker is not on PATH\)$/),
+      message: expect.stringMatching(
+        /\(podman does not answer: Cannot connect.*; docker is not on PATH; bwrap is not on PATH\)$/,
+      ),
     });
   });
 
   it('is tried again by the next cell', async () => {
     const { engine } = detectWith('dead', { alone: true });
-    await expect(startUntilReady(engine, READY)).rejects.toThrow('no container engine can be used');
+    await expect(startUntilReady(engine, READY)).rejects.toThrow('no engine can be used');
     expect(engine.name).toBe('podman');
-    await expect(startUntilReady(engine, READY)).rejects.toThrow('no container engine can be used');
+    await expect(startUntilReady(engine, READY)).rejects.toThrow('no engine can be used');
   });
 
   it('is not needed to say that none is installed', () => {
     expect(() => detectWith('no-such-folder', { alone: true })).toThrow(
       expect.objectContaining({
         code: 'ENGINE_UNAVAILABLE',
-        message: 'no container engine can be used (podman is not on PATH; docker is not on PATH)',
-        hint: 'Install Podman (https://podman.io/docs/installation). Or: Install Docker (https://docs.docker.com/engine/install/).',
+        message: 'no engine can be used (podman is not on PATH; docker is not on PATH; bwrap is not on PATH)',
+        hint: expect.stringMatching(/^Install Podman .*\. Or: Install Docker .*\. Or: Install bubblewrap .*\.$/),
       }),
     );
   });

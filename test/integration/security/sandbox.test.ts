@@ -22,6 +22,10 @@ interface ProbeResult {
 
 const PROBES = readFileSync(join(import.meta.dirname, '../../fixtures/security/probes.py'), 'utf8');
 const SECRETS = { API_TOKEN: 'bait-token-61f0', HTTP_PROXY: 'http://user:bait-password-93ab@proxy.example:3128' };
+/** What bubblewrap does not keep from code; docs/security.md says why. */
+const POSSIBLE_IN_BUBBLEWRAP = ['/tmp', '/workspace', '/dev/shm'].map(
+  (folder) => `files: executing a file in ${folder}: True`,
+);
 const engines = await coverEngines();
 const results = new Map<string, readonly ProbeResult[]>();
 
@@ -45,7 +49,10 @@ describe.each(engines)('hostile code on $label', (engine) => {
     const found = JSON.parse(textOf(answer.stdout)) as ProbeResult[];
     results.set(engine.label, found);
     expect(found.length).toBeGreaterThan(90);
-    expect(found.filter(({ wanted, got }) => wanted !== got)).toEqual([]);
+    const unwanted = found.filter(({ wanted, got }) => wanted !== got);
+    expect(unwanted.map(({ group, name, detail }) => `${group}: ${name}: ${detail}`)).toEqual(
+      engine.isContainer ? [] : POSSIBLE_IN_BUBBLEWRAP,
+    );
   });
 
   it('sees nothing of another session', async () => {

@@ -1,16 +1,19 @@
-/** The session suite, and what only a sandbox can show, on every container engine of this machine. */
+/** The session suite, and what only a sandbox can show, on every engine of this machine. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeSession } from '../../contract/session/suite.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import { TEST_IMAGES } from '../../support/engines.ts';
+import { signalSandbox } from '../../support/sandbox.ts';
 import { createHarness, type Harness, TEST_LIMITS, textOf } from '../../support/session-harness.ts';
 
 const engines = await coverEngines();
 
 for (const testEngine of engines) {
   // Made by .ci/build-images.sh; no registry has it.
-  const isRequired = process.env['MCP_BRIDGE_TEST_REQUIRE_ENGINES'] === '1';
-  const hasCompiled = isRequired || (await testEngine.run('image', 'inspect', TEST_IMAGES.compiled)).exitCode === 0;
+  const isRequired = testEngine.isContainer && process.env['MCP_BRIDGE_TEST_REQUIRE_ENGINES'] === '1';
+  const hasCompiled =
+    isRequired ||
+    (testEngine.isContainer && (await testEngine.run('image', 'inspect', TEST_IMAGES.compiled)).exitCode === 0);
   const create = () => testEngine.create({ limits: TEST_LIMITS });
   describeSession({ name: testEngine.label, createEngine: create, isSupervised: true });
 
@@ -71,20 +74,21 @@ for (const testEngine of engines) {
     });
 
     it('is told when it was ended from outside', async () => {
-      await harness.run('gone = 1', { session: 'outside' });
-      const running = harness.run('print("so far")\nimport time; time.sleep(30)', { session: 'outside' });
-      const filter = 'label=mcp-server-code-execution-mode.session=outside';
-      await expect.poll(async () => (await testEngine.run('ps', '-q', '--filter', filter)).stdout.trim()).not.toBe('');
+      const instanceId = `outside-${process.pid}-${testEngine.label}`;
+      const other = await createHarness({ engine: testEngine.create({ limits: TEST_LIMITS, instanceId }) });
+      await other.run('gone = 1');
+      const running = other.run('print("so far")\nimport time; time.sleep(30)');
       await new Promise((resolve) => setTimeout(resolve, 300));
-      const ids = (await testEngine.run('ps', '-q', '--filter', filter)).stdout.trim().split('\n');
-      await testEngine.run('kill', ...ids);
+      await signalSandbox(testEngine, `mcp-bridge-${instanceId}-1`, 'KILL');
       const answer = await running;
       expect(answer.error).toContain('SESSION_LOST');
       expect(textOf(answer.stdout)).toBe('so far\n');
-      expect((await harness.run('1', { session: 'outside' })).notices[0]).toContain('variables gone');
+      expect((await other.run('1')).notices[0]).toContain('variables gone');
+      await other.close();
     });
 
-    const notCovered = hasCompiled ? '' : `not covered: ${testEngine.label}: no image ${TEST_IMAGES.compiled}: `;
+    const isMissing = testEngine.isContainer && !hasCompiled;
+    const notCovered = isMissing ? `not covered: ${testEngine.label}: no image ${TEST_IMAGES.compiled}: ` : '';
     it.skipIf(!hasCompiled)(`${notCovered}starts from an image with compiled files as well`, async () => {
       const other = await createHarness({
         engine: testEngine.create({ image: TEST_IMAGES.compiled, limits: TEST_LIMITS }),

@@ -50,6 +50,8 @@ test('every default is a value that is allowed', () => {
 describe('accepted values', () => {
   test.each([
     ['MCP_BRIDGE_RUNTIME', 'Docker', { runtime: 'docker' }],
+    ['MCP_BRIDGE_RUNTIME', 'bubblewrap', { runtime: 'bubblewrap' }],
+    ['MCP_BRIDGE_RUNTIME', 'container', { runtime: 'container' }],
     ['MCP_BRIDGE_IMAGE', 'registry.example:5000/a/b@sha256:0f', { image: 'registry.example:5000/a/b@sha256:0f' }],
     ['MCP_BRIDGE_PULL', 'never', { pull: 'never' }],
     ['MCP_BRIDGE_OCI_RUNTIME', '/usr/bin/runsc', { ociRuntime: '/usr/bin/runsc' }],

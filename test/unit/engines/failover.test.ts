@@ -53,13 +53,13 @@ describe('several engines as one', () => {
     const engine = createFailoverEngine([failingEngine('podman', 'ENGINE_FAILED')], [absentDocker], silentLogger);
     expect(await startAndExplain(engine)).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: 'no container engine can be used (podman failed; docker is not on PATH)',
+      message: 'no engine can be used (podman failed; docker is not on PATH)',
       hint: 'mend podman Or: Install Docker.',
       data: { retryNow: false },
     });
     expect(engine.name).toBe('podman');
     expect((await startAndExplain(engine)).message).toBe(
-      'no container engine can be used (podman failed; docker is not on PATH)',
+      'no engine can be used (podman failed; docker is not on PATH)',
     );
   });
 
@@ -100,9 +100,7 @@ describe('several engines as one', () => {
       [],
       silentLogger,
     );
-    await expect(engine.start(request)).rejects.toThrow(
-      'no container engine can be used (podman failed; docker failed)',
-    );
+    await expect(engine.start(request)).rejects.toThrow('no engine can be used (podman failed; docker failed)');
   });
 
   it('lets a start that failed beside another one only follow to the next engine', async () => {
@@ -115,6 +113,27 @@ describe('several engines as one', () => {
     expect(engine.explainStartFailure(first, exit, '').data['retryNow']).toBe(true);
     expect(engine.explainStartFailure(second, exit, '').data['retryNow']).toBe(true);
     expect(engine.name).toBe('docker');
+  });
+
+  it('says so when a weaker engine stands in, with every reason, and not between equals', async () => {
+    const engines = [failingEngine('podman', 'ENGINE_FAILED'), failingEngine('bubblewrap', 'ENGINE_FAILED')] as const;
+    const engine = createFailoverEngine(engines, [absentDocker], silentLogger);
+    expect(engine.notice).toBeUndefined();
+    await startAndExplain(engine);
+    expect(engine.name).toBe('bubblewrap');
+    expect(engine.notice).toMatch(
+      /^bubblewrap runs this session, .* Not used: podman failed; docker is not on PATH\.$/,
+    );
+
+    const equals = createFailoverEngine(
+      [failingEngine('podman', 'ENGINE_FAILED'), failingEngine('docker', 'ENGINE_FAILED')],
+      [],
+      silentLogger,
+    );
+    await startAndExplain(equals);
+    expect(equals.notice).toBeUndefined();
+    const chosen = createFailoverEngine([failingEngine('bubblewrap', 'ENGINE_FAILED')], [], silentLogger);
+    expect(chosen.notice).toBeUndefined();
   });
 
   it('sweeps on every engine', async () => {
