@@ -1,0 +1,83 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../../../src/limits.ts';
+import { Outbox } from '../../../src/session/outbox.ts';
+
+/** An outbox on a pipe that takes little at once, and what has come through so far. */
+function setUp() {
+  const pipe = new PassThrough({ highWaterMark: 1_024 });
+  const outbox = new Outbox(pipe);
+  const read = async (): Promise<Record<string, unknown>[]> => {
+    const chunks: Buffer[] = [];
+    setImmediate(() => pipe.end());
+    for await (const chunk of pipe) {
+      chunks.push(chunk as Buffer);
+    }
+    const lines = Buffer.concat(chunks).toString('utf8').split('\n').slice(0, -1);
+    expect(Math.max(...lines.map((line) => Buffer.byteLength(line)))).toBeLessThan(MAX_HOST_LINE_BYTES);
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+  return { pipe, outbox, read };
+}
+
+describe('outbox', () => {
+  it('keeps the order of frames', async () => {
+    const { outbox, read } = setUp();
+    outbox.send({ type: 'interrupt', cell: 1, reason: 'deadline' });
+    outbox.sendValue(7, '{"a":1}');
+    expect(await read()).toEqual([
+      { type: 'interrupt', cell: 1, reason: 'deadline' },
+      { type: 'answer', call: 7, ok: true, value: { a: 1 } },
+    ]);
+  });
+
+  it('sends a long value in parts that hold whole characters and give the text back', async () => {
+    const { pipe, outbox } = setUp();
+    const value = `x${'𝒳'.repeat(400_000)}`;
+    const chunks: Buffer[] = [];
+    pipe.on('data', (chunk: Buffer) => chunks.push(chunk));
+    outbox.sendValue(1, JSON.stringify(value));
+    await expect.poll(() => Buffer.concat(chunks).toString('utf8').endsWith('}\n')).toBe(true);
+    await expect.poll(() => Buffer.concat(chunks).includes('"type":"answer",')).toBe(true);
+    const frames = Buffer.concat(chunks)
+      .toString('utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as { type: string; data: string; parts?: number });
+    const parts = frames.filter(({ type }) => type === 'answer_part').map(({ data }) => data);
+    expect(parts.every((part) => part.isWellFormed())).toBe(true);
+    expect(JSON.parse(parts.join(''))).toBe(value);
+    expect(frames.at(-1)).toMatchObject({ type: 'answer', parts: parts.length });
+  });
+
+  it('lets an interrupt overtake what waits', async () => {
+    const { pipe, outbox } = setUp();
+    outbox.sendValue(1, JSON.stringify('x'.repeat(2_000_000)));
+    outbox.send({ type: 'answer', call: 2, ok: true, value: 'later' });
+    outbox.sendFirst({ type: 'interrupt', cell: 1, reason: 'cancelled' });
+    const chunks: Buffer[] = [];
+    pipe.on('data', (chunk: Buffer) => chunks.push(chunk));
+    await expect.poll(() => Buffer.concat(chunks).includes('later')).toBe(true);
+    const types = Buffer.concat(chunks)
+      .toString('utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => (JSON.parse(line) as { type: string }).type);
+    expect(types.indexOf('interrupt')).toBe(1);
+    expect(types.slice(-2)).toEqual(['answer', 'answer']);
+  });
+
+  it('refuses a value when too much is unread', () => {
+    const { outbox } = setUp();
+    const large = JSON.stringify('x'.repeat(MAX_UNSENT_BYTES / 2));
+    expect(outbox.sendValue(1, large)).toBe(true);
+    expect(outbox.sendValue(2, large)).toBe(false);
+  });
+
+  it('drops what waits when the pipe is gone', () => {
+    const { pipe, outbox } = setUp();
+    pipe.destroy();
+    outbox.send({ type: 'interrupt', cell: 1, reason: 'deadline' });
+    expect(pipe.readableLength).toBe(0);
+  });
+});

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { createOutputBuffer } from '../../../src/session/output.ts';
+
+describe('output buffer', () => {
+  it('keeps what fits as it came', () => {
+    const buffer = createOutputBuffer(10);
+    buffer.add('abc\n');
+    buffer.add('def');
+    expect(buffer.take()).toEqual({ head: 'abc\ndef', droppedBytes: 0, droppedLines: 0, tail: '' });
+  });
+
+  it('is whole at exactly twice the budget, and cut one character above', () => {
+    const whole = createOutputBuffer(4);
+    whole.add('12345678');
+    expect(whole.take()).toMatchObject({ head: '12345678', droppedBytes: 0 });
+    const cut = createOutputBuffer(4);
+    cut.add('1234é6789');
+    expect(cut.take()).toEqual({ head: '1234', droppedBytes: 2, droppedLines: 0, tail: '6789' });
+  });
+
+  it('counts bytes and lines of what it drops, and of what the sandbox dropped before', () => {
+    const buffer = createOutputBuffer(4);
+    buffer.add('head');
+    buffer.add('\n\n\nlost');
+    buffer.add('tail', 1_000, 7);
+    expect(buffer.take()).toEqual({ head: 'head', droppedBytes: 1_007, droppedLines: 10, tail: 'tail' });
+  });
+
+  it('holds little of a flood', () => {
+    const buffer = createOutputBuffer(100);
+    for (let line = 0; line < 10_000; line += 1) {
+      buffer.add('123456789\n');
+    }
+    const { head, tail, droppedBytes, droppedLines } = buffer.take();
+    expect([head.length, tail.length, droppedBytes, droppedLines]).toEqual([100, 100, 99_800, 9_980]);
+  });
+});
