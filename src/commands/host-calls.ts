@@ -3,7 +3,6 @@
  * Everything that arrives is checked here, whatever the proxies in the sandbox did: the parameters by a schema, the
  * server against the servers loaded in that session, the tool against what its server lists.
  */
-
 import { z } from 'zod';
 import type { CancelSignal } from '../cancel.ts';
 import type { CatalogServer } from '../catalog/catalog.ts';

@@ -2,7 +2,6 @@
  * One running server and the MCP connection to it. The SDK's client does the handshake of both protocol eras; tool
  * calls and tool lists go past it (see requests.ts).
  */
-
 import type { Client } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../cancel.ts';
 import { type BridgeError, messageOf } from '../errors.ts';

@@ -1,5 +1,4 @@
 /** The start of an MCP connection in either protocol era, done by the SDK's client. */
-
 import type { Client } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../cancel.ts';
 import { messageOf } from '../errors.ts';

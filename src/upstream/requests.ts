@@ -3,7 +3,6 @@
  * 2026-07-28 connections and refuses one for a content type it does not know; what a tool answers belongs to the
  * user's code, so `tools/call` and `tools/list` go past it on the same connection, with numbers of their own.
  */
-
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../cancel.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';

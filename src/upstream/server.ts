@@ -1,5 +1,4 @@
 /** One configured server through its life: not running, starting, ready, failing, retired. */
-
 import { setMaxListeners } from 'node:events';
 import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
