@@ -60,6 +60,10 @@ export function createSandbox(id: string, child: PipeProcess, remove: () => Prom
       child.stdout.destroy();
       child.stderr.destroy();
       killGroup(child.pid, child);
+      await exited;
+      // Whatever it ended by: a docker client whose stdout was just closed may end by itself before the signal comes,
+      // with an exit code, and leave its container running.
+      removing ??= remove();
     }
     await exited;
     // A client that ends by itself has seen to `--rm` before, also after a failed start (measured).

@@ -23,6 +23,14 @@ const STARTS = 30;
 /** One start takes 100 to 400 ms here; several at once take longer. */
 const KILL_DELAYS_MS = [0, 0, 20, 40, 60, 80, 100, 150, 200, 300, 400, 500];
 
+/**
+ * Docker forgets a container an instant before its list does (`inspect` finds nothing, `ps` still shows it: seen once in
+ * some hundred ends), so the list may be asked again.
+ */
+async function expectNoContainers(engine: TestEngine, instanceId: string): Promise<void> {
+  await expect.poll(() => containersOf(engine, instanceId), { timeout: 5_000 }).toEqual([]);
+}
+
 export function describeEngine(testEngine: TestEngine): void {
   const createEngine = (options: Partial<ContainerEngineOptions> = {}) => createSuiteEngine(testEngine, options);
 
@@ -88,7 +96,7 @@ export function describeEngine(testEngine: TestEngine): void {
         sandbox.stdout.removeAllListeners('data').pause();
         await Promise.all([sandbox.kill(), sandbox.kill()]);
         await sandbox.exited;
-        expect(await containersOf(testEngine, instanceId)).toEqual([]);
+        await expectNoContainers(testEngine, instanceId);
         expect(findProcesses(sandbox.id)).toEqual([]);
       });
 
@@ -98,14 +106,14 @@ export function describeEngine(testEngine: TestEngine): void {
         await firstOutput(sandbox);
         await signalSandbox(testEngine, sandbox.id, 'STOP');
         await sandbox.kill();
-        expect(await containersOf(testEngine, instanceId)).toEqual([]);
+        await expectNoContainers(testEngine, instanceId);
       });
 
       it('a sandbox that has not come up yet', async () => {
         const { engine, instanceId } = createEngine();
         const sandbox = await startPython(engine, ECHO);
         await sandbox.kill();
-        expect(await containersOf(testEngine, instanceId)).toEqual([]);
+        await expectNoContainers(testEngine, instanceId);
       });
 
       it('a sandbox at any moment of its start, together with its helpers', async () => {
@@ -118,7 +126,7 @@ export function describeEngine(testEngine: TestEngine): void {
             await sandbox.kill();
           }),
         );
-        expect(await containersOf(testEngine, instanceId)).toEqual([]);
+        await expectNoContainers(testEngine, instanceId);
       });
 
       it('with megabytes still queued for a sandbox that does not read', async () => {
@@ -127,7 +135,7 @@ export function describeEngine(testEngine: TestEngine): void {
         await firstOutput(sandbox);
         sandbox.stdin.write(Buffer.alloc(16 * 1024 * 1024));
         await sandbox.kill();
-        expect(await containersOf(testEngine, instanceId)).toEqual([]);
+        await expectNoContainers(testEngine, instanceId);
       });
 
       it.runIf(testEngine.isContainer)('is noticed when the container is removed from outside', async () => {
@@ -157,7 +165,7 @@ export function describeEngine(testEngine: TestEngine): void {
         process.kill(client ?? Number.NaN, 'SIGKILL');
         expect(await sandbox.exited).toEqual({ exitCode: undefined, signal: 'SIGKILL' });
         await sandbox.kill();
-        expect(await containersOf(testEngine, instanceId)).toEqual([]);
+        await expectNoContainers(testEngine, instanceId);
         expect(findProcesses(sandbox.id)).toEqual([]);
       });
     });
@@ -171,7 +179,7 @@ export function describeEngine(testEngine: TestEngine): void {
         sandbox.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
         const exit = await sandbox.exited;
         await sandbox.kill();
-        expect(await containersOf(testEngine, instanceId)).toEqual([]);
+        await expectNoContainers(testEngine, instanceId);
         return engine.explainStartFailure(sandbox, exit, Buffer.concat(stderr).toString('utf8'));
       }
 
@@ -217,7 +225,7 @@ export function describeEngine(testEngine: TestEngine): void {
         expect(await containersOf(testEngine, mine.instanceId)).toHaveLength(1);
         await mine.engine.sweep({ own: true });
         await first.exited;
-        expect(await containersOf(testEngine, mine.instanceId)).toEqual([]);
+        await expectNoContainers(testEngine, mine.instanceId);
         expect(await containersOf(testEngine, other.instanceId)).toHaveLength(1);
         await second.kill();
       });
@@ -248,7 +256,7 @@ export function describeEngine(testEngine: TestEngine): void {
       }
       await wait(0);
       expect(countDescriptors()).toBeLessThanOrEqual(before);
-      expect(await containersOf(testEngine, instanceId)).toEqual([]);
+      await expectNoContainers(testEngine, instanceId);
     });
   });
 }
