@@ -33,7 +33,7 @@ export function createSandbox(id: string, child: PipeProcess, remove: () => Prom
     // A rootless podman client is two processes; the second would hold the pipes open.
     killGroup(child.pid, child);
     if (signal !== null) {
-      removing = remove();
+      removing ??= remove();
     }
   });
   for (const stream of [child.stdin, child.stdout, child.stderr]) {
@@ -60,10 +60,9 @@ export function createSandbox(id: string, child: PipeProcess, remove: () => Prom
       child.stdout.destroy();
       child.stderr.destroy();
       killGroup(child.pid, child);
-      await exited;
-      // Whatever it ended by: a docker client whose stdout was just closed may end by itself before the signal comes,
+      // Whatever it ends by: a docker client whose stdout was just closed may end by itself before the signal comes,
       // with an exit code, and leave its container running.
-      removing ??= remove();
+      removing ??= exited.then(remove);
     }
     await exited;
     // A client that ends by itself has seen to `--rm` before, also after a failed start (measured).
