@@ -16,7 +16,7 @@ ENV_FILE=$BRIDGE_CI_DIR/engines.env
 say() { printf 'setup-engines: %s\n' "$*"; }
 
 install_packages() {
-  local wanted=(podman runc conmon uidmap docker.io bubblewrap mmdebstrap python3)
+  local wanted=(podman runc conmon uidmap fuse-overlayfs slirp4netns docker.io bubblewrap mmdebstrap python3)
   local missing=()
   for package in "${wanted[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
