@@ -13,6 +13,7 @@ import {
   renderSettings,
   renderSupervisorReports,
 } from './generate/tables.ts';
+import { renderToonGolden } from './generate/toon-golden.ts';
 
 /** Path below the root of the package, and what it holds given what it holds now. */
 const OUTPUTS: Readonly<Record<string, (current: string) => string>> = {
@@ -25,6 +26,7 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string>> = {
       'call methods': renderCallMethods,
     }),
   'docs/errors.md': (current) => replaceGenerated(current, { errors: renderErrors }),
+  'test/fixtures/toon/golden.jsonl': renderToonGolden,
   'docs/configuration.md': (current) => replaceGenerated(current, { settings: renderSettings }),
 };
 

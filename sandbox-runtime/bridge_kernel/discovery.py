@@ -39,6 +39,7 @@ _HELPERS = (
     "call_tool_raw",
     "capability_summary",
     "save_tool",
+    "to_toon",
     "reset",
     "help",
 )
@@ -164,6 +165,12 @@ class Runtime(ModuleType):
         tool = source_of(func, self._namespace)
         self._host.call_sync("save_tool", {"name": tool.name, "source": tool.source})
         return tool.report()
+
+    def to_toon(self, value: object) -> str:
+        """`value` as TOON text, which shows lists of records in fewer tokens than JSON."""
+        from bridge_kernel.toon import to_toon
+
+        return to_toon(value)
 
     def reset(self) -> str:
         """Ends this session after the cell; the next cell starts with nothing."""
