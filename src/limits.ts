@@ -30,7 +30,7 @@ export const KEPT_OUTPUT_BYTES = 256 * KIB;
 export const MAX_VALUE_CHARS = 256 * KIB;
 /** Longest `code` argument, in bytes of UTF-8. Chosen: a model writes far less; data belongs into files or calls. */
 export const MAX_CODE_BYTES = 1 * MIB;
-/** Characters of one stream shown to the agent: about 10,000 tokens at 4 characters each. */
+/** Characters of one answer shown to the agent: about 10,000 tokens at 4 characters each. */
 export const MAX_SHOWN_CHARS = 40_000;
 /** Names kept of each kind for the report of lost state. */
 export const MAX_REPORTED_NAMES = 100;

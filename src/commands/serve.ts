@@ -25,6 +25,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     runner: bridge,
     version: VERSION,
     outputMode: settings.outputMode,
+    maxOutputChars: settings.maxOutputChars,
     defaultTimeoutSeconds: settings.timeoutSeconds,
     maxTimeoutSeconds: settings.maxTimeoutSeconds,
     logger,

@@ -6,6 +6,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { BridgeError } from '../errors.ts';
+import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../limits.ts';
 import { escapeControls, LOG_LEVELS } from '../log.ts';
 import { didYouMean } from '../suggest.ts';
 import { DEPTH_VARIABLE } from './self.ts';
@@ -29,6 +30,10 @@ const MIN_MEMORY_BYTES = 32 * 1024 ** 2;
 const MIN_PIDS = 8;
 /** Largest pid of a 64-bit Linux. */
 const MAX_PIDS = 4_194_304;
+/** Less does not hold a traceback. Chosen. */
+const MIN_SHOWN_CHARS = 1_000;
+/** What the kernel keeps of one stream, both ends together: more there never is to show. */
+const MOST_OUTPUT_CHARS = 2 * KEPT_OUTPUT_BYTES;
 
 interface SettingDefinition {
   readonly variable: string;
@@ -155,6 +160,13 @@ const DEFINITIONS = {
     meaning: 'Text of the answers: `compact` like a terminal, `toon` or `json` with every field.',
     allowed: 'compact, toon or json',
     schema: oneOf(['compact', 'toon', 'json']),
+  },
+  maxOutputChars: {
+    variable: 'MCP_BRIDGE_MAX_OUTPUT',
+    default: String(MAX_SHOWN_CHARS),
+    meaning: 'Characters of output, value and error in one answer, about four to a token. The middle is cut.',
+    allowed: `a whole number from ${MIN_SHOWN_CHARS} to ${MOST_OUTPUT_CHARS}`,
+    schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(MIN_SHOWN_CHARS).max(MOST_OUTPUT_CHARS)),
   },
   logLevel: {
     variable: 'MCP_BRIDGE_LOG_LEVEL',

@@ -5,8 +5,8 @@
  */
 
 import { type CellAnswer, DEFAULT_SESSION, type OutputText } from '../cell.ts';
-import { MAX_SHOWN_CHARS } from '../limits.ts';
-import { cutEnd, cutMiddle, describeGap } from './truncate.ts';
+import { settleReturns } from './returns.ts';
+import { cutEnd, cutMiddle, describeGap, shareOut } from './truncate.ts';
 
 const MAX_SUMMARY_CHARS = 200;
 
@@ -30,12 +30,15 @@ export interface Payload {
   engine?: string;
 }
 
-/** The payload of an answer, all text well-formed and cut. */
-export function buildPayload(answer: CellAnswer): Payload {
-  const stdout = toLines(answer.stdout);
-  const stderr = toLines(answer.stderr);
-  const result = answer.value === undefined ? undefined : cutText(answer.value);
-  const error = answer.error === undefined ? undefined : cutText(answer.error);
+/** The payload of an answer, all text well-formed, and cut to `maxChars` characters of output, value and error together. */
+export function buildPayload(answer: CellAnswer, maxChars: number): Payload {
+  const { value, error: failure } = answer;
+  const lengths = [lengthOf(answer.stdout), lengthOf(answer.stderr), value?.length ?? 0, failure?.length ?? 0];
+  const [stdoutChars = 0, stderrChars = 0, valueChars = 0, errorChars = 0] = shareOut(maxChars, lengths);
+  const stdout = toLines(answer.stdout, stdoutChars);
+  const stderr = toLines(answer.stderr, stderrChars);
+  const result = value === undefined ? undefined : cutText(value, valueChars);
+  const error = failure === undefined ? undefined : cutText(failure, errorChars);
   const hasOutput = stdout.length > 0 || stderr.length > 0 || result !== undefined;
   return {
     status: answer.status,
@@ -77,18 +80,22 @@ function summarizeError(answer: CellAnswer): string {
   return cutEnd(line, MAX_SUMMARY_CHARS).toWellFormed();
 }
 
+function lengthOf({ head, tail }: OutputText): number {
+  return head.length + tail.length;
+}
+
 /** The lines of a stream, cut in the middle; a line of its own says what is missing. */
-function toLines(output: OutputText): string[] {
+function toLines(output: OutputText, maxChars: number): string[] {
   const dropped = { bytes: output.droppedBytes, lines: output.droppedLines };
-  const { first, gap, last } = cutMiddle(output.head, output.tail, dropped, MAX_SHOWN_CHARS);
+  const { first, gap, last } = cutMiddle(settleReturns(output.head), settleReturns(output.tail), dropped, maxChars);
   if (gap === undefined) {
     return trimBlankEnds(splitLines(first));
   }
   return trimBlankEnds([...splitLines(first), describeGap(gap), ...splitLines(last)]);
 }
 
-function cutText(text: string): string {
-  return toLines({ head: text, droppedBytes: 0, droppedLines: 0, tail: '' }).join('\n');
+function cutText(text: string, maxChars: number): string {
+  return toLines({ head: text, droppedBytes: 0, droppedLines: 0, tail: '' }, maxChars).join('\n');
 }
 
 /** The end of the last line is no line of its own. */

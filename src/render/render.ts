@@ -1,5 +1,6 @@
 /** An answer as a tool result, in the output mode of the settings. Pure: same answer, same result. */
 import type { CellAnswer } from '../cell.ts';
+import { MAX_SHOWN_CHARS } from '../limits.ts';
 import { renderCompact } from './compact.ts';
 import { renderJson } from './json.ts';
 import { buildPayload, type Payload } from './payload.ts';
@@ -15,9 +16,13 @@ export interface RenderedAnswer {
   readonly isError: boolean;
 }
 
-/** The tool result of an answer. */
-export async function renderAnswer(answer: CellAnswer, mode: OutputMode): Promise<RenderedAnswer> {
-  const payload = buildPayload(answer);
+/** The tool result of an answer, with at most `maxChars` characters of what the cell wrote, returned and raised. */
+export async function renderAnswer(
+  answer: CellAnswer,
+  mode: OutputMode,
+  maxChars: number = MAX_SHOWN_CHARS,
+): Promise<RenderedAnswer> {
+  const payload = buildPayload(answer, maxChars);
   const text = mode === 'compact' ? renderCompact(payload) : await renderVerbose(payload, mode);
   const isError = answer.status !== 'success';
   return {

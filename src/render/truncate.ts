@@ -48,6 +48,22 @@ export function cutEnd(text: string, maxChars: number): string {
   return `${text.slice(0, splitsPair(text, maxChars) ? maxChars - 1 : maxChars)}…`;
 }
 
+/**
+ * How much of `total` each of several texts may take: what the short ones leave goes to the longer ones, in equal parts.
+ * The shares are whole and never more than a text needs.
+ */
+export function shareOut(total: number, needs: readonly number[]): number[] {
+  const shares = needs.map(() => 0);
+  let left = total;
+  const byNeed = needs.map((need, index) => ({ need, index })).toSorted((a, b) => a.need - b.need);
+  byNeed.forEach(({ need, index }, position) => {
+    const share = Math.min(need, Math.floor(left / (byNeed.length - position)));
+    shares[index] = share;
+    left -= share;
+  });
+  return shares;
+}
+
 /** The sentence that stands in the place of what is missing. */
 export function describeGap(gap: { readonly bytes: number; readonly lines: number }): string {
   const lines = gap.lines === 0 ? '' : ` (${gap.lines.toLocaleString('en')} ${gap.lines === 1 ? 'line' : 'lines'})`;

@@ -10,6 +10,8 @@ import type { CellRunner } from './cell-runner.ts';
 export interface RunPythonOptions {
   readonly runner: CellRunner;
   readonly outputMode: OutputMode;
+  /** Characters of output, value and error in one answer. */
+  readonly maxOutputChars: number;
   readonly defaultTimeoutSeconds: number;
   readonly maxTimeoutSeconds: number;
   readonly logger: Logger;
@@ -56,7 +58,7 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
 
 /** The same as a tool result. */
 export async function callRunPython(options: RunPythonOptions, call: RunPythonCall): Promise<RenderedAnswer> {
-  return renderAnswer(await answerCell(options, call), options.outputMode);
+  return renderAnswer(await answerCell(options, call), options.outputMode, options.maxOutputChars);
 }
 
 function failureOf(error: BridgeError) {

@@ -31,6 +31,7 @@ test('the defaults', () => {
     containerUser: '65534:65534',
     stateDir: '/home/ada/MCPs',
     outputMode: 'compact',
+    maxOutputChars: 40_000,
     logLevel: 'INFO',
     allowSelfServer: false,
   });
@@ -68,6 +69,7 @@ describe('accepted values', () => {
     ['MCP_BRIDGE_STATE_DIR', '~grace/x', { stateDir: `${process.cwd()}/~grace/x` }],
     ['MCP_SERVERS_CONFIG', '~/more.json', { serversConfig: '/home/ada/more.json' }],
     ['MCP_BRIDGE_OUTPUT_MODE', 'toon', { outputMode: 'toon' }],
+    ['MCP_BRIDGE_MAX_OUTPUT', '1000', { maxOutputChars: 1_000 }],
     ['MCP_BRIDGE_LOG_LEVEL', 'debug', { logLevel: 'DEBUG' }],
     ['MCP_BRIDGE_LOG_LEVEL', 'CRITICAL', { logLevel: 'ERROR' }],
     ['MCP_BRIDGE_ALLOW_SELF_SERVER', '1', { allowSelfServer: true }],

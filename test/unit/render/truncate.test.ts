@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_SHOWN_CHARS } from '../../../src/limits.ts';
 import { renderAnswer } from '../../../src/render/render.ts';
-import { cutMiddle, describeGap } from '../../../src/render/truncate.ts';
+import { cutMiddle, describeGap, shareOut } from '../../../src/render/truncate.ts';
 import { answerOf, text } from './answer-of.ts';
 
 const nothing = { bytes: 0, lines: 0 };
@@ -67,6 +67,15 @@ test.each([
   expect(describeGap(gap)).toBe(sentence);
 });
 
+test.each([
+  [100, [10, 20, 30], [10, 20, 30]],
+  [100, [10, 500, 500], [10, 45, 45]],
+  [100, [0, 500, 0], [0, 100, 0]],
+  [0, [5, 5], [0, 0]],
+])('%i shared out among texts of %j', (total, needs, shares) => {
+  expect(shareOut(total, needs)).toEqual(shares);
+});
+
 describe('an answer', () => {
   test('shows the start and the end of a long stream, and between them what is missing', async () => {
     const lines = Array.from({ length: 100_000 }, (_, index) => `line ${index}`);
@@ -98,6 +107,21 @@ describe('an answer', () => {
     );
     expect(structuredContent.result).toContain('bytes are left out here.]');
     expect(structuredContent.error).toContain('bytes are left out here.]');
+  });
+
+  test('bounds all parts together, and what the short ones leave goes to the long ones', async () => {
+    const long = 'x'.repeat(50_000);
+    const whole = answerOf({
+      status: 'error',
+      stdout: text('short\n'),
+      stderr: text(long),
+      value: long,
+      error: 'E: short',
+    });
+    const { content, structuredContent } = await renderAnswer(whole, 'compact', 10_000);
+    expect(content[0].text.length).toBeGreaterThan(9_900);
+    expect(content[0].text.length).toBeLessThan(10_300);
+    expect(structuredContent).toMatchObject({ stdout: ['short'], error: 'E: short' });
   });
 
   test('keeps an unbroken row of emoji whole', async () => {

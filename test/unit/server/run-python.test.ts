@@ -10,6 +10,7 @@ function front(runCell: CellRunner['runCell']): RunPythonOptions & { readonly lo
   return {
     runner: { runCell, knownServers: async () => ['github'], close: async () => undefined },
     outputMode: 'compact',
+    maxOutputChars: 40_000,
     defaultTimeoutSeconds: 30,
     maxTimeoutSeconds: 120,
     logger: createLogger('DEBUG', (line) => logged.push(line)),
