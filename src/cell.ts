@@ -21,6 +21,8 @@ export interface CellProgress {
   readonly message: string;
   /** 0 … 100 when known. */
   readonly percent?: number | undefined;
+  /** True while the code itself runs; before that the message says what is being prepared. */
+  readonly isRunning?: boolean | undefined;
 }
 
 export interface CellRequest {

@@ -7,6 +7,7 @@ all give the same thing. Helpers without `_sync` that ask the host are awaited; 
 from __future__ import annotations
 
 import sys
+import time
 from types import ModuleType
 
 from bridge_kernel import values
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _DETAILS = ("summary", "full")
 _MAX_LIMIT = 20
+_PROGRESS_SECONDS = 0.1
+_MAX_PROGRESS_CHARS = 500
 _HELPERS = (
     "discovered_servers",
     "list_servers",
@@ -39,6 +42,7 @@ _HELPERS = (
     "call_tool_raw",
     "capability_summary",
     "save_tool",
+    "progress",
     "to_toon",
     "reset",
     "help",
@@ -65,6 +69,7 @@ class Runtime(ModuleType):
         self._namespace = namespace
         self._summary = capability_summary
         self._silent_servers: tuple[str, ...] = ()
+        self._progress_at = float("-inf")
 
     # Servers
 
@@ -166,6 +171,20 @@ class Runtime(ModuleType):
         self._host.call_sync("save_tool", {"name": tool.name, "source": tool.source})
         return tool.report()
 
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Tells the client how far the cell is, where it listens."""
+        now = time.monotonic()
+        # The host looks twice a second; a loop may call this at every step.
+        if done != total and now - self._progress_at < _PROGRESS_SECONDS:
+            return
+        self._progress_at = now
+        frame: dict[str, object] = {"type": "progress", "done": _finite("done", done)}
+        if total is not None:
+            frame["total"] = _finite("total", total)
+        if message is not None:
+            frame["message"] = str(message)[:_MAX_PROGRESS_CHARS]
+        self._host.send(frame)
+
     def to_toon(self, value: object) -> str:
         """`value` as TOON text, which shows lists of records in fewer tokens than JSON."""
         from bridge_kernel.toon import to_toon
@@ -251,6 +270,14 @@ def _search_params(query: str, limit: int, detail: str) -> dict[str, object]:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _MAX_LIMIT:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"limit is a whole number from 1 to {_MAX_LIMIT}, not {limit!r}")
     return {"query": query, "limit": limit, "detail": _checked_detail(detail)}
+
+
+def _finite(name: str, number: float) -> float:
+    """`number` as JSON can hold it, whichever class of number it is."""
+    value = float(number)
+    if value - value != 0:
+        raise ValueError(f"{name} is a finite number, not {number!r}")
+    return value
 
 
 def _checked_detail(detail: str) -> str:

@@ -36,6 +36,7 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "output": (frozenset({"cell", "stream", "text"}), frozenset({"dropped_bytes", "dropped_lines"})),
     "call": (frozenset({"call", "method", "params"}), frozenset()),
     "cancel_call": (frozenset({"call"}), frozenset()),
+    "progress": (frozenset({"done"}), frozenset({"total", "message"})),
     "result": (frozenset({"cell", "outcome"}), frozenset({"value", "error", "exit_code", "names"})),
 }
 

@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypedDict
 
     class Host(Protocol):
-        """The way to the host. Both methods raise `MCPError`."""
+        """The way to the host. The methods raise `MCPError`."""
 
         async def call(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
             """Asks the host and waits on the running loop."""
+            ...
+
+        def send(self, frame: dict[str, object]) -> None:
+            """Tells the host something that has no answer."""
             ...
 
         def call_sync(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:

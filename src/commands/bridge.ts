@@ -51,6 +51,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     capabilitySummary: CAPABILITY_SUMMARY,
     idleTimeoutMs: settings.idleTimeoutMs,
     discoverServers: async () => directory.refresh(),
+    startingServers: () => startingServers(directory.pool),
     savedTools: () => savedTools.list(),
   });
   let hasSwept = false;
@@ -145,6 +146,13 @@ function createDirectory(settings: Settings, logger: Logger): Directory {
       return references;
     },
   };
+}
+
+function startingServers(pool: UpstreamPool): string[] {
+  return pool
+    .states()
+    .filter(({ state }) => state === 'starting')
+    .map(({ name }) => name);
 }
 
 function toReferences({ servers }: DiscoveredServers): ServerReference[] {

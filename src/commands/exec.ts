@@ -29,6 +29,7 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
     {
       runner: bridge,
       outputMode: settings.outputMode,
+      maxOutputChars: settings.maxOutputChars,
       defaultTimeoutSeconds: settings.timeoutSeconds,
       maxTimeoutSeconds: settings.maxTimeoutSeconds,
       logger,
@@ -36,7 +37,8 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
     {
       given: { code, servers: command.servers, session: command.session, timeout: command.timeoutSeconds },
       signal: cancel.signal,
-      onProgress: ({ message }) => logger.info(message),
+      // What the code itself prints is shown at its end; only what comes before is news here.
+      onProgress: ({ message, isRunning }) => (isRunning === true ? undefined : logger.info(message)),
     },
   );
   const first = await Promise.race([answered, lifecycle.ended]);

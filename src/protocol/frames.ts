@@ -193,6 +193,15 @@ export const ResultFrameSchema = z
   })
   .describe('The end of a cell. Every `execute` gets exactly one.');
 
+export const ProgressFrameSchema = z
+  .strictObject({
+    type: z.literal('progress'),
+    done: z.number().describe('How much is done, in units of the code.'),
+    total: z.number().optional().describe('How much there is to do, when known.'),
+    message: z.string().optional().describe('What is being done.'),
+  })
+  .describe('How far the cell is, as its code says (`runtime.progress`). No answer; ignored while no cell runs.');
+
 /** Frames the kernel sends. */
 export const SandboxFrameSchema = z.discriminatedUnion('type', [
   CodePackFrameSchema,
@@ -200,6 +209,7 @@ export const SandboxFrameSchema = z.discriminatedUnion('type', [
   OutputFrameSchema,
   CallFrameSchema,
   CancelCallFrameSchema,
+  ProgressFrameSchema,
   ResultFrameSchema,
 ]);
 
@@ -234,6 +244,7 @@ export type HostFrame = z.infer<typeof HostFrameSchema>;
 export type ReadyFrame = z.infer<typeof ReadyFrameSchema>;
 export type OutputFrame = z.infer<typeof OutputFrameSchema>;
 export type CallFrame = z.infer<typeof CallFrameSchema>;
+export type ProgressFrame = z.infer<typeof ProgressFrameSchema>;
 export type ResultFrame = z.infer<typeof ResultFrameSchema>;
 export type SandboxFrame = z.infer<typeof SandboxFrameSchema>;
 export type SupervisorReport = z.infer<typeof SupervisorReportSchema>;

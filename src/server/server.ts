@@ -14,8 +14,8 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import type { CellProgress } from '../cell.ts';
 import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_TEXT, CAPABILITY_RESOURCE_URI } from './capabilities.ts';
+import { createProgressReporter } from './progress.ts';
 import { callRunPython, type RunPythonOptions } from './run-python.ts';
 import { describeRunPython, TOOL_NAME } from './tool-definition.ts';
 
@@ -99,33 +99,9 @@ async function callTool(options: FrontOptions, request: JSONRPCRequest, context:
     );
   }
   const progress = createProgressReporter(context);
-  const answer = await callRunPython(options, { given, signal: context.mcpReq.signal, onProgress: progress.report });
-  progress.stop();
+  const answer = await callRunPython(options, { given, signal: context.mcpReq.signal, onProgress: progress?.report });
+  progress?.stop();
   return { ...answer };
-}
-
-/** Passes progress to the client if it asked for it; `progress` only ever grows, as the specification demands. */
-function createProgressReporter(context: ServerContext) {
-  const progressToken = context.mcpReq._meta?.progressToken;
-  let isStopped = progressToken === undefined;
-  let value = 0;
-  return {
-    report({ message, percent }: CellProgress): void {
-      if (isStopped || progressToken === undefined) {
-        return;
-      }
-      const isKnown = percent !== undefined && percent > value;
-      value = isKnown ? percent : value + 0.001;
-      const total = percent === undefined ? {} : { total: 100 };
-      context.mcpReq
-        .notify({ method: 'notifications/progress', params: { progressToken, progress: value, message, ...total } })
-        // The connection has ended; its owner knows.
-        .catch(() => undefined);
-    },
-    stop(): void {
-      isStopped = true;
-    },
-  };
 }
 
 function once(action: () => void): () => void {

@@ -10,6 +10,7 @@ import {
   type ExecuteFrame,
   type OutputFrame,
   PROTOCOL_VERSION,
+  type ProgressFrame,
   type ReadyFrame,
   type ResultFrame,
   type SandboxFrame,
@@ -20,6 +21,7 @@ import { type CodePackStore, PackCollector } from './code-packs.ts';
 import { createDeferred } from './deferred.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { Outbox } from './outbox.ts';
+import type { CallCounts } from './progress.ts';
 import { describeEnd, type EndedReport, type SupervisorWatch, watchSupervisor } from './supervisor.ts';
 
 /** After the supervisor's report the streams end within milliseconds; the engine's client may take longer. */
@@ -43,11 +45,16 @@ export interface FailedStart {
   readonly report?: EndedReport | undefined;
 }
 
-type OnOutput = (frame: Omit<OutputFrame, 'type' | 'cell'>) => void;
+/** What a cell sends while it runs. */
+export interface CellListener {
+  /** Output in order, before the result. */
+  onOutput(frame: Omit<OutputFrame, 'type' | 'cell'>): void;
+  onProgress(frame: Omit<ProgressFrame, 'type'>): void;
+}
 
 interface RunningCell {
   readonly cell: number;
-  readonly onOutput: OnOutput;
+  readonly listener: CellListener;
   readonly resolve: (result: ResultFrame | KernelEnd) => void;
 }
 
@@ -103,16 +110,21 @@ export class Connection {
   }
 
   /** Runs a cell. One at a time: the caller waits for the result before the next. */
-  runCell(frame: Omit<ExecuteFrame, 'type'>, onOutput: OnOutput): Promise<ResultFrame | KernelEnd> {
+  runCell(frame: Omit<ExecuteFrame, 'type'>, listener: CellListener): Promise<ResultFrame | KernelEnd> {
     if (this.#end !== undefined) {
       return Promise.resolve(this.#end);
     }
     return new Promise((resolve) => {
       this.#frames = 0;
-      this.#running = { cell: frame.cell, onOutput, resolve };
+      this.#running = { cell: frame.cell, listener, resolve };
       this.#dispatcher.beginCell(frame.cell);
       this.outbox.send({ type: 'execute', ...frame });
     });
+  }
+
+  /** Calls of the cell that runs. */
+  calls(): CallCounts {
+    return this.#dispatcher.counts();
   }
 
   /** Ends the sandbox. The first reason given is the one that `ended` tells. */
@@ -160,6 +172,9 @@ export class Connection {
       case 'cancel_call':
         this.#dispatcher.cancel(frame.call);
         return true;
+      case 'progress':
+        this.#running?.listener.onProgress(frame);
+        return true;
     }
   }
 
@@ -177,7 +192,7 @@ export class Connection {
     if (this.#running?.cell !== frame.cell) {
       return false;
     }
-    this.#running.onOutput(frame);
+    this.#running.listener.onOutput(frame);
     return true;
   }
 
@@ -234,7 +249,7 @@ export class Connection {
     for (const stream of ['stdout', 'stderr'] as const) {
       const text = Buffer.from(report?.[stream] ?? '', 'base64').toString('utf8');
       if (text !== '') {
-        this.#running?.onOutput({ stream, text });
+        this.#running?.listener.onOutput({ stream, text });
       }
     }
   }

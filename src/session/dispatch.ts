@@ -8,6 +8,7 @@ import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../l
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
 import type { Outbox } from './outbox.ts';
+import type { CallCounts } from './progress.ts';
 
 export interface CallContext {
   readonly session: string;
@@ -54,6 +55,12 @@ export class Dispatcher {
   beginCell(cell: number): void {
     this.#cell = cell;
     this.#callsOfCell = 0;
+  }
+
+  /** Calls of the cell that runs; those that older cells left behind count as running too. */
+  counts(): CallCounts {
+    const open = this.#running.size + this.#waiting.size;
+    return { done: Math.max(0, this.#callsOfCell - open), running: open };
   }
 
   /** No cell runs. With `cancel`, the calls that began in it are cancelled at the upstream. */

@@ -16,16 +16,16 @@ import type { Logger } from '../log.ts';
 import {
   type ExecuteFrame,
   type HelloFrame,
-  type OutputFrame,
   PROTOCOL_VERSION,
   type ReadyFrame,
   type ResultFrame,
 } from '../protocol/frames.ts';
 import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
 import type { CodePackStore } from './code-packs.ts';
-import { Connection, type FailedStart, type KernelEnd } from './connection.ts';
+import { type CellListener, Connection, type FailedStart, type KernelEnd } from './connection.ts';
 import type { HandleCall } from './dispatch.ts';
 import { prepareInTime } from './prepare.ts';
+import type { CallCounts } from './progress.ts';
 import { describeEnd } from './supervisor.ts';
 
 /** Starts may be repeated when the engine learned something (another flag set, an image pulled), but not for ever. */
@@ -54,11 +54,10 @@ export interface Kernel {
   readonly ready: ReadyFrame;
   /** Resolves when the kernel has ended, whoever ended it. Never rejects. */
   readonly ended: Promise<KernelEnd>;
-  /** Runs a cell; `onOutput` gets its output in order, before the result. Resolves with the end when there is none. */
-  runCell(
-    frame: Omit<ExecuteFrame, 'type'>,
-    onOutput: (frame: Omit<OutputFrame, 'type' | 'cell'>) => void,
-  ): Promise<ResultFrame | KernelEnd>;
+  /** Runs a cell. Resolves with its result, or with the end of the kernel when there is none. */
+  runCell(frame: Omit<ExecuteFrame, 'type'>, listener: CellListener): Promise<ResultFrame | KernelEnd>;
+  /** Calls of the cell that runs. */
+  calls(): CallCounts;
   interrupt(cell: number, reason: 'deadline' | 'cancelled'): void;
   /** Ends the sandbox; `reason` is what `ended` then says. */
   kill(reason: string): Promise<void>;
@@ -108,7 +107,8 @@ function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Ke
     engineNotice: engine.notice,
     ready,
     ended: connection.ended,
-    runCell: (frame, onOutput) => connection.runCell(frame, onOutput),
+    runCell: (frame, listener) => connection.runCell(frame, listener),
+    calls: () => connection.calls(),
     interrupt: (cell, reason) => connection.outbox.sendFirst({ type: 'interrupt', cell, reason }),
     kill: (reason) => connection.kill(reason),
   };

@@ -4,18 +4,22 @@
  * is ended, and the answer says so.
  */
 
-import type { CellAnswer, CellStatus } from '../cell.ts';
+import type { CellAnswer, CellProgress, CellStatus } from '../cell.ts';
 import { BridgeError, renderError } from '../errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../limits.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
 import type { KernelEnd } from './connection.ts';
 import type { Kernel } from './kernel.ts';
 import { createOutputBuffer } from './output.ts';
+import { watchProgress } from './progress.ts';
 
 export interface CellRun {
   readonly frame: Omit<ExecuteFrame, 'type'>;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: CellProgress) => void) | undefined;
+  /** Names of the servers that are being started for this session. */
+  readonly startingServers: () => readonly string[];
 }
 
 /** What one cell came to, without the parts of the answer that the session adds. */
@@ -28,9 +32,16 @@ type Cause = 'deadline' | 'cancelled';
 export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome> {
   const output = { stdout: createOutputBuffer(), stderr: createOutputBuffer() };
   const guard = watchForEnd(kernel, run);
-  const end = await kernel.runCell(run.frame, ({ stream, text, dropped_bytes, dropped_lines }) => {
-    output[stream].add(text, dropped_bytes, dropped_lines);
+  const { onProgress, startingServers } = run;
+  const progress = onProgress && watchProgress(onProgress, { calls: () => kernel.calls(), startingServers });
+  const end = await kernel.runCell(run.frame, {
+    onOutput({ stream, text, dropped_bytes, dropped_lines }) {
+      output[stream].add(text, dropped_bytes, dropped_lines);
+      progress?.addOutput(text);
+    },
+    onProgress: (stated) => progress?.setStated(stated),
   });
+  progress?.stop();
   guard.stop();
   const verdict = 'outcome' in end ? judgeResult(end, run, guard.cause()) : judgeLoss(end, run, guard.cause());
   return {

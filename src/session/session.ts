@@ -17,6 +17,8 @@ export interface SessionOptions
   readonly idleTimeoutMs: number;
   /** Every configured server as of now; called for each cell, so it must be cheap. */
   readonly discoverServers: () => Promise<readonly ServerReference[]>;
+  /** Names of the servers that are being started now. */
+  readonly startingServers: () => readonly string[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
 }
 
@@ -95,6 +97,8 @@ export class Session {
       frame,
       timeoutMs: request.timeoutMs,
       signal: request.signal,
+      onProgress: request.onProgress,
+      startingServers: () => this.#options.startingServers().filter((name) => this.#loaded.has(name)),
     });
     this.#names = names ?? this.#names;
     if (this.#resetWanted) {

@@ -41,11 +41,15 @@ class FakeHost:
     """The `Host` of a test. A method without an answer fails the test."""
 
     def __init__(self) -> None:
+        self.sent: list[dict[str, object]] = []
         self.asked: list[tuple[str, dict[str, object]]] = []
         self.answers: dict[str, Answer] = {
             "call_tool": lambda params: text_result("done"),
             "list_tools": lambda params: [dict(READ_FILE), dict(LIST)],
         }
+
+    def send(self, frame: dict[str, object]) -> None:
+        self.sent.append(frame)
 
     def call_sync(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
         self.asked.append((method, params))

@@ -196,3 +196,19 @@ class SavedTools(RuntimeTestCase):
         self.run_code("assert good() == 5\nsave_tool(good)")
         self.assertEqual(self.host.asked[0][1]["source"], "def good():\n    return 5\n")
         self.assertIn("'bad' could not be defined", stderr.getvalue())
+
+
+class Progress(ApiTestCase):
+    def test_is_sent_without_waiting(self) -> None:
+        self.run_code("runtime.progress(1, 4, 'pages')")
+        self.assertEqual(self.host.sent, [{"type": "progress", "done": 1.0, "total": 4.0, "message": "pages"}])
+        self.assertEqual(self.host.asked, [])
+
+    def test_of_a_fast_loop_is_thinned_out_but_for_its_end(self) -> None:
+        self.run_code("for step in range(100_001): runtime.progress(step, 100_000)")
+        self.assertLess(len(self.host.sent), 1_000)
+        self.assertEqual(self.host.sent[-1], {"type": "progress", "done": 100_000.0, "total": 100_000.0})
+
+    def test_refuses_what_is_no_number(self) -> None:
+        with self.assertRaisesRegex(ValueError, "done is a finite number, not nan"):
+            self.run_code("runtime.progress(float('nan'))")

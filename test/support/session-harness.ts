@@ -62,6 +62,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     capabilitySummary: 'the summary',
     idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
     discoverServers: async () => options.servers ?? [{ name: 'fake', alias: 'fake' }],
+    startingServers: () => [],
     savedTools: async () => options.savedTools ?? [],
   });
   return {

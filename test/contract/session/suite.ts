@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engines/engine.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
+import { describeAnswers } from './answers.ts';
 import { describeCalls } from './calls.ts';
 import { describeEndings } from './endings.ts';
 import { createFakeTools, type Subject } from './subject.ts';
@@ -213,5 +214,6 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
 
     describeEndings(subject);
     describeCalls(subject);
+    describeAnswers(subject);
   });
 }
