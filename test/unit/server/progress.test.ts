@@ -59,7 +59,7 @@ it('gives a sign of life every ten seconds without news, and none after the end'
 });
 
 it('does not mind a connection that is gone', async () => {
-  const notify = vi.fn(() => Promise.reject(new Error('closed')));
+  const notify = vi.fn<() => Promise<void>>(() => Promise.reject(new Error('closed')));
   const { report, stop } = reporterOf(notify);
   report({ message: 'm' });
   stop();
