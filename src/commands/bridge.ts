@@ -1,10 +1,12 @@
 /** Connects settings, engines, upstreams and sessions to the one thing the front needs: a runner of cells. */
 import { randomUUID } from 'node:crypto';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers } from '../config/discover.ts';
 import { renderIssue } from '../config/explain.ts';
+import { checkMounts } from '../config/mounts.ts';
 import { createSavedTools } from '../config/saved-tools.ts';
 import type { Settings } from '../config/settings.ts';
 import { detectEngine } from '../engines/detect.ts';
@@ -91,6 +93,7 @@ function createEngine(settings: Settings, logger: Logger): Engine {
     user: settings.containerUser,
     pullPolicy: settings.pull,
     ociRuntime: settings.ociRuntime,
+    mounts: checkMounts(settings.mounts ?? [], { home: homedir(), stateDir: settings.stateDir }),
     instanceId: randomUUID(),
     env: process.env,
     logger,

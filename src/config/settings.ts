@@ -5,10 +5,11 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, messageOf } from '../errors.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../limits.ts';
 import { escapeControls, LOG_LEVELS } from '../log.ts';
 import { didYouMean } from '../suggest.ts';
+import { parseMounts } from './mounts.ts';
 import { DEPTH_VARIABLE } from './self.ts';
 import { parseDurationMs, parseSizeBytes } from './units.ts';
 
@@ -154,6 +155,19 @@ const DEFINITIONS = {
     allowed: 'a path; ~ is your home folder',
     schema: z.string(),
   },
+  mounts: {
+    variable: 'MCP_BRIDGE_MOUNTS',
+    meaning: 'Folders of this machine that the code sees, separated by commas; `ro` (read-only) when nothing is said.',
+    allowed: '/host/folder:/target[:ro|rw], where the target is a new folder such as /data',
+    schema: z.string().transform((text, context) => {
+      try {
+        return parseMounts(text);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: messageOf(error) });
+        return z.NEVER;
+      }
+    }),
+  },
   outputMode: {
     variable: 'MCP_BRIDGE_OUTPUT_MODE',
     default: 'compact',
@@ -230,7 +244,9 @@ export function loadSettings(env: Environment): Settings {
       const checked = definition.schema.safeParse(text);
       values[key] = checked.data;
       if (!checked.success) {
-        refused.push(`${definition.variable} is ${shown(text)}; allowed: ${definition.allowed}.`);
+        const why = checked.error.issues.find(({ code }) => code === 'custom');
+        const reason = why === undefined ? '' : ` (${escapeControls(why.message)})`;
+        refused.push(`${definition.variable} is ${shown(text)}${reason}; allowed: ${definition.allowed}.`);
       }
     }
   }

@@ -5,7 +5,7 @@
  */
 import { BridgeError } from '../errors.ts';
 import { MAX_SESSIONS } from '../limits.ts';
-import type { EngineName, SandboxLimits } from './engine.ts';
+import type { EngineName, Mount, SandboxLimits } from './engine.ts';
 import type { HardLimits } from './hard-limits.ts';
 
 /** What does not change from one sandbox of an engine to the next. */
@@ -17,6 +17,8 @@ export interface SandboxOptions {
   readonly user: string;
   /** OCI runtime, for example `runsc`; undefined leaves the engine's own choice. */
   readonly ociRuntime?: string | undefined;
+  /** Folders of the host; none when left out. */
+  readonly mounts?: readonly Mount[] | undefined;
 }
 
 export interface RunRequest extends SandboxOptions {
@@ -80,6 +82,7 @@ export function buildRunArguments(request: RunRequest): string[] {
     ...identityFlags(request),
     ...isolationFlags(request),
     ...fileSystemFlags(request),
+    ...mountFlags(request.mounts ?? []),
     ...limitFlags(request),
     ...endingFlags(),
     ...(isPodman ? podmanFlags() : proxyFlags()),
@@ -146,6 +149,15 @@ function fileSystemFlags({ engine, limits, user }: RunRequest): string[] {
     `--shm-size=${SHM_BYTES}`,
     '--workdir=/workspace',
   ];
+}
+
+/** `--mount` and not `--volume`: the engine then refuses a source that is not there, and does not make it. */
+function mountFlags(mounts: readonly Mount[]): string[] {
+  return mounts.map(({ source, target, isWritable }) => {
+    // Parts of the value are separated by commas.
+    checkPattern('mount', `${source}${target}`, /^[^,"\0\n]+$/);
+    return `--mount=type=bind,source=${source},target=${target}${isWritable ? '' : ',readonly'}`;
+  });
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { BridgeError } from '../errors.ts';
 import { MAX_OPEN_FILES, maxUserProcesses, OOM_SCORE_ADJUSTMENT, SHM_BYTES, userAndGroup } from './argv.ts';
-import type { SandboxLimits } from './engine.ts';
+import type { Mount, SandboxLimits } from './engine.ts';
 import type { HardLimits } from './hard-limits.ts';
 import type { Interpreter } from './interpreter.ts';
 
@@ -32,6 +32,8 @@ export interface BubblewrapRequest {
   readonly user: string;
   readonly interpreter: Interpreter;
   readonly folders: readonly SystemFolder[];
+  /** Folders of the host; none when left out. */
+  readonly mounts?: readonly Mount[] | undefined;
   /** Program and arguments of PID 1; `python3` stands for the interpreter. */
   readonly command: readonly string[];
   readonly hardLimits?: HardLimits | undefined;
@@ -52,6 +54,7 @@ export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
     ...environmentArguments(interpreter),
     ...systemArguments(request.folders),
     ...scratchArguments(limits),
+    ...(request.mounts ?? []).flatMap(mountArguments),
     ...(interpreter.prefix === undefined ? [] : ['--ro-bind', interpreter.prefix, interpreter.prefix]),
     '--chdir',
     '/workspace',
@@ -157,4 +160,8 @@ function scratchArguments({ tmpBytes, workspaceBytes }: SandboxLimits): string[]
     ['/dev/shm', SHM_BYTES],
   ];
   return scratch.flatMap(([folder, bytes]) => ['--perms', '1777', '--size', String(bytes), '--tmpfs', folder]);
+}
+
+function mountArguments({ source, target, isWritable }: Mount): string[] {
+  return [isWritable ? '--bind' : '--ro-bind', source, target];
 }

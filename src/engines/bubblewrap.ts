@@ -16,7 +16,7 @@ import {
 import { bubblewrapStartError, readNamespaceSettings } from './bubblewrap-failure.ts';
 import { type EngineCommand, openPipe, runCommand } from './client.ts';
 import type { Environment } from './client-env.ts';
-import type { Engine, Sandbox, SandboxExit, SandboxLimits, StartRequest } from './engine.ts';
+import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from './engine.ts';
 import { findExecutable, findExecutables } from './executable.ts';
 import { readHardLimits } from './hard-limits.ts';
 import { FACTS_PROGRAM, type Interpreter, judgeInterpreter, parseFacts, systemInterpreter } from './interpreter.ts';
@@ -26,6 +26,8 @@ export interface BubblewrapOptions {
   readonly limits: SandboxLimits;
   /** `uid:gid` in the sandbox, as numbers; a bridge that runs as root becomes it on the host too. */
   readonly user: string;
+  /** Folders of the host; none when left out. */
+  readonly mounts?: readonly Mount[] | undefined;
   /** Id of this bridge; sandboxes are named with it. */
   readonly instanceId: string;
   /** Path of `bwrap`; looked up on PATH when left out. */
@@ -61,12 +63,20 @@ class BubblewrapEngine implements Engine {
   }
 
   async start(request: StartRequest): Promise<Sandbox> {
-    const { instanceId, limits, user } = this.#options;
+    const { instanceId, limits, user, mounts } = this.#options;
     const parts = await this.#findParts();
     this.#startedCount += 1;
     const name = `mcp-bridge-${instanceId}-${this.#startedCount}`;
     const hardLimits = readHardLimits();
-    const command = buildBubblewrapCommand({ ...parts, name, limits, user, hardLimits, command: request.command });
+    const command = buildBubblewrapCommand({
+      ...parts,
+      name,
+      limits,
+      user,
+      mounts,
+      hardLimits,
+      command: request.command,
+    });
     const child = await openPipe(...toCommand(command)).catch((error: unknown) => {
       throw unavailable(`bubblewrap cannot be run: ${messageOf(error)}`, 'Check that "bwrap --version" works.');
     });

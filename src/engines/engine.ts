@@ -23,6 +23,15 @@ export interface SandboxLimits {
   readonly workspaceBytes: number;
 }
 
+/** A folder of the host that the sandbox sees. */
+export interface Mount {
+  /** Absolute path on the host. */
+  readonly source: string;
+  /** Absolute path in the sandbox. */
+  readonly target: string;
+  readonly isWritable: boolean;
+}
+
 export interface StartRequest {
   /** What PID 1 of the sandbox runs, for example `['python3', '-I', …]`. */
   readonly command: readonly string[];

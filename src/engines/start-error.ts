@@ -15,6 +15,10 @@ export interface StartErrorContext {
   readonly retryNow: boolean;
 }
 
+const MOUNT_HINT =
+  'Where the engine runs in a virtual machine, the folder must be shared with it: for Podman, ' +
+  '"podman machine init --volume FOLDER:FOLDER"; for Docker Desktop, Settings, Resources, File sharing.';
+
 /** The error for `failure`: `IMAGE_MISSING`, `IMAGE_UNSUITABLE`, `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`. */
 export function startError(failure: StartFailure, exit: SandboxExit, context: StartErrorContext): BridgeError {
   const { engine, image } = context;
@@ -36,6 +40,11 @@ export function startError(failure: StartFailure, exit: SandboxExit, context: St
         data,
         hint: 'Set MCP_BRIDGE_IMAGE to an image with Python 3.10 or newer, for example python:3.14-slim.',
       });
+    case 'mount-missing':
+      return new BridgeError('ENGINE_FAILED', `${engine} cannot see a folder of MCP_BRIDGE_MOUNTS: ${failure.words}`, {
+        data,
+        hint: MOUNT_HINT,
+      });
     case 'forbidden':
       return new BridgeError('ENGINE_UNAVAILABLE', `${engine} refused this user: ${failure.words}`, {
         data,
@@ -52,15 +61,20 @@ export function startError(failure: StartFailure, exit: SandboxExit, context: St
         hint: `Update ${engine}, or set MCP_BRIDGE_RUNTIME to another engine.`,
       });
     default:
-      return new BridgeError(
-        'ENGINE_FAILED',
-        `${engine} did not start the sandbox (${howEnded(exit)}): ${failure.words}`,
-        {
-          data,
-          hint: `Check that this works: ${engine} run --rm ${image} python3 --version`,
-        },
-      );
+      return unexplained(failure, exit, context, data);
   }
+}
+
+function unexplained(
+  failure: StartFailure,
+  exit: SandboxExit,
+  { engine, image }: StartErrorContext,
+  data: Readonly<Record<string, unknown>>,
+): BridgeError {
+  return new BridgeError('ENGINE_FAILED', `${engine} did not start the sandbox (${howEnded(exit)}): ${failure.words}`, {
+    data,
+    hint: `Check that this works: ${engine} run --rm ${image} python3 --version`,
+  });
 }
 
 function howEnded(exit: SandboxExit): string {

@@ -7,7 +7,7 @@ import type { SandboxExit } from './engine.ts';
 
 export type StartFailure =
   | {
-      readonly kind: 'image-missing' | 'python-missing' | 'unreachable' | 'forbidden' | 'other';
+      readonly kind: 'image-missing' | 'python-missing' | 'mount-missing' | 'unreachable' | 'forbidden' | 'other';
       readonly words: string;
     }
   /** The engine does not take `flags`, all of which a start may do without. */
@@ -18,6 +18,9 @@ const MAX_QUOTED_CHARS = 600;
 
 const IMAGE_MISSING = /image not known|no such image|unable to find image|did not resolve to an alias/i;
 const PROGRAM_MISSING = /executable file.* not found in \$PATH|exec: "[^"]*": stat .* no such file/i;
+/** podman 4 and 5, docker, Docker Desktop (a folder that is not shared with its virtual machine). */
+const MOUNT_MISSING =
+  /statfs .*: no such file or directory|bind source path does not exist|mounts denied|is not shared from the host/i;
 const FORBIDDEN = /permission denied while trying to connect|dial unix \S+: connect: permission denied/i;
 const UNREACHABLE =
   /cannot connect to (the docker daemon|podman)|failed to connect to the docker api|unable to connect to podman|error during connect|is the docker daemon running|connection refused/i;
@@ -42,6 +45,9 @@ export function classifyStartFailure(exit: SandboxExit, stderrTail: string): Sta
   }
   if ((exit.exitCode === 127 || exit.exitCode === 126) && PROGRAM_MISSING.test(stderrTail)) {
     return { kind: 'python-missing', words };
+  }
+  if (MOUNT_MISSING.test(stderrTail)) {
+    return { kind: 'mount-missing', words };
   }
   if (FORBIDDEN.test(stderrTail)) {
     return { kind: 'forbidden', words };

@@ -1,6 +1,10 @@
 /** What every engine has to hold; each one runs the whole list. Adds no case of one engine alone. */
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ContainerEngineOptions } from '../../../src/engines/container-engine.ts';
 import type { TestEngine } from '../../support/engines.ts';
 import {
@@ -31,10 +35,50 @@ async function expectNoContainers(engine: TestEngine, instanceId: string): Promi
   await expect.poll(() => containersOf(engine, instanceId), { timeout: 5_000 }).toEqual([]);
 }
 
+/** A folder that anybody may read and write, whoever the sandbox's user is on the host. */
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-mount-'));
+  chmodSync(folder, 0o777);
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
 export function describeEngine(testEngine: TestEngine): void {
   const createEngine = (options: Partial<ContainerEngineOptions> = {}) => createSuiteEngine(testEngine, options);
 
   describe(`on ${testEngine.label}`, () => {
+    describe('a mounted folder', () => {
+      const READ_AND_WRITE = `
+import os
+print(open('/data/in/a.txt').read())
+for folder in ('/data/in', '/data/out'):
+    try:
+        open(folder + '/new.txt', 'w').write('written')
+        print(folder, 'written')
+    except OSError as error:
+        print(folder, os.strerror(error.errno))
+print(sorted(os.listdir('/data')))`;
+
+      it('is there, read-only unless told otherwise', async () => {
+        const [source, out] = [makeFolder(), makeFolder()];
+        await writeFile(join(source, 'a.txt'), 'from the host');
+        const { engine } = createEngine({
+          mounts: [
+            { source, target: '/data/in', isWritable: false },
+            { source: out, target: '/data/out', isWritable: true },
+          ],
+        });
+        const { stdout } = await runPython(engine, READ_AND_WRITE);
+        expect(stdout.trimEnd().split('\n')).toEqual([
+          'from the host',
+          '/data/in Read-only file system',
+          '/data/out written',
+          "['in', 'out']",
+        ]);
+        expect(await readFile(join(out, 'new.txt'), 'utf8')).toBe('written');
+      });
+    });
+
     describe('the pipe', () => {
       it('carries bytes both ways unchanged', async () => {
         const { engine } = createEngine();

@@ -69,6 +69,16 @@ describe('accepted values', () => {
     ['MCP_BRIDGE_STATE_DIR', '~grace/x', { stateDir: `${process.cwd()}/~grace/x` }],
     ['MCP_SERVERS_CONFIG', '~/more.json', { serversConfig: '/home/ada/more.json' }],
     ['MCP_BRIDGE_OUTPUT_MODE', 'toon', { outputMode: 'toon' }],
+    [
+      'MCP_BRIDGE_MOUNTS',
+      '/srv/a:/data, C:\\b:/more/:rw',
+      {
+        mounts: [
+          { source: '/srv/a', target: '/data', isWritable: false },
+          { source: 'C:\\b', target: '/more', isWritable: true },
+        ],
+      },
+    ],
     ['MCP_BRIDGE_MAX_OUTPUT', '1000', { maxOutputChars: 1_000 }],
     ['MCP_BRIDGE_LOG_LEVEL', 'debug', { logLevel: 'DEBUG' }],
     ['MCP_BRIDGE_LOG_LEVEL', 'CRITICAL', { logLevel: 'ERROR' }],

@@ -100,6 +100,24 @@ describe('arguments of a start', () => {
     ]);
   });
 
+  it('mounts folders read-only unless told otherwise', () => {
+    const mounts = [
+      { source: '/srv/data set', target: '/data', isWritable: false },
+      { source: '/srv/out', target: '/out', isWritable: true },
+    ];
+    expect(buildRunArguments({ ...request, mounts })).toEqual(
+      expect.arrayContaining([
+        '--mount=type=bind,source=/srv/data set,target=/data,readonly',
+        '--mount=type=bind,source=/srv/out,target=/out',
+      ]),
+    );
+  });
+
+  it('refuses a mount that would be read as more than one option', () => {
+    const mounts = [{ source: '/srv/a,source=/', target: '/data', isWritable: false }];
+    expect(() => buildRunArguments({ ...request, mounts })).toThrow(/sandbox mount .* is refused/);
+  });
+
   it('gives a user without a group the group of the same number, not that of root', () => {
     expect(buildRunArguments({ ...request, user: '1000' })).toContain('--user=1000:1000');
   });
