@@ -4,6 +4,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { renderFilterPrograms } from './generate/filter-programs.ts';
 import { renderFrameSchema } from './generate/frame-schema.ts';
 import { replaceGenerated } from './generate/markers.ts';
 import {
@@ -16,8 +17,9 @@ import {
 import { renderToonGolden } from './generate/toon-golden.ts';
 
 /** Path below the root of the package, and what it holds given what it holds now. */
-const OUTPUTS: Readonly<Record<string, (current: string) => string>> = {
+const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<string>>> = {
   'sandbox-runtime/bridge_kernel/frames.schema.json': renderFrameSchema,
+  'src/engines/embedded/filter-programs.ts': renderFilterPrograms,
   'docs/protocol.md': (current) =>
     replaceGenerated(current, {
       'frames of the host': () => renderFrames('HostFrame'),
@@ -34,7 +36,7 @@ const isCheck = process.argv.includes('--check');
 const root = fileURLToPath(new URL('..', import.meta.url));
 for (const [path, render] of Object.entries(OUTPUTS)) {
   const current = await readFile(`${root}${path}`, 'utf8').catch(() => '');
-  const wanted = render(current);
+  const wanted = await render(current);
   if (wanted === current) {
     continue;
   }

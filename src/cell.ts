@@ -54,8 +54,17 @@ export interface CellAnswer {
   readonly timeoutSeconds: number;
   /** Sentences shown before everything else, for example that state was lost. */
   readonly notices: readonly string[];
-  /** Name of the engine that ran the cell. */
-  readonly engine?: string | undefined;
+  /** What runs the session: in its first answer, and again when that has changed. */
+  readonly engine?: EngineReport | undefined;
+}
+
+/** What keeps the code of a session in. */
+export interface EngineReport {
+  readonly name: string;
+  /** One short line. */
+  readonly isolation: string;
+  /** Engines that would have come first, and why they are not used, in one clause each. */
+  readonly refused: readonly { readonly engine: string; readonly reason: string }[];
 }
 
 /** A stream nothing was written to. */

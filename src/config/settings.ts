@@ -59,9 +59,9 @@ const DEFINITIONS = {
   runtime: {
     variable: 'MCP_BRIDGE_RUNTIME',
     default: 'auto',
-    meaning: 'Engine. `auto` takes the first of the three that works, `container` none but podman or docker.',
-    allowed: 'auto, podman, docker, bubblewrap or container',
-    schema: oneOf(['auto', 'podman', 'docker', 'bubblewrap', 'container']),
+    meaning: 'Engine. `auto` takes the first of the four that works, `container` none but podman or docker.',
+    allowed: 'auto, podman, docker, bubblewrap, embedded or container',
+    schema: oneOf(['auto', 'podman', 'docker', 'bubblewrap', 'embedded', 'container']),
   },
   image: {
     variable: 'MCP_BRIDGE_IMAGE',

@@ -49,6 +49,8 @@ export function createBubblewrapEngine(options: BubblewrapOptions): Engine {
 class BubblewrapEngine implements Engine {
   readonly name = 'bubblewrap';
   readonly description = 'bubblewrap with the Python of this machine';
+  readonly isolation =
+    'Python of the host in Linux namespaces of its own, with /usr of the host to read and no control groups';
   readonly #options: BubblewrapOptions;
   readonly #running = new Set<Sandbox>();
   #parts: Promise<Pick<BubblewrapRequest, 'tools' | 'interpreter' | 'folders'>> | undefined;

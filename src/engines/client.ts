@@ -56,13 +56,23 @@ const spawnOptions = {
   windowsHide: true,
 } as const;
 
-/** Starts the command that is the pipe to a sandbox. Rejects with the system's error when it cannot be started. */
-export async function openPipe(command: EngineCommand, commandArguments: readonly string[]): Promise<PipeProcess> {
+/**
+ * Starts the command that is the pipe to a sandbox; it finds `input`, if given, on descriptor 3. Rejects with the system's
+ * error when it cannot be started.
+ */
+export async function openPipe(
+  command: EngineCommand,
+  commandArguments: readonly string[],
+  input?: Uint8Array,
+): Promise<PipeProcess> {
   const child = spawn(command.executable, commandArguments, {
     ...spawnOptions,
     env: { ...command.env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+    stdio: ['pipe', 'pipe', 'pipe', ...(input === undefined ? [] : ['pipe' as const])],
+  }) as PipeProcess;
+  const extra = child.stdio[3] as Writable | null | undefined;
+  // A command that ends without reading it says so by its exit code.
+  extra?.on('error', () => undefined).end(input);
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', reject);

@@ -77,6 +77,7 @@ export function createContainerEngine(dialect: Dialect, options: ContainerEngine
 class ContainerEngine implements Engine {
   readonly name: EngineName;
   readonly description: string;
+  readonly isolation = 'a container';
   readonly #dialect: Dialect;
   readonly #options: ContainerEngineOptions;
   readonly #command: EngineCommand;

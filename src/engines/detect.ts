@@ -5,9 +5,10 @@
 import { createBubblewrapEngine } from './bubblewrap.ts';
 import type { ContainerEngineOptions } from './container-engine.ts';
 import { createDockerEngine } from './docker.ts';
-import { CONTAINER_ENGINE_NAMES, ENGINE_NAMES, type Engine, type EngineName } from './engine.ts';
+import { createEmbeddedEngine, hasEmbeddedFiles } from './embedded/embedded.ts';
+import { CONTAINER_ENGINE_NAMES, ENGINE_NAMES, type Engine, type EngineName, type Refusal } from './engine.ts';
 import { findExecutable } from './executable.ts';
-import { createFailoverEngine, noEngine, type Refusal } from './failover.ts';
+import { createFailoverEngine, noEngine } from './failover.ts';
 import { createPodmanEngine } from './podman.ts';
 
 /** One engine; `auto` for any, the strongest first; `container` for podman or docker. */
@@ -19,7 +20,8 @@ export interface DetectOptions extends Omit<ContainerEngineOptions, 'executable'
 
 interface EngineKind {
   readonly create: (options: ContainerEngineOptions) => Engine;
-  readonly command: string;
+  /** Looked for on PATH; nothing when left out. */
+  readonly command?: string;
   readonly installHint: string;
   /** Where alone it can run; everywhere when left out. */
   readonly platform?: NodeJS.Platform;
@@ -42,31 +44,56 @@ const KINDS: Readonly<Record<EngineName, EngineKind>> = {
     installHint: 'Install bubblewrap (the package of that name) and Python 3.10 or newer.',
     platform: 'linux',
   },
+  embedded: {
+    create: createEmbeddedEngine,
+    installHint: 'Install mcp-server-code-execution-mode again; in a checkout, run: npm run build',
+  },
 };
 
-/**
- * The engine to use; starts no process. Throws `ENGINE_UNAVAILABLE` listing each attempt with its reason, or
- * `CONFIG_INVALID` when an option is refused.
- */
+/** What is there to be used, the strongest first, and what is not. */
+export interface FoundEngines {
+  readonly engines: readonly Engine[];
+  readonly absent: readonly Refusal[];
+}
+
+/** The engine to use; starts no process. Throws as `findEngines`, and `ENGINE_UNAVAILABLE` listing why there is none. */
 export function detectEngine(options: DetectOptions): Engine {
-  const engines: Engine[] = [];
-  const absent: Refusal[] = [];
-  for (const name of namesOf(options.requested)) {
-    const { create, command, installHint, platform } = KINDS[name];
-    const executable = findExecutable(command, options.env);
-    if (platform !== undefined && (options.platform ?? process.platform) !== platform) {
-      absent.push({ engine: name, reason: `${name} runs on Linux only`, hint: KINDS.podman.installHint });
-    } else if (executable === undefined) {
-      absent.push({ engine: name, reason: `${command} is not on PATH`, hint: installHint });
-    } else {
-      engines.push(create({ ...options, executable }));
-    }
-  }
+  const { absent, engines } = findEngines(options);
   const [first, ...others] = engines;
   if (first === undefined) {
     throw noEngine(absent);
   }
   return createFailoverEngine([first, ...others], absent, options.logger);
+}
+
+/** Looks for what was asked for; starts no process. Throws `CONFIG_INVALID` when an option is refused. */
+export function findEngines(options: DetectOptions): FoundEngines {
+  const engines: Engine[] = [];
+  const absent: Refusal[] = [];
+  for (const name of namesOf(options.requested)) {
+    const found = find(name, options);
+    if ('reason' in found) {
+      absent.push(found);
+    } else {
+      engines.push(found);
+    }
+  }
+  return { engines, absent };
+}
+
+function find(name: EngineName, options: DetectOptions): Engine | Refusal {
+  const { command, create, installHint, platform } = KINDS[name];
+  if (platform !== undefined && (options.platform ?? process.platform) !== platform) {
+    return { engine: name, reason: `${name} runs on Linux only`, hint: KINDS.podman.installHint };
+  }
+  if (name === 'embedded' && !hasEmbeddedFiles()) {
+    return { engine: name, reason: 'the embedded engine was not built', hint: installHint };
+  }
+  const executable = command && findExecutable(command, options.env);
+  if (command !== undefined && executable === undefined) {
+    return { engine: name, reason: `${command} is not on PATH`, hint: installHint };
+  }
+  return create({ ...options, executable });
 }
 
 function namesOf(requested: RequestedEngine): readonly EngineName[] {

@@ -8,8 +8,17 @@ import type { BridgeError } from '../errors.ts';
 /** Engines that run containers; equally strong. */
 export const CONTAINER_ENGINE_NAMES = ['podman', 'docker'] as const;
 /** In the order in which `auto` tries them. */
-export const ENGINE_NAMES = [...CONTAINER_ENGINE_NAMES, 'bubblewrap'] as const;
+export const ENGINE_NAMES = [...CONTAINER_ENGINE_NAMES, 'bubblewrap', 'embedded'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
+
+/** An engine that was tried or looked for and cannot be used, and why. */
+export interface Refusal {
+  readonly engine: EngineName;
+  /** One clause that names the engine. */
+  readonly reason: string;
+  /** One next step for a person. */
+  readonly hint: string;
+}
 
 /** The bounds of one sandbox. The engine applies them; the supervisor inside measures whether they hold. */
 export interface SandboxLimits {
@@ -53,6 +62,8 @@ export interface Sandbox {
   readonly stdout: Readable;
   /** The supervisor's reports and the engine's own noise; never protocol frames. */
   readonly stderr: Readable;
+  /** Whether the kernel is in it already: then frames are all it is sent, and no sources. */
+  readonly isPreloaded?: boolean | undefined;
   /** Resolves when the client process has ended and both streams were read to their end or destroyed. Never rejects. */
   readonly exited: Promise<SandboxExit>;
   /** Ends the sandbox and everything in it; resolves when it is gone. May be called more than once, in any state. */
@@ -70,8 +81,12 @@ export interface Engine {
   readonly name: EngineName;
   /** One line for people: kind, version if known, rootless or not, where it runs. */
   readonly description: string;
-  /** What a session has to be told of the engine that runs it; undefined when it is what the user asked for. */
-  readonly notice?: string | undefined;
+  /** What keeps code in, in one short line without a full stop; of a sandbox that was started, what was applied to it. */
+  readonly isolation: string;
+  /** What Python lacks in it and the way out, in one sentence for the code's author; undefined when it lacks nothing. */
+  readonly missing?: string | undefined;
+  /** Engines that would have come first and are not used; none when this one was asked for. */
+  readonly refused?: readonly Refusal[] | undefined;
   /**
    * Makes a start possible: pulls an image known to be missing, starts a stopped Podman machine (steps of their own,
    * outside any cell's deadline). Costs nothing while nothing is known to be wrong; callers at the same time share

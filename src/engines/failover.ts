@@ -5,31 +5,18 @@
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import {
-  CONTAINER_ENGINE_NAMES,
+  ENGINE_NAMES,
   type Engine,
   type EngineName,
   type PrepareProgress,
+  type Refusal,
   type Sandbox,
   type SandboxExit,
   type StartRequest,
 } from './engine.ts';
 
-/** An engine that was tried or looked for and cannot be used, and why. */
-export interface Refusal {
-  readonly engine: EngineName;
-  /** One clause that names the engine. */
-  readonly reason: string;
-  /** One next step for a person. */
-  readonly hint: string;
-}
-
 /** Failures of an engine itself, for which another engine may do better. */
 const ENGINE_FAULTS: ReadonlySet<string> = new Set(['ENGINE_UNAVAILABLE', 'ENGINE_FAILED']);
-
-/** What a session is told when bubblewrap stands in for a container. */
-const BUBBLEWRAP_NOTICE =
-  'bubblewrap runs this session, which is weaker than a container: Python of the host in Linux namespaces of its own, ' +
-  'with /usr of the host to read and no control groups.';
 
 /** `ENGINE_UNAVAILABLE` with every attempt and its reason. */
 export function noEngine(refusals: readonly Refusal[], cause?: BridgeError): BridgeError {
@@ -75,11 +62,17 @@ class FailoverEngine implements Engine {
     return this.#current.description;
   }
 
-  /** podman and docker are equally strong and follow each other without a word; a weaker engine never does. */
-  get notice(): string | undefined {
-    const reasons = [...this.#refusals, ...this.#absent].map(({ reason }) => reason);
-    const isWeaker = !CONTAINER_ENGINE_NAMES.some((name) => name === this.name);
-    return isWeaker && reasons.length > 0 ? `${BUBBLEWRAP_NOTICE} Not used: ${reasons.join('; ')}.` : undefined;
+  get isolation(): string {
+    return this.#current.isolation;
+  }
+
+  get missing(): string | undefined {
+    return this.#current.missing;
+  }
+
+  /** Those that were tried, and those that are not installed and stand before the current one. */
+  get refused(): readonly Refusal[] {
+    return [...this.#refusals, ...this.#absent].filter(({ engine }) => isBefore(engine, this.name)).toSorted(inOrder);
   }
 
   async prepare(onProgress: (progress: PrepareProgress) => void): Promise<void> {
@@ -142,6 +135,14 @@ class FailoverEngine implements Engine {
     this.#refusals = [];
     return all.length === 1 ? error : noEngine(all, error);
   }
+}
+
+function isBefore(one: EngineName, other: EngineName): boolean {
+  return ENGINE_NAMES.indexOf(one) < ENGINE_NAMES.indexOf(other);
+}
+
+function inOrder(one: Refusal, other: Refusal): number {
+  return ENGINE_NAMES.indexOf(one.engine) - ENGINE_NAMES.indexOf(other.engine);
 }
 
 function withRetry(error: BridgeError): BridgeError {

@@ -18,14 +18,16 @@ const LOOK_EVERY_MS = 50;
 
 /**
  * Makes a sandbox of the client process `child`. `remove` makes the engine forget the container, whatever its state,
- * and must not reject; it is called when the client did not see the container's end.
+ * and must not reject; it is called when the client did not see the container's end. `startGraceMs` is how long a start is
+ * let go on after the sandbox was given up.
  */
-export function createSandbox(id: string, child: PipeProcess, remove: () => Promise<void>): Sandbox {
-  const exited = new Promise<SandboxExit>((resolve) => {
-    child.once('close', (exitCode, signal) => {
-      resolve({ exitCode: exitCode ?? undefined, signal: signal ?? undefined });
-    });
-  });
+export function createSandbox(
+  id: string,
+  child: PipeProcess,
+  remove: () => Promise<void>,
+  startGraceMs: number = START_END_GRACE_MS,
+): Sandbox {
+  const exited = exitOf(child);
   let removing: Promise<void> | undefined;
   let ending: Promise<void> | undefined;
 
@@ -36,14 +38,11 @@ export function createSandbox(id: string, child: PipeProcess, remove: () => Prom
       removing ??= remove();
     }
   });
-  for (const stream of [child.stdin, child.stdout, child.stderr]) {
-    // A broken pipe means that the sandbox ended, which `exited` tells; without a listener it would end this process.
-    stream.on('error', () => undefined);
-  }
+  ignoreBrokenPipes(child);
 
   /** Whether the client ends without being killed, given the end of its input. */
   async function endsByItself(): Promise<boolean> {
-    for (let waitedMs = 0; waitedMs < START_END_GRACE_MS && !hasSpoken(child); waitedMs += LOOK_EVERY_MS) {
+    for (let waitedMs = 0; waitedMs < startGraceMs && !hasSpoken(child); waitedMs += LOOK_EVERY_MS) {
       if (await settlesWithin(exited, LOOK_EVERY_MS)) {
         return true;
       }
@@ -80,6 +79,21 @@ export function createSandbox(id: string, child: PipeProcess, remove: () => Prom
       return ending;
     },
   };
+}
+
+/** A broken pipe means that the sandbox ended, which `exited` tells; without a listener it would end this process. */
+function ignoreBrokenPipes({ stderr, stdin, stdout }: PipeProcess): void {
+  for (const stream of [stdin, stdout, stderr]) {
+    stream.on('error', () => undefined);
+  }
+}
+
+function exitOf(child: PipeProcess): Promise<SandboxExit> {
+  return new Promise((resolve) => {
+    child.once('close', (exitCode, signal) => {
+      resolve({ exitCode: exitCode ?? undefined, signal: signal ?? undefined });
+    });
+  });
 }
 
 async function settlesWithin(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

@@ -4,13 +4,13 @@
  * Output stays as the code wrote it, inner blank lines included: it is the user's. Only blank lines at either end go.
  */
 
-import { type CellAnswer, DEFAULT_SESSION, type OutputText } from '../cell.ts';
+import { type CellAnswer, DEFAULT_SESSION, type EngineReport, type OutputText } from '../cell.ts';
 import { settleReturns } from './returns.ts';
 import { cutEnd, cutMiddle, describeGap, shareOut } from './truncate.ts';
 
 const MAX_SUMMARY_CHARS = 200;
 
-/** Every field of an answer. The compact mode leaves out `status` and `engine` when the status is `success`. */
+/** Every field of an answer. The compact mode leaves out `status` when it is `success`. */
 export interface Payload {
   status?: string;
   summary: string;
@@ -27,7 +27,8 @@ export interface Payload {
   timeoutSeconds: number;
   /** Left out for the default session. */
   session?: string;
-  engine?: string;
+  /** In the first answer of a session, and when it changed. `refused` is left out when it is empty. */
+  engine?: Omit<EngineReport, 'refused'> & Partial<Pick<EngineReport, 'refused'>>;
 }
 
 /** The payload of an answer, all text well-formed, and cut to `maxChars` characters of output, value and error together. */
@@ -52,8 +53,12 @@ export function buildPayload(answer: CellAnswer, maxChars: number): Payload {
     ...(answer.servers.length > 0 && { servers: answer.servers }),
     timeoutSeconds: answer.timeoutSeconds,
     ...(answer.session !== DEFAULT_SESSION && { session: answer.session }),
-    ...(answer.engine !== undefined && { engine: answer.engine }),
+    ...(answer.engine !== undefined && { engine: describeEngine(answer.engine) }),
   };
+}
+
+function describeEngine({ refused, ...engine }: EngineReport): NonNullable<Payload['engine']> {
+  return refused.length === 0 ? engine : { ...engine, refused };
 }
 
 function summarize(answer: CellAnswer, hasOutput: boolean): string {

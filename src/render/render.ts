@@ -33,7 +33,7 @@ export async function renderAnswer(
 }
 
 /** The payload without what says nothing new when all went well: it is not worth its tokens. */
-function withoutTheUsual({ status: _status, engine: _engine, ...news }: Payload): Readonly<Record<string, unknown>> {
+function withoutTheUsual({ status: _status, ...news }: Payload): Readonly<Record<string, unknown>> {
   return news;
 }
 

@@ -3,6 +3,7 @@
  * deadlines or what a session means to people; `session.ts` does.
  */
 
+import type { EngineReport } from '../cell.ts';
 import type { Engine, PrepareProgress, SandboxLimits } from '../engines/engine.ts';
 import { BridgeError } from '../errors.ts';
 import {
@@ -24,12 +25,13 @@ import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
 import type { CodePackStore } from './code-packs.ts';
 import { type CellListener, Connection, type FailedStart, type KernelEnd } from './connection.ts';
 import type { HandleCall } from './dispatch.ts';
+import { reportOf, withMissing } from './engine-report.ts';
 import { prepareInTime } from './prepare.ts';
 import type { CallCounts } from './progress.ts';
 import { describeEnd } from './supervisor.ts';
 
 /** Starts may be repeated when the engine learned something (another flag set, an image pulled), but not for ever. */
-const MAX_START_ROUNDS = 4;
+const MAX_START_ROUNDS = 8;
 
 export interface KernelOptions {
   readonly engine: Engine;
@@ -48,9 +50,8 @@ export interface KernelOptions {
 }
 
 export interface Kernel {
-  readonly engine: string;
-  /** What the session has to be told of its engine. */
-  readonly engineNotice?: string | undefined;
+  /** The engine as it was when the sandbox started. */
+  readonly engine: EngineReport;
   readonly ready: ReadyFrame;
   /** Resolves when the kernel has ended, whoever ended it. Never rejects. */
   readonly ended: Promise<KernelEnd>;
@@ -73,7 +74,9 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
     const pack = await packs.load(packKey);
     const sandbox = await engine.start({ command: kernelCommand(sources), session: options.session });
     const connection = new Connection(sandbox, { ...options, packKey });
-    connection.outbox.sendRaw(bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack }));
+    if (sandbox.isPreloaded !== true) {
+      connection.outbox.sendRaw(bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack }));
+    }
     connection.outbox.send(helloFrame(options));
     const outcome = await connection.ready;
     if ('python_version' in outcome) {
@@ -87,7 +90,7 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
   }
 }
 
-function helloFrame({ session, generation, hello }: KernelOptions): HelloFrame {
+function helloFrame({ engine, session, generation, hello }: KernelOptions): HelloFrame {
   return {
     type: 'hello',
     protocol_version: PROTOCOL_VERSION,
@@ -98,13 +101,13 @@ function helloFrame({ session, generation, hello }: KernelOptions): HelloFrame {
     max_line_bytes: MAX_SANDBOX_LINE_BYTES,
     max_reported_names: MAX_REPORTED_NAMES,
     ...hello,
+    capability_summary: withMissing(hello.capability_summary, engine),
   };
 }
 
 function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Kernel {
   return {
-    engine: engine.name,
-    engineNotice: engine.notice,
+    engine: reportOf(engine),
     ready,
     ended: connection.ended,
     runCell: (frame, listener) => connection.runCell(frame, listener),
@@ -117,7 +120,9 @@ function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Ke
 function explainStart(failure: FailedStart, connection: Connection, options: KernelOptions): BridgeError {
   const stderr = connection.stderrTail;
   void connection.kill('it did not start');
-  if (failure.report !== undefined) {
+  // An engine that brings the kernel knows best why it cannot be set up.
+  const isEnginesFault = connection.sandbox.isPreloaded === true && failure.report?.cause === 'failed';
+  if (failure.report !== undefined && !isEnginesFault) {
     const { memoryBytes, pids } = options.limits;
     const last = stderr === '' ? '' : `: ${stderr.split('\n').at(-1)}`;
     const why = describeEnd(failure.report, memoryBytes, pids);
@@ -126,11 +131,12 @@ function explainStart(failure: FailedStart, connection: Connection, options: Ker
       data: { stderr },
     });
   }
-  if (failure.exit === undefined) {
+  if (failure.exit === undefined && !isEnginesFault) {
     return new BridgeError('SESSION_START_TIMEOUT', `the sandbox was not ready within ${START_TIMEOUT_MS / 1000} s`, {
       hint: 'The machine may be overloaded; try again, or look at the log on stderr.',
       data: { stderr },
     });
   }
-  return options.engine.explainStartFailure(connection.sandbox, failure.exit, stderr);
+  const exit = failure.exit ?? { exitCode: undefined, signal: undefined };
+  return options.engine.explainStartFailure(connection.sandbox, exit, failure.report?.detail ?? stderr);
 }

@@ -3,10 +3,11 @@
  * after it was lost. State is never lost silently: the first answer after a loss says why, and which names are gone.
  */
 
-import type { CellAnswer, CellRequest } from '../cell.ts';
+import type { CellAnswer, CellRequest, EngineReport } from '../cell.ts';
 import { BridgeError } from '../errors.ts';
 import { MAX_REPORTED_NAMES } from '../limits.ts';
 import type { ServerReference } from '../protocol/frames.ts';
+import { standInNotice } from './engine-report.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
 import { type CellOutcome, runCell } from './run-cell.ts';
 
@@ -90,7 +91,8 @@ export class Session {
     request.servers.forEach((server) => this.#loaded.add(server));
     const kernel = this.#kernel ?? (await this.#start(request));
     throwIfCancelled(request);
-    const notices = [...this.#takeLossNotice(), ...this.#takeEngineNotice(kernel)];
+    const engine = this.#takeEngineReport(kernel);
+    const notices = [...this.#takeLossNotice(), ...standInNotices(engine)];
     this.#cells += 1;
     const frame = { cell: this.#cells, code: request.code, ...(await this.#serversForFrame()) };
     const { names, ...outcome } = await runCell(kernel, {
@@ -110,7 +112,7 @@ export class Session {
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
       notices,
-      engine: kernel.engine,
+      engine,
     };
   }
 
@@ -177,12 +179,13 @@ export class Session {
   }
 
   /** Once, and again when there is something else to tell. */
-  #takeEngineNotice({ engineNotice }: Kernel): string[] {
-    if (engineNotice === undefined || engineNotice === this.#toldOfEngine) {
-      return [];
+  #takeEngineReport({ engine }: Kernel): EngineReport | undefined {
+    const text = JSON.stringify(engine);
+    if (text === this.#toldOfEngine) {
+      return undefined;
     }
-    this.#toldOfEngine = engineNotice;
-    return [engineNotice];
+    this.#toldOfEngine = text;
+    return engine;
   }
 
   #takeLossNotice(): string[] {
@@ -210,6 +213,11 @@ export class Session {
       await kernel.kill(reason);
     }
   }
+}
+
+function standInNotices(engine: EngineReport | undefined): string[] {
+  const notice = engine && standInNotice(engine);
+  return notice === undefined ? [] : [notice];
 }
 
 function throwIfCancelled({ signal }: CellRequest): void {

@@ -9,7 +9,8 @@ import { type CommandResult, type EngineCommand, runCommand } from '../../src/en
 import { clientEnvironment } from '../../src/engines/client-env.ts';
 import type { ContainerEngineOptions } from '../../src/engines/container-engine.ts';
 import { createDockerEngine } from '../../src/engines/docker.ts';
-import type { Engine, EngineName, SandboxLimits } from '../../src/engines/engine.ts';
+import { createEmbeddedEngine, hasEmbeddedFiles } from '../../src/engines/embedded/embedded.ts';
+import { CONTAINER_ENGINE_NAMES, type Engine, type EngineName, type SandboxLimits } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
 import { createPodmanEngine } from '../../src/engines/podman.ts';
 import { messageOf } from '../../src/errors.ts';
@@ -44,6 +45,8 @@ export interface TestEngine {
   readonly hasCgroupLimits: boolean;
   /** Whether it runs containers from images; else there is nothing to list, name or remove but processes. */
   readonly isContainer: boolean;
+  /** Whether it runs the program it is given; else its sandboxes hold the kernel and nothing but frames reaches them. */
+  readonly runsCommands: boolean;
   /** A new engine with an instance id of its own. */
   create(options?: Partial<ContainerEngineOptions>): Engine;
   /** Runs the engine's command itself, as a person would. */
@@ -66,14 +69,16 @@ const CANDIDATES: readonly Candidate[] = [
   },
   { label: 'docker', name: 'docker' },
   { label: 'bubblewrap', name: 'bubblewrap' },
+  { label: 'embedded', name: 'embedded' },
 ];
 export const CREATORS = {
   podman: createPodmanEngine,
   docker: createDockerEngine,
   bubblewrap: createBubblewrapEngine,
+  embedded: createEmbeddedEngine,
 } as const;
-/** The command of each engine. */
-export const COMMANDS = { podman: 'podman', docker: 'docker', bubblewrap: 'bwrap' } as const;
+/** The command of each engine; the embedded one has none but this Node. */
+export const COMMANDS = { podman: 'podman', docker: 'docker', bubblewrap: 'bwrap', embedded: 'node' } as const;
 const USABLE_TIMEOUT_MS = 10_000;
 /** The longest that is run is a pull. */
 const RUN_TIMEOUT_MS = 600_000;
@@ -113,7 +118,8 @@ export function testEngine(
     name,
     env: { ...env, MCP_BRIDGE_RUNTIME: name },
     hasCgroupLimits,
-    isContainer: name !== 'bubblewrap',
+    isContainer: (CONTAINER_ENGINE_NAMES as readonly EngineName[]).includes(name),
+    runsCommands: name !== 'embedded',
     create: (options = {}) =>
       create({
         image: TEST_IMAGES.slim,
@@ -143,6 +149,9 @@ async function tryCandidate({ label, name, folder }: Candidate): Promise<TestEng
   if (folder !== undefined) {
     env['PATH'] = `${folder}${delimiter}${env['PATH'] ?? ''}`;
   }
+  if (name === 'embedded' && !hasEmbeddedFiles()) {
+    return `${label}: dist/embedded is missing: run "npm run build"`;
+  }
   if (findExecutable(COMMANDS[name], env) === undefined) {
     return `${label}: there is no command "${COMMANDS[name]}"`;
   }
@@ -171,6 +180,8 @@ async function whyNotStarted(engine: TestEngine): Promise<string | undefined> {
   const tried = engine.create();
   try {
     const sandbox = await tried.start({ command: ['python3', '-c', 'pass'], session: 'try' });
+    // A kernel that is there already ends with its input.
+    sandbox.stdin.end();
     let stderr = '';
     sandbox.stdout.resume();
     sandbox.stderr.on('data', (chunk: Buffer) => {

@@ -29,6 +29,7 @@ export function createLocalPythonEngine(): Engine {
   return {
     name: 'podman', // The contract names container engines only.
     description: 'local python3, for tests',
+    isolation: 'none',
     async prepare() {
       // Nothing to pull.
     },

@@ -66,11 +66,11 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     const harness = await createHarness({ engine: detect(folderWith(TOOLS)) });
     onTestFinished(() => harness.close());
     const first = await harness.run('1 + 1');
-    expect(first).toMatchObject({ engine: 'bubblewrap', value: '2' });
+    expect(first).toMatchObject({ engine: { name: 'bubblewrap' }, value: '2' });
     expect(first.notices).toEqual([
       expect.stringMatching(/^bubblewrap runs .* Not used: podman is not on PATH; docker is not on PATH\.$/),
     ]);
-    expect((await harness.run('2')).notices).toEqual([]);
+    expect(await harness.run('2')).toMatchObject({ notices: [], engine: undefined });
     expect((await harness.run('3', { session: 'another' })).notices).toHaveLength(1);
   });
 
@@ -78,14 +78,17 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     const harness = await createHarness({ engine: detect(`${DEAD}${delimiter}${folderWith(TOOLS)}`) });
     onTestFinished(() => harness.close());
     const { engine, notices } = await harness.run('1');
-    expect(engine).toBe('bubblewrap');
+    expect(engine).toMatchObject({
+      name: 'bubblewrap',
+      refused: [{ engine: 'podman' }, { engine: 'docker' }],
+    });
     expect(notices[0]).toMatch(/Not used: podman does not answer: .*; docker does not answer: /);
   });
 
   it('is used without a word when it was asked for', async () => {
     const harness = await createHarness({ engine: detect(folderWith(TOOLS), 'bubblewrap') });
     onTestFinished(() => harness.close());
-    expect(await harness.run('1')).toMatchObject({ engine: 'bubblewrap', notices: [] });
+    expect(await harness.run('1')).toMatchObject({ engine: { name: 'bubblewrap', refused: [] }, notices: [] });
   });
 
   it('is not used by those who accept nothing weaker than a container', () => {

@@ -1,12 +1,13 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Engine, EngineName, Sandbox } from '../../../src/engines/engine.ts';
-import { createFailoverEngine, type Refusal } from '../../../src/engines/failover.ts';
+import type { Engine, EngineName, Refusal, Sandbox } from '../../../src/engines/engine.ts';
+import { createFailoverEngine } from '../../../src/engines/failover.ts';
 import { BridgeError, type ErrorCode } from '../../../src/errors.ts';
 import { silentLogger } from '../../../src/log.ts';
 
 const exit = { exitCode: 125, signal: undefined };
 const request = { command: ['python3'], session: 'default' };
 const absentDocker: Refusal = { engine: 'docker', reason: 'docker is not on PATH', hint: 'Install Docker.' };
+const absentEmbedded: Refusal = { engine: 'embedded', reason: 'it was not built', hint: 'Build it.' };
 
 function failure(code: ErrorCode, engine: EngineName, retryNow = false): BridgeError {
   return new BridgeError(code, `${engine} failed`, { hint: `mend ${engine}`, data: { retryNow } });
@@ -21,6 +22,7 @@ function failingEngine(
   return {
     name,
     description: name,
+    isolation: `what ${name} offers`,
     prepare: async () => undefined,
     async start() {
       if (options.atStart === true) {
@@ -115,25 +117,13 @@ describe('several engines as one', () => {
     expect(engine.name).toBe('docker');
   });
 
-  it('says so when a weaker engine stands in, with every reason, and not between equals', async () => {
+  it('tells which engines would have come first, with every reason, in the order of their strength', async () => {
     const engines = [failingEngine('podman', 'ENGINE_FAILED'), failingEngine('bubblewrap', 'ENGINE_FAILED')] as const;
-    const engine = createFailoverEngine(engines, [absentDocker], silentLogger);
-    expect(engine.notice).toBeUndefined();
+    const engine = createFailoverEngine(engines, [absentDocker, absentEmbedded], silentLogger);
+    expect(engine.refused).toEqual([]);
     await startAndExplain(engine);
-    expect(engine.name).toBe('bubblewrap');
-    expect(engine.notice).toMatch(
-      /^bubblewrap runs this session, .* Not used: podman failed; docker is not on PATH\.$/,
-    );
-
-    const equals = createFailoverEngine(
-      [failingEngine('podman', 'ENGINE_FAILED'), failingEngine('docker', 'ENGINE_FAILED')],
-      [],
-      silentLogger,
-    );
-    await startAndExplain(equals);
-    expect(equals.notice).toBeUndefined();
-    const chosen = createFailoverEngine([failingEngine('bubblewrap', 'ENGINE_FAILED')], [], silentLogger);
-    expect(chosen.notice).toBeUndefined();
+    expect(engine).toMatchObject({ name: 'bubblewrap', isolation: 'what bubblewrap offers' });
+    expect(engine.refused?.map(({ reason }) => reason)).toEqual(['podman failed', 'docker is not on PATH']);
   });
 
   it('sweeps on every engine', async () => {

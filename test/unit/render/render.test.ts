@@ -6,6 +6,13 @@ import { answerOf, text } from './answer-of.ts';
 
 const traceback = 'Traceback (most recent call last):\n  File "<cell 1>", line 1, in <module>\nValueError: no\n';
 
+const podman = { name: 'podman', isolation: 'a container', refused: [] };
+const embedded = {
+  name: 'embedded',
+  isolation: 'Python in WebAssembly',
+  refused: [{ engine: 'podman', reason: 'podman is not on PATH' }],
+};
+
 const full = answerOf({
   status: 'error',
   stdout: text('one\n\ntwo\n'),
@@ -16,7 +23,7 @@ const full = answerOf({
   servers: ['github', 'memory'],
   session: 'work',
   notices: ['The state of session "work" was lost: out of memory.'],
-  engine: 'podman',
+  engine: embedded,
 });
 
 describe('compact', () => {
@@ -51,22 +58,26 @@ describe('compact', () => {
 });
 
 describe('structuredContent', () => {
-  test('holds what is not empty, and neither status nor engine when all went well', async () => {
+  test('holds what is not empty, and no status when all went well', async () => {
     const { structuredContent, isError } = await renderAnswer(
-      answerOf({ stdout: text('a\n'), exitCode: 0, engine: 'podman' }),
+      answerOf({ stdout: text('a\n'), exitCode: 0, engine: podman }),
       'compact',
     );
-    expect(structuredContent).toEqual({ summary: 'Success', stdout: ['a'], timeoutSeconds: 30 });
+    expect(structuredContent).toEqual({
+      summary: 'Success',
+      stdout: ['a'],
+      timeoutSeconds: 30,
+      engine: { name: 'podman', isolation: 'a container' },
+    });
     expect(isError).toBe(false);
   });
 
-  test('holds both in the other modes', async () => {
+  test('holds the status in the other modes', async () => {
     for (const mode of ['toon', 'json'] as const) {
-      expect((await renderAnswer(answerOf({ engine: 'podman' }), mode)).structuredContent).toEqual({
+      expect((await renderAnswer(answerOf(), mode)).structuredContent).toEqual({
         status: 'success',
         summary: 'Success (no output)',
         timeoutSeconds: 30,
-        engine: 'podman',
       });
     }
   });
@@ -85,7 +96,7 @@ describe('structuredContent', () => {
       servers: ['github', 'memory'],
       timeoutSeconds: 30,
       session: 'work',
-      engine: 'podman',
+      engine: embedded,
     });
     expect(isError).toBe(true);
   });

@@ -1,0 +1,84 @@
+/**
+ * The built files of the embedded engine: where they lie, and whether they are what was built. The check reads and hashes
+ * 30 MB; it runs on threads of Node's pool while the sandbox starts, once for as long as the files do not change.
+ */
+import { webcrypto } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { messageOf } from '../../errors.ts';
+import { PACKAGE_ROOT } from '../../package.ts';
+
+/** Where `npm run build` puts them; also used by the sources when they run as they are. */
+export const ARTIFACTS_FOLDER = fileURLToPath(new URL('dist/embedded/', PACKAGE_ROOT));
+/** The program of the child. */
+export const CHILD_PROGRAM = 'child.js';
+/** Names of the other files, and the SHA-256 of each in hexadecimal. */
+export const MANIFEST = 'manifest.json';
+
+export interface ArtifactCheck {
+  /** What is wrong with the files, in one clause; undefined when they are what was built. Never rejects. */
+  run(): Promise<string | undefined>;
+}
+
+/** A check of the files in `folder`, whose good result is kept until one of them changes. */
+export function createArtifactCheck(folder: string): ArtifactCheck {
+  let known: { readonly stamp: string; readonly fault: Promise<string | undefined> } | undefined;
+  return {
+    async run() {
+      try {
+        const files = await readManifest(folder);
+        const stamp = await stampOf(folder, files);
+        if (known?.stamp !== stamp) {
+          known = { stamp, fault: findFault(folder, files) };
+        }
+        return await known.fault;
+      } catch (error) {
+        known = undefined;
+        return messageOf(error);
+      }
+    },
+  };
+}
+
+type Manifest = readonly (readonly [name: string, sha256: string])[];
+
+async function readManifest(folder: string): Promise<Manifest> {
+  const text = await readFile(join(folder, MANIFEST), 'utf8').catch(() => {
+    throw new Error(`${MANIFEST} is missing`);
+  });
+  try {
+    const { files } = JSON.parse(text) as { files: Record<string, string> };
+    const entries = Object.entries(files);
+    if (entries.some(([name]) => name === CHILD_PROGRAM)) {
+      return entries;
+    }
+  } catch {
+    // Told below, like a manifest that is JSON and lists nothing.
+  }
+  throw new Error(`${MANIFEST} is damaged`);
+}
+
+/** Changes when a file does. Rejects naming one that is missing. */
+async function stampOf(folder: string, files: Manifest): Promise<string> {
+  const stamps = await Promise.all(
+    files.map(async ([name, sha256]) => {
+      const { ino, mtimeMs, size } = await stat(join(folder, name)).catch(() => {
+        throw new Error(`${name} is missing`);
+      });
+      return `${name} ${sha256} ${ino} ${mtimeMs} ${size}`;
+    }),
+  );
+  return stamps.join('\n');
+}
+
+async function findFault(folder: string, files: Manifest): Promise<string | undefined> {
+  const faults = await Promise.all(
+    files.map(async ([name, sha256]) => {
+      // Not createHash: it would hold the thread that has to start the sandbox.
+      const digest = await webcrypto.subtle.digest('SHA-256', await readFile(join(folder, name)));
+      return Buffer.from(digest).toString('hex') === sha256 ? [] : [`${name} is not what was built (SHA-256 differs)`];
+    }),
+  );
+  return faults.flat()[0];
+}

@@ -1,0 +1,157 @@
+/**
+ * The layers of the operating system that can be put around the child. Each is tried before the first sandbox, with the
+ * command line of a real start and `--version` in place of the program; what did not work is kept, with the reason.
+ */
+import { realpathSync } from 'node:fs';
+import { messageOf } from '../../errors.ts';
+import { openPipe } from '../client.ts';
+import type { Environment } from '../client-env.ts';
+import { findExecutable } from '../executable.ts';
+import { buildBubblewrapLayer } from './bubblewrap-layer.ts';
+import { FILTER_PROGRAMS } from './filter-programs.ts';
+import { buildSeatbeltLayer } from './seatbelt-layer.ts';
+import { buildUnshareLayer } from './unshare-layer.ts';
+
+export const LAYER_NAMES = ['bubblewrap', 'unshare', 'seatbelt'] as const;
+export type LayerName = (typeof LAYER_NAMES)[number];
+
+/** What a layer needs to know of this machine. */
+export interface Machine {
+  readonly platform: NodeJS.Platform;
+  readonly arch: string;
+  readonly env: Environment;
+  /** Path of Node without links. */
+  readonly node: string;
+  /** Folder of the built files, without a separator at its end. */
+  readonly folder: string;
+  /** Shared objects that Node has loaded, the dynamic loader among them, by the names under which they were found. */
+  readonly sharedObjects: readonly string[];
+}
+
+/** Program, arguments, and what it reads from descriptor 3 when it starts. */
+export interface Launch {
+  readonly executable: string;
+  readonly arguments: readonly string[];
+  readonly input?: Uint8Array | undefined;
+}
+
+/** A way to start Node: in a layer, or, without a name, as a plain process. */
+export interface Surroundings {
+  readonly layer?: LayerName | undefined;
+  /** What is around the child, in words that follow "Python in WebAssembly, in a process of its own, ". */
+  readonly words: string;
+  /** Folder of the built files, where the child sees it, without a separator at its end. */
+  readonly folder: string;
+  launch(nodeArguments: readonly string[]): Launch;
+}
+
+/** Why a layer is not used, in one clause that names it. */
+export interface LayerRefusal {
+  readonly layer: LayerName;
+  readonly reason: string;
+}
+
+/** A probe that hangs must not hold a session up; one takes 5 to 25 ms (measured). */
+const PROBE_LIMIT_MS = 3_000;
+const PLATFORMS: Readonly<Record<LayerName, NodeJS.Platform>> = {
+  bubblewrap: 'linux',
+  unshare: 'linux',
+  seatbelt: 'darwin',
+};
+const MAX_QUOTED_CHARS = 200;
+
+/** This machine and this Node. Takes 4 ms (measured). */
+export function readMachine(folder: string, env: Environment): Machine {
+  const node = realpathSync(process.execPath);
+  return {
+    platform: process.platform,
+    arch: process.arch,
+    env,
+    node,
+    folder: folder.replace(/[\\/]$/, ''),
+    sharedObjects: process.platform === 'linux' ? readSharedObjects() : [],
+  };
+}
+
+/** The strongest surroundings that work here, but for the layers in `refused`, which grows by those that do not. */
+export async function chooseSurroundings(machine: Machine, refused: LayerRefusal[]): Promise<Surroundings> {
+  for (const layer of LAYER_NAMES.filter((name) => PLATFORMS[name] === machine.platform)) {
+    if (!refused.some((refusal) => refusal.layer === layer)) {
+      const built = buildLayer(layer, machine);
+      const reason = typeof built === 'string' ? built : await whyNot(built);
+      if (typeof built !== 'string' && reason === undefined) {
+        return built;
+      }
+      refused.push({ layer, reason: reason ?? '' });
+    }
+  }
+  return plainSurroundings(machine);
+}
+
+/** The child as a process like any other. */
+function plainSurroundings({ folder, node }: Machine): Surroundings {
+  return {
+    words: 'with no layer of the operating system around it',
+    folder,
+    launch: (nodeArguments) => ({ executable: node, arguments: nodeArguments }),
+  };
+}
+
+/** The layer, or why it cannot be built. */
+function buildLayer(layer: LayerName, machine: Machine): Surroundings | string {
+  const command = (name: string): string | undefined => findExecutable(name, machine.env);
+  switch (layer) {
+    case 'bubblewrap': {
+      const bwrap = command('bwrap');
+      return bwrap === undefined
+        ? 'bwrap is not on PATH'
+        : buildBubblewrapLayer(machine, bwrap, filterFor(machine.arch));
+    }
+    case 'unshare': {
+      const unshare = command('unshare');
+      return unshare === undefined ? 'unshare is not on PATH' : buildUnshareLayer(machine, unshare);
+    }
+    case 'seatbelt':
+      return buildSeatbeltLayer(machine);
+  }
+}
+
+/** Undefined for machines whose system-call numbers the filter does not know. */
+function filterFor(arch: string): Uint8Array | undefined {
+  const program = FILTER_PROGRAMS[arch];
+  return program === undefined ? undefined : Buffer.from(program, 'base64');
+}
+
+/** Starts Node in the layer, to print its version. Why that failed, or undefined. */
+async function whyNot({ launch, layer }: Surroundings): Promise<string | undefined> {
+  const { executable, arguments: words, input } = launch(['--version']);
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const child = await openPipe({ executable, env: {} }, words, input);
+    let stderr = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr = `${stderr}${chunk.toString('utf8')}`.slice(0, MAX_QUOTED_CHARS);
+    });
+    child.stdout.resume();
+    child.stdin.on('error', () => undefined).end();
+    timer = setTimeout(() => child.kill('SIGKILL'), PROBE_LIMIT_MS);
+    const exitCode = await new Promise<number | null>((resolve) => {
+      child.once('close', resolve);
+    });
+    return exitCode === 0 ? undefined : `${layer}: ${stderr.trim() || `exit code ${exitCode}`}`;
+  } catch (error) {
+    return `${layer}: ${messageOf(error)}`;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Node itself tells, without looking at its sockets, which takes long. */
+function readSharedObjects(): string[] {
+  const report = process.report as typeof process.report & { excludeNetwork?: boolean };
+  const before = report.excludeNetwork;
+  report.excludeNetwork = true;
+  const { sharedObjects } = report.getReport() as unknown as { sharedObjects: string[] };
+  report.excludeNetwork = before === true;
+  return sharedObjects.filter((path) => path.startsWith('/') && path !== process.execPath);
+}

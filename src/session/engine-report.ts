@@ -1,0 +1,25 @@
+/** What people and models are told of the engine that runs a session. */
+import type { EngineReport } from '../cell.ts';
+import { CONTAINER_ENGINE_NAMES, type Engine } from '../engines/engine.ts';
+
+/** The engine as it is now. */
+export function reportOf({ name, isolation, refused = [] }: Engine): EngineReport {
+  return { name, isolation, refused: refused.map(({ engine, reason }) => ({ engine, reason })) };
+}
+
+/**
+ * What a session is told before anything else when an engine stands in for stronger ones; undefined when there is nothing
+ * to tell: podman and docker are equally strong and follow each other without a word, and so does what the user asked for.
+ */
+export function standInNotice({ name, isolation, refused }: EngineReport): string | undefined {
+  if (refused.length === 0 || (CONTAINER_ENGINE_NAMES as readonly string[]).includes(name)) {
+    return undefined;
+  }
+  const reasons = refused.map(({ reason }) => reason).join('; ');
+  return `${name} runs this session, which is weaker than a container: ${isolation}. Not used: ${reasons}.`;
+}
+
+/** The manual of the sandbox with what this engine lacks. */
+export function withMissing(manual: string, { missing }: Engine): string {
+  return missing === undefined ? manual : `${manual}\n**Missing here.** ${missing}\n`;
+}

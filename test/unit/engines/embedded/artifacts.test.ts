@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { createArtifactCheck } from '../../../../src/engines/embedded/artifacts.ts';
+
+const FILES = { 'child.js': 'the program', 'python.wasm': 'the code' };
+
+describe('the check of the built files', () => {
+  let folder: string;
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'artifacts-'));
+    const hashes = Object.entries(FILES).map(([name, text]) => {
+      write(name, text);
+      return [name, createHash('sha256').update(text).digest('hex')];
+    });
+    write('manifest.json', JSON.stringify({ files: Object.fromEntries(hashes) }));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+  });
+
+  it('finds nothing wrong with what was built', async () => {
+    expect(await createArtifactCheck(folder).run()).toBeUndefined();
+  });
+
+  it.each([
+    ['a changed file', () => write('python.wasm', 'the codE'), 'python.wasm is not what was built (SHA-256 differs)'],
+    ['a file cut short', () => write('child.js', ''), 'child.js is not what was built (SHA-256 differs)'],
+    ['a missing file', () => rmSync(join(folder, 'python.wasm')), 'python.wasm is missing'],
+    ['a missing manifest', () => rmSync(join(folder, 'manifest.json')), 'manifest.json is missing'],
+    ['a manifest that is no JSON', () => write('manifest.json', '{"files": {'), 'manifest.json is damaged'],
+    ['a manifest without the program', () => write('manifest.json', '{"files": {}}'), 'manifest.json is damaged'],
+    ['a manifest of another form', () => write('manifest.json', 'null'), 'manifest.json is damaged'],
+  ])('names %s', async (_what, damage, fault) => {
+    damage();
+    expect(await createArtifactCheck(folder).run()).toBe(fault);
+  });
+
+  it('sees a change after a good result, and a repair after a bad one', async () => {
+    const check = createArtifactCheck(folder);
+    expect(await check.run()).toBeUndefined();
+    appendFileSync(join(folder, 'python.wasm'), '!');
+    expect(await check.run()).toBe('python.wasm is not what was built (SHA-256 differs)');
+    write('python.wasm', FILES['python.wasm']);
+    expect(await check.run()).toBeUndefined();
+  });
+});

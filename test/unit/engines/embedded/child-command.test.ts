@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { childArguments } from '../../../../src/engines/embedded/child-command.ts';
+
+const limits = { memoryBytes: 536_870_912, pids: 128, tmpBytes: 67_108_864, workspaceBytes: 134_217_728 };
+const build = (nodeVersion: string) =>
+  childArguments({ folder: '/embedded', limits, name: 'mcp-bridge-x-1', nodeVersion });
+
+describe('the arguments of Node', () => {
+  it('are these', () => {
+    expect(build('24.1.0')).toEqual([
+      '--no-warnings',
+      '--disallow-code-generation-from-strings',
+      '--no-addons',
+      '--max-old-space-size=256',
+      '--permission',
+      '--allow-worker',
+      '--allow-fs-read=/embedded/*',
+      '/embedded/child.js',
+      '--name=mcp-bridge-x-1',
+      '--memory-bytes=536870912',
+      '--tmp-bytes=67108864',
+      '--workspace-bytes=134217728',
+    ]);
+  });
+
+  it.each([
+    ['20.19.0', '--experimental-permission'],
+    ['22.12.0', '--experimental-permission'],
+    ['22.13.0', '--permission'],
+    ['23.4.0', '--experimental-permission'],
+    ['23.5.0', '--permission'],
+    ['26.0.0', '--permission'],
+  ])('name the permission model of Node %s %s', (version, flag) => {
+    expect(build(version)).toContain(flag);
+  });
+});

@@ -1,0 +1,117 @@
+/** The command lines of the layers, pinned; what they hold is shown by `test/integration/engines/embedded.test.ts`. */
+import { describe, expect, it } from 'vitest';
+import { buildBubblewrapLayer } from '../../../../src/engines/embedded/bubblewrap-layer.ts';
+import { FILTER_PROGRAMS } from '../../../../src/engines/embedded/filter-programs.ts';
+import { chooseSurroundings, type LayerRefusal, type Machine } from '../../../../src/engines/embedded/layers.ts';
+import { buildSeatbeltLayer, seatbeltProfile } from '../../../../src/engines/embedded/seatbelt-layer.ts';
+import { buildUnshareLayer } from '../../../../src/engines/embedded/unshare-layer.ts';
+
+const machine: Machine = {
+  platform: 'linux',
+  arch: 'x64',
+  env: { PATH: '' },
+  node: '/opt/node/bin/node',
+  folder: '/opt/bridge/dist/embedded',
+  sharedObjects: ['/lib/x86_64-linux-gnu/libc.so.6', '/lib64/ld-linux-x86-64.so.2'],
+};
+const filter = new Uint8Array(8);
+
+describe('bubblewrap', () => {
+  it('is called like this', () => {
+    const layer = buildBubblewrapLayer(machine, '/usr/bin/bwrap', filter);
+    expect(layer).toMatchObject({ words: 'inside bubblewrap and a system-call filter', folder: '/embedded' });
+    const { arguments: words, executable, input } = layer.launch(['--version']);
+    expect(executable).toBe('/usr/bin/bwrap');
+    expect(input).toBe(filter);
+    expect(words).toEqual(
+      [
+        '--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup',
+        '--disable-userns --as-pid-1 --die-with-parent --new-session',
+        '--uid 65534 --gid 65534 --hostname sandbox --cap-drop ALL --clearenv',
+        '--ro-bind /opt/node/bin/node /node',
+        '--ro-bind /opt/bridge/dist/embedded /embedded',
+        '--ro-bind /lib/x86_64-linux-gnu/libc.so.6 /lib/x86_64-linux-gnu/libc.so.6',
+        '--ro-bind /lib64/ld-linux-x86-64.so.2 /lib64/ld-linux-x86-64.so.2',
+        '--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache',
+        '--seccomp 3 --chdir / --remount-ro / -- /node --version',
+      ]
+        .join(' ')
+        .split(' '),
+    );
+  });
+
+  it('goes without a filter where there is none, and says so', () => {
+    const layer = buildBubblewrapLayer(machine, '/usr/bin/bwrap', undefined);
+    expect(layer.words).toBe('inside bubblewrap');
+    expect(layer.launch([])).toMatchObject({ input: undefined });
+    expect(layer.launch([]).arguments).not.toContain('--seccomp');
+  });
+
+  it.each(['x64', 'arm64'])('has a filter for %s of whole instructions', (arch) => {
+    const program = Buffer.from(FILTER_PROGRAMS[arch] ?? '', 'base64');
+    expect(program.length).toBeGreaterThan(50 * 8);
+    expect(program.length % 8).toBe(0);
+  });
+});
+
+describe('unshare', () => {
+  it('is called with the mounts and the command as words of their own, never as text of the script', () => {
+    const { arguments: words, executable } = buildUnshareLayer(machine, '/usr/bin/unshare').launch(['--version']);
+    expect(executable).toBe('/usr/bin/unshare');
+    expect(words.slice(0, 13)).toEqual(
+      '--user --map-root-user --mount --pid --fork --kill-child --net --ipc --uts --cgroup -- /bin/sh -c'.split(' '),
+    );
+    expect(words.slice(14)).toEqual([
+      'sh',
+      '/usr/bin/unshare',
+      '4',
+      '/opt/node/bin/node',
+      '/node',
+      '/opt/bridge/dist/embedded',
+      '/embedded',
+      ...machine.sharedObjects.flatMap((path) => [path, path]),
+      '/node',
+      '--version',
+    ]);
+  });
+});
+
+describe('the sandbox of macOS', () => {
+  it('allows nothing but to run Node and to read what it is made of', () => {
+    expect(seatbeltProfile({ node: '/opt/no"de', folder: '/opt/bridge' }).split('\n')).toEqual([
+      '(version 1)',
+      '(deny default)',
+      '(allow process-exec (literal "/opt/no\\"de"))',
+      '(allow sysctl-read)',
+      '(allow file-read-metadata)',
+      '(allow file-read* (literal "/opt/no\\"de") (subpath "/opt/bridge"))',
+      '(allow file-read* (subpath "/usr/lib") (subpath "/System/Library") (subpath "/private/var/db/dyld"))',
+      '(allow file-read* (literal "/") (literal "/dev/null") (literal "/dev/urandom") (literal "/dev/random"))',
+    ]);
+  });
+
+  it('is called like this', () => {
+    const { arguments: words, executable } = buildSeatbeltLayer(machine).launch(['--version']);
+    expect([executable, ...words]).toEqual([
+      '/usr/bin/sandbox-exec',
+      '-p',
+      seatbeltProfile(machine),
+      '/opt/node/bin/node',
+      '--version',
+    ]);
+  });
+});
+
+describe('the choice', () => {
+  it.each([
+    ['linux', ['bwrap is not on PATH', 'unshare is not on PATH']],
+    ['darwin', [expect.stringMatching(/^seatbelt: .*sandbox-exec/)]],
+    ['win32', []],
+  ] as const)('on %s keeps the reason of each layer that cannot be used', async (platform, reasons) => {
+    const refused: LayerRefusal[] = [];
+    const chosen = await chooseSurroundings({ ...machine, platform }, refused);
+    expect(chosen.layer).toBeUndefined();
+    expect(chosen.words).toBe('with no layer of the operating system around it');
+    expect(refused.map(({ reason }) => reason)).toEqual(reasons);
+  });
+});
