@@ -9,7 +9,7 @@ import { BridgeError, messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { hasEnded, hasSpoken, killGroup, openPipe, type PipeProcess } from '../client.ts';
 import type { Environment } from '../client-env.ts';
-import type { Engine, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
+import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
 import { createSandbox } from '../sandbox.ts';
 import { ARTIFACTS_FOLDER, createArtifactCheck, MANIFEST } from './artifacts.ts';
 import { childArguments } from './child-command.ts';
@@ -21,10 +21,12 @@ import {
   readMachine,
   type Surroundings,
 } from './layers.ts';
-import { embeddedStartError, missingFiles } from './start-failure.ts';
+import { embeddedStartError, missingFiles, noMounts } from './start-failure.ts';
 
 export interface EmbeddedOptions {
   readonly limits: SandboxLimits;
+  /** Folders the user wants in the sandbox; with any, the engine refuses to start one. */
+  readonly mounts?: readonly Mount[] | undefined;
   /** Id of this bridge; sandboxes are named with it. */
   readonly instanceId: string;
   readonly env: Environment;
@@ -99,9 +101,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async start(_request: StartRequest): Promise<Sandbox> {
-    if (!hasEmbeddedFiles(this.#folder)) {
-      throw missingFiles(this.#folder);
-    }
+    this.#checkPossible();
     // Begun before everything else: it takes about as long as the start.
     const fault = this.#check.run();
     const surroundings = await this.#findSurroundings();
@@ -137,6 +137,15 @@ class EmbeddedEngine implements Engine {
     const running = options.own === true ? [...this.#running] : [];
     await Promise.all(running.map((sandbox) => sandbox.kill()));
     return running.length;
+  }
+
+  #checkPossible(): void {
+    if (!hasEmbeddedFiles(this.#folder)) {
+      throw missingFiles(this.#folder);
+    }
+    if ((this.#options.mounts ?? []).length > 0) {
+      throw noMounts();
+    }
   }
 
   #findSurroundings(): Promise<Surroundings> {

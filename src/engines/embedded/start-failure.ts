@@ -46,3 +46,11 @@ export function missingFiles(folder: string): BridgeError {
     data: { engine: 'embedded', retryNow: false },
   });
 }
+
+/** The error for folders of the host that a user wants to see: files exist in memory only. */
+export function noMounts(): BridgeError {
+  return new BridgeError('ENGINE_UNAVAILABLE', 'the embedded engine cannot show folders of the host', {
+    hint: 'Unset MCP_BRIDGE_MOUNTS, or install Podman (https://podman.io/docs/installation).',
+    data: { engine: 'embedded', retryNow: false },
+  });
+}
