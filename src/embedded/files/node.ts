@@ -1,0 +1,175 @@
+/** What a tree of files in memory consists of: directories, files, symbolic links. None of them has a host path. */
+import { ERRNO, WasiError } from '../wasi/errno.ts';
+import type { Volume } from './volume.ts';
+
+/** Below this a file's memory doubles as it grows; above it grows by a quarter, so that little lies unused. */
+const DOUBLING_BYTES = 1024 * 1024;
+const FIRST_CAPACITY_BYTES = 256;
+
+let lastInode = 0;
+
+/** Times are nanoseconds since 1970. */
+export interface Times {
+  accessed: bigint;
+  modified: bigint;
+  changed: bigint;
+}
+
+abstract class BaseNode {
+  readonly inode: bigint;
+  readonly volume: Volume;
+  readonly times: Times;
+  /** Whether a directory still holds it. */
+  isLinked = true;
+
+  constructor(volume: Volume, now: bigint) {
+    lastInode += 1;
+    this.inode = BigInt(lastInode);
+    this.volume = volume;
+    this.times = { accessed: now, modified: now, changed: now };
+  }
+}
+
+/** A file whose content can be read. */
+export interface Content {
+  readonly size: number;
+  /** Copies from `position` on into `target`; the number of bytes copied, 0 at the end. */
+  readAt(target: Uint8Array, position: number): number;
+  /** Copies all of `bytes` to `position`; NOSPC when the volume is full, and then nothing changed. */
+  writeAt(bytes: Uint8Array, position: number): void;
+  resize(size: number): void;
+}
+
+export class FileNode extends BaseNode {
+  readonly kind = 'file';
+  readonly content: Content;
+  /** Open descriptors; content of an unlinked file lives as long as one is open. */
+  openCount = 0;
+
+  constructor(volume: Volume, now: bigint, content: Content) {
+    super(volume, now);
+    this.content = content;
+  }
+
+  /** To be called whenever a link or a descriptor went away. */
+  releaseIfUnused(): void {
+    if (!this.isLinked && this.openCount === 0) {
+      this.content.resize(0);
+    }
+  }
+}
+
+export class LinkNode extends BaseNode {
+  readonly kind = 'link';
+  readonly target: string;
+
+  constructor(volume: Volume, now: bigint, target: string) {
+    super(volume, now);
+    this.target = target;
+  }
+}
+
+export class DirectoryNode extends BaseNode {
+  readonly kind = 'directory';
+  /** The root is its own parent. */
+  parent: DirectoryNode;
+  readonly #entries = new Map<string, FileNode | LinkNode | DirectoryNode>();
+  #fill: ((directory: DirectoryNode) => void) | undefined;
+
+  /** `fill` puts in what belongs here when somebody looks for the first time. */
+  constructor(volume: Volume, now: bigint, parent?: DirectoryNode, fill?: (directory: DirectoryNode) => void) {
+    super(volume, now);
+    this.parent = parent ?? this;
+    this.#fill = fill;
+  }
+
+  get entries(): Map<string, FileNode | LinkNode | DirectoryNode> {
+    const fill = this.#fill;
+    this.#fill = undefined;
+    fill?.(this);
+    return this.#entries;
+  }
+}
+
+export type FileTreeNode = FileNode | LinkNode | DirectoryNode;
+
+/** Content in memory, charged to a volume by its size. */
+export class MemoryContent implements Content {
+  readonly #volume: Volume;
+  #bytes = new Uint8Array(0);
+  #size = 0;
+
+  constructor(volume: Volume) {
+    this.#volume = volume;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  readAt(target: Uint8Array, position: number): number {
+    const count = Math.max(0, Math.min(target.length, this.#size - position));
+    if (count > 0) {
+      target.set(this.#bytes.subarray(position, position + count));
+    }
+    return count;
+  }
+
+  writeAt(bytes: Uint8Array, position: number): void {
+    if (position + bytes.length > this.#size) {
+      this.resize(position + bytes.length);
+    }
+    this.#bytes.set(bytes, position);
+  }
+
+  resize(size: number): void {
+    const growth = size - this.#size;
+    if (growth > 0) {
+      this.#volume.chargeBytes(growth);
+      this.#reserve(size);
+      this.#size = size;
+      return;
+    }
+    if (size === 0) {
+      this.#bytes = new Uint8Array(0);
+    } else {
+      this.#bytes.fill(0, size, this.#size);
+    }
+    this.#size = size;
+    this.#volume.releaseBytes(-growth);
+  }
+
+  #reserve(size: number): void {
+    if (size <= this.#bytes.length) {
+      return;
+    }
+    const ahead = size < DOUBLING_BYTES ? size : size >> 2;
+    const larger = new Uint8Array(Math.max(FIRST_CAPACITY_BYTES, size + ahead));
+    larger.set(this.#bytes.subarray(0, this.#size));
+    this.#bytes = larger;
+  }
+}
+
+/** Content that nobody may change; `read` copies from a position it is sure to have. */
+export class ReadOnlyContent implements Content {
+  readonly size: number;
+  readonly #read: (target: Uint8Array, position: number) => number;
+
+  constructor(size: number, read: (target: Uint8Array, position: number) => number) {
+    this.size = size;
+    this.#read = read;
+  }
+
+  readAt(target: Uint8Array, position: number): number {
+    const count = Math.max(0, Math.min(target.length, this.size - position));
+    return count === 0 ? 0 : this.#read(target.subarray(0, count), position);
+  }
+
+  writeAt(): void {
+    throw new WasiError(ERRNO.ROFS);
+  }
+
+  resize(): void {
+    throw new WasiError(ERRNO.ROFS);
+  }
+}

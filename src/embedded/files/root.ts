@@ -1,0 +1,54 @@
+/** The tree a sandbox begins with: the standard library, read-only, and the two directories that can be written. */
+import type { IndexedFile } from '../indexed-file.ts';
+import { DirectoryNode, FileNode, ReadOnlyContent } from './node.ts';
+import { Volume } from './volume.ts';
+
+export interface WritableBytes {
+  readonly tmpBytes: number;
+  readonly workspaceBytes: number;
+}
+
+/**
+ * `openPack` gives the files under /usr: `{ "usr/lib/a.py": [offset, length] }`. It is called when somebody looks for
+ * one, and each is read when somebody reads it.
+ */
+export function createRoot(openPack: () => IndexedFile, limits: WritableBytes, now: bigint): DirectoryNode {
+  const system = new Volume(1, 0);
+  const root = new DirectoryNode(system, now);
+  root.entries.set('usr', new DirectoryNode(system, now, root, (usr) => fillFromPack(usr, openPack())));
+  root.entries.set('tmp', new DirectoryNode(new Volume(2, limits.tmpBytes), now, root));
+  root.entries.set('workspace', new DirectoryNode(new Volume(3, limits.workspaceBytes), now, root));
+  return root;
+}
+
+function fillFromPack(usr: DirectoryNode, pack: IndexedFile): void {
+  const epoch = 0n; // The time of the files; the same on every machine.
+  for (const [path, [offset, length]] of Object.entries(pack.index as Record<string, [number, number]>)) {
+    const [top, ...names] = path.split('/');
+    const name = names.pop();
+    if (top !== 'usr' || name === undefined) {
+      throw new Error(`the standard library has a file outside of usr: ${path}`);
+    }
+    const content = new ReadOnlyContent(length, (target, position) => {
+      pack.readData(target, offset + position);
+      return target.length;
+    });
+    directoryAt(usr, names, epoch).entries.set(name, new FileNode(usr.volume, epoch, content));
+  }
+}
+
+function directoryAt(start: DirectoryNode, names: readonly string[], now: bigint): DirectoryNode {
+  let directory = start;
+  for (const name of names) {
+    let next = directory.entries.get(name);
+    if (next === undefined) {
+      next = new DirectoryNode(directory.volume, now, directory);
+      directory.entries.set(name, next);
+    }
+    if (next.kind !== 'directory') {
+      throw new Error(`the standard library has a file and a directory of one name: ${name}`);
+    }
+    directory = next;
+  }
+  return directory;
+}

@@ -1,0 +1,210 @@
+/**
+ * Names to nodes, and every change of the tree. Paths are resolved as POSIX says (path_resolution(7)): `..` of the root
+ * is the root, symbolic links are followed inside this tree, and there is nothing outside it.
+ */
+import { ERRNO, WasiError } from '../wasi/errno.ts';
+import { DirectoryNode, FileNode, type FileTreeNode, LinkNode, MemoryContent } from './node.ts';
+
+/** NAME_MAX of Linux, in bytes. */
+const MAX_NAME_BYTES = 255;
+/** As Linux: more links in one path end with LOOP. */
+const MAX_LINKS = 40;
+
+/** Where a path leads. `name` is empty when it ends in the root, `.` or `..`: such a node is not renamed or removed. */
+export interface Place {
+  readonly parent: DirectoryNode;
+  readonly name: string;
+  readonly node: FileTreeNode | undefined;
+  /** The path ended in a slash, so only a directory may be there. */
+  readonly wantsDirectory: boolean;
+}
+
+/** The place of `path` seen from `start`; NOENT or NOTDIR when a directory on the way is missing. */
+export function resolve(start: DirectoryNode, path: string, followLast: boolean): Place {
+  if (path === '') {
+    throw new WasiError(ERRNO.NOENT);
+  }
+  const wantsDirectory = path.endsWith('/') || path.endsWith('/.');
+  const pending = components(path);
+  let place = atDirectory(path.startsWith('/') ? rootOf(start) : start);
+  let links = 0;
+  for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
+    const directory = asDirectory(place.node);
+    place = part === '..' ? atDirectory(directory.parent) : inDirectory(directory, part);
+    if (place.node?.kind === 'link' && (pending.length > 0 || followLast || wantsDirectory)) {
+      links += 1;
+      if (links > MAX_LINKS) {
+        throw new WasiError(ERRNO.LOOP);
+      }
+      pending.push(...components(place.node.target));
+      place = atDirectory(place.node.target.startsWith('/') ? rootOf(start) : directory);
+    }
+  }
+  if (wantsDirectory && place.node !== undefined) {
+    asDirectory(place.node);
+  }
+  return { ...place, wantsDirectory };
+}
+
+/** The parts of a path, last one first, without those that mean nothing. */
+function components(path: string): string[] {
+  return path
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .toReversed();
+}
+
+function atDirectory(node: DirectoryNode): Place {
+  return { parent: node.parent, name: '', node, wantsDirectory: false };
+}
+
+function inDirectory(parent: DirectoryNode, name: string): Place {
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
+    throw new WasiError(ERRNO.NAMETOOLONG);
+  }
+  return { parent, name, node: parent.entries.get(name), wantsDirectory: false };
+}
+
+function rootOf(directory: DirectoryNode): DirectoryNode {
+  let root = directory;
+  while (root.parent !== root) {
+    root = root.parent;
+  }
+  return root;
+}
+
+function asDirectory(node: FileTreeNode | undefined): DirectoryNode {
+  if (node?.kind !== 'directory') {
+    throw new WasiError(node === undefined ? ERRNO.NOENT : ERRNO.NOTDIR);
+  }
+  return node;
+}
+
+/** The node of a place; NOENT when there is none. */
+export function existing(place: Place): FileTreeNode {
+  if (place.node === undefined) {
+    throw new WasiError(ERRNO.NOENT);
+  }
+  return place.node;
+}
+
+export function makeDirectory(place: Place, now: bigint): void {
+  add(place, () => new DirectoryNode(place.parent.volume, now, place.parent), now);
+}
+
+export function makeLink(place: Place, target: string, now: bigint): void {
+  if (target === '') {
+    throw new WasiError(ERRNO.NOENT);
+  }
+  add(place, () => new LinkNode(place.parent.volume, now, target), now);
+}
+
+export function makeFile(place: Place, now: bigint): FileNode {
+  if (place.wantsDirectory) {
+    throw new WasiError(ERRNO.ISDIR);
+  }
+  const { volume } = place.parent;
+  return add(place, () => new FileNode(volume, now, new MemoryContent(volume)), now);
+}
+
+function add<Added extends FileTreeNode>(place: Place, create: () => Added, now: bigint): Added {
+  if (place.node !== undefined) {
+    throw new WasiError(ERRNO.EXIST);
+  }
+  if (!place.parent.isLinked) {
+    throw new WasiError(ERRNO.NOENT); // A directory that was removed while it was open.
+  }
+  place.parent.volume.chargeNode();
+  const node = create();
+  put(place, node, now);
+  return node;
+}
+
+function put(place: Place, node: FileTreeNode, now: bigint): void {
+  place.parent.entries.set(place.name, node);
+  touch(place.parent, now);
+}
+
+function touch(directory: DirectoryNode, now: bigint): void {
+  directory.times.modified = now;
+  directory.times.changed = now;
+}
+
+export function removeDirectory(place: Place, now: bigint): void {
+  const directory = asDirectory(existing(place));
+  checkChangeable(place);
+  if (directory.entries.size > 0) {
+    throw new WasiError(ERRNO.NOTEMPTY);
+  }
+  remove(place, directory, now);
+}
+
+export function removeFile(place: Place, now: bigint): void {
+  const node = existing(place);
+  if (node.kind === 'directory') {
+    throw new WasiError(ERRNO.ISDIR);
+  }
+  checkChangeable(place);
+  remove(place, node, now);
+}
+
+/** A volume's own directory stands in a read-only parent, so it cannot be removed or renamed. */
+function checkChangeable(place: Place): void {
+  if (place.name === '') {
+    throw new WasiError(ERRNO.INVAL);
+  }
+  place.parent.volume.checkWritable();
+}
+
+function remove(place: Place, node: FileTreeNode, now: bigint): void {
+  place.parent.entries.delete(place.name);
+  touch(place.parent, now);
+  node.isLinked = false;
+  if (node.kind === 'file') {
+    node.releaseIfUnused();
+  }
+  node.volume.releaseNode();
+}
+
+/** rename(2), which replaces what is at `to`. XDEV between volumes. */
+export function rename(from: Place, to: Place, now: bigint): void {
+  const node = existing(from);
+  checkChangeable(from);
+  checkChangeable(to);
+  if (from.parent.volume !== to.parent.volume) {
+    throw new WasiError(ERRNO.XDEV);
+  }
+  if (to.node === node) {
+    return;
+  }
+  checkTarget(node, to);
+  if (to.node !== undefined) {
+    remove(to, to.node, now);
+  }
+  from.parent.entries.delete(from.name);
+  touch(from.parent, now);
+  if (node.kind === 'directory') {
+    node.parent = to.parent;
+  }
+  put(to, node, now);
+}
+
+function checkTarget(node: FileTreeNode, to: Place): void {
+  if (!to.parent.isLinked) {
+    throw new WasiError(ERRNO.NOENT);
+  }
+  if (node.kind !== 'directory') {
+    if (to.node?.kind === 'directory' || to.wantsDirectory) {
+      throw new WasiError(ERRNO.ISDIR);
+    }
+    return;
+  }
+  for (let above = to.parent; above !== above.parent; above = above.parent) {
+    if (above === node) {
+      throw new WasiError(ERRNO.INVAL); // Into itself.
+    }
+  }
+  if (to.node !== undefined && asDirectory(to.node).entries.size > 0) {
+    throw new WasiError(ERRNO.NOTEMPTY);
+  }
+}

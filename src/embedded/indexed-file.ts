@@ -1,0 +1,55 @@
+/**
+ * The form of the standard library's pack and of the memory snapshot: the length of the index as 32 bits (little-endian),
+ * the index as JSON, and the data, where offsets of the index count from its first byte.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+
+const LENGTH_BYTES = 4;
+/** Chosen: a thousand times what the product's files have. */
+const MAX_INDEX_BYTES = 64 * 1024 * 1024;
+
+export interface IndexedFile {
+  /** As it stands in the file: to be checked by the caller. */
+  readonly index: unknown;
+  /** Fills all of `target` from `offset` of the data; throws when the file ends before. */
+  readData(target: Uint8Array, offset: number): void;
+  close(): void;
+}
+
+/** Opens a file and reads its index. Throws when it is not of this form. */
+export function openIndexedFile(path: string): IndexedFile {
+  const fd = openSync(path, 'r');
+  const length = new DataView(readExactly(fd, LENGTH_BYTES, 0, path)).getUint32(0, true);
+  if (length > MAX_INDEX_BYTES) {
+    throw new Error(`${path} does not begin with an index`);
+  }
+  const index: unknown = JSON.parse(Buffer.from(readExactly(fd, length, LENGTH_BYTES, path)).toString('utf8'));
+  return {
+    index,
+    readData: (target, offset) => fill(fd, target, LENGTH_BYTES + length + offset, path),
+    close: () => closeSync(fd),
+  };
+}
+
+export function encodeIndexedFile(index: unknown, pieces: readonly Uint8Array[]): Uint8Array {
+  const text = Buffer.from(JSON.stringify(index));
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt32LE(text.length);
+  return Buffer.concat([length, text, ...pieces]);
+}
+
+function readExactly(fd: number, count: number, position: number, path: string): ArrayBuffer {
+  const bytes = new Uint8Array(count);
+  fill(fd, bytes, position, path);
+  return bytes.buffer;
+}
+
+function fill(fd: number, target: Uint8Array, position: number, path: string): void {
+  for (let at = 0; at < target.length; ) {
+    const count = readSync(fd, target, at, target.length - at, position + at);
+    if (count === 0) {
+      throw new Error(`${path} ends too early`);
+    }
+    at += count;
+  }
+}

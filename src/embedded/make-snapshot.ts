@@ -1,0 +1,68 @@
+/**
+ * Makes the memory snapshot at build time: starts CPython, runs the boot source, and keeps the memory. The same inputs
+ * give the same bytes on every machine: the clock, the random bytes and the files are always the same.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ARTIFACT, writeManifest } from './artifacts.ts';
+import { Capture } from './capture.ts';
+import { createRoot } from './files/root.ts';
+import { openIndexedFile } from './indexed-file.ts';
+import { createProgram, type Program, type Surroundings } from './program.ts';
+import { encodeSnapshot } from './snapshot.ts';
+import { createSteadyClock } from './wasi/clock.ts';
+import { NULL_DEVICE } from './wasi/descriptors.ts';
+
+/** Any time will do; this one is before every run. */
+const STARTED_MS = Date.UTC(2024, 0, 1);
+/** What the boot source may use while it runs; nothing of it is kept. */
+const SCRATCH_BYTES = 16 * 1024 * 1024;
+/** 32 MiB: more than the module declares. Pages that nobody uses cost address space alone. */
+const INITIAL_PAGES = 512;
+const MAXIMUM_PAGES = 4096;
+const FIXED_DESCRIPTORS = 8;
+
+/** Writes snapshot and manifest beside the module and the library that `directory` has. */
+export function addSnapshot(directory: string, bootSource: string): void {
+  writeFileSync(join(directory, ARTIFACT.SNAPSHOT), makeSnapshot(directory, bootSource));
+  writeManifest(directory);
+}
+
+/** The snapshot after `bootSource` ran. Throws with Python's words when it fails. */
+export function makeSnapshot(directory: string, bootSource: string): Uint8Array {
+  const module = new WebAssembly.Module(readFileSync(join(directory, ARTIFACT.MODULE)));
+  const outputs = [new Capture('stdout'), new Capture('stderr')] as const;
+  const program = create(module, directory, outputs);
+  const fresh = new Uint8Array(program.memory.buffer).slice();
+  program.exports._initialize();
+  const status = boot(program, Buffer.from(bootSource));
+  const words = outputs.map((output) => Buffer.from(output.rest()).toString('utf8')).join('');
+  if (status !== 0 || words !== '') {
+    throw new Error(`the boot source failed with status ${status}:\n${words}`);
+  }
+  if (program.descriptors.size !== FIXED_DESCRIPTORS) {
+    throw new Error('the boot source left files open, which a snapshot cannot keep');
+  }
+  return encodeSnapshot(new Uint8Array(program.memory.buffer), fresh);
+}
+
+function boot({ exports, memory }: Program, source: Uint8Array): number {
+  const pointer = exports.py_alloc(source.length) >>> 0;
+  new Uint8Array(memory.buffer).set(source, pointer);
+  return exports.py_init(pointer, source.length);
+}
+
+function create(module: WebAssembly.Module, directory: string, [stdout, stderr]: readonly [Capture, Capture]): Program {
+  const clock = createSteadyClock(STARTED_MS);
+  const limits = { tmpBytes: SCRATCH_BYTES, workspaceBytes: SCRATCH_BYTES };
+  const noHost = { ...NULL_DEVICE, hasInput: () => false, wait: () => false };
+  const surroundings: Surroundings = {
+    root: createRoot(() => openIndexedFile(join(directory, ARTIFACT.LIBRARY)), limits, clock.realtime()),
+    clock,
+    waiter: noHost,
+    devices: [NULL_DEVICE, stdout.writeEnd, stderr.writeEnd, noHost, noHost, stdout.readEnd, stderr.readEnd],
+    fillRandom: (target) => target.fill(0),
+    takeInterrupt: () => 0,
+  };
+  return createProgram(module, { initial: INITIAL_PAGES, maximum: MAXIMUM_PAGES }, surroundings);
+}
