@@ -30,6 +30,7 @@ export const ERROR_CODES = {
   SESSION_START_TIMEOUT: { meaning: 'the sandbox did not become ready in time', fixedBy: 'user', retry: true, exitCode: 75 },
   SESSION_LOST: { meaning: 'the sandbox ended while a cell was running', fixedBy: 'model', retry: true, exitCode: 70 },
   SESSION_LIMIT: { meaning: 'too many sessions are open', fixedBy: 'model', retry: true, exitCode: 75 },
+  CHECK_FAILED: { meaning: 'the cell was not run, because it was certain to fail', fixedBy: 'model', retry: false, exitCode: 65 },
   CELL_DEADLINE: { meaning: 'the cell reached its deadline', fixedBy: 'model', retry: false, exitCode: 124 },
   CELL_CANCELLED: { meaning: 'the client cancelled the cell', fixedBy: 'model', retry: true, exitCode: 130 },
   LIMIT_OUTPUT: { meaning: 'the cell printed more than is kept', fixedBy: 'model', retry: false, exitCode: 70 },

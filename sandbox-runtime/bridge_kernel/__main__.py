@@ -120,7 +120,7 @@ class Kernel:
             self.api.update(frame["servers"], frame.get("discovered"))  # pyright: ignore[reportArgumentType]
             self.capture.begin_cell()
             self.channel.open_gate()
-            value = await self.repl.run(cell, str(frame["code"]))
+            value = await self.repl.run(cell, str(frame["code"]), self.api.check)
             if value is not None:
                 result["value"] = self.repl.show(value)
             result["outcome"] = "ok"

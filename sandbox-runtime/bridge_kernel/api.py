@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+from types import MethodType
 
 from bridge_kernel.discovery import Runtime
 from bridge_kernel.mcp_package import ServerModule, install_package, module_name
 from bridge_kernel.pending import warn_of_unused
-from bridge_kernel.proxies import Servers, proxy_of
+from bridge_kernel.proxies import Server, Servers, Tool, proxy_of
 from bridge_kernel.saved_tools import define_saved_tools
 from bridge_kernel.servers import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ast import Module
+    from collections.abc import Awaitable
+
     from bridge_kernel.saved_tools import SavedTool
     from bridge_kernel.servers import Host, ServerRef
 
@@ -54,6 +58,23 @@ class Api:
         for state in self._registry.all() if after != before else self._registry.loaded():
             self._bind(f"mcp_{state.alias}", proxy_of(state))
         self._bind("LOADED_MCP_SERVERS", tuple(state.name for state in self._registry.loaded()))
+
+    def check(self, tree: Module, code: str, used: tuple[str, ...]) -> Awaitable[None] | None:
+        """Looks for calls that would fail, before the cell runs: awaited, it raises `CheckError`.
+
+        `used` are the names of its top level. None when the cell can call nothing, which has to be cheap to see.
+        """
+        if "mcp" not in code and "runtime" not in code and not any(map(self._is_proxy, used)):
+            return None
+        from bridge_kernel.check import check_cell
+
+        return check_cell(tree, code, self._namespace, self._registry)
+
+    def _is_proxy(self, name: str) -> bool:
+        value = self._namespace.get(name)
+        return isinstance(value, (Server, Tool, Runtime, ServerModule)) or (
+            type(value) is MethodType and isinstance(value.__self__, Runtime)
+        )
 
     def end_cell(self) -> None:
         """Comes after the code of a cell, while its output is still captured: warns of calls that were not awaited."""

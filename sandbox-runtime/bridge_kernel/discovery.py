@@ -47,6 +47,10 @@ _HELPERS = (
     "reset",
     "help",
 )
+ASYNC_HELPERS = frozenset({
+    "list_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
+})  # fmt: skip
+"""The helpers whose calls are awaited."""
 _CLASSES = ("MCPError", "ToolError", "AttrDict", "ImageContent", "AudioContent", "ResourceContent", "ResourceLink")
 
 

@@ -23,6 +23,7 @@ CODES = (
     "SESSION_START_TIMEOUT",
     "SESSION_LOST",
     "SESSION_LIMIT",
+    "CHECK_FAILED",
     "CELL_DEADLINE",
     "CELL_CANCELLED",
     "LIMIT_OUTPUT",
@@ -85,6 +86,12 @@ class ToolError(MCPError):
 
 class ServerNotAvailableError(MCPError, KeyError):
     """A server that is not loaded, or not configured; a `KeyError` too, because `mcp_servers` is a mapping."""
+
+    __module__ = "mcp.runtime"
+
+
+class CheckError(MCPError):
+    """A cell that was not run, because reading it showed that it would fail. Its text stands for a traceback."""
 
     __module__ = "mcp.runtime"
 

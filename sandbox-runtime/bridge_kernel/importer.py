@@ -174,13 +174,32 @@ class Importer:
 
     def finish_recording(self) -> bytes | None:
         """Ends recording and the use of the pack. The one for the next sandbox, or None when it served well."""
-        pack = self._make_pack(self.recorded) if self.recorded else None
+        pack = None
+        if self.recorded:
+            for name in self._not_imported():
+                MemoryLoader(self, name, self.sources[name]).get_code(
+                    name
+                )  # Recorded for the first cell that needs it.
+            pack = self._make_pack(self.recorded)
+            self._load_pack(pack)
         self.release()
         return pack
 
+    def _not_imported(self) -> list[str]:
+        return [name for name in self.sources if name not in sys.modules]
+
     def release(self) -> None:
-        """Lets go of the pack. What is imported from now on comes from its file, as ever."""
-        self.recorded, self.table, self.block = None, {}, b""
+        """Lets go of the pack, but for modules of the kernel that are imported when a cell first needs them.
+
+        What else is imported from now on comes from its file, as ever.
+        """
+        kept = {name: self.table[name] for name in self._not_imported() if name in self.table}
+        pieces = [self.block[entry[4] : entry[5]] for entry in kept.values()]
+        self.recorded, self.table, self.block = None, {}, b"".join(pieces)
+        end = 0
+        for (name, entry), piece in zip(kept.items(), pieces, strict=True):
+            self.table[name] = (*entry[:4], end, end + len(piece))
+            end += len(piece)
 
     def _make_pack(self, recorded: dict[str, tuple[Origin, types.CodeType]]) -> bytes:
         """What the pack at hand holds, and what was recorded besides or in place of it."""

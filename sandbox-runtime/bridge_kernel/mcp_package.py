@@ -17,7 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bridge_kernel.servers import Registry, ServerState
 
-_PREFIX = "mcp.servers."
+SERVERS_PREFIX = "mcp.servers."
+"""What stands before the alias of a server in the name of its module."""
 
 
 class ServerModule(ModuleType):
@@ -46,6 +47,11 @@ class ServerModule(ModuleType):
         return ["TOOLS", "TOOL_MAP", *dir(proxy_of(self._state))]
 
 
+def state_of_module(module: ServerModule) -> ServerState:
+    """What the kernel knows of the server. A function, because every attribute of the module may be a tool."""
+    return module._state  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
+
+
 class ServersModule(ModuleType):
     """`mcp.servers`: one module for each configured server."""
 
@@ -61,7 +67,7 @@ class ServersModule(ModuleType):
         state = self._registry.find(name)
         if state is None:
             raise AttributeError(str(self._registry.not_available(name)))
-        return sys.modules[_PREFIX + state.alias]
+        return sys.modules[SERVERS_PREFIX + state.alias]
 
     def __dir__(self) -> list[str]:
         return [state.alias for state in self._registry.all()]
@@ -74,9 +80,9 @@ class MissingServerFinder:
         self._registry = registry
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if not name.startswith(_PREFIX):
+        if not name.startswith(SERVERS_PREFIX):
             return
-        wanted = name.removeprefix(_PREFIX)
+        wanted = name.removeprefix(SERVERS_PREFIX)
         state = self._registry.find(wanted)
         if state is None:
             raise ModuleNotFoundError(str(self._registry.not_available(wanted)), name=name)
@@ -97,4 +103,4 @@ def install_package(registry: Registry, runtime: ModuleType) -> None:
 
 def module_name(state: ServerState) -> str:
     """The name under which the tools of a server are imported."""
-    return _PREFIX + state.alias
+    return SERVERS_PREFIX + state.alias

@@ -71,6 +71,11 @@ class Server:
         return self._state.description or f"Tools of the MCP server '{self._state.name}'."
 
 
+def state_of(server: Server) -> ServerState:
+    """What the kernel knows of the server. A function, because every attribute of a proxy may be a tool."""
+    return server._state  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
+
+
 def proxy_of(state: ServerState) -> Server:
     """The one proxy of a server, so that `mcp_servers["x"] is mcp_x`."""
     if not isinstance(state.proxy, Server):
@@ -145,6 +150,11 @@ class Tool:
 
     def __repr__(self) -> str:
         return f"<tool {self.__qualname__}: call it with 'await {self.__qualname__}(name=value, ...)'>"
+
+
+def place_of(tool: Tool) -> tuple[ServerState, str]:
+    """The server of a tool, and the tool's name as it was written."""
+    return tool._server, tool._name  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
 
 
 class Servers:

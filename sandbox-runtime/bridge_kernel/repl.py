@@ -14,11 +14,14 @@ import sys
 import traceback
 import types
 
+from bridge_kernel.errors import CheckError
 from bridge_kernel.importer import FILE_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
+
+    Check = Callable[[ast.Module, str, tuple[str, ...]], Awaitable[None] | None]
 
 
 def _future_flags() -> int:
@@ -58,9 +61,17 @@ class Repl:
         """What the namespace holds now was not made by the user."""
         self._own = dict(self.namespace)
 
-    async def run(self, cell: int, code: str) -> object:
-        """Runs one cell; the value of its last expression, else None. Raises what the code raises, SyntaxError too."""
-        body, last = self._compile(cell, code)
+    async def run(self, cell: int, code: str, check: Check | None = None) -> object:
+        """Runs one cell; the value of its last expression, else None. Raises what the code raises, SyntaxError too.
+
+        `check` sees the tree before anything runs, with the names used at the top level; what it gives is awaited.
+        """
+        tree, body, last = self._compile(cell, code)
+        if check is not None:
+            used = (*(body.co_names if body else ()), *(last.co_names if last else ()))
+            checking = check(tree, code, used)
+            if checking is not None:
+                await checking
         if body is not None:
             await self._evaluate(body)
         return await self._evaluate(last) if last is not None else None
@@ -69,22 +80,23 @@ class Repl:
         result = eval(code, self.namespace)
         return await result if code.co_flags & _CO_COROUTINE else result
 
-    def _compile(self, cell: int, code: str) -> tuple[types.CodeType | None, types.CodeType | None]:
+    def _compile(self, cell: int, code: str) -> tuple[ast.Module, types.CodeType | None, types.CodeType | None]:
         file = cell_file(cell)
         # As the tokenizer counts lines: str.splitlines would end one at a form feed or U+2028, too.
         lines = [f"{line}\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         linecache.cache[file] = (len(code), None, lines, file)
         flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = compile(code, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-        last = None
-        if tree.body and isinstance(tree.body[-1], ast.Expr):
-            expression = ast.Expression(tree.body.pop().value)
-            last = compile(expression, file, "eval", flags, dont_inherit=True)
-        body = compile(tree, file, "exec", flags, dont_inherit=True) if tree.body else None
+        last, statements = None, tree.body
+        if statements and isinstance(statements[-1], ast.Expr):
+            last = compile(ast.Expression(statements[-1].value), file, "eval", flags, dont_inherit=True)
+            statements = statements[:-1]
+        module = ast.Module(statements, tree.type_ignores)
+        body = compile(module, file, "exec", flags, dont_inherit=True) if statements else None
         if body is not None:
             # `from __future__ import …` holds for the cells that follow, as at the interpreter's prompt.
             self._flags |= body.co_flags & _FUTURE_FLAGS
-        return body, last
+        return tree, body, last
 
     def show(self, value: object) -> str:
         """The text of a last expression, at most the agreed number of characters; binds `_` to the value."""
@@ -179,7 +191,9 @@ _SHORTENED: dict[type, Callable[[object], str]] = {
 
 
 def format_error(error: BaseException) -> str:
-    """The traceback as Python prints it, without the frames of the kernel."""
+    """The traceback as Python prints it, without the frames of the kernel; of a cell that never ran, its text alone."""
+    if isinstance(error, CheckError):
+        return str(error)
     report = traceback.TracebackException.from_exception(error, compact=True)
     _remove_kernel_frames(report, set())
     return "".join(report.format()).rstrip("\n")

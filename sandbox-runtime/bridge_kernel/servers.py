@@ -80,9 +80,9 @@ class ServerState:
         """Remembers a tool list of the host until the next cell."""
         self.tools = tools if isinstance(tools, list) else []
 
-    def no_such_tool(self, name: str) -> str:
-        """The message for a tool that a known list does not hold."""
-        near = close_names(name, [alias_of(tool) for tool in self.tools or []])
+    def no_such_tool(self, name: str, tools: list[ToolInfo] | None = None) -> str:
+        """The message for a tool that a known list does not hold: `tools`, or the one that was asked for."""
+        near = close_names(name, [alias_of(tool) for tool in tools or self.tools or []])
         return f"mcp_{self.alias} has no tool {name!r}.{near}"
 
 
@@ -115,6 +115,10 @@ class Registry:
     def all(self) -> list[ServerState]:
         """Every configured server."""
         return list(self._servers.values())
+
+    def may_call(self, server: ServerState) -> bool:
+        """Whether code may call the tools of that server now."""
+        return server.is_loaded
 
     def loaded(self) -> list[ServerState]:
         """The servers whose tools may be called."""

@@ -17,6 +17,7 @@ describe('error codes', () => {
       SESSION_START_TIMEOUT: 75,
       SESSION_LOST: 70,
       SESSION_LIMIT: 75,
+      CHECK_FAILED: 65,
       CELL_DEADLINE: 124,
       CELL_CANCELLED: 130,
       LIMIT_OUTPUT: 70,

@@ -1,0 +1,117 @@
+"""The check before running: no false alarm on valid cells, the right word on wrong ones, nothing run before it."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+from typing import Any
+
+from check_cells import VALID, WRONG
+from fake_host import FILES, GIT, LIST, READ_FILE, ApiTestCase
+
+from bridge_kernel.errors import CheckError, MCPError
+from bridge_kernel.repl import Repl, format_error
+
+ISSUES: Any = {"name": "issues", "alias": "issues"}
+CREATE_ISSUE: dict[str, object] = {
+    "name": "create-issue",
+    "alias": "create_issue",
+    "parameter_aliases": {"from": "from_"},
+    "input_schema": {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"},
+            "body": {"type": "string"},
+            "labels": {"type": "array"},
+            "from": {"type": "string"},
+        },
+        "required": ["title"],
+        "additionalProperties": False,
+    },
+}
+WITH_DEFAULT: dict[str, object] = {
+    "name": "with_default",
+    "alias": "with_default",
+    "input_schema": {
+        "type": "object",
+        "properties": {"owner": {"type": "string"}, "page": {"type": "integer", "default": 1}},
+        "required": ["owner", "page"],
+    },
+}
+ENABLE: dict[str, object] = {"name": "enable_toolset", "alias": "enable_toolset", "input_schema": {}}
+TOOLS = {"files": [READ_FILE, LIST], "issues": [CREATE_ISSUE, WITH_DEFAULT, ENABLE]}
+
+
+class CheckTestCase(ApiTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.host.answers["list_tools"] = lambda params: TOOLS[str(params["server"])]
+        self.api.update([FILES, ISSUES], [FILES, ISSUES, GIT])
+        files: Any = self.namespace["mcp_files"]
+        self.namespace.update(files=files, read=files.read_file, fake=object(), mcp_fake=object(), rows=["a"])
+
+    async def check(self, code: str) -> tuple[str, bool]:
+        """What the check says of a cell, and whether it stops it."""
+        tree = ast.parse(code)
+        used = compile(code, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT).co_names
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            try:
+                checking = self.api.check(tree, code, used)
+                if checking is not None:
+                    await checking
+            except CheckError as error:
+                return str(error), True
+        return said.getvalue(), False
+
+
+class Corpus(CheckTestCase):
+    def test_it_is_as_large_as_it_should_be(self) -> None:
+        self.assertGreaterEqual(len(set(VALID)), 100)
+        self.assertGreaterEqual(len({code for code, _, _ in WRONG}), 40)
+
+    async def test_valid_cells_pass_without_a_word(self) -> None:
+        for code in VALID:
+            with self.subTest(code=code):
+                self.assertEqual(await self.check(code), ("", False))
+
+    async def test_wrong_cells_get_the_right_finding(self) -> None:
+        for code, expected, stops in WRONG:
+            with self.subTest(code=code):
+                said, stopped = await self.check(code)
+                self.assertIn(expected, said)
+                self.assertEqual(stopped, stops)
+
+
+class Running(CheckTestCase):
+    async def test_nothing_of_a_stopped_cell_has_happened(self) -> None:
+        repl = Repl(1000, 10)
+        with self.assertRaises(CheckError) as caught:
+            await repl.run(1, "x = 1\nawait mcp_files.nonsense()", self.api.check)
+        self.assertNotIn("x", repl.namespace)
+        self.assertEqual(caught.exception.code, "CHECK_FAILED")
+        self.assertTrue(format_error(caught.exception).startswith("CHECK_FAILED: the cell was not run"))
+        self.assertNotIn("call_tool", self.host.methods())
+
+    async def test_a_cell_that_names_no_server_asks_nothing(self) -> None:
+        self.assertEqual(await self.check("x = 1\nprint(x)"), ("", False))
+        self.assertEqual(self.host.asked, [])
+
+    async def test_a_server_that_cannot_list_is_left_to_the_call(self) -> None:
+        def fail(params: dict[str, object]) -> object:
+            raise MCPError("it does not start", "SERVER_START_FAILED")
+
+        self.host.answers["list_tools"] = fail
+        self.assertEqual(await self.check("await mcp_files.nonsense()"), ("", False))
+
+    async def test_a_fault_of_the_check_is_said_and_the_cell_runs(self) -> None:
+        self.host.answers["list_tools"] = lambda params: [{"name": 1}]
+        said, stopped = await self.check("await mcp_files.nonsense()")
+        self.assertIn("the cell runs unchecked", said)
+        self.assertFalse(stopped)
+
+    async def test_what_the_check_learned_does_not_bind_the_cell(self) -> None:
+        await self.check("await mcp_files.list()")
+        files: Any = self.namespace["mcp_files"]
+        self.assertEqual(await files.made_meanwhile(), "done")
