@@ -29,6 +29,10 @@ async function runCommand(commandLine: CommandLine): Promise<number> {
     const writeError = (text: string) => process.stderr.write(text);
     return exec(commandLine, { ...context, writeOut, writeError });
   }
+  if (commandLine.command === 'doctor') {
+    const { doctor } = await import('./commands/doctor.ts');
+    return doctor(commandLine, { ...context, writeOut: (text) => process.stdout.write(text) });
+  }
   if (process.stdin.isTTY) {
     process.stderr.write(TERMINAL_HINT);
   }

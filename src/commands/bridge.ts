@@ -9,8 +9,8 @@ import { renderIssue } from '../config/explain.ts';
 import { checkMounts } from '../config/mounts.ts';
 import { createSavedTools } from '../config/saved-tools.ts';
 import type { Settings } from '../config/settings.ts';
-import { detectEngine } from '../engines/detect.ts';
-import type { Engine, SandboxLimits } from '../engines/engine.ts';
+import { type DetectOptions, detectEngine } from '../engines/detect.ts';
+import type { SandboxLimits } from '../engines/engine.ts';
 import { TMP_BYTES, WORKSPACE_BYTES } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { PACKAGE_ROOT } from '../package.ts';
@@ -34,7 +34,7 @@ export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridg
 
 /** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
 export const createBridge: CreateBridge = async (settings, logger) => {
-  const engine = createEngine(settings, logger);
+  const engine = detectEngine(engineOptions(settings, logger));
   const directory = createDirectory(settings, logger);
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
   const sessions = new Sessions({
@@ -85,8 +85,9 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   };
 };
 
-function createEngine(settings: Settings, logger: Logger): Engine {
-  return detectEngine({
+/** What engines are made from. Throws `CONFIG_INVALID` for a mount that is refused. */
+export function engineOptions(settings: Settings, logger: Logger): DetectOptions {
+  return {
     requested: settings.runtime,
     image: settings.image,
     limits: limitsOf(settings),
@@ -97,7 +98,7 @@ function createEngine(settings: Settings, logger: Logger): Engine {
     instanceId: randomUUID(),
     env: process.env,
     logger,
-  });
+  };
 }
 
 function limitsOf(settings: Settings): SandboxLimits {

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { BridgeError } from '../errors.ts';
 import { didYouMean } from '../suggest.ts';
 
-export const COMMANDS = ['run', 'exec', 'help'] as const;
+export const COMMANDS = ['run', 'exec', 'doctor', 'help'] as const;
 
 export interface ExecCommand {
   readonly command: 'exec';
@@ -15,7 +15,12 @@ export interface ExecCommand {
   readonly timeoutSeconds: number | undefined;
 }
 
-export type CommandLine = { readonly command: 'run' | 'help' | 'version' } | ExecCommand;
+export interface DoctorCommand {
+  readonly command: 'doctor';
+  readonly isJson: boolean;
+}
+
+export type CommandLine = { readonly command: 'run' | 'help' | 'version' } | ExecCommand | DoctorCommand;
 
 const GLOBAL_OPTIONS = {
   help: { type: 'boolean', short: 'h' },
@@ -30,7 +35,9 @@ const EXEC_OPTIONS = {
   timeout: { type: 'string' },
 } as const;
 
-type OptionTable = typeof GLOBAL_OPTIONS | typeof EXEC_OPTIONS;
+const DOCTOR_OPTIONS = { ...GLOBAL_OPTIONS, json: { type: 'boolean' } } as const;
+
+type OptionTable = typeof GLOBAL_OPTIONS | typeof EXEC_OPTIONS | typeof DOCTOR_OPTIONS;
 
 /** The command line after `node cli.js`. Rejects with `USAGE_INVALID`. */
 export async function parseCommandLine(argv: readonly string[]): Promise<CommandLine> {
@@ -44,6 +51,9 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   if (first === 'exec') {
     return parseExec(rest);
   }
+  if (first === 'doctor') {
+    return parseDoctor(rest);
+  }
   const { values, positionals } = await parseOptions(isCommand ? rest : argv, GLOBAL_OPTIONS);
   if (values['version'] !== undefined) {
     return { command: 'version' };
@@ -51,10 +61,22 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   if (first === 'help' || values['help'] !== undefined) {
     return { command: 'help' };
   }
-  if (positionals.length > 0) {
-    throw usage(`'${positionals[0]}' is one argument too many; \`run\` takes none.`);
-  }
+  refuseMore(positionals, 'run');
   return { command: 'run' };
+}
+
+async function parseDoctor(argv: readonly string[]): Promise<CommandLine> {
+  const { values, positionals } = await parseOptions(argv, DOCTOR_OPTIONS);
+  refuseMore(positionals, 'doctor');
+  return values['help'] === undefined
+    ? { command: 'doctor', isJson: values['json'] !== undefined }
+    : { command: 'help' };
+}
+
+function refuseMore(positionals: readonly string[], command: string): void {
+  if (positionals.length > 0) {
+    throw usage(`'${positionals[0]}' is one argument too many; \`${command}\` takes none.`);
+  }
 }
 
 async function parseExec(argv: readonly string[]): Promise<CommandLine> {

@@ -4,9 +4,11 @@ const COMMAND_NAME = 'mcp-server-code-execution-mode';
 
 export const HELP = `Usage: ${COMMAND_NAME} [run]
        ${COMMAND_NAME} exec [options] FILE|-|-c CODE
+       ${COMMAND_NAME} doctor [--json]
 
 run    Serve MCP over stdin and stdout; an MCP client starts this. The default.
 exec   Run one cell of Python in a sandbox and print what it prints.
+doctor Try each engine and say which one runs sessions, and why others do not.
 
 Options of exec:
   -c, --code CODE    Python source, instead of a file; a file named - is standard input
@@ -18,7 +20,8 @@ Options of exec:
   -v, --version      show the version
 
 exec ends with 0 when the cell succeeded, 1 when it failed, its own status after
-sys.exit(), and 124 at the deadline.
+sys.exit(), and 124 at the deadline. doctor ends with 0 when an engine can be
+used, and with 69 when none can.
 
 Settings are environment variables (MCP_BRIDGE_RUNTIME, MCP_BRIDGE_TIMEOUT, ...);
 docs/configuration.md lists them.

@@ -18,6 +18,11 @@ import {
 /** Failures of an engine itself, for which another engine may do better. */
 const ENGINE_FAULTS: ReadonlySet<string> = new Set(['ENGINE_UNAVAILABLE', 'ENGINE_FAILED']);
 
+/** Whether another engine may do better; if not, sessions wait until this one is mended. */
+export function isEngineFault({ code }: BridgeError): boolean {
+  return ENGINE_FAULTS.has(code);
+}
+
 /** `ENGINE_UNAVAILABLE` with every attempt and its reason. */
 export function noEngine(refusals: readonly Refusal[], cause?: BridgeError): BridgeError {
   const attempts = refusals.map(({ reason }) => reason).join('; ');
@@ -117,7 +122,7 @@ class FailoverEngine implements Engine {
 
   /** Notes that `engine` failed with `error`; gives the error to pass on, with `retryNow` when another engine is next. */
   #refuse(engine: Engine, error: BridgeError): BridgeError {
-    if (!ENGINE_FAULTS.has(error.code) || error.data.retryNow === true) {
+    if (!isEngineFault(error) || error.data.retryNow === true) {
       return error;
     }
     if (engine !== this.#current) {

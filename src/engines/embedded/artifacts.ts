@@ -11,9 +11,7 @@ import { PACKAGE_ROOT } from '../../package.ts';
 
 /** Where `npm run build` puts them; also used by the sources when they run as they are. */
 export const ARTIFACTS_FOLDER = fileURLToPath(new URL('dist/embedded/', PACKAGE_ROOT));
-/** The program of the child. */
-export const CHILD_PROGRAM = 'child.js';
-/** Names of the other files, and the SHA-256 of each in hexadecimal. */
+/** Names of the others as keys of `files`, each with its `sha256` in hexadecimal. */
 export const MANIFEST = 'manifest.json';
 
 export interface ArtifactCheck {
@@ -48,9 +46,9 @@ async function readManifest(folder: string): Promise<Manifest> {
     throw new Error(`${MANIFEST} is missing`);
   });
   try {
-    const { files } = JSON.parse(text) as { files: Record<string, string> };
-    const entries = Object.entries(files);
-    if (entries.some(([name]) => name === CHILD_PROGRAM)) {
+    const { files } = JSON.parse(text) as { files: Record<string, { sha256: string }> };
+    const entries = Object.entries(files).map(([name, { sha256 }]) => [name, sha256] as const);
+    if (entries.length > 0) {
       return entries;
     }
   } catch {

@@ -19,10 +19,10 @@ export function childArguments({ folder, limits, name, nodeVersion }: ChildReque
   return [
     ...nodeFlags(folder, nodeVersion),
     `${folder}/child.js`,
-    `--name=${name}`,
-    `--memory-bytes=${limits.memoryBytes}`,
-    `--tmp-bytes=${limits.tmpBytes}`,
-    `--workspace-bytes=${limits.workspaceBytes}`,
+    folder,
+    ...[limits.memoryBytes, limits.tmpBytes, limits.workspaceBytes].map(String),
+    // Read by nobody but `ps`.
+    name,
   ];
 }
 

@@ -44,6 +44,9 @@ export interface EmbeddedOptions {
 /** A start takes 0.1 to 0.3 s, a loaded laptop some seconds. Chosen: clients give up after 60 s. */
 const SILENCE_LIMIT_MS = 20_000;
 
+/** Exit code of a child that could not set Python up; the same as in `src/embedded/child.ts`. */
+const CHILD_FAILED = 70;
+
 const MISSING =
   'Threads, child processes, sockets, ctypes and packages with C code: Python runs in WebAssembly. ' +
   'They need a container engine (podman or docker) on the machine of the bridge.';
@@ -121,7 +124,8 @@ class EmbeddedEngine implements Engine {
     const explain = (retryNow: boolean) => embeddedStartError({ ...start, exit, stderrTail }, retryNow);
     const error = explain(false);
     const layer = start?.surroundings.layer;
-    if (layer === undefined || error.code === 'ENGINE_UNAVAILABLE' || start?.silentMs !== undefined) {
+    const isOwnFault = error.code === 'ENGINE_UNAVAILABLE' || start?.silentMs !== undefined || saidWhy(exit);
+    if (layer === undefined || isOwnFault) {
       return error;
     }
     // The probe passed and the start did not: the layer may be the reason, which a start without it shows.
@@ -193,6 +197,11 @@ class EmbeddedEngine implements Engine {
     }, limitMs).unref();
     child.once('exit', () => clearTimeout(timer));
   }
+}
+
+/** Whether the child came as far as to say itself why it cannot go on. */
+function saidWhy({ exitCode }: SandboxExit): boolean {
+  return exitCode === CHILD_FAILED;
 }
 
 function unstartable(executable: string, error: unknown): BridgeError {

@@ -31,6 +31,9 @@ export function embeddedStartError({ exit, fault, silentMs, stderrTail }: Failed
     const message = `the embedded engine needs WebAssembly, which Node ${process.versions.node} does not offer here`;
     return error('ENGINE_UNAVAILABLE', message, 'Use a Node with WebAssembly (20.19 or newer, without --jitless).');
   }
+  if (/memory are too few/.test(stderrTail)) {
+    return error('ENGINE_FAILED', `the embedded engine did not start: ${words}`, 'Raise MCP_BRIDGE_MEMORY.');
+  }
   if (/WebAssembly\.Memory|could not allocate memory/.test(stderrTail)) {
     const message = `the embedded engine could not get its memory: ${words}`;
     return error('ENGINE_FAILED', message, 'Lower MCP_BRIDGE_MEMORY, or free memory on this machine.');

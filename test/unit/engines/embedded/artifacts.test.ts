@@ -15,7 +15,7 @@ describe('the check of the built files', () => {
     folder = mkdtempSync(join(tmpdir(), 'artifacts-'));
     const hashes = Object.entries(FILES).map(([name, text]) => {
       write(name, text);
-      return [name, createHash('sha256').update(text).digest('hex')];
+      return [name, { sha256: createHash('sha256').update(text).digest('hex') }];
     });
     write('manifest.json', JSON.stringify({ files: Object.fromEntries(hashes) }));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -31,7 +31,7 @@ describe('the check of the built files', () => {
     ['a missing file', () => rmSync(join(folder, 'python.wasm')), 'python.wasm is missing'],
     ['a missing manifest', () => rmSync(join(folder, 'manifest.json')), 'manifest.json is missing'],
     ['a manifest that is no JSON', () => write('manifest.json', '{"files": {'), 'manifest.json is damaged'],
-    ['a manifest without the program', () => write('manifest.json', '{"files": {}}'), 'manifest.json is damaged'],
+    ['a manifest of nothing', () => write('manifest.json', '{"files": {}}'), 'manifest.json is damaged'],
     ['a manifest of another form', () => write('manifest.json', 'null'), 'manifest.json is damaged'],
   ])('names %s', async (_what, damage, fault) => {
     damage();

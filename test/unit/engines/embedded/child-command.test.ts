@@ -16,10 +16,11 @@ describe('the arguments of Node', () => {
       '--allow-worker',
       '--allow-fs-read=/embedded/*',
       '/embedded/child.js',
-      '--name=mcp-bridge-x-1',
-      '--memory-bytes=536870912',
-      '--tmp-bytes=67108864',
-      '--workspace-bytes=134217728',
+      '/embedded',
+      '536870912',
+      '67108864',
+      '134217728',
+      'mcp-bridge-x-1',
     ]);
   });
 

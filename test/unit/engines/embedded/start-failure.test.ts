@@ -30,6 +30,12 @@ describe('a start that failed', () => {
       'the embedded engine could not get its memory: RangeError: WebAssembly.Memory(): could not allocate memory',
     ],
     [
+      'a limit that is too low',
+      { exit, stderrTail: '1024 bytes of memory are too few: Python alone has 33554432' },
+      'ENGINE_FAILED',
+      'the embedded engine did not start: 1024 bytes of memory are too few: Python alone has 33554432',
+    ],
+    [
       'anything else',
       { exit, stderrTail: 'node: bad option: --permission\n' },
       'ENGINE_FAILED',
