@@ -5,6 +5,16 @@ import { HELP, TERMINAL_HINT } from './commands/help.ts';
 import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './errors.ts';
 import { VERSION } from './package.ts';
 
+/**
+ * Without a listener Node opens its debugger on SIGUSR1, which any process of the user could then drive: also code that
+ * got out of a sandbox. Windows has no such signal.
+ */
+function refuseDebugger(): void {
+  if (process.platform !== 'win32') {
+    process.on('SIGUSR1', () => undefined);
+  }
+}
+
 async function main(argv: readonly string[]): Promise<number> {
   const commandLine = await parseCommandLine(argv);
   switch (commandLine.command) {
@@ -50,6 +60,7 @@ function report(thrown: unknown): number {
 /** A client that has stopped reading must not keep the process alive; one that reads gets all there is. */
 const FLUSH_LIMIT_MS = 500;
 
+refuseDebugger();
 const exitCode = await main(process.argv.slice(2)).catch(report);
 setTimeout(() => process.exit(exitCode), FLUSH_LIMIT_MS);
 process.stdout.write('', () => process.exit(exitCode));

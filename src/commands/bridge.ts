@@ -1,17 +1,12 @@
 /** Connects settings, engines, upstreams and sessions to the one thing the front needs: a runner of cells. */
-import { randomUUID } from 'node:crypto';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers } from '../config/discover.ts';
 import { renderIssue } from '../config/explain.ts';
-import { checkMounts } from '../config/mounts.ts';
 import { createSavedTools } from '../config/saved-tools.ts';
 import type { Settings } from '../config/settings.ts';
-import { type DetectOptions, detectEngine } from '../engines/detect.ts';
-import type { SandboxLimits } from '../engines/engine.ts';
-import { TMP_BYTES, WORKSPACE_BYTES } from '../limits.ts';
+import { detectEngine } from '../engines/detect.ts';
 import type { Logger } from '../log.ts';
 import { PACKAGE_ROOT } from '../package.ts';
 import type { ServerReference } from '../protocol/frames.ts';
@@ -19,9 +14,11 @@ import { CAPABILITY_SUMMARY } from '../server/capabilities.ts';
 import type { CellRunner } from '../server/cell-runner.ts';
 import { readKernelSources } from '../session/boot.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
+import { describeEngine } from '../session/engine-report.ts';
 import { Sessions } from '../session/sessions.ts';
 import { preloadClient } from '../upstream/connection.ts';
 import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
+import { engineOptions, limitsOf } from './engine-options.ts';
 import { createHostCalls } from './host-calls.ts';
 
 export interface Bridge extends CellRunner {
@@ -72,6 +69,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
       }
       return answer;
     },
+    describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     knownServers: async () => directory.refresh().map(({ name }) => name),
     async preload() {
       await preloadClient();
@@ -84,32 +82,6 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     },
   };
 };
-
-/** What engines are made from. Throws `CONFIG_INVALID` for a mount that is refused. */
-export function engineOptions(settings: Settings, logger: Logger): DetectOptions {
-  return {
-    requested: settings.runtime,
-    image: settings.image,
-    limits: limitsOf(settings),
-    user: settings.containerUser,
-    pullPolicy: settings.pull,
-    ociRuntime: settings.ociRuntime,
-    mounts: checkMounts(settings.mounts ?? [], { home: homedir(), stateDir: settings.stateDir }),
-    instanceId: randomUUID(),
-    env: process.env,
-    logger,
-  };
-}
-
-function limitsOf(settings: Settings): SandboxLimits {
-  return {
-    memoryBytes: settings.memoryBytes,
-    pids: settings.pids,
-    cpus: settings.cpus,
-    tmpBytes: TMP_BYTES,
-    workspaceBytes: WORKSPACE_BYTES,
-  };
-}
 
 interface Directory {
   readonly pool: UpstreamPool;

@@ -8,9 +8,9 @@ import { whyUnusable } from '../engines/try-engine.ts';
 import type { BridgeError } from '../errors.ts';
 import { ERROR_CODES } from '../errors.ts';
 import { VERSION } from '../package.ts';
-import { engineOptions } from './bridge.ts';
 import type { DoctorCommand } from './command-line.ts';
 import type { CommandContext } from './context.ts';
+import { engineOptions } from './engine-options.ts';
 
 export interface DoctorOptions extends CommandContext {
   readonly writeOut: (text: string) => void;

@@ -34,8 +34,6 @@ export function watchProcess(logger: Logger): Lifecycle {
   process.on('unhandledRejection', fail('unhandled rejection'));
   // A client may close our stderr; lost log lines must not end the sessions.
   process.stderr.on('error', () => undefined);
-  // Without a listener Node opens its debugger on this signal, which any process of the user could then drive.
-  process.on('SIGUSR1', () => undefined);
   return { ended: promise, end: resolve };
 }
 

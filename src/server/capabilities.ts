@@ -31,9 +31,7 @@ for issue in issues:
 **Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library is there; packages cannot be installed. Long output is cut in the middle: filter, aggregate and slice in code, and print only what is needed.
 `;
 
-/** Text of the resource: the manual and the checklist. */
-export const CAPABILITY_RESOURCE_TEXT = `${CAPABILITY_SUMMARY}
-## Loading servers: a checklist
+const CHECKLIST = `## Loading servers: a checklist
 
 1. Find the tool: \`await runtime.search_tool_docs("what it should do")\`, or list names with \`runtime.discovered_servers()\`.
 2. Note \`server\` of the result and pass it: \`run_python(code=..., servers=["that server"])\`. Later cells of the session need not repeat it.
@@ -42,3 +40,11 @@ export const CAPABILITY_RESOURCE_TEXT = `${CAPABILITY_SUMMARY}
 5. \`Server '<name>' is not available\` means that it is not loaded: go back to step 2.
 6. Look at the shape of the first result before a loop: \`print(type(result), str(result)[:300])\`.
 `;
+
+const NOT_CHOSEN =
+  'Not chosen yet: the first cell starts one and says which. `doctor` on the command line tries all of them.';
+
+/** Text of the resource: the manual, the checklist, and what runs sessions; `engine` is undefined before the first cell. */
+export function capabilityResource(engine: string | undefined): string {
+  return `${CAPABILITY_SUMMARY}\n${CHECKLIST}\n## Engine\n\n${engine ?? NOT_CHOSEN}\n`;
+}

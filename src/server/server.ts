@@ -14,7 +14,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_TEXT, CAPABILITY_RESOURCE_URI } from './capabilities.ts';
+import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_URI, capabilityResource } from './capabilities.ts';
 import { createProgressReporter } from './progress.ts';
 import { callRunPython, type RunPythonOptions } from './run-python.ts';
 import { describeRunPython, TOOL_NAME } from './tool-definition.ts';
@@ -55,7 +55,7 @@ function createServerFactory(options: FrontOptions): McpServerFactory {
       'tools/call': (request, context) => callTool(options, request, context),
       'resources/list': () => ({ resources: [CAPABILITY_RESOURCE], ...freshness }),
       'resources/templates/list': () => ({ resourceTemplates: [], ...freshness }),
-      'resources/read': (request) => ({ ...readResource(request), ...freshness }),
+      'resources/read': async (request) => ({ ...(await readResource(request, options)), ...freshness }),
     };
     const server = new Server(
       { name: 'mcp-server-code-execution-mode', version: options.version },
@@ -79,7 +79,7 @@ const CAPABILITY_RESOURCE = {
   mimeType: 'text/markdown',
 };
 
-function readResource(request: JSONRPCRequest): Result {
+async function readResource(request: JSONRPCRequest, { runner }: FrontOptions): Promise<Result> {
   const uri = request.params?.uri;
   if (uri !== CAPABILITY_RESOURCE_URI) {
     throw new ProtocolError(
@@ -87,7 +87,8 @@ function readResource(request: JSONRPCRequest): Result {
       `There is no resource ${JSON.stringify(uri)}; the only one is ${CAPABILITY_RESOURCE_URI}.`,
     );
   }
-  return { contents: [{ uri, mimeType: CAPABILITY_RESOURCE.mimeType, text: CAPABILITY_RESOURCE_TEXT }] };
+  const text = capabilityResource(await runner.describeEngine());
+  return { contents: [{ uri, mimeType: CAPABILITY_RESOURCE.mimeType, text }] };
 }
 
 async function callTool(options: FrontOptions, request: JSONRPCRequest, context: ServerContext): Promise<Result> {

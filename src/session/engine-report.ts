@@ -23,3 +23,14 @@ export function standInNotice({ name, isolation, refused }: EngineReport): strin
 export function withMissing(manual: string, { missing }: Engine): string {
   return missing === undefined ? manual : `${manual}\n**Missing here.** ${missing}\n`;
 }
+
+/** The engine in a paragraph, for people and models who ask. */
+export function describeEngine(engine: Engine): string {
+  const { isolation, name, refused } = reportOf(engine);
+  const reasons = refused.map(({ reason }) => reason).join('; ');
+  return [
+    `Sessions run on ${name}: ${isolation}.`,
+    ...(reasons === '' ? [] : [`Not used: ${reasons}.`]),
+    ...(engine.missing === undefined ? [] : [`Missing here: ${engine.missing}`]),
+  ].join(' ');
+}

@@ -137,7 +137,7 @@ describe('what is refused', () => {
     expect(await run(['exce'])).toMatchObject({
       stdout: '',
       stderr:
-        "USAGE_INVALID: There is no command 'exce'; the commands are run, exec, help. Did you mean 'exec'?\n" +
+        "USAGE_INVALID: There is no command 'exce'; the commands are run, exec, doctor, help. Did you mean 'exec'?\n" +
         'Hint: Run with --help to see what there is.\n',
       exitCode: 64,
     });

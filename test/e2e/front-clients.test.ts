@@ -5,7 +5,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldStdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { VERSION } from '../../src/package.ts';
-import { CAPABILITY_RESOURCE_TEXT, CAPABILITY_RESOURCE_URI } from '../../src/server/capabilities.ts';
+import { CAPABILITY_RESOURCE_URI, capabilityResource } from '../../src/server/capabilities.ts';
 import { describeRunPython } from '../../src/server/tool-definition.ts';
 import { type BuiltCommand, buildFakeCommand } from './front-process.ts';
 
@@ -112,7 +112,7 @@ describe.each(clients)('%s', (_name, version, connect) => {
     ]);
     expect((await client.listResourceTemplates()).resourceTemplates).toEqual([]);
     expect((await client.readResource(CAPABILITY_RESOURCE_URI)).contents).toEqual([
-      { uri: CAPABILITY_RESOURCE_URI, mimeType: 'text/markdown', text: CAPABILITY_RESOURCE_TEXT },
+      { uri: CAPABILITY_RESOURCE_URI, mimeType: 'text/markdown', text: capabilityResource(undefined) },
     ]);
   });
 

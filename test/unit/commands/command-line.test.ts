@@ -17,6 +17,9 @@ describe('understood', () => {
     ['--help', { command: 'help' }],
     ['run -h', { command: 'help' }],
     ['exec --help', { command: 'help' }],
+    ['doctor', { command: 'doctor', isJson: false }],
+    ['doctor --json', { command: 'doctor', isJson: true }],
+    ['doctor --help', { command: 'help' }],
     ['--version', { command: 'version' }],
     ['-v', { command: 'version' }],
     ['exec cell.py', execOf({ source: { kind: 'file', path: 'cell.py' } })],
@@ -35,7 +38,7 @@ describe('understood', () => {
 
 describe('refused', () => {
   test.each([
-    ['exce x', "There is no command 'exce'; the commands are run, exec, help. Did you mean 'exec'?"],
+    ['exce x', "There is no command 'exce'; the commands are run, exec, doctor, help. Did you mean 'exec'?"],
     ['--verison', "There is no option '--verison'; the options are --help, --version. Did you mean '--version'?"],
     ['run -x', "There is no option '-x'; the options are --help, --version."],
     ['run more', "'more' is one argument too many; `run` takes none."],

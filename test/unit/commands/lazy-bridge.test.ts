@@ -7,6 +7,7 @@ function countingBridge(failures = 0) {
   const bridge: Bridge = {
     runCell: () => Promise.reject(new Error('not used')),
     knownServers: async () => ['a'],
+    describeEngine: async () => 'an engine',
     preload: async () => undefined,
     close: async () => {
       counts.closed += 1;

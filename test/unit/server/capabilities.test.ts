@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { expect, test } from 'vitest';
-import { CAPABILITY_RESOURCE_TEXT, CAPABILITY_SUMMARY } from '../../../src/server/capabilities.ts';
+import { CAPABILITY_SUMMARY, capabilityResource } from '../../../src/server/capabilities.ts';
 import { describeRunPython } from '../../../src/server/tool-definition.ts';
 
 const MAX_SUMMARY_TOKENS = 600;
@@ -11,13 +11,16 @@ test('the manual is short enough to be read in a conversation', () => {
   expect(encode(CAPABILITY_SUMMARY).length).toBeLessThanOrEqual(MAX_SUMMARY_TOKENS);
 });
 
-test('the resource is the same manual and a checklist', () => {
-  expect(CAPABILITY_RESOURCE_TEXT.startsWith(CAPABILITY_SUMMARY)).toBe(true);
-  expect(CAPABILITY_RESOURCE_TEXT.slice(CAPABILITY_SUMMARY.length)).toContain('checklist');
+test('the resource is the same manual, a checklist, and what runs sessions', () => {
+  const text = capabilityResource('Sessions run on podman: a container.');
+  expect(text.startsWith(CAPABILITY_SUMMARY)).toBe(true);
+  expect(text.slice(CAPABILITY_SUMMARY.length)).toContain('checklist');
+  expect(text).toMatch(/## Engine\n\nSessions run on podman: a container\.\n$/);
+  expect(capabilityResource(undefined)).toMatch(/## Engine\n\nNot chosen yet: /);
 });
 
 test('every helper the texts name is there in the sandbox', () => {
-  const texts = CAPABILITY_RESOURCE_TEXT + describeRunPython(30, 120).description;
+  const texts = capabilityResource(undefined) + describeRunPython(30, 120).description;
   const named = new Set([...texts.matchAll(/\bruntime\.(\w+)\(/g)].map((match) => String(match[1])));
   expect(named.size).toBeGreaterThan(5);
   const sources = readdirSync(kernel).filter((file) => file.endsWith('.py'));

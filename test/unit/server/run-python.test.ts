@@ -8,7 +8,12 @@ import { answerCell, callRunPython, type RunPythonOptions } from '../../../src/s
 function front(runCell: CellRunner['runCell']): RunPythonOptions & { readonly logged: string[] } {
   const logged: string[] = [];
   return {
-    runner: { runCell, knownServers: async () => ['github'], close: async () => undefined },
+    runner: {
+      runCell,
+      knownServers: async () => ['github'],
+      describeEngine: async () => undefined,
+      close: async () => undefined,
+    },
     outputMode: 'compact',
     maxOutputChars: 40_000,
     defaultTimeoutSeconds: 30,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engines/engine.ts';
-import { reportOf, standInNotice, withMissing } from '../../../src/session/engine-report.ts';
+import { describeEngine, reportOf, standInNotice, withMissing } from '../../../src/session/engine-report.ts';
 
 const refusal = { engine: 'podman', reason: 'podman is not on PATH', hint: 'Install Podman.' } as const;
 
@@ -33,5 +33,14 @@ describe('what is told of an engine', () => {
       'The manual.\n**Missing here.** Threads.\n',
     );
     expect(withMissing('The manual.', engine({}))).toBe('The manual.');
+  });
+
+  it('is a paragraph for those who ask', () => {
+    expect(describeEngine(engine({ refused: [refusal], missing: 'Threads.' }))).toBe(
+      'Sessions run on embedded: Python in WebAssembly. Not used: podman is not on PATH. Missing here: Threads.',
+    );
+    expect(describeEngine(engine({ name: 'podman', isolation: 'a container' }))).toBe(
+      'Sessions run on podman: a container.',
+    );
   });
 });

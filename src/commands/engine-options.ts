@@ -1,0 +1,36 @@
+/** What engines are made from: the settings, in the engines' words. */
+import { randomUUID } from 'node:crypto';
+import { homedir } from 'node:os';
+import { checkMounts } from '../config/mounts.ts';
+import type { Settings } from '../config/settings.ts';
+import type { DetectOptions } from '../engines/detect.ts';
+import type { SandboxLimits } from '../engines/engine.ts';
+import { TMP_BYTES, WORKSPACE_BYTES } from '../limits.ts';
+import type { Logger } from '../log.ts';
+
+/** Options for engines of this process. Throws `CONFIG_INVALID` for a mount that is refused. */
+export function engineOptions(settings: Settings, logger: Logger): DetectOptions {
+  return {
+    requested: settings.runtime,
+    image: settings.image,
+    limits: limitsOf(settings),
+    user: settings.containerUser,
+    pullPolicy: settings.pull,
+    ociRuntime: settings.ociRuntime,
+    mounts: checkMounts(settings.mounts ?? [], { home: homedir(), stateDir: settings.stateDir }),
+    instanceId: randomUUID(),
+    env: process.env,
+    logger,
+  };
+}
+
+/** The bounds of every sandbox. */
+export function limitsOf(settings: Settings): SandboxLimits {
+  return {
+    memoryBytes: settings.memoryBytes,
+    pids: settings.pids,
+    cpus: settings.cpus,
+    tmpBytes: TMP_BYTES,
+    workspaceBytes: WORKSPACE_BYTES,
+  };
+}
