@@ -3,13 +3,13 @@
  * `<name>.sha256` beside it in the format of `sha256sum`. Names come from a sandbox: they are checked against a
  * pattern before they become part of a path, and no link in the store is followed.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../errors.ts';
 import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../limits.ts';
 import type { Logger } from '../log.ts';
+import { checkDirectory, ensureDirectory, readBounded, writeAtomically } from './state-files.ts';
 
 export interface SavedTool {
   readonly name: string;
@@ -27,17 +27,13 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 /** Names that Windows gives to devices, whatever the extension. */
 const DEVICE_NAME = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
 const EXTENSION = '.py';
-const OWNER_ONLY_DIRECTORY = 0o700;
-const OWNER_ONLY_FILE = 0o600;
-/** `O_NOFOLLOW` is missing on Windows, where creating a link needs a privilege. */
-const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
 export function createSavedTools({ stateDir, logger }: { stateDir: string; logger: Logger }): SavedTools {
   const directory = join(stateDir, 'tools');
 
   async function readTool(name: string): Promise<SavedTool | undefined> {
     try {
-      const source = await readBounded(join(directory, name + EXTENSION));
+      const source = await readText(join(directory, name + EXTENSION));
       await warnIfChanged(name, source);
       return { name, source };
     } catch (error) {
@@ -48,7 +44,7 @@ export function createSavedTools({ stateDir, logger }: { stateDir: string; logge
 
   /** A user may edit a saved function, and whoever can write here can also define servers: so it is said, not refused. */
   async function warnIfChanged(name: string, source: string): Promise<void> {
-    const recorded = await readBounded(join(directory, `${name}.sha256`)).catch(() => '');
+    const recorded = await readText(join(directory, `${name}.sha256`)).catch(() => '');
     if (!recorded.startsWith(sha256(source))) {
       logger.warning(`The saved tool ${name} in ${directory} was changed after it was saved.`);
     }
@@ -61,8 +57,8 @@ export function createSavedTools({ stateDir, logger }: { stateDir: string; logge
       try {
         await ensureDirectory(directory);
         checkRoom(name, await storedNames(directory));
-        await writeAtomically(join(directory, name + EXTENSION), source);
-        await writeAtomically(join(directory, `${name}.sha256`), `${sha256(source)}  ${name}${EXTENSION}\n`);
+        await writeAtomically(join(directory, name + EXTENSION), [source]);
+        await writeAtomically(join(directory, `${name}.sha256`), [`${sha256(source)}  ${name}${EXTENSION}\n`]);
       } catch (error) {
         throw error instanceof BridgeError ? error : writeFailed(directory, error);
       }
@@ -120,19 +116,6 @@ function checkRoom(name: string, stored: readonly string[]): void {
   }
 }
 
-/** The directory, made if need be; a link in its place is refused. */
-async function ensureDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: OWNER_ONLY_DIRECTORY });
-  await checkDirectory(directory);
-}
-
-async function checkDirectory(directory: string): Promise<void> {
-  const found = await lstat(directory);
-  if (!found.isDirectory()) {
-    throw new Error(`${directory} is ${found.isSymbolicLink() ? 'a link' : 'a file'}, not a directory`);
-  }
-}
-
 /** Names of the stored functions, sorted; none when there is no store. */
 async function storedNames(directory: string): Promise<string[]> {
   try {
@@ -148,49 +131,8 @@ async function storedNames(directory: string): Promise<string[]> {
   }
 }
 
-async function readBounded(path: string): Promise<string> {
-  const file = await open(path, constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0));
-  try {
-    await checkPlainFile(file);
-    return await file.readFile('utf8');
-  } finally {
-    await file.close();
-  }
-}
-
-/** A second hard link could be a file from outside the store; a pipe would never end. */
-async function checkPlainFile(file: FileHandle): Promise<void> {
-  const stats = await file.stat();
-  if (!stats.isFile()) {
-    throw new Error('it is no plain file');
-  }
-  if (stats.nlink > 1) {
-    throw new Error('it has a second name (hard link)');
-  }
-  if (stats.size > MAX_SAVED_TOOL_BYTES) {
-    throw new Error(
-      `it has ${stats.size.toLocaleString('en-US')} bytes; the limit is ${MAX_SAVED_TOOL_BYTES.toLocaleString('en-US')}`,
-    );
-  }
-}
-
-/** A reader sees the old content or the new one, never a part: written beside, then renamed over. */
-async function writeAtomically(path: string, content: string): Promise<void> {
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  try {
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | NO_FOLLOW;
-    const file = await open(temporary, flags, OWNER_ONLY_FILE);
-    try {
-      await file.writeFile(content);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
+async function readText(path: string): Promise<string> {
+  return (await readBounded(path, MAX_SAVED_TOOL_BYTES)).toString('utf8');
 }
 
 function sha256(text: string): string {
