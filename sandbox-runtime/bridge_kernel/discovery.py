@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any
 
-    from bridge_kernel.servers import Registry, ServerState
+    from bridge_kernel.servers import Registry
 
 _DETAILS = ("summary", "full")
 _MAX_LIMIT = 20
@@ -72,16 +72,16 @@ class Runtime(ModuleType):
         self._host = registry.host
         self._namespace = namespace
         self._summary = capability_summary
-        self._silent_servers: tuple[str, ...] = ()
         self._progress_at = float("-inf")
+        self._said: set[str] = set()
 
     # Servers
 
     def discovered_servers(self, detailed: bool = False) -> tuple[Any, ...]:
-        """Names of all configured servers; with `detailed`, dicts with `name`, `description`, `alias`, `loaded`."""
+        """Names of all configured servers; with `detailed`, dicts that also tell `description`, `tool_count` …"""
         if not detailed:
             return tuple(server.name for server in self._registry.all())
-        return tuple(values.attribute_access(_server_line(server)) for server in self._registry.all())
+        return tuple(_as_list(self._host.call_sync("discovered_servers", {})))
 
     def list_servers_sync(self) -> tuple[str, ...]:
         """Names of the loaded servers."""
@@ -96,7 +96,7 @@ class Runtime(ModuleType):
         return self._pending("list_servers", run)
 
     def describe_server(self, name: str) -> Any:
-        """One loaded server: `name`, `alias`, `tools` (`name`, `alias`, `description`, `input_schema`), `cwd`."""
+        """One loaded server: `name`, `alias`, `tools`, `cwd`, `instructions`, `capabilities`, `protocol_version` …"""
         return values.attribute_access(self._host.call_sync("describe_server", {"server": self._name(name)}))
 
     def list_loaded_server_metadata(self) -> tuple[Any, ...]:
@@ -123,14 +123,14 @@ class Runtime(ModuleType):
         params = self._docs_params(server, tool, detail)
 
         async def run() -> object:
-            found = _as_list(await self._host.call("query_tool_docs", params))
+            found = self._found(await self._host.call("query_tool_docs", params))
             return found if tool is None else found[0]
 
         return self._pending("query_tool_docs", run)
 
     def query_tool_docs_sync(self, server: str, tool: str | None = None, detail: str = "summary") -> list[Any]:
         """As `query_tool_docs`, without await; always a list."""
-        return _as_list(self._host.call_sync("query_tool_docs", self._docs_params(server, tool, detail)))
+        return self._found(self._host.call_sync("query_tool_docs", self._docs_params(server, tool, detail)))
 
     def search_tool_docs(self, query: str, *, limit: int = 5, detail: str = "summary") -> Pending:
         """The tools of all servers that fit `query` best (await), at most `limit` (1 … 20)."""
@@ -252,22 +252,18 @@ class Runtime(ModuleType):
         return {"server": self._name(server), "tool": tool, "arguments": arguments or {}}
 
     def _found(self, answer: object) -> list[Any]:
-        """The documents of a search; says on stderr which servers could not be searched, once for each set of them."""
+        """The documents of an answer; says on stderr what is missing from it, each thing once."""
         found = values.as_dict(answer)
-        silent = tuple(f"{entry['server']} ({entry['reason']})" for entry in found.get("not_searched", []))
-        if silent and silent != self._silent_servers:
-            print(f"search_tool_docs: not searched: {'; '.join(silent)}", file=sys.stderr)
-        self._silent_servers = silent
+        for entry in found.get("not_searched", []):
+            self._say_once(f"not searched: {entry['server']} ({entry['reason']})")
+        for entry in found.get("notices", []):
+            self._say_once(f"server {entry['server']}: {entry['notice']}")
         return _as_list(found.get("documents"))
 
-
-def _server_line(server: ServerState) -> dict[str, object]:
-    return {
-        "name": server.name,
-        "description": server.description,
-        "alias": server.alias,
-        "loaded": server.is_loaded,
-    }
+    def _say_once(self, missing: str) -> None:
+        if missing not in self._said:
+            self._said.add(missing)
+            print(missing, file=sys.stderr)
 
 
 def _search_params(query: str, limit: int, detail: str) -> dict[str, object]:

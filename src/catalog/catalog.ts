@@ -1,7 +1,8 @@
 /**
  * What is known about the configured servers and their tools, in memory. It is told everything (`setServers`,
- * `setTools`) and asks nobody; servers keep the order of the configuration.
+ * `setMetadata`) and asks nobody; servers keep the order of the configuration.
  */
+import type { KnownTool, ServerMetadata } from './intake.ts';
 import { assignAliases, assignServerAliases, type Named, parameterNames, resolveName } from './names.ts';
 import { createSearchIndex, type SearchEntry, type SearchIndex } from './search.ts';
 
@@ -11,23 +12,12 @@ export interface ServerEntry {
   readonly description?: string | undefined;
 }
 
-/** A tool as its server lists it (MCP `tools/list`); only the name was checked. */
-export interface ListedTool {
-  readonly name: string;
-  readonly description?: unknown;
-  readonly inputSchema?: unknown;
-}
-
 export interface CatalogServer extends Named {
   /** Empty when the configuration has none. */
   readonly description: string;
 }
 
-export interface CatalogTool extends Named {
-  /** As the server wrote it; empty when there is none. */
-  readonly description: string;
-  readonly inputSchema: Readonly<Record<string, unknown>>;
-}
+export interface CatalogTool extends KnownTool, Named {}
 
 export interface FoundTool {
   readonly server: CatalogServer;
@@ -40,16 +30,18 @@ export interface Catalog {
   servers(): readonly CatalogServer[];
   /** The server of that name or alias, in any case when only one fits. */
   findServer(name: string): CatalogServer | undefined;
-  /** Takes over the tool list of a server; the same list object again costs nothing. Returns its tools with aliases. */
-  setTools(server: CatalogServer, listed: readonly ListedTool[]): readonly CatalogTool[];
+  /** Takes over what is known of a server; the same object again costs nothing. Undefined forgets it. */
+  setMetadata(server: CatalogServer, metadata: ServerMetadata | undefined): void;
+  /** Undefined when nothing is known of that server but its name. */
+  metadata(server: CatalogServer): ServerMetadata | undefined;
   /** Undefined when the tools of that server are not known. */
   tools(server: CatalogServer): readonly CatalogTool[] | undefined;
   /** The known tools that fit `query` best, at most `limit`. */
   search(query: string, limit: number): FoundTool[];
 }
 
-interface KnownTools {
-  readonly listed: readonly ListedTool[];
+interface KnownServer {
+  readonly metadata: ServerMetadata;
   readonly tools: readonly CatalogTool[];
 }
 
@@ -58,7 +50,7 @@ type Entry = SearchEntry & { readonly found: FoundTool };
 export function createCatalog(): Catalog {
   let configured: readonly ServerEntry[] = [];
   let servers: readonly CatalogServer[] = [];
-  const known = new Map<string, KnownTools>();
+  const known = new Map<string, KnownServer>();
   let index: SearchIndex<Entry> | undefined;
 
   return {
@@ -76,16 +68,18 @@ export function createCatalog(): Catalog {
     },
     servers: () => servers,
     findServer: (name) => resolveName(servers, name),
-    setTools(server, listed) {
-      const before = known.get(server.name);
-      if (before?.listed === listed) {
-        return before.tools;
+    setMetadata(server, metadata) {
+      if (known.get(server.name)?.metadata === metadata) {
+        return;
       }
-      const tools = toCatalogTools(listed);
-      known.set(server.name, { listed, tools });
+      if (metadata === undefined) {
+        known.delete(server.name);
+      } else {
+        known.set(server.name, { metadata, tools: withAliases(metadata.tools) });
+      }
       index = undefined;
-      return tools;
     },
+    metadata: (server) => known.get(server.name)?.metadata,
     tools: (server) => known.get(server.name)?.tools,
     search(query, limit) {
       index ??= createSearchIndex(servers.flatMap((server) => entriesOf(server, known.get(server.name)?.tools ?? [])));
@@ -105,18 +99,9 @@ function toCatalogServers(entries: readonly ServerEntry[]): CatalogServer[] {
   return entries.map(({ name, description = '' }, index) => ({ name, alias: aliases[index] ?? name, description }));
 }
 
-function toCatalogTools(listed: readonly ListedTool[]): CatalogTool[] {
-  const aliases = assignAliases(listed.map((tool) => tool.name));
-  return listed.map(({ name, description, inputSchema }, index) => ({
-    name,
-    alias: aliases[index] ?? name,
-    description: typeof description === 'string' ? description : '',
-    inputSchema: isObject(inputSchema) ? inputSchema : {},
-  }));
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function withAliases(tools: readonly KnownTool[]): CatalogTool[] {
+  const aliases = assignAliases(tools.map((tool) => tool.name));
+  return tools.map((tool, index) => ({ ...tool, alias: aliases[index] ?? tool.name }));
 }
 
 function entriesOf(server: CatalogServer, tools: readonly CatalogTool[]): Entry[] {

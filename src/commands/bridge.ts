@@ -1,15 +1,11 @@
 /** Connects settings, engines, upstreams and sessions to the one thing the front needs: a runner of cells. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { assignServerAliases } from '../catalog/names.ts';
-import { createServerDiscovery, type DiscoveredServers } from '../config/discover.ts';
-import { renderIssue } from '../config/explain.ts';
 import { createSavedTools } from '../config/saved-tools.ts';
 import type { Settings } from '../config/settings.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Logger } from '../log.ts';
 import { PACKAGE_ROOT } from '../package.ts';
-import type { ServerReference } from '../protocol/frames.ts';
 import { CAPABILITY_SUMMARY } from '../server/capabilities.ts';
 import type { CellRunner } from '../server/cell-runner.ts';
 import { readKernelSources } from '../session/boot.ts';
@@ -17,7 +13,8 @@ import { createCodePackStore } from '../session/code-packs.ts';
 import { describeEngine } from '../session/engine-report.ts';
 import { Sessions } from '../session/sessions.ts';
 import { preloadClient } from '../upstream/connection.ts';
-import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
+import type { UpstreamPool } from '../upstream/pool.ts';
+import { createConfiguredServers } from './configured-servers.ts';
 import { engineOptions, limitsOf } from './engine-options.ts';
 import { createHostCalls } from './host-calls.ts';
 
@@ -32,7 +29,7 @@ export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridg
 /** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
 export const createBridge: CreateBridge = async (settings, logger) => {
   const engine = detectEngine(engineOptions(settings, logger));
-  const directory = createDirectory(settings, logger);
+  const directory = createConfiguredServers(settings, logger);
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
   const sessions = new Sessions({
     engine,
@@ -42,7 +39,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     packKey: settings.image,
     handleCall: createHostCalls({
       pool: directory.pool,
-      servers: () => directory.servers,
+      directory: directory.known,
       savedTools,
       logger,
     }),
@@ -75,7 +72,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
       await preloadClient();
     },
     async close() {
-      await Promise.all([sessions.close(), directory.pool.close()]);
+      await Promise.all([sessions.close(), directory.pool.close(), directory.known.close()]);
       if (hasSwept) {
         await engine.sweep({ own: true });
       }
@@ -83,59 +80,9 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   };
 };
 
-interface Directory {
-  readonly pool: UpstreamPool;
-  /** The configured servers as of the last `refresh`. */
-  readonly servers: DiscoveredServers['servers'];
-  /**
-   * Looks at the files again; a change is passed on to the pool and its issues are logged, once. Gives the servers that
-   * are not disabled, with the aliases of their proxies.
-   */
-  refresh(): readonly ServerReference[];
-}
-
-function createDirectory(settings: Settings, logger: Logger): Directory {
-  const discover = createServerDiscovery({
-    stateDir: settings.stateDir,
-    extraFile: settings.serversConfig,
-    env: process.env,
-  });
-  const pool = createUpstreamPool({ logger });
-  let current: DiscoveredServers = { servers: new Map(), issues: [] };
-  let references: readonly ServerReference[] = [];
-
-  return {
-    pool,
-    get servers() {
-      return current.servers;
-    },
-    refresh() {
-      const found = discover();
-      if (found !== current) {
-        current = found;
-        pool.update(found.servers);
-        references = toReferences(found);
-        for (const issue of found.issues) {
-          logger[issue.level](renderIssue(issue));
-        }
-      }
-      return references;
-    },
-  };
-}
-
 function startingServers(pool: UpstreamPool): string[] {
   return pool
     .states()
     .filter(({ state }) => state === 'starting')
     .map(({ name }) => name);
-}
-
-function toReferences({ servers }: DiscoveredServers): ServerReference[] {
-  const enabled = [...servers.values()].filter(({ disabled }) => !disabled);
-  const aliases = assignServerAliases(enabled.map(({ name }) => name));
-  return enabled.map(({ name, description }, index) => {
-    const alias = aliases[index] ?? name;
-    return description === undefined ? { name, alias } : { name, alias, description };
-  });
 }

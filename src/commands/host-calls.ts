@@ -5,23 +5,19 @@
  */
 import { z } from 'zod';
 import type { CancelSignal } from '../cancel.ts';
-import type { CatalogServer } from '../catalog/catalog.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { describeTool, toolMetadata } from '../catalog/describe.ts';
+import { restoreHidden, type ServerMetadata } from '../catalog/intake.ts';
 import { isPythonKeyword, resolveArguments } from '../catalog/names.ts';
 import type { SavedTools } from '../config/saved-tools.ts';
 import { BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { CallContext, HandleCall } from '../session/dispatch.ts';
-import {
-  type ConfiguredServers,
-  createServerDirectory,
-  type ServerDirectory,
-  type ToolLister,
-} from './server-directory.ts';
+import type { ServerDirectory } from './server-directory.ts';
 import { createToolSearch } from './tool-search.ts';
 
 /** The connections to the servers. */
-export interface ToolPool extends ToolLister {
+export interface ToolPool {
   /** The untouched `CallToolResult`. Starts the server if need be; rejects with a `BridgeError`. */
   callTool(request: {
     readonly server: string;
@@ -33,7 +29,7 @@ export interface ToolPool extends ToolLister {
 
 export interface HostCallsOptions {
   readonly pool: ToolPool;
-  readonly servers: ConfiguredServers;
+  readonly directory: ServerDirectory;
   readonly savedTools: SavedTools;
   readonly logger: Logger;
   /** How long a search waits for servers whose tools are not known yet; 5 s when left out. */
@@ -70,10 +66,11 @@ const SaveToolParams = z.strictObject({
 
 /** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
 export function createHostCalls(options: HostCallsOptions): HandleCall {
-  const directory = createServerDirectory(options.pool, options.servers);
+  const { directory } = options;
   const methods = new Map<string, Method>([
     ...toolMethods(directory, options),
     ...documentMethods(directory, options),
+    ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
     ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],
   ]);
   return async ({ method, params }, context) => {
@@ -94,7 +91,8 @@ function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOpti
 
   async function describe(server: CatalogServer, signal: CancelSignal): Promise<Record<string, unknown>> {
     const tools = await directory.tools(server, signal);
-    return { ...describeWithoutTools(server), tools: tools.map(toolMetadata) };
+    directory.noteUse(server);
+    return { ...describeWithoutTools(server), ...wordsOf(directory.metadata(server)), tools: tools.map(toolMetadata) };
   }
 
   /** One server that fails must not hide the others. */
@@ -110,12 +108,14 @@ function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOpti
     const server = await directory.findLoaded(params.server, loaded);
     const tool = await directory.findTool(server, params.tool, signal);
     logger.debug(`session ${session}: call ${server.name}.${tool.name}`);
-    return pool.callTool({
+    const result = pool.callTool({
       server: server.name,
-      tool: tool.name,
-      arguments: resolveArguments(tool.inputSchema, params.arguments),
+      tool: tool.wireName ?? tool.name,
+      arguments: exactArguments(tool, params.arguments),
       signal,
     });
+    directory.noteUse(server);
+    return result;
   });
 
   const describeServers = checked(DescribeServerParams, async (params, { loaded, signal }) => {
@@ -136,8 +136,12 @@ function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOpti
 function documentMethods(directory: ServerDirectory, { searchWaitMs }: HostCallsOptions): [string, Method][] {
   const searchTools = createToolSearch(directory, searchWaitMs);
 
-  const listTools = checked(ListToolsParams, async (params, { signal }) => {
-    const tools = await directory.tools(await directory.find(params.server), signal);
+  const listTools = checked(ListToolsParams, async (params, { loaded, signal }) => {
+    const server = await directory.find(params.server);
+    const tools = await directory.tools(server, signal);
+    if (loaded.has(server.name)) {
+      directory.noteUse(server);
+    }
     return tools.map(toolMetadata);
   });
 
@@ -148,15 +152,19 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs }: HostCalls
         ? await directory.tools(server, signal)
         : [await directory.findTool(server, params.tool, signal)];
     const isLoaded = loaded.has(server.name);
-    return tools.map((tool) => describeTool(server, tool, { detail: params.detail, isLoaded }));
+    const notices = directory.metadata(server)?.notices ?? [];
+    return {
+      documents: tools.map((tool) => describeTool(server, tool, { detail: params.detail, isLoaded })),
+      notices: notices.map((notice) => ({ server: server.name, notice })),
+    };
   });
 
   const searchToolDocs = checked(SearchToolDocsParams, async (params, { loaded, signal }) => {
-    const { found, notSearched } = await searchTools(params.query, params.limit, signal);
+    const { found, notSearched, notices } = await searchTools(params.query, params.limit, signal);
     const documents = found.map(({ server, tool }) =>
       describeTool(server, tool, { detail: params.detail, isLoaded: loaded.has(server.name) }),
     );
-    return { documents, not_searched: notSearched };
+    return { documents, not_searched: notSearched, notices };
   });
 
   return [
@@ -164,6 +172,36 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs }: HostCalls
     ['query_tool_docs', queryToolDocs],
     ['search_tool_docs', searchToolDocs],
   ];
+}
+
+/** Every configured server, with what is known of it; starts none. */
+async function serverStates(directory: ServerDirectory, loaded: ReadonlySet<string>): Promise<unknown[]> {
+  await directory.ready();
+  return directory.servers().map((server) => ({
+    name: server.name,
+    description: server.description,
+    alias: server.alias,
+    loaded: loaded.has(server.name),
+    tool_count: directory.metadata(server)?.tools.length ?? null,
+    last_error: directory.lastError(server) ?? null,
+  }));
+}
+
+/** What a server said of itself, under the names that code reads. */
+function wordsOf(metadata: ServerMetadata | undefined): Record<string, unknown> {
+  return {
+    instructions: metadata?.instructions ?? null,
+    protocol_version: metadata?.protocolVersion ?? null,
+    server_version: metadata?.serverVersion ?? null,
+    capabilities: metadata?.capabilities ?? {},
+    notices: metadata?.notices ?? [],
+  };
+}
+
+/** The arguments with the names and texts that the server expects. */
+function exactArguments(tool: CatalogTool, given: Record<string, unknown>): Record<string, unknown> {
+  const named = resolveArguments(tool.inputSchema, given);
+  return tool.hiddenTexts === undefined ? named : (restoreHidden(named, tool.hiddenTexts) as Record<string, unknown>);
 }
 
 /** A method whose parameters are checked first; wrong ones are refused with the place and the reason. */

@@ -5,13 +5,13 @@
  */
 import { type CancelSignal, CancelSource } from '../cancel.ts';
 import type { CatalogServer, FoundTool } from '../catalog/catalog.ts';
-import { cleanText } from '../catalog/describe.ts';
-import { messageOf } from '../errors.ts';
 import type { ServerDirectory } from './server-directory.ts';
 
 export interface SearchResult {
   readonly found: FoundTool[];
   readonly notSearched: { readonly server: string; readonly reason: string }[];
+  /** What is missing of the servers that were searched. */
+  readonly notices: { readonly server: string; readonly notice: string }[];
 }
 
 export type SearchTools = (query: string, limit: number, signal: CancelSignal) => Promise<SearchResult>;
@@ -20,11 +20,9 @@ export type SearchTools = (query: string, limit: number, signal: CancelSignal) =
 const WAIT_MS = 5_000;
 /** Each start is a process that compiles its code. Chosen. */
 const MAX_STARTS_AT_ONCE = 6;
-const MAX_REASON_CHARS = 200;
 
 export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): SearchTools {
   const starting = new Map<string, Promise<void>>();
-  const reasons = new Map<string, string>();
   const withPlace = createPlaces(MAX_STARTS_AT_ONCE);
   // A start belongs to no search: one that is cancelled leaves it to the next.
   const untilTheEnd = new CancelSource().signal;
@@ -34,11 +32,10 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
     if (running !== undefined) {
       return running;
     }
-    reasons.set(server.name, `it did not answer within ${waitMs / 1000} s; search again for its tools`);
-    const start = withPlace(() => directory.tools(server, untilTheEnd))
+    const start = withPlace(() => directory.refresh(server, untilTheEnd))
       .then(
         () => undefined,
-        (error: unknown) => void reasons.set(server.name, cleanText(messageOf(error), MAX_REASON_CHARS)),
+        () => undefined, // The directory keeps the reason.
       )
       .finally(() => starting.delete(server.name));
     starting.set(server.name, start);
@@ -46,23 +43,31 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
   }
 
   return async (query, limit, signal) => {
-    const unknown = directory.servers().filter((server) => !directory.hasTools(server));
+    await directory.ready();
+    const isUnknown = (server: CatalogServer): boolean => directory.metadata(server) === undefined;
+    const unknown = directory.servers().filter(isUnknown);
     if (unknown.length > 0) {
       await waitAtMost(Promise.all(unknown.map(learn)), waitMs, signal);
     }
-    const missing = unknown.filter((server) => !directory.hasTools(server));
+    const late = `it did not answer within ${waitMs / 1000} s; search again for its tools`;
     return {
       found: directory.search(query, limit),
-      notSearched: missing.map(({ name }) => ({
-        server: name,
-        reason: reasons.get(name) ?? 'its tools are not known',
+      notSearched: unknown.filter(isUnknown).map((server) => ({
+        server: server.name,
+        reason: (starting.has(server.name) ? undefined : directory.lastError(server)) ?? late,
       })),
+      notices: directory.servers().flatMap((server) => {
+        return (directory.metadata(server)?.notices ?? []).map((notice) => ({ server: server.name, notice }));
+      }),
     };
   };
 }
 
 /** Resolves with `work`, after `waitMs`, or when `signal` aborts, whichever comes first. */
 async function waitAtMost(work: Promise<unknown>, waitMs: number, signal: CancelSignal): Promise<void> {
+  if (signal.aborted) {
+    return;
+  }
   const { promise, resolve } = withResolver();
   const timer = setTimeout(resolve, waitMs);
   signal.addEventListener('abort', resolve, { once: true });

@@ -140,6 +140,7 @@ export const CALL_METHODS = [
   'call_tool',
   'list_tools',
   'describe_server',
+  'discovered_servers',
   'query_tool_docs',
   'search_tool_docs',
   'save_tool',

@@ -38,6 +38,8 @@ export interface Connection {
   isOpen(): boolean;
   /** Rejects with `RequestError`, or with the `BridgeError` `SERVER_EXITED`. */
   request(method: string, params: JsonObject, limits: RequestLimits): Promise<Answer>;
+  /** As `request`, but gives the line of the response unread. */
+  requestLine(method: string, params: JsonObject, limits: RequestLimits): Promise<Buffer>;
   /** `SERVER_EXITED` for this end, with the end of stderr. */
   failureOf(exit: ServerExit): BridgeError;
   close(): Promise<void>;
@@ -101,6 +103,7 @@ async function attempt(
     env: childEnvironment(options.env, definition.env),
     guardian: options.guardian,
     logger: options.logger,
+    lines: requests,
     intercept(message, bytes) {
       isModern ||= isDiscovery(message);
       return intercept(message, bytes, requests, options.onToolsChanged);
@@ -153,6 +156,16 @@ async function describe(definition: UpstreamDefinition, parts: Parts): Promise<C
     requests.close();
   });
   const failureOf = (exit: ServerExit): BridgeError => failures.exited(exit, transport.lastStderrLines());
+  async function explained<Value>(answer: Promise<Value>): Promise<Value> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof RequestError && error.kind === 'closed') {
+        throw failureOf(await transport.exited);
+      }
+      throw error;
+    }
+  }
   return {
     info: {
       name: definition.name,
@@ -166,16 +179,8 @@ async function describe(definition: UpstreamDefinition, parts: Parts): Promise<C
     },
     exited: transport.exited,
     isOpen: () => isOpen,
-    async request(method, params, limits) {
-      try {
-        return await requests.request(method, params, limits);
-      } catch (error) {
-        if (error instanceof RequestError && error.kind === 'closed') {
-          throw failureOf(await transport.exited);
-        }
-        throw error;
-      }
-    },
+    request: (method, params, limits) => explained(requests.request(method, params, limits)),
+    requestLine: (method, params, limits) => explained(requests.requestLine(method, params, limits)),
     failureOf,
     close: () => transport.close(),
   };

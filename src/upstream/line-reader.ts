@@ -62,8 +62,17 @@ export class LineReader {
   }
 
   #id(): string | number | undefined {
-    const first = AT_START.exec(this.#first.toString('latin1'));
-    const id = (first ?? AT_END.exec(this.#last.toString('latin1')))?.[1];
-    return id?.startsWith('"') === true ? id.slice(1, -1) : id === undefined ? undefined : Number(id);
+    return idAtEdges(this.#first, this.#last);
   }
+}
+
+/** The id of the message in a line, if it stands where servers write it. */
+export function idOfLine(line: Buffer): string | number | undefined {
+  return idAtEdges(line.subarray(0, EDGE_BYTES), line.subarray(-EDGE_BYTES));
+}
+
+function idAtEdges(start: Buffer, end: Buffer): string | number | undefined {
+  const first = AT_START.exec(start.toString('latin1'));
+  const id = (first ?? AT_END.exec(end.toString('latin1')))?.[1];
+  return id?.startsWith('"') === true ? id.slice(1, -1) : id === undefined ? undefined : Number(id);
 }

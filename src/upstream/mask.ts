@@ -20,6 +20,16 @@ export function createMask(definition: UpstreamDefinition): (text: string) => st
   };
 }
 
+/**
+ * What of an entry is most likely secret: named so, and not short. Fewer than are masked, for uses where a word like
+ * `production` in a description must not count.
+ */
+export function likelySecrets(definition: UpstreamDefinition): string[] {
+  const named = Object.entries(definition.env).filter(([name]) => SECRET_NAME.test(name));
+  const secrets = secretsOf({ ...definition, env: Object.fromEntries(named) });
+  return [...secrets].filter((secret) => secret.length >= MIN_SECRET_CHARS);
+}
+
 function secretsOf(definition: UpstreamDefinition): Set<string> {
   const secrets = new Set<string>();
   for (const [name, value] of Object.entries(definition.env)) {

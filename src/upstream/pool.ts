@@ -9,12 +9,11 @@ import type { ServerInfo } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { Guardian } from './guardian.ts';
 import { PROBE_TIMEOUT_MS } from './handshake.ts';
-import { type ServerState, type ToolCall, UpstreamServer } from './server.ts';
-import type { UpstreamTool } from './tool-list.ts';
+import { type ServerListing, type ServerState, type ToolCall, UpstreamServer } from './server.ts';
 
 export type { ServerInfo } from './connection.ts';
 export type { JsonObject, UpstreamDefinition } from './definition.ts';
-export type { ServerState, ToolCall } from './server.ts';
+export type { ServerListing, ServerState, ToolCall } from './server.ts';
 export type { UpstreamTool } from './tool-list.ts';
 
 /** A cold `npx` or `uvx` downloads the server first. Chosen. */
@@ -40,12 +39,13 @@ export interface UpstreamPool {
    */
   update(definitions: ReadonlyMap<string, UpstreamDefinition>): void;
   /**
-   * All tools of a server, started if need be; the same array until it says that they changed, or ends. Rejects with
-   * `SERVER_UNKNOWN`, `SERVER_START_FAILED`, `SERVER_EXITED`, `SERVER_PROTOCOL`, `CALL_TIMEOUT`, `CALL_CANCELLED`.
+   * A server in its own words with all its tools, started if need be; the same object until it says that they changed,
+   * or ends. Rejects with `SERVER_UNKNOWN`, `SERVER_START_FAILED`, `SERVER_EXITED`, `SERVER_PROTOCOL`, `CALL_TIMEOUT`,
+   * `CALL_CANCELLED`.
    */
-  listTools(server: string, options?: { readonly signal?: CancelSignal | undefined }): Promise<readonly UpstreamTool[]>;
+  describe(server: string, options?: { readonly signal?: CancelSignal | undefined }): Promise<ServerListing>;
   /**
-   * The result as the server sent it, `isError` included. Rejects as `listTools` does, and with `TOOL_UNKNOWN`,
+   * The result as the server sent it, `isError` included. Rejects as `describe` does, and with `TOOL_UNKNOWN`,
    * `TOOL_FAILED` (a protocol error of the server) and `LIMIT_RESULT`.
    */
   callTool(call: ToolCall): Promise<JsonObject>;
@@ -88,11 +88,8 @@ class Pool implements UpstreamPool {
     this.#servers = next;
   }
 
-  async listTools(
-    server: string,
-    options: { readonly signal?: CancelSignal | undefined } = {},
-  ): Promise<readonly UpstreamTool[]> {
-    return this.#serverOf(server).listTools(options.signal);
+  async describe(server: string, options: { readonly signal?: CancelSignal | undefined } = {}): Promise<ServerListing> {
+    return this.#serverOf(server).describe(options.signal);
   }
 
   async callTool(call: ToolCall): Promise<JsonObject> {

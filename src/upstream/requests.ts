@@ -5,6 +5,7 @@
  */
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../cancel.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 
 /** The SDK counts its own requests from 0. Fits a signed 32-bit number, which is all some servers read. */
@@ -42,12 +43,19 @@ export interface Answer {
   readonly bytes: number;
 }
 
-type Settle = (outcome: Answer | RequestError) => void;
+/** What a request gets: its answer, or the whole line of it, when that was asked for. */
+type Outcome = Answer | Buffer;
+
+interface Waiting {
+  readonly wantsLine: boolean;
+  settle(outcome: Outcome | RequestError): void;
+}
 
 /** The requests in flight on one connection. */
 export class Requests {
   readonly #send: (message: JSONRPCMessage) => Promise<void>;
-  readonly #waiting = new Map<number, Settle>();
+  readonly #waiting = new Map<number, Waiting>();
+  #lines = 0;
   #nextId = FIRST_ID;
   #envelope: JsonObject | undefined;
   #isClosed = false;
@@ -63,17 +71,28 @@ export class Requests {
 
   /** Sends one request. Rejects with a `RequestError`; at the deadline and on abort the server is told to stop. */
   request(method: string, params: JsonObject, limits: RequestLimits): Promise<Answer> {
+    return this.#ask(method, params, limits, false) as Promise<Answer>;
+  }
+
+  /** As `request`, but gives the line of the response unread, so that a long one can be read in slices. */
+  requestLine(method: string, params: JsonObject, limits: RequestLimits): Promise<Buffer> {
+    return this.#ask(method, params, limits, true) as Promise<Buffer>;
+  }
+
+  #ask(method: string, params: JsonObject, limits: RequestLimits, wantsLine: boolean): Promise<Outcome> {
     const { signal, timeoutMs } = limits;
     if (this.#isClosed || signal?.aborted === true) {
       return Promise.reject(new RequestError(this.#isClosed ? 'closed' : 'cancelled', 'it was never sent'));
     }
     const id = this.#nextId;
     this.#nextId += 1;
-    return new Promise<Answer>((resolve, reject) => {
-      const settle: Settle = (outcome) => {
+    this.#lines += wantsLine ? 1 : 0;
+    return new Promise<Outcome>((resolve, reject) => {
+      const settle = (outcome: Outcome | RequestError): void => {
         if (!this.#waiting.delete(id)) {
           return;
         }
+        this.#lines -= wantsLine ? 1 : 0;
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
         if (outcome instanceof RequestError) {
@@ -85,7 +104,7 @@ export class Requests {
       const onAbort = (): void => this.#giveUp(id, 'cancelled', 'cancelled by the caller');
       const timer = setTimeout(() => this.#giveUp(id, 'timeout', `no answer within ${timeoutMs} ms`), timeoutMs);
       signal?.addEventListener('abort', onAbort, { once: true });
-      this.#waiting.set(id, settle);
+      this.#waiting.set(id, { wantsLine, settle });
       this.#write({ id, method, params }).catch((cause: unknown) => {
         settle(new RequestError('closed', 'the request could not be written', { cause }));
       });
@@ -94,26 +113,47 @@ export class Requests {
 
   /** Takes a response; false if it answers none of these requests. `bytes` is the length of its line. */
   accept(message: JsonObject, bytes: number): boolean {
-    const settle = this.#waiting.get(Number(message['id']));
-    if (settle === undefined) {
+    const waiting = this.#waiting.get(Number(message['id']));
+    if (waiting === undefined) {
       return false;
     }
+    if (waiting.wantsLine) {
+      waiting.settle(Buffer.from(stringifyExact(message)));
+      return true;
+    }
     const outcome = readResponse(message);
-    settle(outcome instanceof RequestError ? outcome : { result: outcome, bytes });
+    waiting.settle(outcome instanceof RequestError ? outcome : { result: outcome, bytes });
+    return true;
+  }
+
+  /** Whether any request waits for its line. */
+  get wantsLines(): boolean {
+    return this.#lines > 0;
+  }
+
+  /** Takes the line of a response unread; false if no request of this number wants it so. */
+  acceptLine(id: string | number, line: Buffer): boolean {
+    const waiting = this.#waiting.get(Number(id));
+    if (waiting?.wantsLine !== true) {
+      return false;
+    }
+    waiting.settle(line);
     return true;
   }
 
   /** Rejects everything that waits, because the connection is gone. */
   close(): void {
     this.#isClosed = true;
-    [...this.#waiting.values()].forEach((settle) => settle(new RequestError('closed', 'the connection was closed')));
+    [...this.#waiting.values()].forEach(({ settle }) =>
+      settle(new RequestError('closed', 'the connection was closed')),
+    );
   }
 
   #giveUp(id: number, kind: 'timeout' | 'cancelled', reason: string): void {
     const cancelled = { method: 'notifications/cancelled', params: { requestId: id, reason } };
     // When this cannot be written the server is on its way out, and there is nobody left to tell.
     this.#write(cancelled).catch(() => undefined);
-    this.#waiting.get(id)?.(new RequestError(kind, reason));
+    this.#waiting.get(id)?.settle(new RequestError(kind, reason));
   }
 
   #write(message: { method: string; params: JsonObject; id?: number }): Promise<void> {
@@ -126,18 +166,31 @@ export class Requests {
 
 function readResponse(message: JsonObject): JsonObject | RequestError {
   const { result, error } = message;
-  if (isJsonObject(error)) {
-    const code = typeof error['code'] === 'number' ? error['code'] : undefined;
-    const text = typeof error['message'] === 'string' && error['message'] !== '' ? error['message'] : 'no message';
-    return new RequestError('rpc', text, { code, data: error['data'] });
+  if (!isJsonObject(result) || isJsonObject(error)) {
+    return errorOf(error);
   }
-  if (!isJsonObject(result)) {
+  try {
+    checkResultType(result['resultType']);
+    return result;
+  } catch (refused) {
+    return refused as RequestError;
+  }
+}
+
+/** What the `error` of a response means; undefined for a response that has none, and no result either. */
+export function errorOf(error: unknown): RequestError {
+  if (!isJsonObject(error)) {
     return new RequestError('malformed', 'the response has neither a result object nor an error object');
   }
-  const { resultType } = result;
-  if (resultType === undefined || resultType === 'complete') {
-    return result;
+  const code = typeof error['code'] === 'number' ? error['code'] : undefined;
+  const text = typeof error['message'] === 'string' && error['message'] !== '' ? error['message'] : 'no message';
+  return new RequestError('rpc', text, { code, data: error['data'] });
+}
+
+/** Throws a `RequestError` for a result that is not complete. */
+export function checkResultType(resultType: unknown): void {
+  if (resultType !== undefined && resultType !== 'complete') {
+    const shown = JSON.stringify(resultType).slice(0, 100);
+    throw new RequestError('malformed', `the result is of type ${shown}; only complete results can be used`);
   }
-  const shown = JSON.stringify(resultType).slice(0, 100);
-  return new RequestError('malformed', `the result is of type ${shown}; only complete results can be used`);
 }

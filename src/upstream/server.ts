@@ -6,8 +6,8 @@ import { type Connection, type ConnectOptions, openConnection, type ServerInfo }
 import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './deadline.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { Failures } from './failures.ts';
-import { type Answer, RequestError } from './requests.ts';
-import { readToolList, type UpstreamTool } from './tool-list.ts';
+import { RequestError, type RequestLimits } from './requests.ts';
+import { readToolList, type ToolList } from './tool-list.ts';
 
 /** Bounds a call whose caller gave no deadline: cells end far earlier and take their calls along. Chosen. */
 const DEFAULT_CALL_TIMEOUT_MS = 600_000;
@@ -28,6 +28,11 @@ export interface ServerState {
   /** Starts and runs that failed since the last answered call. */
   readonly failures: number;
   readonly lastError: BridgeError | undefined;
+}
+
+/** A running server in its own words. */
+export interface ServerListing extends ToolList {
+  readonly info: ServerInfo;
 }
 
 export interface ToolCall {
@@ -52,7 +57,7 @@ export class UpstreamServer {
   #failures: Failures;
   #connection: Connection | undefined;
   #starting: Promise<Connection> | undefined;
-  #tools: Promise<readonly UpstreamTool[]> | undefined;
+  #listing: Promise<ServerListing> | undefined;
   #requests = 0;
   #failed = 0;
   #retryAt = 0;
@@ -99,10 +104,10 @@ export class UpstreamServer {
     };
   }
 
-  /** All tools; the same array until the server says that they changed or ends. */
-  async listTools(signal: CancelSignal | undefined): Promise<readonly UpstreamTool[]> {
+  /** What it says about itself, and its tools; the same object until it says that they changed or ends. */
+  async describe(signal: CancelSignal | undefined): Promise<ServerListing> {
     try {
-      return await unlessAborted(this.#tools ?? this.#startListing(), signal);
+      return await unlessAborted(this.#listing ?? this.#startListing(), signal);
     } catch (error) {
       throw signal?.aborted === true ? this.#failures.cancelled(undefined) : error;
     }
@@ -115,7 +120,10 @@ export class UpstreamServer {
     );
     const deadline = createDeadline(timeoutMs, call.signal);
     try {
-      const { result } = await this.#request(deadline, 'tools/call', { name: call.tool, arguments: call.arguments });
+      const params = { name: call.tool, arguments: call.arguments };
+      const { result } = await this.#withConnection(deadline, (open, limits) =>
+        open.request('tools/call', params, limits),
+      );
       this.#failed = 0;
       return result;
     } catch (error) {
@@ -144,25 +152,28 @@ export class UpstreamServer {
   }
 
   /** One listing for all who ask meanwhile; one that failed is not kept. */
-  #startListing(): Promise<readonly UpstreamTool[]> {
-    const tools = this.#readTools();
-    this.#tools = tools;
-    tools.catch(() => {
-      if (this.#tools === tools) {
-        this.#tools = undefined;
+  #startListing(): Promise<ServerListing> {
+    const listing = this.#readListing();
+    this.#listing = listing;
+    listing.catch(() => {
+      if (this.#listing === listing) {
+        this.#listing = undefined;
       }
     });
-    return tools;
+    return listing;
   }
 
-  async #readTools(): Promise<readonly UpstreamTool[]> {
+  async #readListing(): Promise<ServerListing> {
     const deadline = createDeadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#closing.signal);
     try {
-      const { tools, notices } = await readToolList((params) => this.#request(deadline, 'tools/list', params));
-      notices.forEach((notice) =>
-        this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`),
+      const info = await this.#withConnection(deadline, async (open) => open.info);
+      const { tools, notices } = await readToolList((params) =>
+        this.#withConnection(deadline, (open, limits) => open.requestLine('tools/list', params, limits)),
       );
-      return tools;
+      for (const notice of notices) {
+        this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`);
+      }
+      return { info, tools, notices };
     } catch (error) {
       throw this.#explain(error, undefined, deadline);
     } finally {
@@ -170,12 +181,15 @@ export class UpstreamServer {
     }
   }
 
-  /** One request on a running server, which is started if need be. */
-  async #request(deadline: Deadline, method: string, params: JsonObject): Promise<Answer> {
+  /** Uses the running server, which is started if need be. */
+  async #withConnection<Value>(
+    deadline: Deadline,
+    use: (open: Connection, limits: RequestLimits) => Promise<Value>,
+  ): Promise<Value> {
     this.#requests += 1;
     try {
       const open = await unlessAborted(this.#connect(), deadline.signal);
-      return await open.request(method, params, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal });
+      return await use(open, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal });
     } finally {
       this.#requests -= 1;
       if (this.#requests === 0) {
@@ -253,7 +267,7 @@ export class UpstreamServer {
   }
 
   #forgetTools(): void {
-    this.#tools = undefined;
+    this.#listing = undefined;
     this.#announceTools();
   }
 

@@ -12,7 +12,7 @@ import { isDeeperThan } from '../protocol/codec.ts';
 import { parseExact, stringifyExact } from '../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 import type { Guardian } from './guardian.ts';
-import { LineReader } from './line-reader.ts';
+import { idOfLine, LineReader } from './line-reader.ts';
 import { type ServerCommand, type ServerExit, ServerProcess } from './server-process.ts';
 
 const PREVIEW_BYTES = 200;
@@ -27,6 +27,15 @@ export interface StdioTransportOptions extends ServerCommand {
   readonly logger: Logger;
   /** Sees every message before the SDK does; true keeps it from the SDK. */
   readonly intercept: (message: JsonObject, lineBytes: number) => boolean;
+  /** Lines that are taken unread. */
+  readonly lines: LineTaker;
+}
+
+export interface LineTaker {
+  /** Whether any line is wanted now. */
+  readonly wantsLines: boolean;
+  /** Takes the line of the response with this id, or gives false. */
+  acceptLine(id: MessageId, line: Buffer): boolean;
 }
 
 type MessageId = string | number;
@@ -133,7 +142,7 @@ export class StdioTransport implements Transport {
   }
 
   #onLine(line: Buffer): void {
-    if (this.#isClosed || line.length === 0) {
+    if (this.#isClosed || line.length === 0 || this.#isTakenUnread(line)) {
       return;
     }
     const message = parseMessage(line);
@@ -146,6 +155,12 @@ export class StdioTransport implements Transport {
     } else {
       this.#deliver(message, line.length);
     }
+  }
+
+  #isTakenUnread(line: Buffer): boolean {
+    const { lines } = this.#options;
+    const id = lines.wantsLines ? idOfLine(line) : undefined;
+    return id !== undefined && lines.acceptLine(id, line) && this.#takePending(id);
   }
 
   #onOversize(bytes: number, id: MessageId | undefined): void {

@@ -1,11 +1,20 @@
-/** The tools of one server: all pages, within bounds, as the server described them. */
+/**
+ * The tools of one server: all pages, within bounds, as the server described them. Pages are read tool by tool, so that
+ * a long list does not hold up what others wait for.
+ */
+import { createPause } from '../slices.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
-import { RequestError } from './requests.ts';
+import { JsonCursor, type JsonRange } from './json-cursor.ts';
+import { checkResultType, errorOf, RequestError } from './requests.ts';
 
 /** Bounds of one list. Chosen: real servers have up to 235 tools in one page; a server without end must not fill the memory. */
-const MAX_TOOLS = 50_000;
+const MAX_TOOLS = 10_000;
 const MAX_PAGES = 1_000;
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
+/** Parsing 1 MiB of small objects takes 23 ms (measured); the largest of 1,084 real tools has a tenth of it. */
+const MAX_TOOL_BYTES = 1024 * 1024;
+/** 16 MiB of text take as long. */
+const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const METHOD_NOT_FOUND = -32_601;
 
 /** A tool as its server described it. Further keys (`title`, `annotations`, `outputSchema` …) are unchecked. */
@@ -21,67 +30,177 @@ export interface ToolList {
   readonly notices: readonly string[];
 }
 
-type RequestPage = (params: JsonObject) => Promise<{ result: JsonObject; bytes: number }>;
+/** Asks for one page; gives the line with the whole JSON-RPC response. */
+type RequestPage = (params: JsonObject) => Promise<Buffer>;
 
 /** Follows the pages of `tools/list`. A server without tools gives an empty list. Rejects as `requestPage` does. */
 export async function readToolList(requestPage: RequestPage): Promise<ToolList> {
-  const tools = new Map<string, UpstreamTool>();
-  const notices = new Set<string>();
+  const list = new ListReader();
   const seenCursors = new Set<string>();
-  let bytes = 0;
   let cursor: string | undefined;
 
   for (let page = 1; ; page += 1) {
-    const answer = await readPage(requestPage, cursor);
-    bytes += answer.bytes;
-    takeTools(answer.result['tools'], tools, notices);
-    const next = answer.result['nextCursor'];
-    if (typeof next !== 'string' || next === '') {
+    const line = await requestOrStop(requestPage, cursor, list);
+    if (line === undefined) {
       break;
     }
-    const stop = reasonToStop({ tools: tools.size, page, bytes, isRepeated: seenCursors.has(next) });
-    if (stop !== undefined) {
-      notices.add(stop);
+    const next = await list.readPage(line);
+    if (next === undefined) {
+      break;
+    }
+    if (seenCursors.has(next)) {
+      list.notices.add('the list was cut where its pages began to repeat');
+      break;
+    }
+    if (page >= MAX_PAGES) {
+      list.notices.add(`only the first ${MAX_PAGES.toLocaleString('en-US')} pages were read`);
       break;
     }
     seenCursors.add(next);
     cursor = next;
   }
-  return { tools: [...tools.values()].slice(0, MAX_TOOLS), notices: [...notices] };
+  return { tools: [...list.tools.values()], notices: [...list.notices] };
 }
 
-async function readPage(
+/** The line of a page. Undefined when there is none and what was read before is all there will be. */
+async function requestOrStop(
   requestPage: RequestPage,
   cursor: string | undefined,
-): Promise<{ result: JsonObject; bytes: number }> {
+  list: ListReader,
+): Promise<Buffer | undefined> {
   try {
     return await requestPage(cursor === undefined ? {} : { cursor });
   } catch (error) {
     if (error instanceof RequestError && error.code === METHOD_NOT_FOUND) {
-      return { result: {}, bytes: 0 };
+      return undefined;
+    }
+    if (error instanceof RequestError && error.kind === 'timeout' && list.tools.size > 0) {
+      list.notices.add('the list was cut where its next page did not come in time');
+      return undefined;
     }
     throw error;
   }
 }
 
-function takeTools(page: unknown, tools: Map<string, UpstreamTool>, notices: Set<string>): void {
-  for (const entry of Array.isArray(page) ? (page as unknown[]) : []) {
-    const tool = readTool(entry);
-    if (tool === undefined) {
-      notices.add('entries without a name were left out');
-    } else if (tools.has(tool.name)) {
-      notices.add('of tools with the same name only the first was kept');
-    } else {
-      tools.set(tool.name, tool);
+/** What has been read of a list so far. */
+class ListReader {
+  readonly tools = new Map<string, UpstreamTool>();
+  readonly notices = new Set<string>();
+  #bytes = 0;
+
+  /** Takes the tools of a page and gives the cursor of the next one. Rejects with a `RequestError`. */
+  async readPage(line: Buffer): Promise<string | undefined> {
+    try {
+      return await this.#readResponse(new JsonCursor(line));
+    } catch (cause) {
+      throw cause instanceof SyntaxError
+        ? new RequestError('malformed', `the response is no JSON: ${cause.message}`, { cause })
+        : cause;
     }
   }
-  if (tools.size > MAX_TOOLS) {
-    notices.add(`only the first ${MAX_TOOLS} tools were kept`);
+
+  async #readResponse(cursor: JsonCursor): Promise<string | undefined> {
+    let next: Promise<string | undefined> | undefined;
+    cursor.enterObject();
+    for (let key = cursor.nextKey(); key !== undefined; key = cursor.nextKey()) {
+      if (key === 'result' && cursor.enterObject()) {
+        next = this.#readResult(cursor);
+        await next;
+      } else if (key === 'error') {
+        throw errorOf(cursor.value());
+      } else {
+        cursor.skip();
+      }
+    }
+    if (next === undefined) {
+      throw errorOf(undefined);
+    }
+    return next;
+  }
+
+  async #readResult(cursor: JsonCursor): Promise<string | undefined> {
+    let next: unknown;
+    for (let key = cursor.nextKey(); key !== undefined; key = cursor.nextKey()) {
+      if (key === 'tools' && cursor.enterArray()) {
+        await this.#readTools(cursor);
+      } else if (key === 'nextCursor') {
+        next = cursor.value();
+      } else if (key === 'resultType') {
+        checkResultType(cursor.value());
+      } else {
+        cursor.skip();
+      }
+    }
+    return typeof next === 'string' && next !== '' && !this.#isFull() ? next : undefined;
+  }
+
+  async #readTools(cursor: JsonCursor): Promise<void> {
+    const pause = createPause();
+    while (cursor.nextElement()) {
+      if (this.#isFull()) {
+        cursor.skip();
+      } else {
+        this.#take(readTool(cursor, this.notices));
+      }
+      await pause();
+    }
+  }
+
+  #take(read: ReadTool): void {
+    const { tool, bytes } = read;
+    this.#bytes += bytes;
+    if (tool === undefined) {
+      this.notices.add('entries without a name were left out');
+    } else if (this.tools.has(tool.name)) {
+      this.notices.add('of tools with the same name only the first was kept');
+    } else {
+      this.tools.set(tool.name, tool);
+    }
+  }
+
+  /** Whether the list has reached a bound; says so. Asked only when there is more. */
+  #isFull(): boolean {
+    const isFull = this.tools.size >= MAX_TOOLS || this.#bytes >= MAX_LIST_BYTES;
+    if (isFull) {
+      this.notices.add(`only the first ${this.tools.size.toLocaleString('en-US')} tools were kept`);
+    }
+    return isFull;
   }
 }
 
+interface ReadTool {
+  readonly tool: UpstreamTool | undefined;
+  readonly bytes: number;
+}
+
+function readTool(cursor: JsonCursor, notices: Set<string>): ReadTool {
+  const range = cursor.skip();
+  const bytes = range.end - range.start;
+  const entry = bytes <= MAX_TOOL_BYTES ? cursor.parse(range) : readLargeTool(cursor, range, notices);
+  return { tool: toTool(entry), bytes };
+}
+
+/** The members of a tool that can be parsed without holding up others. */
+function readLargeTool(cursor: JsonCursor, tool: JsonRange, notices: Set<string>): JsonObject | undefined {
+  const inside = cursor.at(tool.start);
+  if (!inside.enterObject()) {
+    return undefined;
+  }
+  const members: [string, unknown][] = [];
+  for (let key = inside.nextKey(); key !== undefined; key = inside.nextKey()) {
+    const range = inside.skip();
+    const limit = inside.isText(range) ? MAX_TEXT_BYTES : MAX_TOOL_BYTES;
+    if (range.end - range.start <= limit) {
+      members.push([key, inside.parse(range)]);
+    } else {
+      notices.add(`members of tools larger than ${limit / 1024 / 1024} MiB were left out`);
+    }
+  }
+  return Object.fromEntries(members);
+}
+
 /** A description that is no text is dropped, and a schema that is no object becomes one that allows everything. */
-function readTool(entry: unknown): UpstreamTool | undefined {
+function toTool(entry: unknown): UpstreamTool | undefined {
   if (!isJsonObject(entry) || typeof entry['name'] !== 'string' || entry['name'] === '') {
     return undefined;
   }
@@ -92,24 +211,4 @@ function readTool(entry: unknown): UpstreamTool | undefined {
     ...(typeof description === 'string' ? { description } : {}),
     inputSchema: isJsonObject(inputSchema) ? inputSchema : { type: 'object' },
   };
-}
-
-interface Progress {
-  readonly tools: number;
-  readonly page: number;
-  readonly bytes: number;
-  readonly isRepeated: boolean;
-}
-
-function reasonToStop(progress: Progress): string | undefined {
-  if (progress.isRepeated) {
-    return 'the list was cut where its pages began to repeat';
-  }
-  if (progress.tools >= MAX_TOOLS) {
-    return `only the first ${MAX_TOOLS} tools were kept`;
-  }
-  if (progress.page >= MAX_PAGES) {
-    return `only the first ${MAX_PAGES} pages were read`;
-  }
-  return progress.bytes >= MAX_LIST_BYTES ? `only the first ${MAX_LIST_BYTES} bytes were read` : undefined;
 }

@@ -28,9 +28,12 @@ class ServerHelpers(RuntimeTestCase):
         self.assertEqual(await self.runtime.list_servers(), ("files",))
 
     def test_details_are_dicts_with_name_and_description(self) -> None:
-        first, second = self.runtime.discovered_servers(detailed=True)
-        self.assertEqual((first["name"], first.description, first.loaded), ("files", "Reads files.", True))
-        self.assertFalse(second.loaded)
+        state = {"name": "files", "description": "Reads files.", "loaded": True, "tool_count": 2, "last_error": None}
+        self.host.answers["discovered_servers"] = lambda params: [state]
+        (only,) = self.runtime.discovered_servers(detailed=True)
+        self.assertEqual(
+            (only["name"], only.description, only.loaded, only.tool_count), ("files", "Reads files.", True, 2)
+        )
 
     def test_metadata_of_one_and_of_all_loaded_servers(self) -> None:
         described = {"name": "files", "alias": "files", "tools": [dict(READ_FILE)], "cwd": "/srv"}
@@ -48,7 +51,7 @@ class Documents(RuntimeTestCase):
             self.assertEqual(tools[0].alias, "read_file")
 
     async def test_docs_of_one_tool_are_one_document_or_a_list_of_one(self) -> None:
-        self.host.answers["query_tool_docs"] = lambda params: [dict(DOCUMENT)]
+        self.host.answers["query_tool_docs"] = lambda params: {"documents": [dict(DOCUMENT)], "notices": []}
         self.assertEqual(await self.runtime.query_tool_docs("files", "read_file"), DOCUMENT)
         self.assertEqual(await self.runtime.query_tool_docs("files"), [DOCUMENT])
         self.assertEqual(self.runtime.query_tool_docs_sync("files", tool="read_file", detail="full"), [DOCUMENT])
@@ -67,8 +70,17 @@ class Documents(RuntimeTestCase):
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
             self.assertEqual(await self.runtime.search_tool_docs("read a file", limit=20), [DOCUMENT])
             self.assertEqual(self.runtime.search_tool_docs_sync("read", detail="full")[0].tool, "read-file")
-        self.assertEqual(stderr.getvalue(), "search_tool_docs: not searched: git-hub (did not start)\n")
+        self.assertEqual(stderr.getvalue(), "not searched: git-hub (did not start)\n")
         self.assertEqual(self.host.asked[0][1], {"query": "read a file", "limit": 20, "detail": "summary"})
+
+    def test_what_is_missing_of_a_server_is_said_once(self) -> None:
+        cut = [{"server": "files", "notice": "only the first 10,000 tools were kept"}]
+        self.host.answers["query_tool_docs"] = lambda params: {"documents": [dict(DOCUMENT)], "notices": cut}
+        self.host.answers["search_tool_docs"] = self.host.answers["query_tool_docs"]
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
+            self.runtime.query_tool_docs_sync("files")
+            self.runtime.search_tool_docs_sync("read")
+        self.assertEqual(stderr.getvalue(), "server files: only the first 10,000 tools were kept\n")
 
     def test_wrong_arguments_fail_before_the_host_is_asked(self) -> None:
         with self.assertRaisesRegex(ValueError, "detail is 'summary' or 'full', not 'all'"):

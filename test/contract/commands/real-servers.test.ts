@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { assignServerAliases } from '../../../src/catalog/names.ts';
 import { createHostCalls } from '../../../src/commands/host-calls.ts';
+import { createServerDirectory } from '../../../src/commands/server-directory.ts';
+import { createMetadataSource } from '../../../src/commands/server-metadata.ts';
 import { createSavedTools } from '../../../src/config/saved-tools.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { createUpstreamPool, type UpstreamDefinition, type UpstreamPool } from '../../../src/upstream/pool.ts';
@@ -58,7 +60,7 @@ describe.skipIf(!hasLocalPython())('code on real servers', () => {
       engine: createLocalPythonEngine(),
       handleCall: createHostCalls({
         pool,
-        servers: () => servers,
+        directory: createServerDirectory(createMetadataSource(pool, undefined), () => servers, silentLogger),
         savedTools: createSavedTools({ stateDir: folder, logger: silentLogger }),
         logger: silentLogger,
       }),
@@ -164,7 +166,7 @@ print(runtime.describe_server('memory').tools[0].alias, runtime.list_loaded_serv
         "['description', 'inputSchema', 'loaded', 'server', 'serverAlias', 'tool', 'toolAlias']\n" +
         'create_entities None\n',
     );
-    expect(textOf(answer.stderr)).toMatch(/^search_tool_docs: not searched: broken \(.+\)\n$/);
+    expect(textOf(answer.stderr)).toMatch(/^not searched: broken \(.+\)\n$/);
   });
 
   it('warns of a call that was not awaited, at its line', async () => {

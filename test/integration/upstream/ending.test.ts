@@ -37,7 +37,7 @@ describe('close', () => {
       stubborn: fixtureServer('ignores-eof'),
       parent: fixtureServer('grandchild'),
     });
-    await Promise.all(['echo', 'stubborn', 'parent'].map((name) => pool.listTools(name)));
+    await Promise.all(['echo', 'stubborn', 'parent'].map((name) => pool.describe(name)));
     const pids = pool.states().map((state) => state.pid ?? 0);
     pids.push(Number(await callText(pool, 'parent', 'grandchild_pid')));
     pids.forEach(killAtEnd);
@@ -53,8 +53,8 @@ describe('close', () => {
       silent: fixtureServer('never-answers', 'initialize'),
       hang: fixtureServer('never-answers'),
     });
-    await pool.listTools('hang');
-    const starting = failureOf(pool.listTools('silent'));
+    await pool.describe('hang');
+    const starting = failureOf(pool.describe('silent'));
     const hanging = failureOf(pool.callTool({ server: 'hang', tool: 'hang', arguments: {} }));
     await pool.close();
     expect((await starting).code).toBe('CALL_CANCELLED');

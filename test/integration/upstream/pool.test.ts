@@ -25,7 +25,7 @@ function temporaryFolder(): string {
 describe('real servers', () => {
   it('lists and calls the tools of server-everything', async () => {
     const pool = startPool({ everything: npmServer('@modelcontextprotocol/server-everything') });
-    const tools = await pool.listTools('everything');
+    const { tools } = await pool.describe('everything');
     expect(tools.map((tool) => tool.name)).toContain('echo');
     expect(await callText(pool, 'everything', 'echo', { message: 'hello' })).toBe('Echo: hello');
     expect(pool.serverInfo('everything')?.capabilities).toHaveProperty('tools');
@@ -82,13 +82,13 @@ describe('starting', () => {
   it('waits for a server that starts slowly and knows only 2026-07-28', async () => {
     const slow = fixtureServer('modern-loose', '1000');
     const pool = startPool({ slow }, { probeTimeoutMs: 300 });
-    expect(await pool.listTools('slow')).toHaveLength(2);
+    expect((await pool.describe('slow')).tools).toHaveLength(2);
     expect(pool.serverInfo('slow')?.protocolVersion).toBe('2026-07-28');
   });
 
   it('gives up a server that never answers, and ends it', async () => {
     const pool = startPool({ silent: fixtureServer('never-answers', 'initialize') }, { startTimeoutMs: 700 });
-    const error = await failureOf(pool.listTools('silent'));
+    const error = await failureOf(pool.describe('silent'));
     expect(error.code).toBe('SERVER_START_FAILED');
     expect(error.message).toContain('no answer to initialize within 0.7 s');
     expect(pool.states()[0]?.state).toBe('failing');
@@ -96,24 +96,24 @@ describe('starting', () => {
 
   it('says what to do about a command that does not exist', async () => {
     const pool = startPool({ gone: { command: 'no-such-command-here' }, spaced: { command: 'npx -y server' } });
-    const gone = await failureOf(pool.listTools('gone'));
+    const gone = await failureOf(pool.describe('gone'));
     expect(gone.code).toBe('SERVER_START_FAILED');
     expect(gone.message).toBe("server 'gone' could not be started: command 'no-such-command-here' not found");
     expect(gone.hint).toBe('Install it or give a full path in /home/me/MCPs/test.json.');
-    expect((await failureOf(pool.listTools('spaced'))).hint).toContain('word by word, into "args"');
+    expect((await failureOf(pool.describe('spaced'))).hint).toContain('word by word, into "args"');
   });
 
   it('quotes stderr of a server that ends at start, without its secrets, and backs off', async () => {
     const env = { SECRET_TOKEN: 'sk-12345678' };
     const pool = startPool({ broken: { ...fixtureServer('crashing', 'at-start'), env } });
-    const error = await failureOf(pool.listTools('broken'));
+    const error = await failureOf(pool.describe('broken'));
     expect(error.message).toBe(
       "server 'broken' ended while it was starting (exit code 3); last lines of its stderr:\n" +
         '  fatal: giving up, token ***',
     );
     expect(error.data).toMatchObject({ server: 'broken', exit_code: 3 });
-    await failureOf(pool.listTools('broken'));
-    const waiting = await failureOf(pool.listTools('broken'));
+    await failureOf(pool.describe('broken'));
+    const waiting = await failureOf(pool.describe('broken'));
     expect(waiting.message).toMatch(/^server 'broken' failed 2 times in a row and is tried again in 1 s\. Last: /);
     expect(JSON.stringify(waiting)).not.toContain('sk-12345678');
   });
@@ -160,7 +160,7 @@ describe('calls', () => {
 
   it('ends a call at its deadline and tells the server', async () => {
     const pool = startPool({ slow: fixtureServer('slow') });
-    await pool.listTools('slow');
+    await pool.describe('slow');
     const call = pool.callTool({ server: 'slow', tool: 'sleep', arguments: { seconds: 60 }, timeoutMs: 200 });
     const error = await failureOf(call);
     expect(error.code).toBe('CALL_TIMEOUT');
@@ -170,7 +170,7 @@ describe('calls', () => {
 
   it("uses the smaller of the caller's deadline and that of the entry", async () => {
     const pool = startPool({ hang: { ...fixtureServer('never-answers'), timeoutMs: 150 } });
-    await pool.listTools('hang');
+    await pool.describe('hang');
     const error = await failureOf(pool.callTool({ server: 'hang', tool: 'hang', arguments: {}, timeoutMs: 60_000 }));
     expect(error.message).toContain('0.15 s');
   });
@@ -185,7 +185,7 @@ describe('calls', () => {
 
   it('cancels a call when the caller gives up, and only that one', async () => {
     const pool = startPool({ slow: fixtureServer('slow') });
-    await pool.listTools('slow');
+    await pool.describe('slow');
     const controller = new AbortController();
     const { signal } = controller;
     const cancelled = pool.callTool({ server: 'slow', tool: 'sleep', arguments: { seconds: 60 }, signal });
@@ -264,10 +264,10 @@ describe('changes', () => {
   it('lists the tools again after list_changed, and keeps the list until then', async () => {
     const news: string[] = [];
     const pool = startPool({ changing: fixtureServer('changing-list') }, { onToolsChanged: (name) => news.push(name) });
-    const first = await pool.listTools('changing');
-    expect(await pool.listTools('changing')).toBe(first);
+    const first = await pool.describe('changing');
+    expect(await pool.describe('changing')).toBe(first);
     await callText(pool, 'changing', 'add_tool', { name: 'fresh' });
-    expect((await pool.listTools('changing')).map((tool) => tool.name)).toContain('fresh');
+    expect((await pool.describe('changing')).tools.map((tool) => tool.name)).toContain('fresh');
     expect(news).toEqual(['changing']);
   });
 
@@ -288,10 +288,10 @@ describe('changes', () => {
     pool.update(definitions({ a: { ...fixtureServer('slow'), env: { NEW: '1' } }, b: fixtureServer('echo') }));
     expect(await slow).toBe('slept 0.3 s');
     await until(() => !isRunning(before[0]));
-    await pool.listTools('a');
+    await pool.describe('a');
     expect(pool.serverInfo('b')?.pid).toBe(before[1]);
     pool.update(definitions({ a: { ...fixtureServer('slow'), env: { NEW: '1' } } }));
     await until(() => !isRunning(before[1]));
-    expect((await failureOf(pool.listTools('b'))).code).toBe('SERVER_UNKNOWN');
+    expect((await failureOf(pool.describe('b'))).code).toBe('SERVER_UNKNOWN');
   });
 });

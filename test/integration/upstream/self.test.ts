@@ -12,7 +12,7 @@ const BRIDGE = {
 
 it('refuses to start inside a bridge, and says so to the one above', async () => {
   const pool = startPool({ ring: BRIDGE });
-  const error = await failureOf(pool.listTools('ring'));
+  const error = await failureOf(pool.describe('ring'));
   expect(error.code).toBe('SERVER_START_FAILED');
   expect(error.message).toContain('this bridge was started by another bridge (depth 1)');
 });
@@ -21,10 +21,10 @@ it('starts there when its entry allows it, up to three deep', async () => {
   const pool = startPool({
     allowed: { ...BRIDGE, env: { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' } },
   });
-  expect((await pool.listTools('allowed')).map((tool) => tool.name)).toEqual(['run_python']);
+  expect((await pool.describe('allowed')).tools.map((tool) => tool.name)).toEqual(['run_python']);
   const deep = startPool(
     { deep: { ...BRIDGE, env: { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' } } },
     { env: { PATH: process.env['PATH'], MCP_BRIDGE_DEPTH: '3' } },
   );
-  expect((await failureOf(deep.listTools('deep'))).message).toContain('(depth 4); at most 3 may be nested');
+  expect((await failureOf(deep.describe('deep'))).message).toContain('(depth 4); at most 3 may be nested');
 });

@@ -23,7 +23,7 @@ describe('noise', () => {
 
   it('reads stderr without keeping it', async () => {
     const pool = startPool({ chatty: fixtureServer('chatty') });
-    await pool.listTools('chatty');
+    await pool.describe('chatty');
     const before = process.memoryUsage.rss();
     expect(await callText(pool, 'chatty', 'flood_stderr', { mib: 100 })).toBe('flooded');
     expect(process.memoryUsage.rss() - before).toBeLessThan(64 * MIB);
@@ -44,7 +44,7 @@ describe('size', () => {
 
   it.each([true, false])('fails the call whose answer is too long, and no other (id first: %s)', async (idFirst) => {
     const pool = startPool({ huge: fixtureServer('huge-output') });
-    await pool.listTools('huge');
+    await pool.describe('huge');
     const other = callText(pool, 'huge', 'after_line');
     const args = { mib: 161, id_first: idFirst };
     const error = await failureOf(pool.callTool({ server: 'huge', tool: 'line', arguments: args }));
@@ -85,15 +85,15 @@ describe('eras', () => {
       hear = resolve;
     });
     const pool = startPool({ modern: fixtureServer('modern') }, { onToolsChanged: () => hear() });
-    const before = await pool.listTools('modern');
+    const { tools: before } = await pool.describe('modern');
     await callText(pool, 'modern', 'add_tool', { name: 'fresh' });
     await heard;
-    expect(await pool.listTools('modern')).toHaveLength(before.length + 1);
+    expect((await pool.describe('modern')).tools).toHaveLength(before.length + 1);
   });
 
   it('takes results of 2026-07-28 as they are, and refuses a request for input clearly', async () => {
     const pool = startPool({ loose: fixtureServer('modern-loose') });
-    expect((await pool.listTools('loose')).map((tool) => tool.inputSchema)).toEqual([
+    expect((await pool.describe('loose')).tools.map((tool) => tool.inputSchema)).toEqual([
       { type: 'object' },
       { type: 'object' },
     ]);
@@ -108,25 +108,25 @@ describe('eras', () => {
 describe('tool lists', () => {
   it('follows pages', async () => {
     const pool = startPool({ many: fixtureServer('many-tools', '1050', '100') });
-    const tools = await pool.listTools('many');
+    const { tools } = await pool.describe('many');
     expect(tools).toHaveLength(1050);
     expect(tools[1049]?.name).toBe('tool_1049');
   });
 
   it.each([
-    ['endless', '500', 50_000, 'only the first 50000 tools were kept'],
+    ['endless', '500', 10_000, 'only the first 10,000 tools were kept'],
     ['circle', '1', 1, 'the list was cut where its pages began to repeat'],
   ])('ends a list that does not end (%s)', async (kind, pageSize, count, notice) => {
     const lines: string[] = [];
     const logger = createLogger('WARNING', (line) => lines.push(line));
     const pool = startPool({ many: fixtureServer('many-tools', kind, pageSize) }, { logger });
-    expect(await pool.listTools('many')).toHaveLength(count);
+    expect((await pool.describe('many')).tools).toHaveLength(count);
     expect(lines.join('')).toContain(notice);
   });
 
   it('keeps odd names as they are, and drops what has none', async () => {
     const pool = startPool({ odd: fixtureServer('odd-names') });
-    const tools = await pool.listTools('odd');
+    const { tools } = await pool.describe('odd');
     const names = tools.map((tool) => tool.name);
     expect(names).toContain('__proto__');
     expect(names.filter((name) => name === 'a-b')).toHaveLength(1);

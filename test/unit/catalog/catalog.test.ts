@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { createCatalog } from '../../../src/catalog/catalog.ts';
 
 const SERVERS = [{ name: 'Files' }, { name: 'git-hub', description: 'Issues and code' }];
-const TOOLS = [{ name: 'read-file', description: 'Reads a file', inputSchema: { type: 'object' } }];
+const TOOLS = {
+  tools: [{ name: 'read-file', description: 'Reads a file', inputSchema: { type: 'object' } }],
+  notices: [],
+};
 
 function filled() {
   const catalog = createCatalog();
@@ -25,23 +28,28 @@ test('tools are unknown until they are set, and then searched', () => {
   const { catalog, files } = filled();
   expect(catalog.tools(files)).toBeUndefined();
   expect(catalog.search('file', 5)).toEqual([]);
-  catalog.setTools(files, TOOLS);
+  catalog.setMetadata(files, TOOLS);
   expect(catalog.tools(files)?.map((tool) => tool.alias)).toEqual(['read_file']);
   expect(catalog.search('read', 5).map((hit) => hit.tool.name)).toEqual(['read-file']);
 });
 
-test('the same list again gives the same tools; another list replaces them in the search too', () => {
+test('the same metadata again keep the same tools; others replace them in the search too, and none forget them', () => {
   const { catalog, files } = filled();
-  const before = catalog.setTools(files, TOOLS);
-  expect(catalog.setTools(files, TOOLS)).toBe(before);
-  catalog.setTools(files, [{ name: 'write', inputSchema: {} }]);
+  catalog.setMetadata(files, TOOLS);
+  const before = catalog.tools(files);
+  catalog.setMetadata(files, TOOLS);
+  expect(catalog.tools(files)).toBe(before);
+  catalog.setMetadata(files, { tools: [{ name: 'write', description: '', inputSchema: {} }], notices: ['cut'] });
+  expect(catalog.metadata(files)?.notices).toEqual(['cut']);
   expect(catalog.search('read', 5)).toEqual([]);
   expect(catalog.search('write', 5)).toHaveLength(1);
+  catalog.setMetadata(files, undefined);
+  expect([catalog.metadata(files), catalog.search('write', 5)]).toEqual([undefined, []]);
 });
 
 test('a server that is not configured any more takes its tools along; an equal list changes nothing', () => {
   const { catalog, files } = filled();
-  catalog.setTools(files, TOOLS);
+  catalog.setMetadata(files, TOOLS);
   catalog.setServers([{ name: 'Files' }, { name: 'git-hub', description: 'Issues and code' }]);
   expect(catalog.tools(files)).toHaveLength(1);
   catalog.setServers([{ name: 'git-hub' }]);

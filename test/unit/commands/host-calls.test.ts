@@ -1,7 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { CancelSignal } from '../../../src/cancel.ts';
+import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { createHostCalls, type ToolPool } from '../../../src/commands/host-calls.ts';
+import { type CallableServer, createServerDirectory } from '../../../src/commands/server-directory.ts';
+import { createMetadataSource, type Listing } from '../../../src/commands/server-metadata.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
@@ -20,32 +23,59 @@ const SERVERS = new Map([
 ]);
 
 interface Setup {
-  readonly listTools?: ToolPool['listTools'];
+  readonly list?: (server: string, signal: CancelSignal) => Promise<readonly ListedTool[]>;
+  readonly notices?: readonly string[];
   readonly searchWaitMs?: number;
 }
 
+/** A directory of these servers, over servers that list what `list` gives. */
+function directoryOf(
+  servers: ReadonlyMap<string, CallableServer>,
+  list: NonNullable<Setup['list']>,
+  notices: readonly string[] = [],
+) {
+  const listings = new Map<string, Listing>();
+  const source = createMetadataSource(
+    {
+      async describe(server, { signal }) {
+        const tools = await list(server, signal);
+        const info = { protocolVersion: '2025-11-25', instructions: 'Be kind.', capabilities: { tools: {} } };
+        const listing = listings.get(server) ?? { info, tools, notices };
+        listings.set(server, listing);
+        return listing;
+      },
+    },
+    undefined,
+  );
+  return createServerDirectory(source, () => servers, silentLogger);
+}
+
 /** Host calls over a pool of two servers that remembers what reached it. */
-function setUp({ listTools, searchWaitMs = 1_000 }: Setup = {}) {
+function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
   const called: unknown[] = [];
   const listed: string[] = [];
   const saved: unknown[] = [];
   const pool: ToolPool = {
-    listTools: async (server, options) => {
-      listed.push(server);
-      return listTools === undefined ? (TOOLS[server] ?? []) : listTools(server, options);
-    },
     callTool: async ({ server, tool, arguments: given }) => {
       called.push([server, tool, given]);
       return { content: [] };
     },
   };
+  const directory = directoryOf(
+    SERVERS,
+    async (server, signal) => {
+      listed.push(server);
+      return list === undefined ? (TOOLS[server] ?? []) : list(server, signal);
+    },
+    notices,
+  );
   const savedTools = {
     list: async () => [],
     save: async (tool: unknown) => {
       saved.push(tool);
     },
   };
-  const handle = createHostCalls({ pool, servers: () => SERVERS, savedTools, logger: silentLogger, searchWaitMs });
+  const handle = createHostCalls({ pool, directory, savedTools, logger: silentLogger, searchWaitMs });
   const ask = (method: string, params: Record<string, unknown> = {}, signal = new AbortController().signal) =>
     handle({ method, params }, { session: 'default', loaded: new Set(['files']), signal });
   const refusal = async (method: string, params: Record<string, unknown> = {}) =>
@@ -159,7 +189,7 @@ describe('documents', () => {
 
   test('describe_server without a name describes what is loaded, also when it does not start', async () => {
     const failing = setUp({
-      listTools: async () => {
+      list: async () => {
         throw new BridgeError('SERVER_START_FAILED', 'no such program');
       },
     });
@@ -176,19 +206,22 @@ describe('documents', () => {
   });
 
   test('documents of a server that is not loaded are given, and say so', async () => {
-    const documents = await setUp().ask('query_tool_docs', { server: 'git_hub', tool: 'CREATE_ISSUE', detail: 'full' });
-    expect(documents).toEqual([
-      {
-        server: 'git-hub',
-        serverAlias: 'git_hub',
-        tool: 'create_issue',
-        toolAlias: 'create_issue',
-        description: 'Create an issue',
-        inputSchema: {},
-        loaded: false,
-        load: "call run_python again with servers=['git-hub']",
-      },
-    ]);
+    const answer = await setUp().ask('query_tool_docs', { server: 'git_hub', tool: 'CREATE_ISSUE', detail: 'full' });
+    expect(answer).toEqual({
+      documents: [
+        {
+          server: 'git-hub',
+          serverAlias: 'git_hub',
+          tool: 'create_issue',
+          toolAlias: 'create_issue',
+          description: 'Create an issue',
+          inputSchema: {},
+          loaded: false,
+          load: "call run_python again with servers=['git-hub']",
+        },
+      ],
+      notices: [],
+    });
   });
 
   test('list_tools gives names, aliases and schemas', async () => {
@@ -213,7 +246,7 @@ describe('search_tool_docs', () => {
 
   test('names servers that fail, and answers with the others', async () => {
     const { ask } = setUp({
-      listTools: async (server) => {
+      list: async (server) => {
         if (server === 'files') {
           throw new BridgeError('SERVER_START_FAILED', 'no such program');
         }
@@ -231,7 +264,7 @@ describe('search_tool_docs', () => {
     const hanging = new Promise<readonly { name: string }[]>((resolve) => {
       answer = resolve;
     });
-    const { ask, listed } = setUp({ listTools: async () => hanging, searchWaitMs: 1 });
+    const { ask, listed } = setUp({ list: async () => hanging, searchWaitMs: 1 });
     const first = await ask('search_tool_docs', { query: 'late' });
     expect(first).toMatchObject({ documents: [], not_searched: [{ server: 'files' }, { server: 'git-hub' }] });
     await ask('search_tool_docs', { query: 'late' });
@@ -244,7 +277,7 @@ describe('search_tool_docs', () => {
   test('a search that is cancelled ends, and the start goes on', async () => {
     const signals: CancelSignal[] = [];
     const { ask } = setUp({
-      listTools: async (_, { signal }) => {
+      list: async (_, signal) => {
         signals.push(signal);
         return new Promise<never>(() => undefined);
       },
@@ -262,17 +295,14 @@ describe('search_tool_docs', () => {
     let most = 0;
     const servers = new Map(Array.from({ length: 20 }, (_, index) => [`s${index}`, { name: `s${index}` }]));
     const handle = createHostCalls({
-      pool: {
-        listTools: async () => {
-          running += 1;
-          most = Math.max(most, running);
-          await setImmediate();
-          running -= 1;
-          return [{ name: 'tool' }];
-        },
-        callTool: async () => ({}),
-      },
-      servers: () => servers,
+      pool: { callTool: async () => ({}) },
+      directory: directoryOf(servers, async () => {
+        running += 1;
+        most = Math.max(most, running);
+        await setImmediate();
+        running -= 1;
+        return [{ name: 'tool' }];
+      }),
       savedTools: { list: async () => [], save: async () => undefined },
       logger: silentLogger,
     });

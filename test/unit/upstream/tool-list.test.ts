@@ -4,14 +4,19 @@ import { RequestError } from '../../../src/upstream/requests.ts';
 import { readToolList } from '../../../src/upstream/tool-list.ts';
 
 /** Reads the list of a server with these pages; each names the next one. */
-async function read(pages: readonly JsonObject[], bytes = 100) {
+async function read(pages: readonly JsonObject[]) {
   const asked: JsonObject[] = [];
   const list = await readToolList((params) => {
     asked.push(params);
     const page = pages[asked.length - 1] ?? {};
-    return Promise.resolve({ result: { nextCursor: String(asked.length), ...page }, bytes });
+    return Promise.resolve(response({ nextCursor: String(asked.length), ...page }));
   });
   return { ...list, asked };
+}
+
+/** The line of a response with this result. */
+function response(result: JsonObject): Buffer {
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
 }
 
 const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
@@ -38,12 +43,51 @@ describe('readToolList', () => {
     ]);
   });
 
-  it('stops after 1,000 pages, 64 MiB, and where pages repeat', async () => {
-    expect((await read([])).notices).toEqual(['only the first 1000 pages were read']);
-    expect((await read([], 32 * 1024 * 1024)).notices).toEqual(['only the first 67108864 bytes were read']);
+  it('stops after 1,000 pages, and where pages repeat', async () => {
+    expect((await read([])).notices).toEqual(['only the first 1,000 pages were read']);
     expect((await read([{ nextCursor: 'a' }, { nextCursor: 'b' }, { nextCursor: 'a' }])).notices).toEqual([
       'the list was cut where its pages began to repeat',
     ]);
+  });
+
+  it('keeps 10,000 tools of 50,000, and asks for no more pages then', async () => {
+    const all = Array.from({ length: 50_000 }, (_, number) => tool(`tool_${number}`));
+    const { tools, notices, asked } = await read([{ tools: all }]);
+    expect(tools).toHaveLength(10_000);
+    expect(notices).toEqual(['only the first 10,000 tools were kept']);
+    expect(asked).toHaveLength(1);
+  });
+
+  it('keeps what it has when the next page does not come in time', async () => {
+    const late = new RequestError('timeout', 'no answer');
+    const pages = [Promise.resolve(response({ tools: [tool('a')], nextCursor: 'b' })), Promise.reject(late)];
+    const list = await readToolList(() => pages.shift() ?? Promise.reject(late));
+    expect(list).toEqual({
+      tools: [tool('a')],
+      notices: ['the list was cut where its next page did not come in time'],
+    });
+    await expect(readToolList(() => Promise.reject(late))).rejects.toBe(late);
+  });
+
+  it('keeps a tool with a description of 10 MB, and leaves out a schema of 2 MB', async () => {
+    const long = { ...tool('long'), description: 'x'.repeat(10_000_000) };
+    const huge = { name: 'huge', inputSchema: { enum: Array.from({ length: 200_000 }, () => 'value') } };
+    const { tools, notices } = await read([{ tools: [long, huge, tool('small')], nextCursor: '' }]);
+    expect(tools.map(({ description, inputSchema }) => [description?.length, inputSchema])).toEqual([
+      [10_000_000, { type: 'object' }],
+      [undefined, { type: 'object' }],
+      [undefined, { type: 'object' }],
+    ]);
+    expect(notices).toEqual(['members of tools larger than 1 MiB were left out']);
+  });
+
+  it('says what a response was that is none', async () => {
+    const of = (line: string) => readToolList(() => Promise.resolve(Buffer.from(line)));
+    await expect(of('{"result":{"tools":[{"name":')).rejects.toThrow('the response is no JSON: ');
+    await expect(of('{"id":1}')).rejects.toThrow('neither a result object nor an error object');
+    await expect(of('{"error":{"code":-32000,"message":"no"},"id":1}')).rejects.toThrow('no');
+    await expect(of('{"result":{"resultType":"input_required"}}')).rejects.toThrow('only complete results can be used');
+    await expect(of('{"result":{"tools":{"a":1},"other":[null]},"id":1}')).resolves.toEqual({ tools: [], notices: [] });
   });
 
   it('takes a server without tools for an empty list, and passes on other errors', async () => {

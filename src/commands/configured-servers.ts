@@ -1,0 +1,69 @@
+/** The configured servers with everything around them: the files, the connections, and what is known of each. */
+import { assignServerAliases } from '../catalog/names.ts';
+import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
+import { renderIssue } from '../config/explain.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Logger } from '../log.ts';
+import type { ServerReference } from '../protocol/frames.ts';
+import { likelySecrets } from '../upstream/mask.ts';
+import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
+import { createMetadataCache } from './metadata-cache.ts';
+import { type CallableServer, createServerDirectory, type ServerDirectory } from './server-directory.ts';
+import { createMetadataSource } from './server-metadata.ts';
+
+export interface ConfiguredServers {
+  readonly pool: UpstreamPool;
+  /** What is known of the servers of the last `refresh`. */
+  readonly known: ServerDirectory;
+  /**
+   * Looks at the files again; a change is passed on to the pool and its issues are logged, once. Gives the servers that
+   * are not disabled, with the aliases of their proxies.
+   */
+  refresh(): readonly ServerReference[];
+}
+
+/** Starts nothing and reads nothing before the first `refresh`. */
+export function createConfiguredServers(settings: Settings, logger: Logger): ConfiguredServers {
+  const discover = createServerDiscovery({
+    stateDir: settings.stateDir,
+    extraFile: settings.serversConfig,
+    env: process.env,
+  });
+  const pool: UpstreamPool = createUpstreamPool({ logger, onToolsChanged: (server) => known.noteChange(server) });
+  const cache = createMetadataCache({ stateDir: settings.stateDir, logger });
+  let current: DiscoveredServers = { servers: new Map(), issues: [] };
+  let callable: ReadonlyMap<string, CallableServer> = new Map();
+  let references: readonly ServerReference[] = [];
+  const known: ServerDirectory = createServerDirectory(createMetadataSource(pool, cache), () => callable, logger);
+
+  return {
+    pool,
+    known,
+    refresh() {
+      const found = discover();
+      if (found !== current) {
+        current = found;
+        pool.update(found.servers);
+        callable = new Map([...found.servers].map(([name, definition]) => [name, toCallable(definition)]));
+        references = toReferences(found);
+        for (const issue of found.issues) {
+          logger[issue.level](renderIssue(issue));
+        }
+      }
+      return references;
+    },
+  };
+}
+
+function toCallable(definition: ServerDefinition): CallableServer {
+  return { ...definition, secrets: likelySecrets(definition) };
+}
+
+function toReferences({ servers }: DiscoveredServers): ServerReference[] {
+  const enabled = [...servers.values()].filter(({ disabled }) => !disabled);
+  const aliases = assignServerAliases(enabled.map(({ name }) => name));
+  return enabled.map(({ name, description }, index) => {
+    const alias = aliases[index] ?? name;
+    return description === undefined ? { name, alias } : { name, alias, description };
+  });
+}

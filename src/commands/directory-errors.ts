@@ -1,0 +1,62 @@
+/** What code is told about names of servers and tools that it may not have, or that are not there. */
+import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
+import { howToLoad } from '../catalog/describe.ts';
+import { BridgeError } from '../errors.ts';
+import { escapeControls } from '../log.ts';
+import { didYouMean } from '../suggest.ts';
+
+const MAX_SHOWN_NAME_CHARS = 80;
+
+function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAILABLE', hint: string): BridgeError {
+  return new BridgeError(code, `Server '${shown(wanted)}' is not available`, { hint });
+}
+
+/** `SERVER_NOT_AVAILABLE` for a server that is configured. */
+export function serverNotLoaded(wanted: string, server: CatalogServer): BridgeError {
+  return notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `${capitalized(howToLoad(server.name))}.`);
+}
+
+/** `SERVER_UNKNOWN`, or `SERVER_NOT_AVAILABLE` when there is a definition, which then is disabled. */
+export async function serverNotFound(
+  wanted: string,
+  disabled: { readonly file?: string | undefined } | undefined,
+  known: readonly CatalogServer[],
+): Promise<BridgeError> {
+  return disabled === undefined
+    ? notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, known))
+    : notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `It is disabled in ${disabled.file ?? 'the configuration'}.`);
+}
+
+async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Promise<string> {
+  if (known.length === 0) {
+    return 'No server is configured.';
+  }
+  const names = known.map((server) => server.name);
+  return `${await didYouMean(shown(wanted), names)} Configured: ${names.join(', ')}.`.trim();
+}
+
+/** `TOOL_UNKNOWN`, with the nearest of the tools that are there. */
+export async function toolNotFound(
+  server: CatalogServer,
+  listed: readonly CatalogTool[],
+  wanted: string,
+): Promise<BridgeError> {
+  const near = await didYouMean(
+    shown(wanted),
+    listed.map((tool) => tool.alias),
+  );
+  const list = `await runtime.query_tool_docs('${server.name}') lists its tools.`;
+  return new BridgeError('TOOL_UNKNOWN', `server '${server.name}' has no tool '${shown(wanted)}'`, {
+    hint: `${near} ${list}`.trim(),
+  });
+}
+
+/** A name from a sandbox as it may stand in a message. */
+function shown(text: string): string {
+  const short = text.length > MAX_SHOWN_NAME_CHARS ? `${text.slice(0, MAX_SHOWN_NAME_CHARS)}…` : text;
+  return escapeControls(short);
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

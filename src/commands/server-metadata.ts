@@ -1,0 +1,79 @@
+/** What servers say about themselves: from the running server, which is then kept, or from what was kept. */
+import type { CancelSignal } from '../cancel.ts';
+import { createIntake, type ListedTool, type ServerMetadata, type ServerWords } from '../catalog/intake.ts';
+import { createPause } from '../slices.ts';
+import type { MetadataCache } from './metadata-cache.ts';
+
+/** A running server in its own words; nothing of it was checked but the names of the tools. */
+export interface Listing {
+  readonly info: ServerWords;
+  readonly tools: readonly ListedTool[];
+  readonly notices: readonly string[];
+}
+
+/** Where listings come from. */
+export interface ServerLister {
+  /**
+   * What a server says now, the same object as long as it did not change. Starts the server if need be and rejects with
+   * a `BridgeError`.
+   */
+  describe(server: string, options: { readonly signal: CancelSignal }): Promise<Listing>;
+}
+
+/** A server whose metadata may be kept. */
+export interface DescribedServer {
+  readonly name: string;
+  /** Nothing is kept without it. */
+  readonly definitionHash?: string | undefined;
+  /** What must not be written to disk. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+export interface MetadataSource {
+  /** What was kept of this definition, if anything. Never rejects. */
+  kept(server: DescribedServer): Promise<ServerMetadata | undefined>;
+  /** What the server says now, the same object as long as it did not change. Rejects as `describe` does. */
+  current(server: DescribedServer, signal: CancelSignal): Promise<ServerMetadata>;
+  /** Resolves when everything is written. */
+  flush(): Promise<void>;
+}
+
+export function createMetadataSource(lister: ServerLister, cache: MetadataCache | undefined): MetadataSource {
+  const taken = new WeakMap<Listing, Promise<ServerMetadata>>();
+  const writing = new Set<Promise<void>>();
+
+  async function takeAndKeep(server: DescribedServer, listing: Listing): Promise<ServerMetadata> {
+    const metadata = await takeIn(listing);
+    if (cache !== undefined && server.definitionHash !== undefined) {
+      const write = cache.save(server.definitionHash, metadata, server.secrets ?? []);
+      writing.add(write);
+      void write.finally(() => writing.delete(write));
+    }
+    return metadata;
+  }
+
+  return {
+    async kept({ definitionHash }) {
+      return definitionHash === undefined ? undefined : cache?.load(definitionHash);
+    },
+    async current(server, signal) {
+      const listing = await lister.describe(server.name, { signal });
+      const metadata = taken.get(listing) ?? takeAndKeep(server, listing);
+      taken.set(listing, metadata);
+      return metadata;
+    },
+    async flush() {
+      await Promise.all(writing);
+    },
+  };
+}
+
+async function takeIn({ info, tools, notices }: Listing): Promise<ServerMetadata> {
+  const pause = createPause();
+  const intake = createIntake();
+  for (const tool of tools) {
+    intake.add(tool);
+    await pause();
+  }
+  return intake.finish(info, notices);
+}
