@@ -17,6 +17,21 @@ export interface OutputText {
   readonly tail: string;
 }
 
+/**
+ * Something of an answer that is no text of its own: an image, a sound, a document, a file that was kept. The printed
+ * text has a line in its place.
+ */
+export type Attachment =
+  | { readonly kind: 'image' | 'audio'; readonly mimeType: string; readonly base64: string }
+  | { readonly kind: 'document'; readonly uri: string; readonly mimeType: string; readonly text: string }
+  | {
+      readonly kind: 'link';
+      readonly uri: string;
+      readonly name: string;
+      readonly mimeType: string;
+      readonly sizeBytes: number;
+    };
+
 export interface CellProgress {
   readonly message: string;
   /** 0 … 100 when known. */
@@ -43,6 +58,8 @@ export interface CellAnswer {
   readonly status: CellStatus;
   readonly stdout: OutputText;
   readonly stderr: OutputText;
+  /** In the order in which the cell showed them. */
+  readonly attachments?: readonly Attachment[] | undefined;
   /** Text of the last expression. */
   readonly value?: string | undefined;
   /** A traceback, or `CODE: message` with `Hint: …` on its own line. */

@@ -32,6 +32,10 @@ export const MAX_VALUE_CHARS = 256 * KIB;
 export const MAX_CODE_BYTES = 1 * MIB;
 /** Characters of one answer shown to the agent: about 10,000 tokens at 4 characters each. */
 export const MAX_SHOWN_CHARS = 40_000;
+/** Images, sounds and documents in one answer; clients and models take about as many. Chosen. */
+export const MAX_DISPLAYS = 20;
+/** Their bytes, base64 not counted; the API behind most clients takes about 5 MB of images in one request. */
+export const MAX_DISPLAY_BYTES = 4 * MIB;
 /** Names kept of each kind for the report of lost state. */
 export const MAX_REPORTED_NAMES = 100;
 /** Size of /tmp in a sandbox. Both sizes are those of the program whose users switch to this one. */

@@ -12,6 +12,7 @@ from bridge_kernel.rpc import Channel
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from bridge_kernel.api import Api
+    from bridge_kernel.display import Display
     from bridge_kernel.loop import CellLoop
     from bridge_kernel.repl import Repl
 
@@ -50,6 +51,12 @@ def _import_asyncio() -> None:
         del sys.modules["ssl"]
 
 
+def _prepare_matplotlib() -> None:
+    """For code that uses it: no window to draw in, and no cache among the user's files."""
+    os.environ.setdefault("MPLBACKEND", "agg")
+    os.environ.setdefault("MPLCONFIGDIR", "/tmp/.matplotlib")
+
+
 # Held back from the user's code and let go when memory runs out, so that the kernel can still say so. As `bytes` it
 # counts against the limit of the process and takes no page of memory: nothing is ever written there.
 _RESERVE_BYTES = 8 << 20
@@ -66,13 +73,18 @@ class Kernel:
         self.capture = stdio.Capture(self._send_output, outputs, _integer(hello["kept_output_bytes"]))
         _import_asyncio()
         from bridge_kernel.api import Api
+        from bridge_kernel.display import Display
         from bridge_kernel.loop import CellLoop
         from bridge_kernel.repl import Repl
 
         self.loop: CellLoop = CellLoop(channel)
         self.repl: Repl = Repl(_integer(hello["max_value_chars"]), _integer(hello["max_reported_names"]))
+        self.display: Display = Display(
+            channel.send, _integer(hello["max_displays"]), _integer(hello["max_display_bytes"])
+        )
         self.api: Api = Api(channel, self.repl.namespace)
-        self.api.install(str(hello["capability_summary"]))
+        self.api.install(str(hello["capability_summary"]), self.display)
+        _prepare_matplotlib()
         self._saved_tools = hello["saved_tools"]
         channel.max_line_bytes = _integer(hello["max_line_bytes"])
 
@@ -119,14 +131,22 @@ class Kernel:
         try:
             self.api.update(frame["servers"], frame.get("discovered"))  # pyright: ignore[reportArgumentType]
             self.capture.begin_cell()
+            self.display.begin_cell(cell)
             self.channel.open_gate()
             value = await self.repl.run(cell, str(frame["code"]), self.api.check)
-            if value is not None:
-                result["value"] = self.repl.show(value)
+            self.show(result, value)
             result["outcome"] = "ok"
         except BaseException as error:  # noqa: BLE001 Whatever the cell raises is its result.
             self._judge(result, error)
         self._finish(result)
+
+    def show(self, result: Frame, value: object) -> None:
+        """Shows the value of a cell and the figures it left open. An interrupt here ends the cell (see `loop.py`)."""
+        if value is not None:
+            self.repl.remember(value)
+            if not self.display.show_rich(value):
+                result["value"] = self.repl.show(value)
+        self.display.show_open_figures()
 
     def _end_fork(self, result: Frame) -> None:
         """The end of the code is the end of a process that it forked, as in a script."""
@@ -143,6 +163,10 @@ class Kernel:
                 self._set_exit(result, error)
             else:
                 self._set_error(result, error)
+            if self.loop.interrupted:
+                self.display.close_figures()
+            else:
+                self.display.show_open_figures()
         except BaseException as second:  # noqa: BLE001 An interrupt in a __str__ that never ends, or no memory left.
             result["outcome"] = "interrupted" if self.loop.interrupted else "error"
             result["error"] = _plain_error(error, f"its text could not be made: {type(second).__name__}")

@@ -15,7 +15,7 @@ from bridge_kernel.servers import Registry
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ast import Module
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from bridge_kernel.saved_tools import SavedTool
     from bridge_kernel.servers import Host, ServerRef
@@ -30,13 +30,14 @@ class Api:
         self._bound: dict[str, object] = {}
         self._constants: dict[str, object] = {}
 
-    def install(self, capability_summary: str = "") -> None:
+    def install(self, capability_summary: str = "", display: Callable[..., None] = print) -> None:
         """Predefines the names and the package `mcp`; the text is that of `runtime.capability_summary()`."""
         runtime = Runtime(self._registry, self._namespace, capability_summary)
         install_package(self._registry, runtime)
         self._constants = {
             "runtime": runtime,
             "save_tool": runtime.save_tool,
+            "display": display,
             "MCPError": runtime.MCPError,
             "ToolError": runtime.ToolError,
             "mcp_servers": Servers(self._registry),

@@ -20,7 +20,8 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "hello": (
         frozenset({
             "protocol_version", "session", "generation", "kept_output_bytes", "max_value_chars", "max_line_bytes",
-            "max_reported_names", "saved_tools", "capability_summary",
+            "max_display_bytes",
+            "max_displays", "max_reported_names", "saved_tools", "capability_summary",
         }),
         frozenset(),
     ),
@@ -36,6 +37,7 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "output": (frozenset({"cell", "stream", "text"}), frozenset({"dropped_bytes", "dropped_lines"})),
     "call": (frozenset({"call", "method", "params"}), frozenset()),
     "cancel_call": (frozenset({"call"}), frozenset()),
+    "display": (frozenset({"cell", "mime_type"}), frozenset({"base64", "text"})),
     "progress": (frozenset({"done"}), frozenset({"total", "message"})),
     "result": (frozenset({"cell", "outcome"}), frozenset({"value", "error", "exit_code", "names"})),
 }

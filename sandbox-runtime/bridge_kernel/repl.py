@@ -16,6 +16,8 @@ import types
 
 from bridge_kernel.errors import CheckError
 from bridge_kernel.importer import FILE_PREFIX
+from bridge_kernel.shorten import short_repr
+from bridge_kernel.tables import table_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,10 +100,13 @@ class Repl:
             self._flags |= body.co_flags & _FUTURE_FLAGS
         return tree, body, last
 
-    def show(self, value: object) -> str:
-        """The text of a last expression, at most the agreed number of characters; binds `_` to the value."""
+    def remember(self, value: object) -> None:
+        """Binds `_` to the value of a last expression."""
         builtins._ = value  # pyright: ignore[reportAttributeAccessIssue]
-        return self.shorten(_repr(value))
+
+    def show(self, value: object) -> str:
+        """The text of a value, at most the agreed number of characters."""
+        return self.shorten(_text_of(value))
 
     def shorten(self, text: str) -> str:
         """Both ends of a text, at most the agreed number of characters."""
@@ -140,54 +145,22 @@ class Repl:
         return report
 
 
+def _text_of(value: object) -> str:
+    try:
+        table = table_text(value)
+    except Exception:  # noqa: BLE001 A damaged table is shown as any other object.
+        table = None
+    return _repr(value) if table is None else table
+
+
 def _repr(value: object) -> str:
     """`repr(value)`, whatever the object does."""
-    shorten = _SHORTENED.get(type(value))
     try:
-        text = shorten(value) if shorten is not None else repr(value)
+        return short_repr(value)
     except RecursionError:
         return f"<{type(value).__name__} object, nested too deeply to show>"
     except Exception as error:  # noqa: BLE001 The user's __repr__ may raise anything.
         return f"<{type(value).__name__} object whose repr() raised {type(error).__name__}>"
-    return text
-
-
-# Longer collections are shown by their ends: rendering a list of millions only to cut it would cost seconds.
-_SHOWN_ITEMS = 10_000
-_SHOWN_CHARS = 1 << 20
-
-
-def _shorten_sequence(value: list[object] | tuple[object, ...]) -> str:
-    if len(value) <= _SHOWN_ITEMS:
-        return repr(value)
-    half = _SHOWN_ITEMS // 2
-    head, tail = repr(value[:half]), repr(value[-half:])
-    return f"{head[:-1]}, … {len(value) - 2 * half:,} of {len(value):,} items left out …, {tail[1:]}"
-
-
-def _shorten_text(value: str | bytes) -> str:
-    if len(value) <= _SHOWN_CHARS:
-        return repr(value)
-    half = _SHOWN_CHARS // 2
-    head, tail = repr(value[:half]), repr(value[-half:])
-    return f"{head} … {len(value) - 2 * half:,} of {len(value):,} left out … {tail}"
-
-
-def _shorten_mapping(value: dict[object, object]) -> str:
-    if len(value) <= _SHOWN_ITEMS:
-        return repr(value)
-    from itertools import islice
-
-    return f"{repr(dict(islice(value.items(), _SHOWN_ITEMS)))[:-1]}, … {len(value) - _SHOWN_ITEMS:,} items left out …}}"
-
-
-_SHORTENED: dict[type, Callable[[object], str]] = {
-    list: _shorten_sequence,
-    tuple: _shorten_sequence,
-    str: _shorten_text,
-    bytes: _shorten_text,
-    dict: _shorten_mapping,
-}  # pyright: ignore[reportAssignmentType]
 
 
 def format_error(error: BaseException) -> str:

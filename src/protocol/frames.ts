@@ -47,6 +47,8 @@ export const HelloFrameSchema = z
       .describe('Bytes of one stream sent from the start of a cell; as many are kept from its end.'),
     max_value_chars: z.int().positive().describe('Longest text of a last expression.'),
     max_line_bytes: z.int().positive().describe('Longest line the host accepts.'),
+    max_display_bytes: z.int().positive().describe('Bytes of all that one cell may show as images, sounds, documents.'),
+    max_displays: z.int().positive().describe('How many of them one cell may show.'),
     max_reported_names: z.int().positive().describe('Names of each kind reported at most.'),
     saved_tools: z
       .array(SavedToolSchema)
@@ -194,6 +196,19 @@ export const ResultFrameSchema = z
   })
   .describe('The end of a cell. Every `execute` gets exactly one.');
 
+export const DisplayFrameSchema = z
+  .strictObject({
+    type: z.literal('display'),
+    cell,
+    mime_type: z
+      .string()
+      .regex(/^[a-z]+\/[\w.+-]{1,80}$/)
+      .describe('What it is: `image/…` and `audio/…` come as `base64`, everything else as `text`.'),
+    base64: z.base64().optional().describe('The bytes of an image or a sound.'),
+    text: z.string().optional().describe('A document, for example of `text/html` or `image/svg+xml`.'),
+  })
+  .describe('Something to show that is no plain text. A line of `output` stands in its place among the text.');
+
 export const ProgressFrameSchema = z
   .strictObject({
     type: z.literal('progress'),
@@ -210,6 +225,7 @@ export const SandboxFrameSchema = z.discriminatedUnion('type', [
   OutputFrameSchema,
   CallFrameSchema,
   CancelCallFrameSchema,
+  DisplayFrameSchema,
   ProgressFrameSchema,
   ResultFrameSchema,
 ]);
@@ -245,6 +261,7 @@ export type HostFrame = z.infer<typeof HostFrameSchema>;
 export type ReadyFrame = z.infer<typeof ReadyFrameSchema>;
 export type OutputFrame = z.infer<typeof OutputFrameSchema>;
 export type CallFrame = z.infer<typeof CallFrameSchema>;
+export type DisplayFrame = z.infer<typeof DisplayFrameSchema>;
 export type ProgressFrame = z.infer<typeof ProgressFrameSchema>;
 export type ResultFrame = z.infer<typeof ResultFrameSchema>;
 export type SandboxFrame = z.infer<typeof SandboxFrameSchema>;

@@ -1,5 +1,5 @@
 /** An answer as a tool result, in the output mode of the settings. Pure: same answer, same result. */
-import type { CellAnswer } from '../cell.ts';
+import type { Attachment, CellAnswer } from '../cell.ts';
 import { MAX_SHOWN_CHARS } from '../limits.ts';
 import { renderCompact } from './compact.ts';
 import { renderJson } from './json.ts';
@@ -9,8 +9,28 @@ import { renderToon } from './toon.ts';
 export const OUTPUT_MODES = ['compact', 'toon', 'json'] as const;
 export type OutputMode = (typeof OUTPUT_MODES)[number];
 
+interface TextBlock {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+/** Content blocks of MCP (2025-06-18 and later, server/tools). */
+type AttachmentBlock =
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
+  | {
+      readonly type: 'resource';
+      readonly resource: { readonly uri: string; readonly mimeType: string; readonly text: string };
+    }
+  | {
+      readonly type: 'resource_link';
+      readonly uri: string;
+      readonly name: string;
+      readonly mimeType: string;
+      readonly size: number;
+    };
+
 export interface RenderedAnswer {
-  readonly content: readonly [{ readonly type: 'text'; readonly text: string }];
+  readonly content: readonly [TextBlock, ...AttachmentBlock[]];
   readonly structuredContent: Readonly<Record<string, unknown>>;
   /** True for everything but success. */
   readonly isError: boolean;
@@ -26,7 +46,7 @@ export async function renderAnswer(
   const text = mode === 'compact' ? renderCompact(payload) : await renderVerbose(payload, mode);
   const isError = answer.status !== 'success';
   return {
-    content: [{ type: 'text', text }],
+    content: [{ type: 'text', text }, ...(answer.attachments ?? []).map(toBlock)],
     structuredContent: mode === 'compact' && !isError ? withoutTheUsual(payload) : { ...payload },
     isError,
   };
@@ -39,4 +59,22 @@ function withoutTheUsual({ status: _status, ...news }: Payload): Readonly<Record
 
 async function renderVerbose(payload: Payload, mode: 'toon' | 'json'): Promise<string> {
   return mode === 'toon' ? renderToon(payload) : renderJson(payload);
+}
+
+function toBlock(attachment: Attachment): AttachmentBlock {
+  const { kind, mimeType } = attachment;
+  switch (kind) {
+    case 'document':
+      return { type: 'resource', resource: { uri: attachment.uri, mimeType, text: attachment.text } };
+    case 'link':
+      return {
+        type: 'resource_link',
+        uri: attachment.uri,
+        name: attachment.name,
+        mimeType,
+        size: attachment.sizeBytes,
+      };
+    default:
+      return { type: kind, data: attachment.base64, mimeType };
+  }
 }

@@ -7,6 +7,7 @@ import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES, START_TIMEOUT_MS } from '.
 import type { Logger } from '../log.ts';
 import { createLineSplitter, decodeFrame } from '../protocol/codec.ts';
 import {
+  type DisplayFrame,
   type ExecuteFrame,
   type OutputFrame,
   PROTOCOL_VERSION,
@@ -49,6 +50,7 @@ export interface FailedStart {
 export interface CellListener {
   /** Output in order, before the result. */
   onOutput(frame: Omit<OutputFrame, 'type' | 'cell'>): void;
+  onDisplay(frame: DisplayFrame): void;
   onProgress(frame: Omit<ProgressFrame, 'type'>): void;
 }
 
@@ -172,6 +174,8 @@ export class Connection {
       case 'cancel_call':
         this.#dispatcher.cancel(frame.call);
         return true;
+      case 'display':
+        return this.#passDisplay(frame);
       case 'progress':
         this.#running?.listener.onProgress(frame);
         return true;
@@ -193,6 +197,14 @@ export class Connection {
       return false;
     }
     this.#running.listener.onOutput(frame);
+    return true;
+  }
+
+  #passDisplay(frame: DisplayFrame): boolean {
+    if (this.#running?.cell !== frame.cell) {
+      return false;
+    }
+    this.#running.listener.onDisplay(frame);
     return true;
   }
 

@@ -8,6 +8,8 @@ import type { Engine, PrepareProgress, SandboxLimits } from '../engines/engine.t
 import { BridgeError } from '../errors.ts';
 import {
   KEPT_OUTPUT_BYTES,
+  MAX_DISPLAY_BYTES,
+  MAX_DISPLAYS,
   MAX_REPORTED_NAMES,
   MAX_SANDBOX_LINE_BYTES,
   MAX_VALUE_CHARS,
@@ -99,6 +101,8 @@ function helloFrame({ engine, session, generation, hello }: KernelOptions): Hell
     kept_output_bytes: KEPT_OUTPUT_BYTES,
     max_value_chars: MAX_VALUE_CHARS,
     max_line_bytes: MAX_SANDBOX_LINE_BYTES,
+    max_display_bytes: MAX_DISPLAY_BYTES,
+    max_displays: MAX_DISPLAYS,
     max_reported_names: MAX_REPORTED_NAMES,
     ...hello,
     capability_summary: withMissing(hello.capability_summary, engine),

@@ -8,6 +8,7 @@ import type { CellAnswer, CellProgress, CellStatus } from '../cell.ts';
 import { BridgeError, renderError } from '../errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../limits.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
+import { createAttachments } from './attachments.ts';
 import type { KernelEnd } from './connection.ts';
 import type { Kernel } from './kernel.ts';
 import { createOutputBuffer } from './output.ts';
@@ -23,7 +24,10 @@ export interface CellRun {
 }
 
 /** What one cell came to, without the parts of the answer that the session adds. */
-export type CellOutcome = Pick<CellAnswer, 'status' | 'stdout' | 'stderr' | 'value' | 'error' | 'exitCode'> & {
+export type CellOutcome = Pick<
+  CellAnswer,
+  'status' | 'stdout' | 'stderr' | 'attachments' | 'value' | 'error' | 'exitCode'
+> & {
   readonly names: ResultFrame['names'];
 };
 
@@ -31,6 +35,7 @@ type Cause = 'deadline' | 'cancelled';
 
 export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome> {
   const output = { stdout: createOutputBuffer(), stderr: createOutputBuffer() };
+  const attachments = createAttachments();
   const guard = watchForEnd(kernel, run);
   const { onProgress, startingServers } = run;
   const progress = onProgress && watchProgress(onProgress, { calls: () => kernel.calls(), startingServers });
@@ -39,6 +44,7 @@ export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome
       output[stream].add(text, dropped_bytes, dropped_lines);
       progress?.addOutput(text);
     },
+    onDisplay: (frame) => attachments.add(frame),
     onProgress: (stated) => progress?.setStated(stated),
   });
   progress?.stop();
@@ -48,6 +54,7 @@ export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome
     ...verdict,
     stdout: output.stdout.take(),
     stderr: output.stderr.take(),
+    attachments: attachments.take(),
     names: 'names' in end ? end.names : undefined,
   };
 }

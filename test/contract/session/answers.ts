@@ -4,7 +4,74 @@ import type { CellProgress } from '../../../src/cell.ts';
 import { createDeferred } from '../../../src/session/deferred.ts';
 import type { Subject } from './subject.ts';
 
+/** One red pixel. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC';
+const PNG_BYTES = `import base64\npng = base64.b64decode("${PNG}")\n`;
+
 export function describeAnswers({ run }: Subject): void {
+  describe('display', () => {
+    it('shows images, with a line in their place among the text', async () => {
+      const answer = await run(
+        `${PNG_BYTES}print("before")\ndisplay(png, "text", alt="one red pixel")\nprint("after")`,
+      );
+      expect(answer.stdout.head).toBe('before\n[1: image/png 1×1: one red pixel]\ntext\nafter\n');
+      expect(answer.attachments).toEqual([{ kind: 'image', mimeType: 'image/png', base64: PNG }]);
+    });
+
+    it('asks objects what they are, also the last expression', async () => {
+      await run(PNG_BYTES);
+      const code = (body: string) => `class T:\n${body}\nT()`;
+      const image = await run(code('    def _repr_png_(self): return png'));
+      expect(image).toMatchObject({ value: undefined, attachments: [{ kind: 'image' }] });
+      const html = await run(code('    def _repr_html_(self): return "<b>ä</b>"'));
+      expect(html.attachments).toEqual([
+        { kind: 'document', mimeType: 'text/html', text: '<b>ä</b>', uri: expect.stringContaining('display://') },
+      ]);
+      const markdown = await run(code('    def _repr_markdown_(self): return "# Title"'));
+      expect(markdown).toMatchObject({ stdout: { head: '# Title\n' }, attachments: [] });
+    });
+
+    it('shows images of tools, and keeps them as objects', async () => {
+      const block = `{"type": "image", "mimeType": "image/png", "data": "${PNG}"}`;
+      const code = `image = runtime.ImageContent(${block})\ndisplay(image)\nlen(image.data), image.mime_type`;
+      const answer = await run(code);
+      expect(answer.attachments).toHaveLength(1);
+      expect(answer.value).toMatch(/^\(\d+, 'image\/png'\)$/);
+    });
+
+    it.each([
+      ['display(png[:30])', '[bytes, not shown: the image is damaged]'],
+      ['display(png + bytes(2_000_000))', '[bytes, not shown: the image is larger than 1,048,576 bytes'],
+      ['class T:\n  def _repr_png_(self): raise ValueError("no")\ndisplay(T())', '[T, not shown: ValueError: no]'],
+      ['class T:\n  def _repr_html_(self): return "x" * 300_000\ndisplay(T())', '[text/html, not shown: 300,000'],
+    ])('says what it cannot show, and goes on: %s', async (code, words) => {
+      const answer = await run(`${PNG_BYTES}${code}\nprint("after")`);
+      expect(answer).toMatchObject({ status: 'success', attachments: [] });
+      expect(answer.stdout.head).toContain(words);
+      expect(answer.stdout.head).toContain('after\n');
+    });
+
+    it('shows so many things and no more', async () => {
+      const answer = await run(`${PNG_BYTES}for n in range(10_000): display(png)\nprint("after")`);
+      expect(answer.attachments).toHaveLength(20);
+      expect(answer.stdout.head).toMatch(/\[further .* are not shown: one cell may show 20.*\]\nafter\n$/);
+    });
+
+    it('does not take a JSON object for more than it is', async () => {
+      const code = 'runtime.AttrDict({"_repr_png_": "x", "_repr_html_": 1})';
+      expect(await run(code)).toMatchObject({ value: "{'_repr_png_': 'x', '_repr_html_': 1}", attachments: [] });
+    });
+  });
+
+  describe('a huge value', () => {
+    it('is shown by its size and its ends', async () => {
+      const answer = await run('[{"id": n} for n in range(1_000_000)]');
+      expect(answer.value).toMatch(/^list, 1,000,000 items:\n\[\{'id': 0\}, .* more …, .*\{'id': 999999\}\]$/);
+      expect(answer.value?.length).toBeLessThan(8_000);
+      expect((await run('len(_)')).value).toBe('1000000');
+    });
+  });
+
   describe('progress', () => {
     /** Runs code until it has reported something for which `isIt` holds; the code ends with the file `seen`. */
     async function progressOf(code: string, isIt: (progress: CellProgress) => boolean): Promise<CellProgress> {

@@ -1,0 +1,205 @@
+"""`display(…)`: shows images, sounds, documents and tables; a line stands in their place among the printed text.
+
+Objects say what they are through the methods that notebooks use (`_repr_png_` and so on), and a few are known by their
+class. What cannot be shown costs a line that says why, never the rest of the answer.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from bridge_kernel import images, values
+from bridge_kernel.tables import table_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from bridge_kernel.frames import Frame
+
+# A longer document is a file: it belongs into runtime.save_artifact. Chosen.
+_MAX_DOCUMENT_CHARS = 256 * 1024
+_MAX_ALT_CHARS = 200
+# In the order of preference: what a model sees best comes first.
+_IMAGE_METHODS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"))
+_TEXT_METHODS = (("_repr_markdown_", "text/markdown"), ("_repr_svg_", "image/svg+xml"), ("_repr_html_", "text/html"))
+
+
+class Display:
+    """The `display` of a session. One cell shows at most so many things, of so many bytes in all."""
+
+    def __init__(self, send: Callable[[Frame], None], max_displays: int, max_bytes: int) -> None:
+        self._send = send
+        self._max_displays = max_displays
+        self._max_bytes = max_bytes
+        self.begin_cell(0)
+
+    def __call__(self, *values: object, alt: str | None = None) -> None:
+        """Shows values in the answer: images, figures, tables, documents, and everything else as text.
+
+        Args:
+            alt: a few words for those who do not see it.
+        """
+        for value in values:
+            if not self.show_rich(value, alt, is_asked=True):
+                print(table_text(value) or value)
+
+    def __repr__(self) -> str:
+        return "<display(*values, alt=None): shows images, figures, tables and documents in the answer>"
+
+    def begin_cell(self, cell: int) -> None:
+        """What is shown from now on belongs to this cell."""
+        self._cell = cell
+        self._shown = 0
+        self._bytes = 0
+        self._is_full = False
+        self._figures: set[int] = set()
+
+    def show_rich(self, value: object, alt: str | None = None, is_asked: bool = False) -> bool:
+        """Shows a value that is more than text; False when it is not. With `is_asked`, bytes are looked at, too."""
+        if isinstance(value, type):
+            return False
+        show = self._way_to_show(value, is_asked)
+        if show is None:
+            return False
+        if self._is_full:
+            return True  # It was said; making the image would cost time for nothing.
+        try:
+            return show(value, alt)
+        except images.ImageError as error:
+            print(f"[{type(value).__name__}, not shown: the image {error}]")
+        except Exception as error:  # noqa: BLE001 The user's objects may raise anything.
+            print(f"[{type(value).__name__}, not shown: {type(error).__name__}: {error}]")
+        return True
+
+    def _way_to_show(self, value: object, is_asked: bool) -> Callable[[Any, str | None], bool] | None:
+        if isinstance(value, (values.ImageContent, values.AudioContent)):
+            return self._show_content
+        if isinstance(value, values.ResourceContent) and is_asked:
+            return self._show_resource
+        if isinstance(value, (bytes, bytearray)) and is_asked and images.image_type(bytes(value[:16])) is not None:
+            return self._show_bytes
+        if _is_figure(value):
+            return self._show_figure
+        if images.is_pillow(value):
+            return self._show_pillow
+        kind = type(value)
+        if kind.__module__.startswith("pandas."):
+            return None  # Its HTML says no more than our table, in far more tokens.
+        has_method = any(callable(getattr(kind, name, None)) for name, _ in (*_IMAGE_METHODS, *_TEXT_METHODS))
+        return self._show_by_method if has_method else None
+
+    def show_open_figures(self) -> None:
+        """Shows the figures that a cell left open, and closes them, as notebooks do."""
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is None:
+            return
+        numbers: list[int] = pyplot.get_fignums()
+        for number in numbers:
+            figure: object = pyplot.figure(number)
+            if id(figure) not in self._figures:
+                self.show_rich(figure)
+        pyplot.close("all")
+
+    def close_figures(self) -> None:
+        """Forgets the figures of a cell that was interrupted."""
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is not None:
+            pyplot.close("all")
+
+    def _show_content(self, content: values.ImageContent | values.AudioContent, alt: str | None) -> bool:
+        data = content.data
+        if isinstance(content, values.AudioContent):
+            return self._attach_bytes(data, content.mime_type or "audio/wav", "", alt)
+        return self._show_bytes(data, alt)
+
+    def _show_resource(self, resource: values.ResourceContent, alt: str | None) -> bool:
+        if resource.text is None:
+            return self._show_bytes(resource.data or b"", alt or resource.uri)
+        return self._attach_text(resource.text, resource.mime_type or "text/plain", alt or resource.uri)
+
+    def _show_bytes(self, data: bytes, alt: str | None) -> bool:
+        kind = images.image_type(data[:16])
+        if kind is None:
+            raise images.ImageError("is of no type that can be shown (PNG, JPEG, GIF or WebP)")
+        return self._attach_image(images.fit(bytes(data), kind), alt)
+
+    def _show_pillow(self, picture: Any, alt: str | None) -> bool:
+        return self._attach_image(images.from_pillow(picture), alt)
+
+    def _show_figure(self, figure: Any, alt: str | None) -> bool:
+        import io
+
+        self._figures.add(id(figure))
+        buffer = io.BytesIO()
+        dpi = min(float(figure.dpi), images.MAX_PIXELS / max(1e-6, *figure.get_size_inches()))
+        figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
+        return self._attach_image(images.fit(buffer.getvalue(), "image/png"), alt or _title_of(figure))
+
+    def _show_by_method(self, value: object, alt: str | None) -> bool:
+        for name, mime_type in _IMAGE_METHODS:
+            data = _ask(value, name)
+            if isinstance(data, (bytes, bytearray)):
+                return self._attach_image(images.fit(bytes(data), mime_type), alt)
+        for name, mime_type in _TEXT_METHODS:
+            text = _ask(value, name)
+            if isinstance(text, str) and mime_type == "text/markdown":
+                print(text)
+                return True
+            if isinstance(text, str):
+                return self._attach_text(text, mime_type, alt)
+        return False
+
+    def _attach_image(self, image: images.Image, alt: str | None) -> bool:
+        size = "" if image.size is None else f" {image.size[0]}×{image.size[1]}"
+        return self._attach_bytes(image.data, image.mime_type, size, alt)
+
+    def _attach_bytes(self, data: bytes, mime_type: str, size: str, alt: str | None) -> bool:
+        if self._takes(len(data), mime_type, size, alt):
+            import base64
+
+            text = base64.b64encode(data).decode("ascii")
+            self._send({"type": "display", "cell": self._cell, "mime_type": mime_type, "base64": text})
+        return True
+
+    def _attach_text(self, text: str, mime_type: str, alt: str | None) -> bool:
+        if len(text) > _MAX_DOCUMENT_CHARS:
+            print(f"[{mime_type}, not shown: {len(text):,} characters; the limit is {_MAX_DOCUMENT_CHARS:,}]")
+        elif self._takes(len(text.encode("utf-8", "replace")), mime_type, f" {len(text):,} characters", alt):
+            self._send({"type": "display", "cell": self._cell, "mime_type": mime_type, "text": text})
+        return True
+
+    def _takes(self, size: int, mime_type: str, about: str, alt: str | None) -> bool:
+        """Whether the answer has room; prints the line that stands in the place of what is shown."""
+        if self._is_full:
+            return False
+        if self._shown >= self._max_displays or self._bytes + size > self._max_bytes:
+            self._is_full = True
+            print(f"[further images and documents are not shown: one cell may show {self._max_displays}, "
+                  f"of {self._max_bytes:,} bytes in all]")  # fmt: skip
+            return False
+        self._shown += 1
+        self._bytes += size
+        words = f": {' '.join(str(alt).split())[:_MAX_ALT_CHARS]}" if alt else ""
+        print(f"[{self._shown}: {mime_type}{about}{words}]")
+        return True
+
+
+def _is_figure(value: object) -> bool:
+    module = sys.modules.get("matplotlib.figure")
+    return module is not None and isinstance(value, module.Figure)
+
+
+def _title_of(figure: Any) -> str:
+    """The words over a figure, or over its axes."""
+    titles = [figure.get_suptitle() if hasattr(figure, "get_suptitle") else ""]
+    titles += [axes.get_title() for axes in figure.axes]
+    return "; ".join(title for title in titles if title)
+
+
+def _ask(value: object, name: str) -> object:
+    method = getattr(value, name, None)
+    found = method() if callable(method) else None
+    # Some return the data together with metadata.
+    return found[0] if isinstance(found, tuple) and found else found  # pyright: ignore[reportUnknownVariableType]

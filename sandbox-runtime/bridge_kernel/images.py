@@ -1,0 +1,120 @@
+"""Images as bytes: what they are, whether they are whole, and how they are made small enough for an answer.
+
+Scaling needs Pillow, which the standard image does not have; what is too large there is left out, with the reason.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Models scale images to about this size before they look at them; more pixels only cost.
+MAX_PIXELS = 1568
+# Five such images fill an answer. Chosen.
+MAX_BYTES = 1 << 20
+_JPEG_QUALITY = 85
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+class ImageError(ValueError):
+    """An image that cannot be shown; the message is a clause that follows its name."""
+
+
+class Image:
+    """The encoded bytes of an image; width and height in pixels are None where they are not known."""
+
+    def __init__(self, data: bytes, mime_type: str, size: tuple[int, int] | None) -> None:
+        self.data = data
+        self.mime_type = mime_type
+        self.size = size
+
+
+def image_type(data: bytes) -> str | None:
+    """The MIME type that the first bytes tell, of the formats that clients show."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), None)
+
+
+def fit(data: bytes, mime_type: str) -> Image:
+    """The image, scaled down if need be. Raises ImageError when it is damaged or cannot be made small enough."""
+    size = _png_size(data) if mime_type == "image/png" else None
+    if len(data) <= MAX_BYTES and (size is None or max(size) <= MAX_PIXELS):
+        return Image(data, mime_type, size)
+    return _scaled(data)
+
+
+def from_pillow(picture: Any) -> Image:
+    """A Pillow image as PNG, or as JPEG where that is too long."""
+    if max(picture.size) > MAX_PIXELS:
+        picture = picture.copy()
+        picture.thumbnail((MAX_PIXELS, MAX_PIXELS))
+    if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
+        picture = picture.convert("RGB")
+    data = _encoded(picture, "PNG")
+    if len(data) <= MAX_BYTES:
+        return Image(data, "image/png", picture.size)
+    data = _encoded(picture.convert("RGB"), "JPEG", quality=_JPEG_QUALITY)
+    if len(data) > MAX_BYTES:
+        raise ImageError(f"has {len(data):,} bytes as JPEG; the limit is {MAX_BYTES:,}")
+    return Image(data, "image/jpeg", picture.size)
+
+
+def _scaled(data: bytes) -> Image:
+    import importlib
+    import io
+
+    try:
+        pillow: Any = importlib.import_module("PIL.Image")
+    except ImportError:
+        raise ImageError(
+            f"is larger than {MAX_BYTES:,} bytes or {MAX_PIXELS} pixels, and there is no Pillow here to scale it"
+        ) from None
+    try:
+        picture = pillow.open(io.BytesIO(data))
+        picture.load()
+    except Exception as error:
+        raise ImageError(f"cannot be decoded: {error}") from error
+    return from_pillow(picture)
+
+
+def _encoded(picture: Any, form: str, **options: int) -> bytes:
+    import io
+
+    buffer = io.BytesIO()
+    picture.save(buffer, form, **options)
+    return buffer.getvalue()
+
+
+def _png_size(data: bytes) -> tuple[int, int]:
+    """Width and height, from a walk over all chunks (PNG specification 5.3). Raises ImageError for a damaged file."""
+    from zlib import crc32
+
+    position, size = 8, None
+    while position + 12 <= len(data):
+        length = int.from_bytes(data[position : position + 4], "big")
+        end = position + 8 + length
+        kind = data[position + 4 : position + 8]
+        if end + 4 > len(data) or crc32(data[position + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+            break
+        if kind == b"IHDR" and length == 13:
+            size = (int.from_bytes(data[position + 8 : position + 12], "big"),
+                    int.from_bytes(data[position + 12 : position + 16], "big"))  # fmt: skip
+        if kind == b"IEND" and size is not None:
+            return size
+        position = end + 4
+    raise ImageError("is damaged")
+
+
+def is_pillow(value: object) -> bool:
+    """Whether it is an image of Pillow; does not import it."""
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(value, module.Image)

@@ -1,0 +1,153 @@
+"""The text of a value that may be huge: whole when it is small, else its size and both ends, never rendered in full.
+
+A list of millions of items takes a second to render and megabytes to hold, all of which would be cut away again.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, TypeGuard
+
+# A value with more members or characters than this is shown shortened: its text would be cut in the answer anyway.
+_MAX_MEMBERS = 10_000
+_MAX_CHARS = 40_000
+# What is shown of it then: enough to see what it is like. Chosen.
+_SHORT_CHARS = 6_000
+_MAX_DEPTH = 20
+_HEAD_SHARE = 0.75
+_DICT_REPR: object = vars(dict)["__repr__"]
+
+
+def short_repr(value: object) -> str:
+    """`repr(value)`, or a shortened form below a line that says what it is. Raises what a `__repr__` raises."""
+    if not _is_large(value):
+        return repr(value)
+    return f"{_describe(value)}:\n{_short(value, _SHORT_CHARS, 0)}"
+
+
+def _is_large(value: object) -> bool:
+    """Whether the text would be long, by counting members as far as the limit and no further."""
+    members, chars = 0, 0
+    seen: set[int] = set()
+    waiting: list[Iterable[object]] = [(value,)]
+    while waiting:
+        for member in waiting.pop():
+            if _is_text(member):
+                chars += len(member)
+            elif (_is_mapping(member) or _is_collection(member)) and id(member) not in seen:
+                seen.add(id(member))
+                members += len(member)
+                waiting.append(member)
+                if _is_mapping(member):
+                    waiting.append(member.values())
+            if members > _MAX_MEMBERS or chars > _MAX_CHARS:
+                return True
+    return False
+
+
+def _describe(value: object) -> str:
+    name = type(value).__name__
+    if isinstance(value, str):
+        return f"{name}, {len(value):,} characters"
+    if isinstance(value, (bytes, bytearray)):
+        return f"{name}, {len(value):,} bytes"
+    if _is_collection(value) or _is_mapping(value):
+        return f"{name}, {len(value):,} {'item' if len(value) == 1 else 'items'}"
+    return name
+
+
+def _short(value: object, budget: int, depth: int) -> str:
+    if _is_text(value):
+        return _short_text(value, budget)
+    if depth >= _MAX_DEPTH:
+        return "…"
+    if _is_mapping(value):
+        items = _ends(_first_members(value), budget, lambda key, left: _short_item(value, key, left, depth))
+        return f"{{{items}}}"
+    if _is_collection(value):
+        opening, closing = _brackets(value)
+        items = value if isinstance(value, (list, tuple)) else _first_members(value)
+        return opening + _ends(items, budget, lambda item, left: _short(item, left, depth + 1)) + closing
+    return repr(value)
+
+
+def _short_item(value: dict[object, object], key: object, budget: int, depth: int) -> str:
+    return f"{_short(key, budget, depth + 1)}: {_short(value[key], budget, depth + 1)}"
+
+
+def _first_members(value: Iterable[object]) -> list[object]:
+    """The first members of something that has no order of its own or no indexes, as many as could be shown."""
+    from itertools import islice
+
+    keys = list(islice(value, _SHORT_CHARS))
+    total = len(value)  # pyright: ignore[reportArgumentType]
+    return keys if total == len(keys) else _Cut(keys, total)
+
+
+class _Cut(list[object]):
+    """The start of something longer."""
+
+    def __init__(self, items: list[object], total: int) -> None:
+        super().__init__(items)
+        self.total = total
+
+
+def _ends(items: Sequence[object], budget: int, show: Callable[[object, int], str]) -> str:
+    """Members from the start and, where the end is known, from the end, in about `budget` characters."""
+    total = items.total if isinstance(items, _Cut) else len(items)
+    head = _fill(items, int(budget * _HEAD_SHARE), show)
+    rest = items[max(len(head), len(items) - _SHORT_CHARS) :]
+    tail = [] if isinstance(items, _Cut) else _fill(rest[::-1], budget - int(budget * _HEAD_SHARE), show)
+    missing = total - len(head) - len(tail)
+    gap = [f"… {missing:,} more …"] if missing else []
+    return ", ".join([*head, *gap, *tail[::-1]])
+
+
+def _fill(items: Iterable[object], budget: int, show: Callable[[object, int], str]) -> list[str]:
+    """As many members as fit; at least one."""
+    shown: list[str] = []
+    for item in items:
+        if budget <= 0:
+            break
+        text = show(item, budget)
+        if shown and len(text) > budget:
+            break
+        shown.append(text)
+        budget -= len(text) + 2
+    return shown
+
+
+def _short_text(value: str | bytes | bytearray, budget: int) -> str:
+    if len(value) <= budget:
+        return repr(value)
+    head = int(budget * _HEAD_SHARE)
+    tail = budget - head
+    return f"{value[:head]!r} … {len(value) - budget:,} more … {value[len(value) - tail :]!r}"
+
+
+def _brackets(value: object) -> tuple[str, str]:
+    if isinstance(value, list):
+        return "[", "]"
+    if isinstance(value, tuple):
+        return "(", ")"
+    return ("{", "}") if isinstance(value, set) else ("frozenset({", "})")
+
+
+# By class and not by instance: a class of the user that inherits from list has a `__repr__` of its own.
+
+
+def _is_text(value: object) -> TypeGuard[str | bytes | bytearray]:
+    return type(value) in (str, bytes, bytearray)
+
+
+def _is_mapping(value: object) -> TypeGuard[dict[object, object]]:
+    kind: Any = type(value)
+    return dict in kind.__mro__ and kind.__repr__ is _DICT_REPR
+
+
+def _is_collection(
+    value: object,
+) -> TypeGuard[list[object] | tuple[object, ...] | set[object] | frozenset[object]]:
+    return type(value) in (list, tuple, set, frozenset)

@@ -1,0 +1,48 @@
+/**
+ * What a cell shows beside its text, within the budget of an answer. The kernel keeps to the same budget; this second
+ * check holds against a sandbox that does not.
+ */
+import type { Attachment } from '../cell.ts';
+import { MAX_DISPLAY_BYTES, MAX_DISPLAYS } from '../limits.ts';
+import type { DisplayFrame } from '../protocol/frames.ts';
+
+/** Types that clients show; anything else is passed on as a document, which they may save. */
+const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+
+export interface Attachments {
+  add(frame: DisplayFrame): void;
+  /** Empty when the cell showed nothing. */
+  take(): readonly Attachment[];
+}
+
+export function createAttachments(): Attachments {
+  const attachments: Attachment[] = [];
+  let bytes = 0;
+
+  return {
+    add(frame) {
+      const attachment = toAttachment(frame, attachments.length + 1);
+      const size = sizeOf(frame);
+      if (attachment === undefined || attachments.length >= MAX_DISPLAYS || bytes + size > MAX_DISPLAY_BYTES) {
+        return;
+      }
+      bytes += size;
+      attachments.push(attachment);
+    },
+    take: () => attachments,
+  };
+}
+
+function toAttachment({ cell, mime_type, base64, text }: DisplayFrame, number: number): Attachment | undefined {
+  if (base64 !== undefined) {
+    const kind = IMAGE_TYPES.includes(mime_type) ? 'image' : mime_type.startsWith('audio/') ? 'audio' : undefined;
+    return kind && { kind, mimeType: mime_type, base64 };
+  }
+  return text === undefined
+    ? undefined
+    : { kind: 'document', uri: `display://cell/${cell}/${number}`, mimeType: mime_type, text: text.toWellFormed() };
+}
+
+function sizeOf({ base64 = '', text = '' }: DisplayFrame): number {
+  return Math.ceil((base64.length * 3) / 4) + Buffer.byteLength(text);
+}
