@@ -44,6 +44,8 @@ export class Dispatcher {
   /** 0 while no cell runs. */
   #cell = 0;
   #callsOfCell = 0;
+  #toolCallsRunning = 0;
+  #toolCallsDone = 0;
   #isClosed = false;
 
   constructor(options: DispatcherOptions, outbox: Outbox) {
@@ -55,12 +57,13 @@ export class Dispatcher {
   beginCell(cell: number): void {
     this.#cell = cell;
     this.#callsOfCell = 0;
+    this.#toolCallsDone = 0;
   }
 
-  /** Calls of the cell that runs; those that older cells left behind count as running too. */
+  /** Calls of tools in the cell that runs; those that older cells left behind count as running too. */
   counts(): CallCounts {
-    const open = this.#running.size + this.#waiting.size;
-    return { done: Math.max(0, this.#callsOfCell - open), running: open };
+    const waiting = [...this.#waiting.values()].filter(isToolCall).length;
+    return { done: this.#toolCallsDone, running: this.#toolCallsRunning + waiting };
   }
 
   /** No cell runs. With `cancel`, the calls that began in it are cancelled at the upstream. */
@@ -108,7 +111,10 @@ export class Dispatcher {
     }
   }
 
-  async #run({ call, method, params }: CallFrame): Promise<void> {
+  async #run(frame: CallFrame): Promise<void> {
+    const { call, method, params } = frame;
+    const weight = isToolCall(frame) ? 1 : 0;
+    this.#toolCallsRunning += weight;
     const { session, loaded, handleCall } = this.#options;
     const controller = new CancelSource();
     this.#running.set(call, { cell: this.#cell, controller });
@@ -119,6 +125,8 @@ export class Dispatcher {
       this.#refuse(call, toBridgeError(error));
     } finally {
       this.#running.delete(call);
+      this.#toolCallsRunning -= weight;
+      this.#toolCallsDone += weight;
       this.#startWaiting();
     }
   }
@@ -170,6 +178,10 @@ export class Dispatcher {
     }
     return undefined;
   }
+}
+
+function isToolCall({ method }: CallFrame): boolean {
+  return method === 'call_tool';
 }
 
 function toFrameError(error: BridgeError): FrameError {
