@@ -33,15 +33,19 @@ async function main(argv: readonly string[]): Promise<number> {
 async function runCommand(commandLine: CommandLine): Promise<number> {
   const { loadContext } = await import('./commands/context.ts');
   const context = { ...(await loadContext(process.env)), input: process.stdin };
+  const writeOut = (text: string) => process.stdout.write(text);
+  const writeError = (text: string) => process.stderr.write(text);
   if (commandLine.command === 'exec') {
     const { exec } = await import('./commands/exec.ts');
-    const writeOut = (text: string) => process.stdout.write(text);
-    const writeError = (text: string) => process.stderr.write(text);
     return exec(commandLine, { ...context, writeOut, writeError });
+  }
+  if (commandLine.command === 'servers') {
+    const { servers } = await import('./commands/servers.ts');
+    return servers(commandLine, { ...context, writeOut, writeError });
   }
   if (commandLine.command === 'doctor') {
     const { doctor } = await import('./commands/doctor.ts');
-    return doctor(commandLine, { ...context, writeOut: (text) => process.stdout.write(text) });
+    return doctor(commandLine, { ...context, writeOut });
   }
   if (process.stdin.isTTY) {
     process.stderr.write(TERMINAL_HINT);

@@ -3,7 +3,8 @@ import { parseArgs } from 'node:util';
 import { BridgeError } from '../errors.ts';
 import { didYouMean } from '../suggest.ts';
 
-export const COMMANDS = ['run', 'exec', 'doctor', 'help'] as const;
+export const COMMANDS = ['run', 'exec', 'servers', 'doctor', 'help'] as const;
+const SERVERS_ACTIONS = ['list', 'show', 'tools', 'search', 'refresh'] as const;
 
 export interface ExecCommand {
   readonly command: 'exec';
@@ -20,7 +21,21 @@ export interface DoctorCommand {
   readonly isJson: boolean;
 }
 
-export type CommandLine = { readonly command: 'run' | 'help' | 'version' } | ExecCommand | DoctorCommand;
+export interface ServersCommand {
+  readonly command: 'servers';
+  readonly action: (typeof SERVERS_ACTIONS)[number];
+  /** Names of servers; the words of a search. */
+  readonly names: readonly string[];
+  /** Hits of a search at most. */
+  readonly limit: number;
+  readonly isJson: boolean;
+}
+
+export type CommandLine =
+  | { readonly command: 'run' | 'help' | 'version' }
+  | ExecCommand
+  | ServersCommand
+  | DoctorCommand;
 
 const GLOBAL_OPTIONS = {
   help: { type: 'boolean', short: 'h' },
@@ -37,7 +52,11 @@ const EXEC_OPTIONS = {
 
 const DOCTOR_OPTIONS = { ...GLOBAL_OPTIONS, json: { type: 'boolean' } } as const;
 
-type OptionTable = typeof GLOBAL_OPTIONS | typeof EXEC_OPTIONS | typeof DOCTOR_OPTIONS;
+const SERVERS_OPTIONS = { ...DOCTOR_OPTIONS, limit: { type: 'string' } } as const;
+const DEFAULT_LIMIT = '10';
+const MAX_LIMIT = 1_000;
+
+type OptionTable = typeof GLOBAL_OPTIONS | typeof EXEC_OPTIONS | typeof SERVERS_OPTIONS | typeof DOCTOR_OPTIONS;
 
 /** The command line after `node cli.js`. Rejects with `USAGE_INVALID`. */
 export async function parseCommandLine(argv: readonly string[]): Promise<CommandLine> {
@@ -51,6 +70,9 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   if (first === 'exec') {
     return parseExec(rest);
   }
+  if (first === 'servers') {
+    return parseServers(rest);
+  }
   if (first === 'doctor') {
     return parseDoctor(rest);
   }
@@ -63,6 +85,33 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   }
   refuseMore(positionals, 'run');
   return { command: 'run' };
+}
+
+async function parseServers(argv: readonly string[]): Promise<CommandLine> {
+  const { values, positionals } = await parseOptions(argv, SERVERS_OPTIONS);
+  if (values['help'] !== undefined) {
+    return { command: 'help' };
+  }
+  const [word = 'list', ...names] = positionals;
+  const action = SERVERS_ACTIONS.find((candidate) => candidate === word);
+  if (action === undefined) {
+    const guess = await didYouMean(word, SERVERS_ACTIONS);
+    throw usage(`There is no \`servers ${word}\`; there are ${SERVERS_ACTIONS.join(', ')}.${guess}`);
+  }
+  if (action === 'list' && names.length > 0) {
+    refuseMore(names, 'servers list');
+  }
+  if ((action === 'show' || action === 'tools') && names.length !== 1) {
+    throw usage(`\`servers ${action}\` needs the name of one server.`);
+  }
+  if (action === 'search' && names.length === 0) {
+    throw usage('`servers search` needs words to look for.');
+  }
+  const limit = last(values['limit']) ?? DEFAULT_LIMIT;
+  if (!/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > MAX_LIMIT) {
+    throw usage(`The option '--limit' is '${limit}'; it must be a whole number from 1 to ${MAX_LIMIT}.`);
+  }
+  return { command: 'servers', action, names, limit: Number(limit), isJson: values['json'] !== undefined };
 }
 
 async function parseDoctor(argv: readonly string[]): Promise<CommandLine> {

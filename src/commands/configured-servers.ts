@@ -13,6 +13,8 @@ import { createMetadataSource } from './server-metadata.ts';
 
 export interface ConfiguredServers {
   readonly pool: UpstreamPool;
+  /** Every definition as of the last `refresh`, the disabled ones included. */
+  definitions(): ReadonlyMap<string, ServerDefinition>;
   /** What is known of the servers of the last `refresh`. */
   readonly known: ServerDirectory;
   /**
@@ -39,6 +41,7 @@ export function createConfiguredServers(settings: Settings, logger: Logger): Con
   return {
     pool,
     known,
+    definitions: () => current.servers,
     refresh() {
       const found = discover();
       if (found !== current) {

@@ -4,17 +4,24 @@ const COMMAND_NAME = 'mcp-server-code-execution-mode';
 
 export const HELP = `Usage: ${COMMAND_NAME} [run]
        ${COMMAND_NAME} exec [options] FILE|-|-c CODE
+       ${COMMAND_NAME} servers [list|show NAME|tools NAME|search WORDS|refresh [NAME...]] [--json]
        ${COMMAND_NAME} doctor [--json]
 
-run    Serve MCP over stdin and stdout; an MCP client starts this. The default.
-exec   Run one cell of Python in a sandbox and print what it prints.
-doctor Try each engine and say which one runs sessions, and why others do not.
+run     Serve MCP over stdin and stdout; an MCP client starts this. The default.
+exec    Run one cell of Python in a sandbox and print what it prints.
+servers Show the configured servers and their tools. Starts those that were never
+        asked, for tools and search; refresh asks all of them, or those named, anew.
+doctor  Try each engine and say which one runs sessions, and why others do not.
 
 Options of exec:
   -c, --code CODE    Python source, instead of a file; a file named - is standard input
       --server NAME  load an MCP server; may be repeated
       --session NAME name of the session
       --timeout S    deadline in seconds
+
+Options of servers:
+      --json         machine-readable
+      --limit N      hits of a search, 10 when left out
 
   -h, --help         show this text
   -v, --version      show the version

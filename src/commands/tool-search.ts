@@ -5,6 +5,7 @@
  */
 import { type CancelSignal, CancelSource } from '../cancel.ts';
 import type { CatalogServer, FoundTool } from '../catalog/catalog.ts';
+import { createPlaces } from './places.ts';
 import type { ServerDirectory } from './server-directory.ts';
 
 export interface SearchResult {
@@ -19,7 +20,7 @@ export type SearchTools = (query: string, limit: number, signal: CancelSignal) =
 /** Chosen: a server started through npx answers in 1 to 3 s, and a model waits for the search. */
 const WAIT_MS = 5_000;
 /** Each start is a process that compiles its code. Chosen. */
-const MAX_STARTS_AT_ONCE = 6;
+export const MAX_STARTS_AT_ONCE = 6;
 
 export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): SearchTools {
   const starting = new Map<string, Promise<void>>();
@@ -82,27 +83,4 @@ function withResolver(): { promise: Promise<void>; resolve: () => void } {
     resolve = settle;
   });
   return { promise, resolve };
-}
-
-/** Runs what it is given, at most `places` at a time, in the order it was given. */
-function createPlaces(places: number): <Value>(work: () => Promise<Value>) => Promise<Value> {
-  let free = places;
-  const queue: (() => void)[] = [];
-  return async (work) => {
-    if (free === 0) {
-      await new Promise<void>((resolve) => queue.push(resolve));
-    } else {
-      free -= 1;
-    }
-    try {
-      return await work();
-    } finally {
-      const next = queue.shift();
-      if (next === undefined) {
-        free += 1;
-      } else {
-        next();
-      }
-    }
-  };
 }

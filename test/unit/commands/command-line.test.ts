@@ -9,6 +9,8 @@ const execOf = (fields: object) => ({
   ...fields,
 });
 
+const serversOf = (fields: object) => ({ command: 'servers', names: [], limit: 10, isJson: false, ...fields });
+
 describe('understood', () => {
   test.each([
     ['', { command: 'run' }],
@@ -17,6 +19,13 @@ describe('understood', () => {
     ['--help', { command: 'help' }],
     ['run -h', { command: 'help' }],
     ['exec --help', { command: 'help' }],
+    ['servers', serversOf({ action: 'list' })],
+    ['servers show a-b', serversOf({ action: 'show', names: ['a-b'] })],
+    ['servers --json tools a', serversOf({ action: 'tools', names: ['a'], isJson: true })],
+    ['servers search --limit 3 create issue', serversOf({ action: 'search', names: ['create', 'issue'], limit: 3 })],
+    ['servers refresh', serversOf({ action: 'refresh' })],
+    ['servers refresh a b', serversOf({ action: 'refresh', names: ['a', 'b'] })],
+    ['servers list --help', { command: 'help' }],
     ['doctor', { command: 'doctor', isJson: false }],
     ['doctor --json', { command: 'doctor', isJson: true }],
     ['doctor --help', { command: 'help' }],
@@ -38,10 +47,22 @@ describe('understood', () => {
 
 describe('refused', () => {
   test.each([
-    ['exce x', "There is no command 'exce'; the commands are run, exec, doctor, help. Did you mean 'exec'?"],
+    [
+      'exce x',
+      expect.stringMatching(/^There is no command 'exce'; the commands are run, exec, .* Did you mean .*'exec'/),
+    ],
     ['--verison', "There is no option '--verison'; the options are --help, --version. Did you mean '--version'?"],
     ['run -x', "There is no option '-x'; the options are --help, --version."],
     ['run more', "'more' is one argument too many; `run` takes none."],
+    [
+      'servers serach',
+      expect.stringMatching(/^There is no `servers serach`; there are list, show, .* Did you mean 'search'/),
+    ],
+    ['servers list x', "'x' is one argument too many; `servers list` takes none."],
+    ['servers show', '`servers show` needs the name of one server.'],
+    ['servers tools a b', '`servers tools` needs the name of one server.'],
+    ['servers search', '`servers search` needs words to look for.'],
+    ['servers search x --limit 0', "The option '--limit' is '0'; it must be a whole number from 1 to 1000."],
     ['--help=yes', "The option '--help' takes no value."],
     ['exec', '`exec` needs exactly one of a file, `-` (standard input) and `-c CODE`.'],
     ['exec a.py b.py', '`exec` needs exactly one of a file, `-` (standard input) and `-c CODE`.'],

@@ -1,0 +1,101 @@
+/** `servers` of the built command, on real servers and hostile ones. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLI, fixtureServer, packageServer } from '../support/bridge-client.ts';
+
+const SECRET = 'sk-0123456789abcdef';
+let stateDir: string;
+
+beforeAll(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'bridge-servers-'));
+  const mcpServers = {
+    files: {
+      ...packageServer('@modelcontextprotocol/server-filesystem', [stateDir]),
+      description: 'Reads and writes files',
+    },
+    'Mem-ory': packageServer('@modelcontextprotocol/server-memory', [], {
+      API_KEY: SECRET,
+      MEMORY_FILE_PATH: join(stateDir, 'memory.jsonl'),
+    }),
+    hostile: fixtureServer('hostile-tools.mjs', 'names'),
+    broken: { command: join(stateDir, 'no-such-program'), args: ['--token', SECRET] },
+    off: { command: 'true', disabled: true },
+  };
+  writeFileSync(join(stateDir, 'servers.json'), JSON.stringify({ mcpServers }));
+});
+afterAll(() => rmSync(stateDir, { recursive: true }));
+
+/** Runs `servers …`; what it wrote and its exit code. */
+async function servers(...args: string[]) {
+  const env = { PATH: process.env['PATH'], MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'ERROR' };
+  const child = spawn(process.execPath, [CLI, 'servers', ...args], { env });
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
+  return { stdout, stderr, exitCode, json: () => JSON.parse(stdout) as unknown };
+}
+
+describe('servers', () => {
+  it('lists what is configured without starting anything, asks all anew, and remembers', async () => {
+    expect((await servers()).stdout.split('\n').map((line) => line.trimEnd())).toEqual([
+      'files    not asked yet  Reads and writes files',
+      'Mem-ory  not asked yet',
+      'hostile  not asked yet',
+      'broken   not asked yet',
+      'off      disabled',
+      '',
+    ]);
+    expect(readdirSync(stateDir)).toEqual(['servers.json']);
+    const refreshed = await servers('refresh');
+    expect(refreshed.exitCode).toBe(69);
+    expect(refreshed.stdout).toMatch(
+      /^files {4}14 tools\nMem-ory {2}9 tools\nhostile {2}25 tools; of tools with the same name/,
+    );
+    expect(refreshed.stdout).toMatch(
+      /broken {3}failed: server 'broken' could not be started: command '.*' not found\n$/,
+    );
+    expect((await servers('list', '--json')).json()).toMatchObject([
+      { name: 'files', alias: 'files', description: 'Reads and writes files', tools: 14, disabled: false },
+      { name: 'Mem-ory', alias: 'mem_ory', tools: 9 },
+      { name: 'hostile', tools: 25 },
+      { name: 'broken', tools: null },
+      { name: 'off', tools: null, disabled: true },
+    ]);
+  });
+
+  it('keeps no secret: not in the names of files, not in them', async () => {
+    await servers('refresh', 'mem_ory');
+    const folder = join(stateDir, '.cache', 'catalog');
+    const files = readdirSync(folder);
+    expect(files.length).toBeGreaterThan(1);
+    expect(files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n')).not.toContain(SECRET);
+    const shown = await servers('show', 'broken', '--json');
+    expect(shown.json()).toMatchObject({ command: [expect.any(String), '--token', '***'] });
+    expect((await servers('show', 'MEM_ORY')).stdout).toMatch(/variables +API_KEY, MEMORY_FILE_PATH\n/);
+  });
+
+  it('shows a server, its tools, and finds them', async () => {
+    const shown = await servers('show', 'hostile');
+    expect(shown.stdout).toMatch(/in Python +mcp_hostile\n/);
+    expect(shown.stdout).toContain('Be<U+200B> kind.<U+001B>[2J');
+    const tools = await servers('tools', 'hostile');
+    expect(tools.stdout).toContain('The tool de<U+200B>lete.');
+    expect(tools.stdout).not.toMatch(/[\u200b\u202e\u001b\u{e0000}-\u{e007f}]/u);
+    const found = await servers('search', 'read', 'file', '--limit', '2', '--json');
+    expect(found.json()).toMatchObject({
+      tools: [{ server: 'files' }, { server: 'files' }],
+      notSearched: [{ server: 'broken' }],
+    });
+  });
+
+  it('says what there is instead of a name that is not', async () => {
+    const missing = await servers('show', 'flies');
+    expect(missing.exitCode).toBe(70);
+    expect(missing.stderr).toContain("Did you mean 'files'? Configured: files, Mem-ory, hostile, broken.");
+    expect((await servers('tools', 'off')).stderr).toContain('It is disabled in ');
+  });
+});
