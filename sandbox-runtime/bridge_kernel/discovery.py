@@ -252,18 +252,26 @@ class Runtime(ModuleType):
         return {"server": self._name(server), "tool": tool, "arguments": arguments or {}}
 
     def _found(self, answer: object) -> list[Any]:
-        """The documents of an answer; says on stderr what is missing from it, each thing once."""
+        """The documents of an answer; says on stderr what was not found, and once each what is missing from it."""
         found = values.as_dict(answer)
         for entry in found.get("not_searched", []):
             self._say_once(f"not searched: {entry['server']} ({entry['reason']})")
         for entry in found.get("notices", []):
             self._say_once(f"server {entry['server']}: {entry['notice']}")
+        unmatched = "; ".join(_unmatched_word(entry) for entry in found.get("unmatched", []))
+        if unmatched:
+            print(f"nothing fits well: no tool has {unmatched}", file=sys.stderr)
         return _as_list(found.get("documents"))
 
     def _say_once(self, missing: str) -> None:
         if missing not in self._said:
             self._said.add(missing)
             print(missing, file=sys.stderr)
+
+
+def _unmatched_word(entry: dict[str, Any]) -> str:
+    nearest = ", ".join(repr(word) for word in entry["nearest"])
+    return f"{entry['word']!r} (nearest: {nearest})" if nearest else repr(entry["word"])
 
 
 def _search_params(query: str, limit: int, detail: str) -> dict[str, object]:

@@ -3,8 +3,8 @@
  * `setMetadata`) and asks nobody; servers keep the order of the configuration.
  */
 import type { KnownTool, ServerMetadata } from './intake.ts';
-import { assignAliases, assignServerAliases, type Named, parameterNames, resolveName } from './names.ts';
-import { createSearchIndex, type SearchEntry, type SearchIndex } from './search.ts';
+import { assignAliases, assignServerAliases, type Named, resolveName } from './names.ts';
+import { createToolIndex, type FoundTools } from './tool-index.ts';
 
 /** A configured server, as far as the catalog is concerned. */
 export interface ServerEntry {
@@ -19,11 +19,6 @@ export interface CatalogServer extends Named {
 
 export interface CatalogTool extends KnownTool, Named {}
 
-export interface FoundTool {
-  readonly server: CatalogServer;
-  readonly tool: CatalogTool;
-}
-
 export interface Catalog {
   /** Replaces the list of servers; tools of servers that are gone are forgotten. */
   setServers(servers: readonly ServerEntry[]): void;
@@ -36,8 +31,8 @@ export interface Catalog {
   metadata(server: CatalogServer): ServerMetadata | undefined;
   /** Undefined when the tools of that server are not known. */
   tools(server: CatalogServer): readonly CatalogTool[] | undefined;
-  /** The known tools that fit `query` best, at most `limit`. */
-  search(query: string, limit: number): FoundTool[];
+  /** The known tools that fit `query` best, at most `limit`. Takes longer when tools changed since the last search. */
+  search(query: string, limit: number): Promise<FoundTools>;
 }
 
 interface KnownServer {
@@ -45,13 +40,17 @@ interface KnownServer {
   readonly tools: readonly CatalogTool[];
 }
 
-type Entry = SearchEntry & { readonly found: FoundTool };
-
 export function createCatalog(): Catalog {
   let configured: readonly ServerEntry[] = [];
   let servers: readonly CatalogServer[] = [];
   const known = new Map<string, KnownServer>();
-  let index: SearchIndex<Entry> | undefined;
+  const index = createToolIndex();
+
+  const knownTools = () =>
+    servers.flatMap((server) => {
+      const tools = known.get(server.name)?.tools;
+      return tools === undefined ? [] : [{ server, tools }];
+    });
 
   return {
     setServers(entries) {
@@ -64,7 +63,6 @@ export function createCatalog(): Catalog {
       for (const name of [...known.keys()].filter((candidate) => !names.has(candidate))) {
         known.delete(name);
       }
-      index = undefined;
     },
     servers: () => servers,
     findServer: (name) => resolveName(servers, name),
@@ -77,14 +75,10 @@ export function createCatalog(): Catalog {
       } else {
         known.set(server.name, { metadata, tools: withAliases(metadata.tools) });
       }
-      index = undefined;
     },
     metadata: (server) => known.get(server.name)?.metadata,
     tools: (server) => known.get(server.name)?.tools,
-    search(query, limit) {
-      index ??= createSearchIndex(servers.flatMap((server) => entriesOf(server, known.get(server.name)?.tools ?? [])));
-      return index.search(query, limit).map((hit) => hit.entry.found);
-    },
+    search: (query, limit) => index.search(knownTools, query, limit),
   };
 }
 
@@ -102,15 +96,4 @@ function toCatalogServers(entries: readonly ServerEntry[]): CatalogServer[] {
 function withAliases(tools: readonly KnownTool[]): CatalogTool[] {
   const aliases = assignAliases(tools.map((tool) => tool.name));
   return tools.map((tool, index) => ({ ...tool, alias: aliases[index] ?? tool.name }));
-}
-
-function entriesOf(server: CatalogServer, tools: readonly CatalogTool[]): Entry[] {
-  return tools.map((tool) => ({
-    server: server.name,
-    serverDescription: server.description,
-    tool: tool.name,
-    description: tool.description,
-    parameters: parameterNames(tool.inputSchema),
-    found: { server, tool },
-  }));
 }

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { CancelSignal } from '../cancel.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { describeTool, toolMetadata } from '../catalog/describe.ts';
+import { describeHit } from '../catalog/describe-hit.ts';
 import { restoreHidden, type ServerMetadata } from '../catalog/intake.ts';
 import { isPythonKeyword, resolveArguments } from '../catalog/names.ts';
 import type { SavedTools } from '../config/saved-tools.ts';
@@ -40,7 +41,8 @@ type Method = (params: Readonly<Record<string, unknown>>, context: CallContext) 
 
 /** Longer names exist nowhere; MCP recommends at most 128 characters for tools. */
 const MAX_NAME_CHARS = 1_000;
-const MAX_QUERY_CHARS = 2_000;
+/** Far more than a search reads; a long one is no mistake. */
+const MAX_QUERY_CHARS = 100_000;
 const MAX_LIMIT = 20;
 const DEFAULT_LIMIT = 5;
 
@@ -160,11 +162,11 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs }: HostCalls
   });
 
   const searchToolDocs = checked(SearchToolDocsParams, async (params, { loaded, signal }) => {
-    const { found, notSearched, notices } = await searchTools(params.query, params.limit, signal);
-    const documents = found.map(({ server, tool }) =>
-      describeTool(server, tool, { detail: params.detail, isLoaded: loaded.has(server.name) }),
+    const { found, unmatched, notSearched, notices } = await searchTools(params.query, params.limit, signal);
+    const documents = found.map(({ server, tool, score }) =>
+      describeHit(server, tool, { detail: params.detail, isLoaded: loaded.has(server.name), score }),
     );
-    return { documents, not_searched: notSearched, notices };
+    return { documents, unmatched, not_searched: notSearched, notices };
   });
 
   return [

@@ -3,9 +3,10 @@
  * when it ran last. A server is found by name or alias in any case; a tool only among those its server lists.
  */
 import { type CancelSignal, CancelSource } from '../cancel.ts';
-import { type CatalogServer, type CatalogTool, createCatalog, type FoundTool } from '../catalog/catalog.ts';
+import { type CatalogServer, type CatalogTool, createCatalog } from '../catalog/catalog.ts';
 import type { ServerMetadata } from '../catalog/intake.ts';
 import { resolveName } from '../catalog/names.ts';
+import type { FoundTools } from '../catalog/tool-index.ts';
 import { visibleText } from '../catalog/visible.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -53,7 +54,7 @@ export interface ServerDirectory {
   /** Its working directory, when the configuration names one. */
   workingDirectory(server: CatalogServer): string | undefined;
   /** The known tools that fit best. */
-  search(query: string, limit: number): FoundTool[];
+  search(query: string, limit: number): Promise<FoundTools>;
   /** Resolves when what was learned is written. */
   close(): Promise<void>;
 }
@@ -190,7 +191,7 @@ class Directory implements ServerDirectory {
     return this.#configured().get(server.name)?.cwd;
   }
 
-  search(query: string, limit: number): FoundTool[] {
+  search(query: string, limit: number): Promise<FoundTools> {
     this.servers();
     return this.#catalog.search(query, limit);
   }

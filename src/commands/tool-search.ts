@@ -4,12 +4,12 @@
  * there for the next search.
  */
 import { type CancelSignal, CancelSource } from '../cancel.ts';
-import type { CatalogServer, FoundTool } from '../catalog/catalog.ts';
+import type { CatalogServer } from '../catalog/catalog.ts';
+import type { FoundTools } from '../catalog/tool-index.ts';
 import { createPlaces } from './places.ts';
 import type { ServerDirectory } from './server-directory.ts';
 
-export interface SearchResult {
-  readonly found: FoundTool[];
+export interface SearchResult extends FoundTools {
   readonly notSearched: { readonly server: string; readonly reason: string }[];
   /** What is missing of the servers that were searched. */
   readonly notices: { readonly server: string; readonly notice: string }[];
@@ -52,7 +52,7 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
     }
     const late = `it did not answer within ${waitMs / 1000} s; search again for its tools`;
     return {
-      found: directory.search(query, limit),
+      ...(await directory.search(query, limit)),
       notSearched: unknown.filter(isUnknown).map((server) => ({
         server: server.name,
         reason: (starting.has(server.name) ? undefined : directory.lastError(server)) ?? late,

@@ -82,6 +82,15 @@ class Documents(RuntimeTestCase):
             self.runtime.search_tool_docs_sync("read")
         self.assertEqual(stderr.getvalue(), "server files: only the first 10,000 tools were kept\n")
 
+    async def test_a_search_that_finds_little_names_the_words_that_no_tool_has(self) -> None:
+        unmatched = [{"word": "quux", "nearest": ["queue", "quote"]}, {"word": "zorg", "nearest": []}]
+        self.host.answers["search_tool_docs"] = lambda params: {"documents": [], "unmatched": unmatched}
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
+            self.assertEqual(await self.runtime.search_tool_docs("quux zorg"), [])
+            self.assertEqual(self.runtime.search_tool_docs_sync("quux zorg"), [])
+        line = "nothing fits well: no tool has 'quux' (nearest: 'queue', 'quote'); 'zorg'\n"
+        self.assertEqual(stderr.getvalue(), line * 2)
+
     def test_wrong_arguments_fail_before_the_host_is_asked(self) -> None:
         with self.assertRaisesRegex(ValueError, "detail is 'summary' or 'full', not 'all'"):
             self.runtime.query_tool_docs_sync("files", detail="all")

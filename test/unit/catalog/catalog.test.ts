@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCatalog } from '../../../src/catalog/catalog.ts';
+import { type Catalog, createCatalog } from '../../../src/catalog/catalog.ts';
 
 const SERVERS = [{ name: 'Files' }, { name: 'git-hub', description: 'Issues and code' }];
 const TOOLS = {
@@ -17,6 +17,11 @@ function filled() {
   return { catalog, files };
 }
 
+async function names(catalog: Catalog, query: string): Promise<string[]> {
+  const { found } = await catalog.search(query, 5);
+  return found.map(({ tool }) => tool.name);
+}
+
 test('servers have aliases and are found by either name in any case', () => {
   const { catalog } = filled();
   expect(catalog.servers().map((server) => server.alias)).toEqual(['files', 'git_hub']);
@@ -24,16 +29,16 @@ test('servers have aliases and are found by either name in any case', () => {
   expect(catalog.findServer('nope')).toBeUndefined();
 });
 
-test('tools are unknown until they are set, and then searched', () => {
+test('tools are unknown until they are set, and then searched', async () => {
   const { catalog, files } = filled();
   expect(catalog.tools(files)).toBeUndefined();
-  expect(catalog.search('file', 5)).toEqual([]);
+  expect(await names(catalog, 'file')).toEqual([]);
   catalog.setMetadata(files, TOOLS);
   expect(catalog.tools(files)?.map((tool) => tool.alias)).toEqual(['read_file']);
-  expect(catalog.search('read', 5).map((hit) => hit.tool.name)).toEqual(['read-file']);
+  expect(await names(catalog, 'read')).toEqual(['read-file']);
 });
 
-test('the same metadata again keep the same tools; others replace them in the search too, and none forget them', () => {
+test('the same metadata again keep the same tools; others replace them in the search too, and none forget them', async () => {
   const { catalog, files } = filled();
   catalog.setMetadata(files, TOOLS);
   const before = catalog.tools(files);
@@ -41,19 +46,38 @@ test('the same metadata again keep the same tools; others replace them in the se
   expect(catalog.tools(files)).toBe(before);
   catalog.setMetadata(files, { tools: [{ name: 'write', description: '', inputSchema: {} }], notices: ['cut'] });
   expect(catalog.metadata(files)?.notices).toEqual(['cut']);
-  expect(catalog.search('read', 5)).toEqual([]);
-  expect(catalog.search('write', 5)).toHaveLength(1);
+  expect(await names(catalog, 'read')).toEqual([]);
+  expect(await names(catalog, 'write')).toEqual(['write']);
   catalog.setMetadata(files, undefined);
-  expect([catalog.metadata(files), catalog.search('write', 5)]).toEqual([undefined, []]);
+  expect([catalog.metadata(files), await names(catalog, 'write')]).toEqual([undefined, []]);
 });
 
-test('a server that is not configured any more takes its tools along; an equal list changes nothing', () => {
+test('a server that is not configured any more takes its tools along; an equal list changes nothing', async () => {
   const { catalog, files } = filled();
   catalog.setMetadata(files, TOOLS);
   catalog.setServers([{ name: 'Files' }, { name: 'git-hub', description: 'Issues and code' }]);
   expect(catalog.tools(files)).toHaveLength(1);
   catalog.setServers([{ name: 'git-hub' }]);
-  expect(catalog.search('read', 5)).toEqual([]);
+  expect(await names(catalog, 'read')).toEqual([]);
   catalog.setServers(SERVERS);
   expect(catalog.tools(files)).toBeUndefined();
+});
+
+test('searches at the same time do not disturb each other; a new description of a server is searched too', async () => {
+  const { catalog, files } = filled();
+  catalog.setMetadata(files, TOOLS);
+  const first = names(catalog, 'read');
+  const second = names(catalog, 'read');
+  expect(await Promise.all([first, second])).toEqual([['read-file'], ['read-file']]);
+  catalog.setServers([{ name: 'Files', description: 'Papers' }]);
+  expect(await names(catalog, 'papers')).toEqual(['read-file']);
+});
+
+test('what is found comes with its server, its tool and a score', async () => {
+  const { catalog, files } = filled();
+  catalog.setMetadata(files, TOOLS);
+  const { found, unmatched } = await catalog.search('read teleport quasar', 5);
+  expect(found).toMatchObject([{ server: { alias: 'files' }, tool: { alias: 'read_file' } }]);
+  expect(found[0]?.score).toBeGreaterThan(0);
+  expect(unmatched.map(({ word }) => word)).toEqual(['teleport', 'quasar']);
 });

@@ -1,91 +1,234 @@
-import { describe, expect, test } from 'vitest';
-import { createSearchIndex, type SearchEntry, wordsOf } from '../../../src/catalog/search.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  createSearchIndex,
+  type SearchIndex,
+  type SearchServer,
+  type SearchTool,
+} from '../../../src/catalog/search.ts';
 
-function entry(server: string, tool: string, description = '', parameters: string[] = []): SearchEntry {
-  return { server, serverDescription: '', tool, description, parameters };
+function tool(name: string, description = '', parameters: string[] = []): SearchTool {
+  return { name, description, parameters };
 }
 
-const ENTRIES = [
-  entry('github', 'create_issue', 'Create a new issue in a repository', ['title', 'body']),
-  entry('github', 'list_issues', 'List issues of a repository'),
-  entry('github', 'create_pull_request', 'Open a pull request'),
-  entry('files', 'read_text_file', 'Read the contents of a file', ['path']),
-  entry('files', 'listDirectory', 'List the entries of a directory', ['path']),
-  entry('slack', 'slack_post_message', 'Post a message to a channel', ['channel_id', 'text']),
+function server(name: string, tools: SearchTool[], description = ''): SearchServer {
+  return { name, description, tools };
+}
+
+const SERVERS = [
+  server('github', [
+    tool('create_issue', 'Create a new issue in a repository', ['title', 'body']),
+    tool('list_issues', 'List issues of a repository'),
+    tool('delete_issue', 'Delete an issue of a repository'),
+    tool('create_pull_request', 'Open a pull request'),
+  ]),
+  server('files', [
+    tool('read_text_file', 'Read the contents of a file', ['path']),
+    tool('listDirectory', 'List the entries of a directory', ['path']),
+  ]),
+  server('slack', [tool('slack_post_message', 'Post a message to a channel', ['channel_id', 'text'])], 'Team chat'),
 ];
 
-function found(query: string, limit = 20): string[] {
-  return createSearchIndex(ENTRIES)
-    .search(query, limit)
-    .map((hit) => hit.entry.tool);
+let index: SearchIndex;
+
+async function indexOf(...servers: SearchServer[]): Promise<SearchIndex> {
+  const made = createSearchIndex();
+  for (const one of servers) {
+    // biome-ignore lint/performance/noAwaitInLoops: the order is part of what is tested.
+    await made.put(one, async () => undefined);
+  }
+  return made;
 }
 
-describe('wordsOf', () => {
+function found(query: string, limit = 20, searched = index): string[] {
+  return searched.search(query, limit).hits.map((hit) => hit.name);
+}
+
+beforeEach(async () => {
+  index = await indexOf(...SERVERS);
+});
+
+describe('what is found first', () => {
   test.each([
-    ['createIssue', ['creat', 'issu']],
-    ['create-issues', ['creat', 'issu']],
-    ['HTTPServerList2', ['http', 'server', 'list2']],
-    ['Listing directories, queries!', ['list', 'directory', 'query']],
-    ['', []],
-  ])('%j', (text, words) => {
-    expect(wordsOf(text)).toEqual(words);
+    ['create an issue', 'create_issue'],
+    ['issue, create', 'create_issue'],
+    ['list directory', 'listDirectory'],
+    ['READ file', 'read_text_file'],
+    ['creating issues', 'create_issue'],
+    ['message channel urgent', 'slack_post_message'],
+    ['createIssue', 'create_issue'],
+    ['list-issues', 'list_issues'],
+    ['direc', 'listDirectory'],
+  ])('%s: %s', (query, expected) => {
+    expect(found(query)[0]).toBe(expected);
+  });
+
+  test.each([
+    ['remove a ticket', 'delete_issue'],
+    ['show the folder', 'listDirectory'],
+    ['send a msg', 'slack_post_message'],
+    ['chat', 'slack_post_message'],
+  ])('words of the same meaning, %s: %s', (query, expected) => {
+    expect(found(query)[0]).toBe(expected);
+  });
+
+  test.each([
+    ['creat isue', 'create_issue'],
+    ['derectory', 'listDirectory'],
+    ['list of a repositroy', 'list_issues'],
+    ['textfile', 'read_text_file'],
+  ])('mistyped, %s: %s', (query, expected) => {
+    expect(found(query)[0]).toBe(expected);
+  });
+
+  test('the tool whose whole name was asked for, not one with more of the words in its text', async () => {
+    const plane = server('plane', [
+      tool('get_worklog', 'List all work items and their work logs: items of work, listed by work item'),
+      tool('list_work_items', 'Work of a project'),
+      tool('list_work_item_links', 'Links of work items'),
+    ]);
+    expect(found('list work items', 3, await indexOf(plane))[0]).toBe('list_work_items');
+  });
+
+  test('a list when many are asked for, one when one is', async () => {
+    const shop = await indexOf(server('shop', [tool('get_order', 'Get an order'), tool('list_orders', 'List orders')]));
+    expect(found('Show me my orders', 2, shop)[0]).toBe('list_orders');
+    expect(found('Show me the order', 2, shop)[0]).toBe('get_order');
+    expect(found('Show me the details of the order', 2, shop)[0]).toBe('get_order');
+  });
+
+  test('what is wanted, not where it is', async () => {
+    const quarry = await indexOf(
+      server('quarry', [tool('drop_database', 'Drop a database'), tool('drop_table', 'Drop a table')]),
+    );
+    expect(found('drop the old table staging in database prod on the database server', 2, quarry)[0]).toBe(
+      'drop_table',
+    );
+  });
+
+  test('a brand is one word however it is written', async () => {
+    const databases = await indexOf(
+      server('a', [tool('sql_server_list', 'List the SQL servers'), tool('mysql_server_list', 'List the servers')]),
+    );
+    expect(found('my MySQL servers', 1, databases)).toEqual(['mysql_server_list']);
+    expect(found('mysql servers', 1, databases)).toEqual(['mysql_server_list']);
+  });
+
+  test('the server that is named', () => {
+    expect(found('slack')).toEqual(['slack_post_message']);
   });
 });
 
-describe('search', () => {
-  test('a tool named by the query comes first', () => {
-    expect(found('create an issue')[0]).toBe('create_issue');
-    expect(found('list directory')[0]).toBe('listDirectory');
-    expect(found('READ file')[0]).toBe('read_text_file');
-  });
-
-  test('a tool whose whole name was asked for comes before one with more of the words in its text', () => {
-    const index = createSearchIndex([
-      entry('plane', 'get_worklog', 'List all work items and their work logs: items of work, listed by work item'),
-      entry('plane', 'list_work_items', 'Work of a project'),
-      entry('plane', 'list_work_item_links', 'Links of work items'),
-    ]);
-    expect(index.search('list work items', 3).map((hit) => hit.entry.tool)[0]).toBe('list_work_items');
-  });
-
-  test('the words need not all match, and their order does not matter', () => {
-    expect(found('message channel urgent')[0]).toBe('slack_post_message');
-  });
-
-  test('other forms and beginnings of words match', () => {
-    expect(found('creating issues')[0]).toBe('create_issue');
-    expect(found('direc')[0]).toBe('listDirectory');
-  });
-
-  test('the name of the server counts', () => {
-    expect(found('slack')).toEqual(['slack_post_message']);
-  });
-
-  test('nothing fits, or nothing is asked: nothing is found', () => {
+describe('nothing, little and much', () => {
+  test('nothing fits, or nothing is asked: nothing is found', async () => {
     expect(found('quantum')).toEqual([]);
     expect(found('')).toEqual([]);
     expect(found(';--')).toEqual([]);
-    expect(createSearchIndex([]).search('issue', 5)).toEqual([]);
+    expect(found('issue', 5, await indexOf())).toEqual([]);
   });
 
-  test('a query of common words alone still searches for them', () => {
-    expect(createSearchIndex([entry('a', 'get')]).search('get', 5)).toHaveLength(1);
+  test('words that match nothing are named, with the nearest, when the answer is weak', () => {
+    expect(index.search('quantum repositry teleport', 5)).toMatchObject({ hits: [{}, {}, {}], unmatched: [{}, {}] });
+    expect(index.search('entanglement', 5).unmatched).toEqual([{ word: 'entanglement', nearest: [] }]);
+    expect(index.search('contxxts', 5).unmatched).toEqual([{ word: 'contxxts', nearest: ['content'] }]);
+    expect(index.search('create issue', 5).unmatched).toEqual([]);
   });
 
-  test('the limit holds and equal scores are ordered by name', () => {
-    const twins = [entry('b', 'same'), entry('a', 'same'), entry('a', 'also_same')];
-    const index = createSearchIndex(twins);
+  test('a query of common words alone still searches for them', async () => {
+    expect(found('what', 5, await indexOf(server('a', [tool('what')])))).toEqual(['what']);
+  });
+
+  test('the limit holds and equal scores are ordered by server and name', async () => {
+    const twins = await indexOf(server('b', [tool('same')]), server('a', [tool('same'), tool('same_2')]));
     expect(found('repository', 1)).toHaveLength(1);
-    expect(index.search('same', 3).map((hit) => `${hit.entry.server}.${hit.entry.tool}`)).toEqual([
+    expect(twins.search('same', 3).hits.map((hit) => `${hit.server}.${hit.name}`)).toEqual([
       'a.same',
       'b.same',
-      'a.also_same',
+      'a.same_2',
     ]);
   });
 
-  test('words that are names of Object members are words', () => {
-    const index = createSearchIndex([entry('a', '__proto__'), entry('a', 'constructor')]);
-    expect(index.search('constructor', 5)).toHaveLength(1);
-    expect(index.search('proto', 5)).toHaveLength(1);
+  test('the order in which servers are put in changes nothing', async () => {
+    const backwards = await indexOf(...SERVERS.toReversed());
+    for (const query of ['issue', 'list', 'creat a mesage', 'repository file']) {
+      expect(backwards.search(query, 20)).toEqual(index.search(query, 20));
+    }
+  });
+
+  test('more than are looked at closely are all candidates', async () => {
+    const many = Array.from({ length: 500 }, (_, number) => tool(`list_things_${number}`, 'List things'));
+    const large = await indexOf(server('many', many), server('one', [tool('list_things', 'List things')]));
+    expect(found('list things', 1, large)).toEqual(['list_things']);
+    expect(found('things', 20, large)).toHaveLength(20);
+  });
+});
+
+describe('hostile input', () => {
+  test('names of Object members and of nothing readable are names', async () => {
+    const odd = await indexOf(server('constructor', [tool('__proto__'), tool('constructor'), tool('💥'), tool('')]));
+    expect(found('proto', 5, odd)).toEqual(['__proto__']);
+    expect(found('toString hasOwnProperty valueOf', 5, odd)).toEqual([]);
+    expect(found('__proto__ constructor', 1, odd)).toEqual(['__proto__']);
+  });
+
+  test.each([
+    ['10 KB', 'create issue '.repeat(800)],
+    ['10 KB without a space', 'x'.repeat(10_240)],
+    ['regular expression', '(create|.*)+$ [issue'],
+    ['lone surrogates', 'create \ud800 issue \udc00'],
+    ['quotes and placeholders', `create "issue" <issue-id> 'in' {"repo": 1}`],
+  ])('%s', (_, query) => {
+    expect(() => index.search(query, 5)).not.toThrow();
+    expect(query.includes('create') ? found(query)[0] : 'create_issue').toBe('create_issue');
+  });
+
+  test('a long description has an end', async () => {
+    const long = await indexOf(server('long', [tool('a', `${'word '.repeat(500_000)} zebra`)]));
+    expect(found('zebra', 5, long)).toEqual([]);
+  });
+
+  test('other languages', async () => {
+    const world = await indexOf(
+      server('world', [
+        tool('bing_search', '使用必应搜索指定的关键词'),
+        tool('größe_ändern', 'Ändert die Größe eines Bildes'),
+        tool('поиск', 'Поиск по файлам'),
+      ]),
+    );
+    expect(found('größe', 1, world)).toEqual(['größe_ändern']);
+    expect(found('ПОИСК', 1, world)).toEqual(['поиск']);
+    expect(found('ＢＩＮＧ', 1, world)).toEqual(['bing_search']);
+  });
+});
+
+describe('servers come and go', () => {
+  test('one that is replaced or removed leaves nothing behind', async () => {
+    await index.put(server('files', [tool('write_file', 'Write a file')]), async () => undefined);
+    expect(found('directory')).toEqual([]);
+    expect(found('write')).toEqual(['write_file']);
+    index.remove('files');
+    index.remove('never there');
+    const fresh = await indexOf(...SERVERS.filter(({ name }) => name !== 'files'));
+    for (const query of ['file', 'write', 'create', 'list issues', 'slack']) {
+      expect(index.search(query, 20)).toEqual(fresh.search(query, 20));
+    }
+  });
+
+  test('while one is read, searches find the old one, and others get their turn', async () => {
+    let resume = (): void => undefined;
+    let pauses = 0;
+    const put = index.put(server('files', [tool('write_file'), tool('move_file')]), () => {
+      pauses += 1;
+      return new Promise((resolve) => {
+        resume = resolve;
+      });
+    });
+    expect(found('directory')).toEqual(['listDirectory']);
+    resume();
+    await Promise.resolve();
+    expect(found('directory')).toEqual(['listDirectory']);
+    resume();
+    await put;
+    expect(pauses).toBe(2);
+    expect(found('directory')).toEqual([]);
   });
 });

@@ -244,6 +244,20 @@ describe('search_tool_docs', () => {
     });
   });
 
+  test('words that no tool has are named when nothing fits well; a long query is read from its beginning', async () => {
+    const { ask } = setUp();
+    expect(await ask('search_tool_docs', { query: 'teleport directry quasars' })).toMatchObject({
+      documents: [{ tool: 'List' }],
+      unmatched: [
+        { word: 'teleport', nearest: [] },
+        { word: 'quasars', nearest: [] },
+      ],
+    });
+    expect(await ask('search_tool_docs', { query: 'create issue '.repeat(1_000) })).toMatchObject({
+      documents: [{ tool: 'create_issue' }],
+    });
+  });
+
   test('names servers that fail, and answers with the others', async () => {
     const { ask } = setUp({
       list: async (server) => {

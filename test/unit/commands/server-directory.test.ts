@@ -57,7 +57,7 @@ describe('what was kept', () => {
   test('is known without starting the server', async () => {
     const { directory, toolsOf, described } = setUp();
     await directory.ready();
-    expect(directory.search('kept', 5)).toHaveLength(1);
+    expect((await directory.search('kept', 5)).found).toHaveLength(1);
     expect(await toolsOf('files')).toEqual(['kept_tool']);
     expect(described).toEqual([]);
   });
@@ -85,7 +85,7 @@ describe('what was kept', () => {
     await directory.ready();
     configuration.servers = new Map([['files', { name: 'files', definitionHash: 'another hash' }]]);
     await directory.ready();
-    expect(directory.search('kept', 5)).toEqual([]);
+    expect((await directory.search('kept', 5)).found).toEqual([]);
     expect(await toolsOf('files')).toEqual(['new_tool']);
     expect(described).toEqual(['files']);
   });
@@ -97,7 +97,7 @@ describe('what was kept', () => {
       ['files', { name: 'files', definitionHash: 'hash of files', description: 'All files' }],
     ]);
     await directory.ready();
-    expect(directory.search('kept', 5)[0]?.server.description).toBe('All files');
+    expect((await directory.search('kept', 5)).found[0]?.server.description).toBe('All files');
     expect(described).toEqual([]);
   });
 });
@@ -117,7 +117,7 @@ describe('a running server', () => {
     list('git', 'push');
     directory.noteChange('git');
     await setImmediate();
-    expect(directory.search('push', 5)).toHaveLength(1);
+    expect((await directory.search('push', 5)).found).toHaveLength(1);
     list('git', 'pull');
     directory.noteChange('git');
     expect(await toolsOf('git')).toEqual(['pull']);

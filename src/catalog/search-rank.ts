@@ -1,0 +1,241 @@
+/**
+ * Orders tools by how well they fit a query. First every word of the query adds to the tools that have it or a word of
+ * the same meaning (BM25F, Robertson and Zaragoza 2009); then the best are looked at closely: is the whole name asked
+ * for, do words stand together, does the tool do what is wanted. All numbers below were found together on 311 queries
+ * over 2,700 real tools, in halves and fourths of which one part was kept aside (docs/decisions/015-tool-search.md).
+ */
+import { actionFit, synonymsOf } from './search-lexicon.ts';
+import type { Query, QueryWord } from './search-query.ts';
+import type { Shelf, ShelfTool } from './search-shelf.ts';
+import { meaningsOf, stemsBeginning } from './search-typos.ts';
+import { compareText, type Vocabulary } from './search-vocabulary.ts';
+
+export interface Hit {
+  readonly server: string;
+  /** Place of the tool in the list of its server. */
+  readonly place: number;
+  readonly name: string;
+  /** Higher is better; comparable within one answer. */
+  readonly score: number;
+  /** Share of the query that the tool has, 0 to 1. */
+  readonly coverage: number;
+}
+
+/** What a match is worth beside one of the very word. */
+const SYNONYM = 0.4;
+const REPAIRED = 0.9;
+const BEGINNING = 0.5;
+const WRITTEN_TOGETHER = 0.4;
+/** Rare words count more, but not as much more as plain BM25 has it. */
+const RARITY_POWER = 0.7;
+/** What a word that no tool has counts in the coverage. */
+const UNKNOWN_RARITY = 2.6;
+const NAME_BONUS = 0.7;
+const COVERAGE_BONUS = 0.8;
+const ACTION_BONUS = 0.2;
+const PAIR_BONUS = 0.3;
+/** A tool that has a word in a bad place only still has it: this share of the word's worth counts as all of it. */
+const FULL_MATCH_SHARE = 0.5;
+/** So many of the best are looked at closely. */
+const CLOSE_LOOKS = 200;
+const MAX_BEGINNINGS = 8;
+/** Repairing a word compares it with the whole vocabulary. */
+const MAX_REPAIRS = 8;
+
+/** Everything that may be searched. */
+export interface Library {
+  readonly shelves: readonly Shelf[];
+  readonly vocabulary: Vocabulary;
+  readonly toolCount: number;
+}
+
+/** A word of the query with all that may stand for it. */
+export interface Term {
+  readonly word: QueryWord;
+  /** Stems of the vocabulary, each with what it is worth; empty when no tool has anything like it. */
+  readonly meanings: ReadonlyMap<string, number>;
+  /** The likeliest of them. */
+  readonly stem: string;
+}
+
+export function readTerms({ words }: Query, { vocabulary }: Library): Term[] {
+  let repairs = 0;
+  return words.map((word) => {
+    const isKnown = vocabulary.has(word.stem);
+    repairs += isKnown ? 0 : 1;
+    const stems = isKnown || repairs > MAX_REPAIRS ? [] : meaningsOf(word, vocabulary);
+    const meanings = new Map<string, number>();
+    const add = (stem: string, worth: number): void => {
+      if (vocabulary.has(stem)) {
+        meanings.set(stem, Math.max(worth, meanings.get(stem) ?? 0));
+      }
+    };
+    for (const [stem, worth] of [[word.stem, 1] as const, ...stems.map((other) => [other, REPAIRED] as const)]) {
+      add(stem, worth);
+      synonymsOf(stem).forEach((other) => add(other, worth * SYNONYM));
+    }
+    if (meanings.size === 0 && repairs <= MAX_REPAIRS) {
+      stemsBeginning(word.stem, vocabulary, MAX_BEGINNINGS).forEach((other) => add(other, BEGINNING));
+    }
+    return { word, meanings, stem: stems[0] ?? word.stem };
+  });
+}
+
+/** The best `limit` tools, best first; equal ones by server and name. */
+export function rank(query: Query, terms: readonly Term[], library: Library, limit: number): Hit[] {
+  const rarity = rarityIn(library);
+  const look = closeLook(query, terms, rarity);
+  return mostPromising(scoreTools(terms, library, rarity), library)
+    .map(({ shelf, tool, place, score, coverage }): Hit => {
+      return { server: shelf.server, place, name: tool.name, coverage, score: look(tool, score, coverage) };
+    })
+    .toSorted(
+      (left, right) =>
+        right.score - left.score || compareText(left.server, right.server) || compareText(left.name, right.name),
+    )
+    .slice(0, limit);
+}
+
+type Rarity = (stem: string) => number;
+
+function rarityIn({ vocabulary, toolCount }: Library): Rarity {
+  return (stem) => {
+    const having = vocabulary.get(stem)?.toolCount ?? 0;
+    return having === 0 ? 0 : Math.log(1 + (toolCount - having + 0.5) / (having + 0.5)) ** RARITY_POWER;
+  };
+}
+
+/** Sums for each tool, all shelves in a row. */
+interface Scores {
+  readonly scores: Float64Array;
+  /** How much of the query the tool has, 0 to 1. */
+  readonly coverage: Float64Array;
+}
+
+function scoreTools(terms: readonly Term[], { vocabulary, shelves, toolCount }: Library, rarity: Rarity): Scores {
+  const starts = startsOf(shelves);
+  const scores = new Float64Array(toolCount);
+  const coverage = new Float64Array(toolCount);
+  // What the word in hand adds: a tool with two of its meanings has no more than the better.
+  const gains = new Float64Array(toolCount);
+  const offer = (stem: string, worth: number): void => {
+    for (const [shelf, { places, shares }] of vocabulary.get(stem)?.postings ?? []) {
+      const start = starts.get(shelf) ?? 0;
+      for (let index = 0; index < places.length; index += 1) {
+        const tool = start + (places[index] ?? 0);
+        gains[tool] = Math.max(gains[tool] ?? 0, worth * (shares[index] ?? 0));
+      }
+    }
+  };
+  const settle = (worth: number): void => {
+    for (let tool = 0; tool < toolCount; tool += 1) {
+      const gain = gains[tool] ?? 0;
+      if (gain > 0) {
+        gains[tool] = 0;
+        scores[tool] = (scores[tool] ?? 0) + gain;
+        coverage[tool] = (coverage[tool] ?? 0) + Math.min(worth, gain / FULL_MATCH_SHARE);
+      }
+    }
+  };
+  const worths = terms.map(({ word }) => word.weight * (rarity(word.stem) || UNKNOWN_RARITY));
+  const wanted = worths.reduce((sum, worth) => sum + worth, 0);
+  for (const [index, { word, meanings }] of terms.entries()) {
+    meanings.forEach((share, stem) => offer(stem, word.weight * share * rarity(stem)));
+    settle((worths[index] ?? 0) / wanted);
+  }
+  for (const { stem, weight } of writtenTogether(terms, vocabulary)) {
+    offer(stem, WRITTEN_TOGETHER * weight * rarity(stem));
+    settle(0);
+  }
+  return { scores, coverage };
+}
+
+/** The place of each shelf's first tool when all are in a row. */
+function startsOf(shelves: readonly Shelf[]): Map<Shelf, number> {
+  let start = 0;
+  return new Map(
+    shelves.map((shelf) => {
+      const own = start;
+      start += shelf.tools.length;
+      return [shelf, own];
+    }),
+  );
+}
+
+/** Words that tools write as one: `app service` also as `appservice`. */
+function writtenTogether(terms: readonly Term[], vocabulary: Vocabulary): { stem: string; weight: number }[] {
+  const words = terms.map((term) => term.word);
+  return words.flatMap((word, index) => {
+    const [next, afterNext] = words.slice(index + 1, index + 3);
+    const found: { stem: string; weight: number }[] = [];
+    if (next !== undefined) {
+      found.push({ stem: word.text + next.stem, weight: Math.min(word.weight, next.weight) });
+    }
+    if (next !== undefined && afterNext !== undefined) {
+      const weight = Math.min(word.weight, afterNext.weight);
+      found.push({ stem: word.text + next.text + afterNext.stem, weight });
+    }
+    return found.filter(({ stem }) => vocabulary.has(stem));
+  });
+}
+
+interface Scored {
+  readonly shelf: Shelf;
+  readonly tool: ShelfTool;
+  readonly place: number;
+  readonly score: number;
+  readonly coverage: number;
+}
+
+/** Those that can still be among the best after a close look. */
+function mostPromising({ scores, coverage }: Scores, { shelves }: Library): Scored[] {
+  const promises = scores.map((score, tool) => score * (1 + COVERAGE_BONUS * (coverage[tool] ?? 0)));
+  const least = promises.toSorted()[Math.max(0, promises.length - CLOSE_LOOKS)] ?? 0;
+  let start = 0;
+  return shelves.flatMap((shelf) => {
+    const own = start;
+    start += shelf.tools.length;
+    return shelf.tools.flatMap((tool, place) => {
+      const score = scores[own + place] ?? 0;
+      const isPromising = score > 0 && (promises[own + place] ?? 0) >= least;
+      return isPromising ? [{ shelf, tool, place, score, coverage: coverage[own + place] ?? 0 }] : [];
+    });
+  });
+}
+
+function closeLook(query: Query, terms: readonly Term[], rarity: Rarity) {
+  const asked = new Map<string, number>();
+  for (const { word, meanings } of terms) {
+    for (const [stem, worth] of meanings) {
+      asked.set(stem, Math.max(asked.get(stem) ?? 0, worth * word.weight));
+    }
+  }
+  const pairs = terms.slice(1).map((term, index) => {
+    const before = terms[index] ?? term;
+    const weight = Math.min(before.word.weight, term.word.weight);
+    return { text: ` ${before.stem} ${term.stem} `, worth: weight * Math.max(rarity(before.stem), rarity(term.stem)) };
+  });
+
+  return (tool: ShelfTool, score: number, coverage: number): number => {
+    const together = pairs.reduce((sum, { text, worth }) => sum + (tool.lead.includes(text) ? worth : 0), 0);
+    const fit = query.action === undefined ? 0 : actionFit(query.action, tool.actions);
+    return (
+      (score + PAIR_BONUS * together) *
+      (1 + NAME_BONUS * nameShare(tool, asked, rarity)) *
+      (1 + COVERAGE_BONUS * coverage) *
+      (1 + ACTION_BONUS * fit)
+    );
+  };
+}
+
+/** How much of the tool's name was asked for, 0 to 1: rare words of it count more. */
+function nameShare(tool: ShelfTool, asked: ReadonlyMap<string, number>, rarity: Rarity): number {
+  let all = 0;
+  let found = 0;
+  for (const word of tool.nameStems) {
+    const worth = rarity(word);
+    all += worth;
+    found += worth * (asked.get(word) ?? 0);
+  }
+  return all === 0 ? 0 : found / all;
+}

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { createReader, isPlural, splitWords, stemOf } from '../../../src/catalog/search-words.ts';
+
+describe('splitWords', () => {
+  test.each([
+    ['createIssue', ['create', 'issue']],
+    ['create-issues', ['create', 'issues']],
+    ['HTTPServerList2', ['http', 'server', 'list2']],
+    ['getUserIDs of k8s', ['get', 'user', 'ids', 'of', 'k8s']],
+    ["the team's wiki", ['the', 'team', 'wiki']],
+    ['Größe ändern', ['größe', 'ändern']],
+    ['ｆｕｌｌ ｗｉｄｔｈ', ['full', 'width']],
+    ['検索 する', ['検索', 'する']],
+    ['__proto__', ['proto']],
+    ['', []],
+  ])('%j', (text, words) => {
+    expect(splitWords(text)).toEqual(words);
+  });
+});
+
+describe('stemOf', () => {
+  test.each([
+    ['create', 'created', 'creates', 'creating'],
+    ['list', 'lists', 'listed', 'listing'],
+    ['query', 'queries'],
+    ['run', 'runs', 'running', 'ran'],
+    ['box', 'boxes'],
+    ['search', 'searches', 'searching'],
+    ['person', 'people', 'persons'],
+    ['issue', 'issues'],
+  ])('the forms of %s are one', (...forms) => {
+    expect(new Set(forms.map(stemOf)).size).toBe(1);
+  });
+
+  test.each([
+    ['status', 'state'],
+    ['news', 'new'],
+    ['string', 'str'],
+    ['dns', 'dn'],
+  ])('%s is not %s', (left, right) => {
+    expect(stemOf(left)).not.toBe(stemOf(right));
+  });
+});
+
+test('a brand is indexed whole and in parts', () => {
+  const [run] = createReader()('GitHub');
+  expect(run).toEqual({ stems: ['git', 'hub'], indexed: ['git', 'hub', 'github'] });
+});
+
+test('plurals', () => {
+  expect(['issues', 'queries', 'files'].every(isPlural)).toBe(true);
+  expect(['status', 'class', 'news', 'as', 'file'].some(isPlural)).toBe(false);
+});
