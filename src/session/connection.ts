@@ -221,7 +221,10 @@ export class Connection {
 
   #receiveReport(report: SupervisorReport): void {
     if (report.report === 'started') {
-      this.#warnAboutGaps(report.memory_limit_bytes === null || report.pids_limit === null, !report.seccomp);
+      // Without a supervisor there is nothing it could make up for; such an engine tells of its isolation itself.
+      if (this.sandbox.isPreloaded !== true) {
+        this.#warnAboutGaps(report.memory_limit_bytes === null || report.pids_limit === null, !report.seccomp);
+      }
       return;
     }
     this.#endReport ??= report;

@@ -46,8 +46,10 @@ async function readManifest(folder: string): Promise<Manifest> {
     throw new Error(`${MANIFEST} is missing`);
   });
   try {
-    const { files } = JSON.parse(text) as { files: Record<string, { sha256: string }> };
-    const entries = Object.entries(files).map(([name, { sha256 }]) => [name, sha256] as const);
+    const { files } = JSON.parse(text) as { files: Record<string, string | { sha256: string }> };
+    const entries = Object.entries(files).map(
+      ([name, entry]) => [name, typeof entry === 'string' ? entry : entry.sha256] as const,
+    );
     if (entries.length > 0) {
       return entries;
     }

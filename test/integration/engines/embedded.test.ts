@@ -1,0 +1,267 @@
+/** What the embedded engine alone has to hold; the suites of all engines run on it too, as far as they send frames. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ARTIFACTS_FOLDER } from '../../../src/engines/embedded/artifacts.ts';
+import { chooseSurroundings, readMachine } from '../../../src/engines/embedded/layers.ts';
+import type { Engine } from '../../../src/engines/engine.ts';
+import type { BridgeError } from '../../../src/errors.ts';
+import { coverEngines } from '../../support/covered-engines.ts';
+import {
+  copyOfBuilt,
+  embeddedEngine,
+  folderWithProgram,
+  nodeWith,
+  pathWith,
+  SURROUNDINGS,
+} from '../../support/embedded.ts';
+import { processEnvironment } from '../../support/engines.ts';
+import { descendantsOf, isAlive } from '../../support/processes.ts';
+import { clientsOf, firstOutput, startOwner } from '../../support/sandbox.ts';
+import { createHarness } from '../../support/session-harness.ts';
+
+const READY = 'process.stdout.write("ready\\n");';
+const DEAF = `${READY} setInterval(() => undefined, 1000);`;
+
+const embedded = (await coverEngines()).find(({ label }) => label === 'embedded');
+
+/** Starts a sandbox and waits for its end. What it said, and how the engine explains it. */
+async function startToEnd(engine: Engine): Promise<{ said: string; error: BridgeError }> {
+  const sandbox = await engine.start({ command: [], session: 'test' });
+  sandbox.stdin.write('hello\n');
+  const [said, stderr, exit] = await Promise.all([text(sandbox.stdout), text(sandbox.stderr), sandbox.exited]);
+  return { said, error: engine.explainStartFailure(sandbox, exit, stderr) };
+}
+
+async function startDeaf(source = DEAF) {
+  const engine = embeddedEngine({ folder: folderWithProgram(source) });
+  const sandbox = await engine.start({ command: [], session: 'test' });
+  await firstOutput(sandbox);
+  const [client = 0] = clientsOf(sandbox.id);
+  return { sandbox, processes: [client, ...descendantsOf(client)] };
+}
+
+describe('a child that does not start', () => {
+  it('because a file was damaged is sent nothing, and the file is named', async () => {
+    const folder = folderWithProgram('process.stdin.pipe(process.stdout);');
+    appendFileSync(join(folder, 'child.js'), '// damaged');
+    const { said, error } = await startToEnd(embeddedEngine({ folder }));
+    expect(said).toBe('');
+    expect(error).toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      message: 'the files of the embedded engine are damaged: child.js is not what was built (SHA-256 differs)',
+      data: { retryNow: false },
+    });
+  });
+
+  it('because there are no files says how they come there', async () => {
+    const folder = folderWithProgram('');
+    rmSync(join(folder, 'manifest.json'));
+    await expect(embeddedEngine({ folder }).start({ command: [], session: 'test' })).rejects.toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      hint: expect.stringContaining('npm run build'),
+    });
+  });
+
+  it('because it dies is tried without each layer, and its last words are told', async () => {
+    const engine = embeddedEngine({ folder: folderWithProgram('console.error("no luck"); process.exit(3);') });
+    const rounds = [];
+    for (let retryNow: unknown = true; retryNow === true; retryNow = rounds.at(-1)?.data['retryNow']) {
+      rounds.push((await startToEnd(engine)).error);
+    }
+    expect(rounds.at(-1)?.message).toBe('the embedded engine did not start (exit code 3): no luck');
+    expect(engine.isolation).toContain('with no layer of the operating system around it');
+    expect(engine.description).toContain('no luck');
+  });
+
+  it('because it hangs is ended, and that is told', async () => {
+    const folder = folderWithProgram('setInterval(() => undefined, 1000);');
+    const { error } = await startToEnd(embeddedEngine({ folder, silenceLimitMs: 500 }));
+    expect(error).toMatchObject({
+      code: 'ENGINE_FAILED',
+      message: 'the embedded engine said nothing for 0.5 s and was ended: it said nothing',
+    });
+  });
+
+  it.runIf(embedded !== undefined)('because its Node has no WebAssembly says so', async () => {
+    const engine = embeddedEngine({ node: nodeWith('--jitless'), isBare: true });
+    const harness = await createHarness({ engine });
+    onTestFinished(() => harness.close());
+    await expect(harness.run('1')).rejects.toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      message: expect.stringMatching(/^the embedded engine needs WebAssembly/),
+    });
+  });
+
+  it.runIf(embedded !== undefined)('because the interpreter was damaged is named in the answer', async () => {
+    const folder = copyOfBuilt();
+    appendFileSync(join(folder, 'python.wasm'), 'damaged');
+    const harness = await createHarness({ engine: embeddedEngine({ folder }) });
+    onTestFinished(() => harness.close());
+    await expect(harness.run('1')).rejects.toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      message: expect.stringContaining('python.wasm is not what was built'),
+      hint: expect.stringContaining('npm run build'),
+    });
+  });
+});
+
+describe('a child that goes wrong later', () => {
+  it.each([
+    ['is deaf to the end of its input', DEAF],
+    ['computes for ever', `${READY} setImmediate(() => { for (;;); });`],
+    [
+      'floods its output',
+      `${READY} process.stdout._handle.setBlocking(true); for (;;) console.log("x".repeat(65536));`,
+    ],
+    [
+      'floods its errors',
+      `${READY} process.stderr._handle.setBlocking(true); for (;;) console.error("x".repeat(65536));`,
+    ],
+    [
+      'closes its pipes',
+      `${READY} process.stdout.end(() => process.stderr.end()); setInterval(() => undefined, 1000);`,
+    ],
+  ])('because it %s is ended', async (_what, source) => {
+    const { sandbox, processes } = await startDeaf(source);
+    sandbox.stdout.removeAllListeners('data').pause();
+    await sandbox.kill();
+    await expect.poll(() => processes.filter(isAlive)).toEqual([]);
+  });
+
+  it('because it is stopped is ended', async () => {
+    const { sandbox, processes } = await startDeaf();
+    processes.forEach((pid) => process.kill(pid, 'SIGSTOP'));
+    await sandbox.kill();
+    await expect.poll(() => processes.filter(isAlive)).toEqual([]);
+  });
+
+  it('because it has not come up yet is ended', async () => {
+    const engine = embeddedEngine({ folder: folderWithProgram(DEAF) });
+    const sandbox = await engine.start({ command: [], session: 'test' });
+    await sandbox.kill();
+    expect(clientsOf(sandbox.id)).toEqual([]);
+  });
+});
+
+describe.each(SURROUNDINGS)('a child $label', ({ commands, label, words }) => {
+  const has = async (PATH: string) =>
+    (await chooseSurroundings(readMachine(ARTIFACTS_FOLDER, { PATH }), [])).words === words;
+
+  /** What Node in these surroundings prints; its own permission model is off, so that only they hold. */
+  async function runInside(code: string): Promise<unknown> {
+    const surroundings = await chooseSurroundings(readMachine(ARTIFACTS_FOLDER, { PATH: pathWith(commands) }), []);
+    const { arguments: launchArguments, executable, input = '' } = surroundings.launch(['-e', code]);
+    const child = spawn(executable, launchArguments, { env: {}, stdio: ['ignore', 'pipe', 'inherit', 'pipe'] });
+    (child.stdio[3] as NodeJS.WritableStream).on('error', () => undefined).end(input);
+    return JSON.parse(await text(child.stdout as NodeJS.ReadableStream));
+  }
+
+  it('is what was chosen, and is said', async () => {
+    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: { PATH: pathWith(commands) } });
+    await firstOutput(await engine.start({ command: [], session: 'test' }));
+    expect(engine.isolation).toBe(`Python in WebAssembly, in a process of its own, ${words}`);
+  });
+
+  it.runIf(commands.length > 0)('sees no file but its own, and can write none', async () => {
+    expect(await has(pathWith(commands))).toBe(true);
+    const seen = await runInside(`
+      const fs = require('fs');
+      const attempt = (action) => { try { return action(); } catch (error) { return error.code; } };
+      console.log(JSON.stringify({
+        root: fs.readdirSync('/'), home: attempt(() => fs.readdirSync('/root')),
+        etc: attempt(() => fs.readdirSync('/etc')),
+        written: ['/x', '/embedded/x', '/node'].map((path) => attempt(() => fs.writeFileSync(path, ''))),
+        user: process.getuid(), pid: process.pid, env: Object.keys(process.env), shell: fs.existsSync('/bin/sh'),
+      }));`);
+    expect(seen).toMatchObject({ home: 'ENOENT', user: 65534, shell: false });
+    const { env, etc, pid, root, written } = seen as Record<string, never> & { root: string[]; env: string[] };
+    expect(
+      root.filter((name) => !['embedded', 'etc', 'lib', 'lib64', 'node', 'usr', 'nix', 'opt'].includes(name)),
+    ).toEqual([]);
+    expect(['ENOENT', ['ld.so.cache']]).toContainEqual(etc);
+    expect(written).toEqual([
+      expect.stringMatching(/EROFS|EACCES/),
+      expect.stringMatching(/EROFS/),
+      expect.stringMatching(/EROFS|ETXTBSY/),
+    ]);
+    expect(pid).toBeLessThan(10);
+    expect(env.filter((name) => name !== 'PWD')).toEqual([]);
+  });
+
+  it.runIf(commands.length > 0)('reaches neither network nor processes of the host', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const seen = await runInside(`
+      const attempt = (action) => { try { return action(); } catch (error) { return error.code; } };
+      const signalled = attempt(() => process.kill(${process.pid}, 0));
+      require('net').connect(${port}, '127.0.0.1').on('error', ({ code }) =>
+        console.log(JSON.stringify({ signalled, connected: code }))).on('connect', () => console.log('"connected"'));`);
+    expect(seen).toEqual({ signalled: 'ESRCH', connected: expect.stringMatching(/ECONNREFUSED|ENETUNREACH/) });
+  });
+
+  it.runIf(label === 'inside bubblewrap')('has no capabilities, and our filter', async () => {
+    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: { PATH: pathWith(commands) } });
+    const sandbox = await engine.start({ command: [], session: 'test' });
+    await firstOutput(sandbox);
+    const [client = 0] = clientsOf(sandbox.id);
+    const status = readFileSync(`/proc/${descendantsOf(client).at(-1)}/status`, 'utf8');
+    expect(status).toMatch(/^Seccomp:\t2$/m);
+    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(status).toMatch(/^CapEff:\t0+$/m);
+  });
+
+  it.runIf(embedded !== undefined)('runs cells, and ends when its bridge is killed', async () => {
+    const harness = await createHarness({ engine: embeddedEngine({ env: { PATH: pathWith(commands) } }) });
+    onTestFinished(() => harness.close());
+    expect(await harness.run('2 ** 10')).toMatchObject({ value: '1024', engine: { name: 'embedded' } });
+    const testEngine = embedded ?? expect.fail();
+    const owner = await startOwner({ ...testEngine, env: { ...testEngine.env, PATH: pathWith(commands) } });
+    const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
+    expect(processes.length).toBeGreaterThanOrEqual(1);
+    await owner.kill();
+    await expect.poll(() => processes.filter(isAlive), { timeout: 5_000 }).toEqual([]);
+  });
+});
+
+describe.runIf(embedded !== undefined)('a session of its own', () => {
+  it('keeps its state at the memory limit, which raises MemoryError', async () => {
+    const harness = await createHarness({ engine: embeddedEngine() });
+    onTestFinished(() => harness.close());
+    await harness.run('kept = 42');
+    const answer = await harness.run('b = []\nwhile True: b.append(bytearray(10_000_000))', { timeoutMs: 60_000 });
+    expect(answer.error).toContain('MemoryError');
+    expect((await harness.run('b = None\nkept')).value).toBe('42');
+  });
+
+  it('says that its child was killed, and what is gone', async () => {
+    const harness = await createHarness({ engine: embeddedEngine({ isBare: true, instanceId: 'to-kill' }) });
+    onTestFinished(() => harness.close());
+    await harness.run('gone = 1');
+    clientsOf('mcp-bridge-to-kill-1').forEach((pid) => process.kill(pid, 'SIGKILL'));
+    await expect.poll(async () => (await harness.run('1')).notices[0]).toContain('variables gone');
+  });
+
+  it('answers at the deadline when its child is stopped, and starts afresh', async () => {
+    const harness = await createHarness({ engine: embeddedEngine({ isBare: true, instanceId: 'to-stop' }) });
+    onTestFinished(() => harness.close());
+    await harness.run('1');
+    clientsOf('mcp-bridge-to-stop-1').forEach((pid) => process.kill(pid, 'SIGSTOP'));
+    const answer = await harness.run('2', { timeoutMs: 1_000 });
+    expect(answer.status).toBe('timeout');
+    expect((await harness.run('3')).value).toBe('3');
+  });
+
+  it('works whatever flags the bridge itself was started with', async () => {
+    const env = { ...processEnvironment(), NODE_OPTIONS: '--jitless' };
+    const harness = await createHarness({ engine: embeddedEngine({ env }) });
+    onTestFinished(() => harness.close());
+    expect((await harness.run('1 + 1')).value).toBe('2');
+  });
+});

@@ -1,0 +1,77 @@
+/** The embedded engine of this checkout for tests: as it was built, or with a stand-in for the program of its child. */
+import { createHash } from 'node:crypto';
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
+import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
+import type { Engine } from '../../src/engines/engine.ts';
+import { findExecutable } from '../../src/engines/executable.ts';
+import { silentLogger } from '../../src/log.ts';
+import { processEnvironment, TEST_LIMITS } from './engines.ts';
+
+/** What can be put around the child, and the commands on PATH that lead to it. */
+export const SURROUNDINGS = [
+  { label: 'inside bubblewrap', commands: ['bwrap'], words: 'inside bubblewrap and a system-call filter' },
+  { label: 'inside namespaces', commands: ['unshare'], words: 'inside Linux namespaces of its own' },
+  { label: 'with no layer', commands: [], words: 'with no layer of the operating system around it' },
+] as const;
+
+let nextInstance = 0;
+
+/** An engine of which nothing is left when the test ends. */
+export function embeddedEngine(options: Partial<EmbeddedOptions> = {}): Engine {
+  nextInstance += 1;
+  const instanceId = `embedded-${process.pid}-${nextInstance}`;
+  const env = processEnvironment();
+  const engine = createEmbeddedEngine({ instanceId, limits: TEST_LIMITS, env, logger: silentLogger, ...options });
+  onTestFinished(async () => {
+    await engine.sweep({ own: true });
+  });
+  return engine;
+}
+
+/** A PATH on which these commands are found and no others; gone when the test ends. */
+export function pathWith(commands: readonly string[]): string {
+  const folder = temporaryFolder();
+  for (const command of commands) {
+    symlinkSync(findExecutable(command, processEnvironment()) ?? command, join(folder, command));
+  }
+  return folder;
+}
+
+/** A folder as the build makes it, in which `source` is the program of the child and there is nothing else. */
+export function folderWithProgram(source: string): string {
+  const folder = temporaryFolder();
+  const sha256 = createHash('sha256').update(source).digest('hex');
+  writeFileSync(join(folder, 'child.js'), source);
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(folder, 'manifest.json'), JSON.stringify({ files: { 'child.js': { sha256 } } }));
+  return folder;
+}
+
+/** A copy of the built files. */
+export function copyOfBuilt(): string {
+  const folder = temporaryFolder();
+  cpSync(ARTIFACTS_FOLDER, folder, { recursive: true });
+  return folder;
+}
+
+/** A Node that is always started with `flags`. */
+export function nodeWith(...flags: string[]): string {
+  const path = join(temporaryFolder(), 'node');
+  writeFileSync(path, `#!/bin/sh\nexec ${process.execPath} ${flags.join(' ')} "$@"\n`, { mode: 0o755 });
+  return path;
+}
+
+/** The variables of this process, with `path` before its PATH. */
+export function environmentWith(path: string): Record<string, string> {
+  return { ...processEnvironment(), PATH: `${path}${delimiter}${dirname(process.execPath)}` };
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-embedded-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
