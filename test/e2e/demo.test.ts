@@ -49,9 +49,24 @@ describe.each(engines)('the demo on $label', ({ env }) => {
   });
 });
 
+describe.runIf(engines.some(({ name }) => name === 'embedded'))('the demo with nothing installed', () => {
+  it('does the same on the embedded engine, and says what that is', async () => {
+    const { stdout, stderr, exitCode } = await runDemo({ ...processEnvironment(), PATH: folder });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+    expect(stdout).toContain('embedded runs this session, which is weaker than a container: Python in WebAssembly');
+    expect(stdout).toContain('Not used: podman is not on PATH; docker is not on PATH; bwrap is not on PATH.');
+    expect(stdout).toContain("Checked: the memory server's file holds these 3 notes.");
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
 describe('the demo without an engine', () => {
   it('shows the error of the bridge, and fails', async () => {
-    const { stdout, stderr, exitCode } = await runDemo({ ...processEnvironment(), PATH: folder });
+    const { stdout, stderr, exitCode } = await runDemo({
+      ...processEnvironment(),
+      PATH: folder,
+      MCP_BRIDGE_RUNTIME: 'container',
+    });
     expect(stdout).toContain('ENGINE_UNAVAILABLE: no engine can be used');
     expect(stderr).toContain('The demo failed: the cell failed');
     expect(exitCode).toBe(1);

@@ -85,7 +85,7 @@ describe('the installed command', () => {
 
   it.each(engines.slice(0, 1))('runs a cell on $label', async ({ env }) => {
     const settings = { ...env, MCP_BRIDGE_STATE_DIR: folder };
-    const { stdout } = await run(command, ['exec', '-c', 'import sys\nprint(6 * 7, sys.platform)'], { env: settings });
-    expect(stdout).toBe('42 linux\n');
+    const { stdout } = await run(command, ['exec', '-c', 'print(6 * 7)'], { env: settings });
+    expect(stdout).toBe('42\n');
   });
 });

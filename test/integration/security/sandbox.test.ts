@@ -7,6 +7,7 @@ import { createServer, type Server } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EngineName } from '../../../src/engines/engine.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import type { TestEngine } from '../../support/engines.ts';
 import { createHarness, type Harness, TEST_LIMITS, textOf } from '../../support/session-harness.ts';
@@ -22,10 +23,20 @@ interface ProbeResult {
 
 const PROBES = readFileSync(join(import.meta.dirname, '../../fixtures/security/probes.py'), 'utf8');
 const SECRETS = { API_TOKEN: 'bait-token-61f0', HTTP_PROXY: 'http://user:bait-password-93ab@proxy.example:3128' };
-/** What bubblewrap does not keep from code; docs/security.md says why. */
-const POSSIBLE_IN_BUBBLEWRAP = ['/tmp', '/workspace', '/dev/shm'].map(
-  (folder) => `files: executing a file in ${folder}: True`,
-);
+/** Probes that come out otherwise than in a container; docs/security.md says why. */
+const OTHERWISE: Readonly<Partial<Record<EngineName, readonly string[]>>> = {
+  bubblewrap: ['/tmp', '/workspace', '/dev/shm'].map((folder) => `files: executing a file in ${folder}: possible`),
+  // What WebAssembly cannot do.
+  embedded: [
+    'use: child processes and a shell: refused',
+    'use: threads: refused',
+    'use: sockets between its own processes: refused',
+    'use: shared memory: refused',
+    'use: executing from memory (memfd), despite noexec: refused',
+  ],
+};
+/** There are no system calls to try in WebAssembly. */
+const LEAST_PROBES: Readonly<Partial<Record<EngineName, number>>> = { embedded: 60 };
 const engines = await coverEngines();
 const results = new Map<string, readonly ProbeResult[]>();
 
@@ -48,18 +59,18 @@ describe.each(engines)('hostile code on $label', (engine) => {
     expect(answer.error).toBeUndefined();
     const found = JSON.parse(textOf(answer.stdout)) as ProbeResult[];
     results.set(engine.label, found);
-    expect(found.length).toBeGreaterThan(90);
+    expect(found.length).toBeGreaterThan(LEAST_PROBES[engine.name] ?? 90);
     const unwanted = found.filter(({ wanted, got }) => wanted !== got);
-    expect(unwanted.map(({ group, name, detail }) => `${group}: ${name}: ${detail}`)).toEqual(
-      engine.isContainer ? [] : POSSIBLE_IN_BUBBLEWRAP,
-    );
+    expect(unwanted.map(({ group, name, got }) => `${group}: ${name}: ${got}`)).toEqual(OTHERWISE[engine.name] ?? []);
   });
 
   it('sees nothing of another session', async () => {
     const leave = [
       'import os, socket',
-      'for folder in ("/tmp", "/workspace", "/dev/shm"): open(f"{folder}/of-the-other", "w").write("secret")',
-      'held = socket.socket(socket.AF_UNIX); held.bind("\\0of-the-other"); held.listen()',
+      'for folder in filter(os.path.exists, ("/tmp", "/workspace", "/dev/shm")):',
+      '    open(f"{folder}/of-the-other", "w").write("secret")',
+      'try: held = socket.socket(socket.AF_UNIX); held.bind("\\0of-the-other"); held.listen()',
+      'except OSError: pass  # There are no sockets in WebAssembly.',
       'secret = "value-of-the-other"; os.getpid()',
     ];
     await harness.run(leave.join('\n'), { session: 'other' });
