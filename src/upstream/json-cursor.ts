@@ -13,6 +13,8 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
+/** Members passed over at once: half a million take 15 to 30 ms. The largest of 1,084 real tools has 8,000. */
+const MAX_SKIPPED_MEMBERS = 500_000;
 /** Keys of interest are short; a longer one is skipped like any other. */
 const MAX_KEY_BYTES = 256;
 
@@ -21,6 +23,9 @@ export interface JsonRange {
   readonly start: number;
   readonly end: number;
 }
+
+/** A value has so many members that passing over it would hold up others. */
+export class TooManyMembersError extends Error {}
 
 /** Every method throws `SyntaxError` where the text ends early or is no JSON. */
 export class JsonCursor {
@@ -65,7 +70,7 @@ export class JsonCursor {
     return this.#nextMember(CLOSE_ARRAY);
   }
 
-  /** Passes over the next value. */
+  /** Passes over the next value. Throws `TooManyMembersError`; the cursor is of no use then. */
   skip(): JsonRange {
     const start = this.#skipSpace();
     const byte = this.#json[start];
@@ -90,6 +95,19 @@ export class JsonCursor {
 
   parse({ start, end }: JsonRange): unknown {
     return parseExact(this.#json.toString('utf8', start, end));
+  }
+
+  /** The beginning of a text: what `maxBytes` of JSON hold. */
+  parseTextStart({ start, end }: JsonRange, maxBytes: number): string {
+    let cut = Math.min(end - 1, start + maxBytes);
+    // Not within a character, nor within an escape: of that, at most five bytes follow the backslash.
+    while (cut < end - 1 && ((this.#json[cut] ?? 0) & 0xc0) === 0x80) {
+      cut -= 1;
+    }
+    const text = this.#json.toString('utf8', start, cut);
+    return String(
+      JSON.parse(`${cut < end - 1 ? text.replace(/(?<!\\)((?:\\\\)*)\\(?:u[\da-f]{0,3})?$/i, '$1') : text}"`),
+    );
   }
 
   #nextMember(close: number): boolean {
@@ -137,8 +155,15 @@ export class JsonCursor {
   #endOfNested(start: number): number {
     const json = this.#json;
     let depth = 0;
+    let members = 0;
     for (let at = start; at < json.length; at += 1) {
       const byte = json[at];
+      if (byte === COMMA) {
+        members += 1;
+        if (members > MAX_SKIPPED_MEMBERS) {
+          throw new TooManyMembersError(`a value with more than ${MAX_SKIPPED_MEMBERS} members`);
+        }
+      }
       if (byte === QUOTE) {
         at = this.#endOfString(at) - 1;
       } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readInSlices } from '../slices.ts';
 import { windowsCommand } from './command.ts';
 import type { Guardian } from './guardian.ts';
 import { signalGroup, stopGroup } from './process-group.ts';
@@ -110,7 +111,9 @@ export class ServerProcess {
 
   #watch(child: ChildProcess): void {
     const { stdout, stderr, stdin, pid } = child;
-    stdout?.on('data', this.#options.onOutput);
+    if (stdout !== null) {
+      readInSlices(stdout, this.#options.onOutput);
+    }
     stderr?.on('data', (chunk: Buffer) => this.#stderrTail.push(chunk));
     // A pipe that breaks means that the server ended, and its exit tells more.
     [stdin, stdout, stderr].forEach((stream) => stream?.on('error', () => undefined));

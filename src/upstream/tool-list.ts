@@ -4,7 +4,7 @@
  */
 import { createPause } from '../slices.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
-import { JsonCursor, type JsonRange } from './json-cursor.ts';
+import { JsonCursor, type JsonRange, TooManyMembersError } from './json-cursor.ts';
 import { checkResultType, errorOf, RequestError } from './requests.ts';
 
 /** Bounds of one list. Chosen: real servers have up to 235 tools in one page; a server without end must not fill the memory. */
@@ -13,8 +13,8 @@ const MAX_PAGES = 1_000;
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 /** Parsing 1 MiB of small objects takes 23 ms (measured); the largest of 1,084 real tools has a tenth of it. */
 const MAX_TOOL_BYTES = 1024 * 1024;
-/** 16 MiB of text take as long. */
-const MAX_TEXT_BYTES = 16 * 1024 * 1024;
+/** Bytes of a text that are read of a tool larger than that; the catalog keeps less. */
+const MAX_TEXT_BYTES = 256 * 1024;
 const METHOD_NOT_FOUND = -32_601;
 
 /** A tool as its server described it. Further keys (`title`, `annotations`, `outputSchema` …) are unchecked. */
@@ -93,6 +93,10 @@ class ListReader {
     try {
       return await this.#readResponse(new JsonCursor(line));
     } catch (cause) {
+      if (cause instanceof TooManyMembersError) {
+        this.notices.add('the list was cut at a tool of more than 500,000 members');
+        return undefined;
+      }
       throw cause instanceof SyntaxError
         ? new RequestError('malformed', `the response is no JSON: ${cause.message}`, { cause })
         : cause;
@@ -189,11 +193,15 @@ function readLargeTool(cursor: JsonCursor, tool: JsonRange, notices: Set<string>
   const members: [string, unknown][] = [];
   for (let key = inside.nextKey(); key !== undefined; key = inside.nextKey()) {
     const range = inside.skip();
-    const limit = inside.isText(range) ? MAX_TEXT_BYTES : MAX_TOOL_BYTES;
-    if (range.end - range.start <= limit) {
+    if (inside.isText(range)) {
+      if (range.end - range.start > MAX_TEXT_BYTES) {
+        notices.add('of texts longer than 256 KiB only the beginning was read');
+      }
+      members.push([key, inside.parseTextStart(range, MAX_TEXT_BYTES)]);
+    } else if (range.end - range.start <= MAX_TOOL_BYTES) {
       members.push([key, inside.parse(range)]);
     } else {
-      notices.add(`members of tools larger than ${limit / 1024 / 1024} MiB were left out`);
+      notices.add('members of tools larger than 1 MiB were left out');
     }
   }
   return Object.fromEntries(members);

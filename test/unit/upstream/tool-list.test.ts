@@ -69,16 +69,27 @@ describe('readToolList', () => {
     await expect(readToolList(() => Promise.reject(late))).rejects.toBe(late);
   });
 
-  it('keeps a tool with a description of 10 MB, and leaves out a schema of 2 MB', async () => {
+  it('reads the beginning of a description of 10 MB, and leaves out a schema of 2 MB', async () => {
     const long = { ...tool('long'), description: 'x'.repeat(10_000_000) };
     const huge = { name: 'huge', inputSchema: { enum: Array.from({ length: 200_000 }, () => 'value') } };
     const { tools, notices } = await read([{ tools: [long, huge, tool('small')], nextCursor: '' }]);
     expect(tools.map(({ description, inputSchema }) => [description?.length, inputSchema])).toEqual([
-      [10_000_000, { type: 'object' }],
+      [262_143, { type: 'object' }],
       [undefined, { type: 'object' }],
       [undefined, { type: 'object' }],
     ]);
-    expect(notices).toEqual(['members of tools larger than 1 MiB were left out']);
+    expect(notices).toEqual([
+      'of texts longer than 256 KiB only the beginning was read',
+      'members of tools larger than 1 MiB were left out',
+    ]);
+  });
+
+  it('ends at a tool that nobody could pass over quickly', async () => {
+    const wide = { name: 'wide', inputSchema: { enum: Array.from({ length: 600_000 }, () => 1) } };
+    const { tools, notices, asked } = await read([{ tools: [tool('first'), wide, tool('never')] }]);
+    expect(tools.map(({ name }) => name)).toEqual(['first']);
+    expect(notices).toEqual(['the list was cut at a tool of more than 500,000 members']);
+    expect(asked).toHaveLength(1);
   });
 
   it('says what a response was that is none', async () => {
