@@ -47,6 +47,7 @@ export const ERROR_CODES = {
   SERVER_EXITED: { meaning: 'the server ended before it answered', fixedBy: 'user', retry: true, exitCode: 69 },
   SERVER_PROTOCOL: { meaning: 'the server answered something that is not MCP', fixedBy: 'user', retry: false, exitCode: 76 },
   TOOL_UNKNOWN: { meaning: 'the server has no tool of that name', fixedBy: 'model', retry: false, exitCode: 70 },
+  TOOL_ARGUMENT_INVALID: { meaning: 'an argument does not fit the tool; nothing was sent', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_FAILED: { meaning: 'the tool itself reported an error', fixedBy: 'model', retry: false, exitCode: 70 },
   STATE_WRITE_FAILED: { meaning: 'the state directory could not be written', fixedBy: 'user', retry: true, exitCode: 73 },
   INTERNAL: { meaning: 'a fault of the bridge itself', fixedBy: 'us', retry: false, exitCode: 70 },

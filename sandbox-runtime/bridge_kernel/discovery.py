@@ -11,9 +11,10 @@ import time
 from types import ModuleType
 
 from bridge_kernel import values
-from bridge_kernel.errors import MCPError, ToolError
+from bridge_kernel.errors import ArgumentError, MCPError, ToolError
+from bridge_kernel.near import close_names
 from bridge_kernel.pending import Pending
-from bridge_kernel.servers import close_names
+from bridge_kernel.proxies import arguments_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _HELPERS = (
     "query_tool_docs_sync",
     "search_tool_docs",
     "search_tool_docs_sync",
+    "stubs",
     "call_tool",
     "call_tool_raw",
     "capability_summary",
@@ -51,7 +53,16 @@ ASYNC_HELPERS = frozenset({
     "list_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
 })  # fmt: skip
 """The helpers whose calls are awaited."""
-_CLASSES = ("MCPError", "ToolError", "AttrDict", "ImageContent", "AudioContent", "ResourceContent", "ResourceLink")
+_CLASSES = (
+    "MCPError",
+    "ToolError",
+    "ArgumentError",
+    "AttrDict",
+    "ImageContent",
+    "AudioContent",
+    "ResourceContent",
+    "ResourceLink",
+)
 
 
 class Runtime(ModuleType):
@@ -59,6 +70,7 @@ class Runtime(ModuleType):
 
     MCPError = MCPError
     ToolError = ToolError
+    ArgumentError = ArgumentError
     AttrDict = values.AttrDict
     ImageContent = values.ImageContent
     AudioContent = values.AudioContent
@@ -145,19 +157,29 @@ class Runtime(ModuleType):
         """As `search_tool_docs`, without await."""
         return self._found(self._host.call_sync("search_tool_docs", _search_params(query, limit, detail)))
 
+    def stubs(self, server: str, tools: list[str] | None = None) -> str:
+        """Signatures and types of a server's tools, or of those named, as a compact `.pyi`; print it."""
+        params: dict[str, object] = {"server": self._name(server)}
+        if tools is not None:
+            params["tools"] = [tools] if isinstance(tools, str) else list(tools)
+        return _Text(self._host.call_sync("stubs", params))
+
     # Calls
 
     def call_tool(self, server: str, tool: str, arguments: dict[str, object] | None = None) -> Pending:
         """Calls a tool by name (await) and gives its result as a Python value."""
         params = self._call_params(server, tool, arguments)
+        state = self._registry.find(str(params["server"]))
 
         async def run() -> object:
+            if state is not None:
+                params["arguments"] = await arguments_of(state, tool, (), arguments or {})
             return values.to_value(await self._host.call("call_tool", params), str(params["server"]), tool)
 
         return self._pending("call_tool", run)
 
     def call_tool_raw(self, server: str, tool: str, arguments: dict[str, object] | None = None) -> Pending:
-        """Calls a tool by name (await) and gives the untouched `CallToolResult`, also when it says `isError`."""
+        """Sends any arguments, unchecked (await), and gives the untouched `CallToolResult`, also when it `isError`."""
         params = self._call_params(server, tool, arguments)
 
         async def run() -> object:
@@ -272,6 +294,15 @@ class Runtime(ModuleType):
 def _unmatched_word(entry: dict[str, Any]) -> str:
     nearest = ", ".join(repr(word) for word in entry["nearest"])
     return f"{entry['word']!r} (nearest: {nearest})" if nearest else repr(entry["word"])
+
+
+class _Text(str):
+    """A text that shows as itself, so that it can be read when it is the value of a cell."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _search_params(query: str, limit: int, detail: str) -> dict[str, object]:

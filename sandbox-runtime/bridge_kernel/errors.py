@@ -40,6 +40,7 @@ CODES = (
     "SERVER_EXITED",
     "SERVER_PROTOCOL",
     "TOOL_UNKNOWN",
+    "TOOL_ARGUMENT_INVALID",
     "TOOL_FAILED",
     "STATE_WRITE_FAILED",
     "INTERNAL",
@@ -82,6 +83,16 @@ class ToolError(MCPError):
         self.server = server
         self.tool = tool
         self.result: dict[str, object] = dict(result)
+
+
+class ArgumentError(MCPError, TypeError, ValueError):
+    """Arguments that the tool would refuse; nothing was sent.
+
+    It is what Python raises for a wrong call and what it raises for a wrong value, because a schema does not tell the
+    two apart: `except TypeError` and `except ValueError` both catch it.
+    """
+
+    __module__ = "mcp.runtime"
 
 
 class ServerNotAvailableError(MCPError, KeyError):

@@ -1,15 +1,15 @@
 """The `mcp_<alias>` objects of user code: servers and their tools.
 
-Nothing is fetched until it is needed: a call sends the name as it was written and the host resolves it. What the host
-knows about a server is asked for only by `dir()`, `help()`, iteration, `import *` and positional arguments.
+Nothing is fetched until it is needed: the first call of a tool asks the host how the tool looks, so that its arguments
+are checked before they are sent; later calls know. A list of all tools is asked for only by `dir()`, iteration and
+`import *`.
 """
 
 from __future__ import annotations
 
-from bridge_kernel.errors import MCPError
+from bridge_kernel.errors import ArgumentError, MCPError
 from bridge_kernel.pending import Pending
 from bridge_kernel.servers import alias_of, find_tool
-from bridge_kernel.signatures import parameter_names, signature_of, text_of
 from bridge_kernel.values import to_value
 
 TYPE_CHECKING = False
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from inspect import Signature
     from typing import Any
 
-    from bridge_kernel.servers import Registry, ServerState, ToolInfo
+    from bridge_kernel.servers import Registry, ServerState
+    from bridge_kernel.specs import ToolSpec
 
 
 class Server:
@@ -95,16 +96,17 @@ class Tool:
         self.__name__ = name
         self.__qualname__ = f"{proxy}.{name}" if name.isidentifier() else f"{proxy}[{name!r}]"
 
-    def __call__(self, *args: object, **kwargs: object) -> Pending:
+    # A parameter of the tool may be called `self`, too.
+    def __call__(self, /, *args: object, **kwargs: object) -> Pending:
         async def run() -> object:
-            arguments = self._bind(await self._server.fetch_tools(), args, kwargs) if args else kwargs
+            arguments = await arguments_of(self._server, self._name, args, kwargs)
             return self._value(await self._server.host.call("call_tool", self._params(arguments)))
 
         return Pending(f"{self.__qualname__}(...)", run)
 
-    def sync(self, *args: object, **kwargs: object) -> Any:
+    def sync(self, /, *args: object, **kwargs: object) -> Any:
         """Calls the tool and waits for the result, in plain functions and callbacks. It blocks the event loop."""
-        arguments = self._bind(self._server.fetch_tools_sync(), args, kwargs) if args else kwargs
+        arguments = arguments_of_sync(self._server, self._name, args, kwargs)
         return self._value(self._server.host.call_sync("call_tool", self._params(arguments)))
 
     def _params(self, arguments: dict[str, object]) -> dict[str, object]:
@@ -113,40 +115,23 @@ class Tool:
     def _value(self, raw: object) -> object:
         return to_value(raw, self._server.name, self._name)
 
-    def _bind(self, tools: list[ToolInfo], args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
-        """Positional arguments by name; one dict alone is all arguments when its keys are parameters."""
-        info = find_tool(tools, self._name)
-        names = parameter_names(info) if info is not None else []
-        if len(args) == 1 and not kwargs and isinstance(args[0], dict):
-            whole: dict[str, object] = args[0]  # pyright: ignore[reportUnknownVariableType]
-            if names and all(key in names for key in whole):
-                return dict(whole)
-        if len(args) > len(names):
-            taken = f"at most {len(names)} arguments ({', '.join(names)})" if names else "arguments by name only"
-            raise TypeError(f"{self.__qualname__} takes {taken}, but {len(args)} were given by position")
-        arguments = dict(zip(names, args, strict=False))
-        twice = next((name for name in kwargs if name in arguments), None)
-        if twice is not None:
-            raise TypeError(f"{self.__qualname__} got {twice!r} twice, by position and by name")
-        return {**arguments, **kwargs}
-
     @property
     def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Signature, description and parameters, asked of the host when somebody looks."""
         try:
-            info = find_tool(self._server.fetch_tools_sync(), self._name)
+            spec = self._server.fetch_spec_sync(self._name)
         except MCPError as error:
             return f"Nothing is known about this tool: {error}"
-        return "The server lists no such tool." if info is None else text_of(info)
+        return "The server lists no such tool." if spec is None else spec.text
 
     @property
     def __signature__(self) -> Signature | None:
         """For `inspect.signature`; None, which means unknown, when the host cannot tell."""
         try:
-            info = find_tool(self._server.fetch_tools_sync(), self._name)
+            spec = self._server.fetch_spec_sync(self._name)
         except MCPError:
             return None
-        return None if info is None else signature_of(info)
+        return None if spec is None else spec.signature()
 
     def __repr__(self) -> str:
         return f"<tool {self.__qualname__}: call it with 'await {self.__qualname__}(name=value, ...)'>"
@@ -155,6 +140,60 @@ class Tool:
 def place_of(tool: Tool) -> tuple[ServerState, str]:
     """The server of a tool, and the tool's name as it was written."""
     return tool._server, tool._name  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
+
+
+async def arguments_of(
+    server: ServerState, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
+) -> dict[str, object]:
+    """The arguments of a call, checked against what the server says of the tool.
+
+    What was learned in an earlier cell is used as long as it allows the call: only before a refusal the host is asked
+    again, because the server may have changed. A server that is not loaded is not asked: the host refuses the call.
+
+    Raises:
+        ArgumentError: for what the tool certainly refuses.
+        MCPError: when the host cannot tell.
+    """
+    if not server.is_loaded:
+        return _unchecked(server, tool, args, kwargs)
+    spec = server.spec_of(tool) or await server.fetch_spec(tool)
+    try:
+        return _checked(server, spec, tool, args, kwargs)
+    except ArgumentError:
+        if server.is_fresh(tool):
+            raise
+    return _checked(server, await server.fetch_spec(tool), tool, args, kwargs)
+
+
+def arguments_of_sync(
+    server: ServerState, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
+) -> dict[str, object]:
+    """As `arguments_of`, blocking this thread."""
+    if not server.is_loaded:
+        return _unchecked(server, tool, args, kwargs)
+    spec = server.spec_of(tool) or server.fetch_spec_sync(tool)
+    try:
+        return _checked(server, spec, tool, args, kwargs)
+    except ArgumentError:
+        if server.is_fresh(tool):
+            raise
+    return _checked(server, server.fetch_spec_sync(tool), tool, args, kwargs)
+
+
+def _checked(
+    server: ServerState, spec: ToolSpec | None, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
+) -> dict[str, object]:
+    return _unchecked(server, tool, args, kwargs) if spec is None else spec.arguments(args, kwargs)
+
+
+def _unchecked(
+    server: ServerState, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
+) -> dict[str, object]:
+    """The arguments for a tool of which nothing is known; the host will say why."""
+    if args:
+        said = f"{server.name}.{tool}: arguments can only be given by name, because nothing is known of this tool"
+        raise ArgumentError(said, "TOOL_ARGUMENT_INVALID")
+    return kwargs
 
 
 class Servers:

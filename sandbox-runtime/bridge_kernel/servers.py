@@ -6,9 +6,13 @@ No user code sees these objects; `proxies.py` and `discovery.py` are written in 
 from __future__ import annotations
 
 from bridge_kernel.errors import ServerNotAvailableError
+from bridge_kernel.near import close_names
+from bridge_kernel.specs import ToolSpec
+from bridge_kernel.values import as_dict, as_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import asyncio
     from typing import Any, Protocol, TypedDict
 
     class Host(Protocol):
@@ -45,11 +49,6 @@ if TYPE_CHECKING:
         parameter_aliases: dict[str, str]
 
 
-_MAX_NEAR = 3
-_MIN_PART = 2
-"""Parts of names up to this length are in too many names to mean one."""
-
-
 class ServerState:
     """One configured server."""
 
@@ -61,6 +60,9 @@ class ServerState:
         self.is_loaded = False
         self.tools: list[ToolInfo] | None = None
         """The tools, once they were asked for in this cell."""
+        self._specs: dict[str, ToolSpec | None] = {}
+        self._older_specs: dict[str, ToolSpec | None] = {}
+        self._asking: dict[str, asyncio.Task[ToolSpec | None]] = {}
         self.proxy: object = None
         """What user code holds of this server; made by `proxies.proxy_of`."""
 
@@ -79,6 +81,53 @@ class ServerState:
     def keep_tools(self, tools: object) -> None:
         """Remembers a tool list of the host until the next cell."""
         self.tools = tools if isinstance(tools, list) else []
+
+    def begin_cell(self) -> None:
+        """What was learned so far may be out of date: a server can change its tools between two cells."""
+        self.tools = None
+        self._older_specs.update(self._specs)
+        self._specs.clear()
+
+    def spec_of(self, tool: str) -> ToolSpec | None:
+        """How a tool looks, if that was asked for already in this session; the tool is named as it was then."""
+        return self._specs.get(tool) or self._older_specs.get(tool)
+
+    def is_fresh(self, tool: str) -> bool:
+        """Whether the tool was asked for in this cell."""
+        return tool in self._specs
+
+    async def fetch_spec(self, tool: str) -> ToolSpec | None:
+        """How a tool looks now, asked of the host once per cell; None when the server lists no such tool."""
+        import asyncio
+
+        if tool in self._specs:
+            return self._specs[tool]
+        # One question for all that wait for it; one that is cancelled leaves it to the others.
+        asking = self._asking.get(tool)
+        if asking is None or asking.done() or asking.get_loop() is not asyncio.get_running_loop():
+            asking = self._asking[tool] = asyncio.ensure_future(self._ask_spec(tool))
+        return await asyncio.shield(asking)
+
+    async def _ask_spec(self, tool: str) -> ToolSpec | None:
+        try:
+            return self._keep_spec(tool, await self.host.call("tool_specs", self._spec_params([tool])))
+        finally:
+            self._asking.pop(tool, None)
+
+    def fetch_spec_sync(self, tool: str) -> ToolSpec | None:
+        """As `fetch_spec`, blocking this thread."""
+        if tool not in self._specs:
+            self._keep_spec(tool, self.host.call_sync("tool_specs", self._spec_params([tool])))
+        return self._specs[tool]
+
+    def _spec_params(self, tools: list[str]) -> dict[str, object]:
+        return {"server": self.name, "tools": tools}
+
+    def _keep_spec(self, tool: str, answer: object) -> ToolSpec | None:
+        facts = next(iter(as_list(answer)), None)
+        spec = ToolSpec(as_dict(facts), self.name) if facts else None
+        self._specs[tool] = spec
+        return spec
 
     def no_such_tool(self, name: str, tools: list[ToolInfo] | None = None) -> str:
         """The message for a tool that a known list does not hold: `tools`, or the one that was asked for."""
@@ -104,7 +153,7 @@ class Registry:
         names = {reference["name"] for reference in loaded}
         for server in self._servers.values():
             server.is_loaded = server.name in names
-            server.tools = None
+            server.begin_cell()
 
     def _taken_over(self, server: ServerState | None, reference: ServerRef) -> ServerState:
         if server is None or server.alias != reference["alias"]:
@@ -162,15 +211,3 @@ def find_tool(tools: list[ToolInfo], name: str) -> ToolInfo | None:
         if folded in (tool.get("name", "").casefold(), tool.get("alias", "").casefold()):
             return tool
     return None
-
-
-def close_names(name: str, known: list[str]) -> str:
-    """`" Did you mean 'a' or 'b'?"` for the known names nearest to `name`, or an empty text."""
-    import difflib
-
-    folded = name.casefold()
-    by_folded = {candidate.casefold(): candidate for candidate in known}
-    longer = [candidate for candidate in by_folded if len(folded) > _MIN_PART and folded in candidate]
-    near = difflib.get_close_matches(folded, by_folded, n=_MAX_NEAR, cutoff=0.6)
-    found = list(dict.fromkeys(near + longer))[:_MAX_NEAR]
-    return f" Did you mean {' or '.join(repr(by_folded[match]) for match in found)}?" if found else ""

@@ -34,15 +34,16 @@ export function toIdentifier(name: string): string {
 
 /**
  * An alias for each name, in the order given. Names that are identifiers already keep themselves, so that an alias
- * never hides the name of something else; of the others, equal aliases get `_2`, `_3` … in order. A name given twice
- * gets two aliases.
+ * never hides the name of something else; of the others, equal aliases get `_2`, `_3` … in the order of the names by
+ * UTF-16 code units, so that the order in which a server lists them does not matter. A name given twice gets two.
  */
 export function assignAliases(names: readonly string[], identifier: (name: string) => string = toIdentifier): string[] {
   const taken = new Set(names.filter((name) => identifier(name) === name));
   const unclaimed = new Set(taken);
   // How far each base has been counted, so that many equal names do not count from the start every time.
   const counts = new Map<string, number>();
-  return names.map((name) => {
+
+  function claim(name: string): string {
     if (unclaimed.delete(name)) {
       return name;
     }
@@ -56,7 +57,20 @@ export function assignAliases(names: readonly string[], identifier: (name: strin
     counts.set(base, count);
     taken.add(alias);
     return alias;
-  });
+  }
+
+  const sorted = names
+    .map((name, index) => ({ name, index }))
+    .toSorted((left, right) => compare(left.name, right.name));
+  const aliases = Array.from<string>({ length: names.length });
+  for (const { name, index } of sorted) {
+    aliases[index] = claim(name);
+  }
+  return aliases;
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : Number(left > right);
 }
 
 /** Aliases of servers are lower case, because `mcp_<alias>` is typed from memory. */
@@ -83,29 +97,6 @@ export function resolveName<Candidate extends Named>(
     (candidate) => candidate.name.toLowerCase() === folded || candidate.alias.toLowerCase() === folded,
   );
   return similar.length === 1 ? similar[0] : undefined;
-}
-
-/**
- * The arguments under the names of the schema: a key that is no parameter but the alias of one (`from_` for `from`,
- * `issue_number` for `issue-number`) is renamed. Other keys stay, and the server judges them.
- */
-export function resolveArguments(
-  inputSchema: Readonly<Record<string, unknown>>,
-  given: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const parameters = parameterNames(inputSchema);
-  const known = new Set(parameters);
-  if (Object.keys(given).every((key) => known.has(key))) {
-    return given;
-  }
-  const byAlias = new Map(assignAliases(parameters).map((alias, index) => [alias, parameters[index] ?? alias]));
-  // fromEntries defines members, so a key `__proto__` is data like any other.
-  return Object.fromEntries(
-    Object.entries(given).map(([key, value]) => {
-      const original = known.has(key) ? key : (byAlias.get(key) ?? key);
-      return [Object.hasOwn(given, original) ? key : original, value];
-    }),
-  );
 }
 
 /** Names of the parameters of an input schema, in its order. */

@@ -9,12 +9,15 @@ import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { describeTool, toolMetadata } from '../catalog/describe.ts';
 import { describeHit } from '../catalog/describe-hit.ts';
 import { restoreHidden, type ServerMetadata } from '../catalog/intake.ts';
-import { isPythonKeyword, resolveArguments } from '../catalog/names.ts';
+import { isPythonKeyword } from '../catalog/names.ts';
+import { resolveArguments } from '../catalog/parameters.ts';
 import type { SavedTools } from '../config/saved-tools.ts';
 import { BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { CallContext, HandleCall } from '../session/dispatch.ts';
+import type { HandleCall } from '../session/dispatch.ts';
+import { checked, type Method, nameParam } from './checked-call.ts';
 import type { ServerDirectory } from './server-directory.ts';
+import { specMethods } from './spec-calls.ts';
 import { createToolSearch } from './tool-search.ts';
 
 /** The connections to the servers. */
@@ -37,16 +40,11 @@ export interface HostCallsOptions {
   readonly searchWaitMs?: number;
 }
 
-type Method = (params: Readonly<Record<string, unknown>>, context: CallContext) => Promise<unknown>;
-
-/** Longer names exist nowhere; MCP recommends at most 128 characters for tools. */
-const MAX_NAME_CHARS = 1_000;
 /** Far more than a search reads; a long one is no mistake. */
 const MAX_QUERY_CHARS = 100_000;
 const MAX_LIMIT = 20;
 const DEFAULT_LIMIT = 5;
 
-const nameParam = z.string().min(1).max(MAX_NAME_CHARS);
 const detailParam = z.enum(['summary', 'full']).default('summary');
 const CallToolParams = z.strictObject({
   server: nameParam,
@@ -72,6 +70,7 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
   const methods = new Map<string, Method>([
     ...toolMethods(directory, options),
     ...documentMethods(directory, options),
+    ...specMethods(directory),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
     ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],
   ]);
@@ -204,20 +203,4 @@ function wordsOf(metadata: ServerMetadata | undefined): Record<string, unknown> 
 function exactArguments(tool: CatalogTool, given: Record<string, unknown>): Record<string, unknown> {
   const named = resolveArguments(tool.inputSchema, given);
   return tool.hiddenTexts === undefined ? named : (restoreHidden(named, tool.hiddenTexts) as Record<string, unknown>);
-}
-
-/** A method whose parameters are checked first; wrong ones are refused with the place and the reason. */
-function checked<Schema extends z.ZodType>(
-  schema: Schema,
-  run: (params: z.output<Schema>, context: CallContext) => Promise<unknown>,
-): Method {
-  return async (params, context) => {
-    const parsed = schema.safeParse(params);
-    if (!parsed.success) {
-      const issue = parsed.error.issues[0];
-      const place = issue?.path.join('.') ?? '';
-      throw new BridgeError('CALL_REFUSED', `a parameter was refused: ${place}: ${issue?.message ?? 'invalid'}`);
-    }
-    return run(parsed.data, context);
-  };
 }

@@ -145,6 +145,8 @@ export const CALL_METHODS = [
   'discovered_servers',
   'query_tool_docs',
   'search_tool_docs',
+  'tool_specs',
+  'stubs',
   'save_tool',
   'reset',
 ] as const;

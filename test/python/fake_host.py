@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bridge_kernel.api import Api
+from bridge_kernel.values import as_list
 
 if TYPE_CHECKING:
     from bridge_kernel.servers import ServerRef
@@ -30,7 +31,31 @@ READ_FILE: dict[str, object] = {
         "required": ["path"],
     },
 }
+READ_FILE_SPEC: dict[str, object] = {
+    "name": "read-file",
+    "alias": "read_file",
+    "parameters": [
+        {"name": "path", "alias": "path", "annotation": "str", "required": True, "description": "Where it is"},
+        {"name": "tail", "alias": "tail", "annotation": "int", "required": False},
+    ],
+    "open": False,
+    "returns": "str",
+    "signature": "read_file(path: str, tail: int = ...) -> str",
+    "text": "read_file(path: str, tail: int = ...) -> str\n\nReads one file.\n\nParameters:\n  path: Where it is",
+    "input_schema": READ_FILE["input_schema"],
+}
 LIST: dict[str, object] = {"name": "list", "alias": "list", "description": "Lists.", "input_schema": {}}
+OPEN_SPEC: dict[str, object] = {
+    "name": "open",
+    "alias": "open",
+    "parameters": [],
+    "open": True,
+    "types": [],
+    "signature": "open(**kwargs)",
+    "text": "open(**kwargs)",
+    "input_schema": {},
+}
+"""The spec of a tool that takes anything."""
 
 
 def text_result(text: str) -> dict[str, object]:
@@ -43,9 +68,11 @@ class FakeHost:
     def __init__(self) -> None:
         self.sent: list[dict[str, object]] = []
         self.asked: list[tuple[str, dict[str, object]]] = []
+        self.tool_specs: dict[str, dict[str, object]] = {"read_file": READ_FILE_SPEC, "read-file": READ_FILE_SPEC}
         self.answers: dict[str, Answer] = {
             "call_tool": lambda params: text_result("done"),
             "list_tools": lambda params: [dict(READ_FILE), dict(LIST)],
+            "tool_specs": self.specs,
         }
 
     def send(self, frame: dict[str, object]) -> None:
@@ -57,6 +84,14 @@ class FakeHost:
 
     async def call(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
         return self.call_sync(method, params, timeout)
+
+    def specs(self, params: dict[str, object]) -> object:
+        """What `tool_specs` answers; a tool that no test described takes anything."""
+        return [self.tool_specs.get(name.lower(), OPEN_SPEC) for name in as_list(params["tools"])]
+
+    def sent_arguments(self) -> list[object]:
+        """The arguments of the tool calls, in order."""
+        return [params["arguments"] for method, params in self.asked if method == "call_tool"]
 
     def methods(self) -> list[str]:
         return [method for method, _ in self.asked]

@@ -101,27 +101,41 @@ class Documents(RuntimeTestCase):
             self.runtime.list_tools_sync(3)
         self.assertEqual(self.host.asked, [])
 
+    def test_stubs_are_a_text_that_shows_as_itself(self) -> None:
+        self.host.answers["stubs"] = lambda params: "# mcp_files\n"
+        text = self.runtime.stubs(self.namespace["mcp_files"], tools=["read_file"])
+        self.assertEqual((text, repr(text)), ("# mcp_files\n", "# mcp_files\n"))
+        self.runtime.stubs("FILES")
+        self.runtime.stubs("files", tools="list")
+        self.assertEqual(
+            [params for _, params in self.host.asked],
+            [{"server": "files", "tools": ["read_file"]}, {"server": "files"}, {"server": "files", "tools": ["list"]}],
+        )
+
 
 class Calls(RuntimeTestCase):
     async def test_call_tool_gives_a_value_and_takes_any_name_of_the_server(self) -> None:
         self.host.answers["call_tool"] = lambda params: text_result('{"id": 7}')
         self.assertEqual((await self.runtime.call_tool("Files", "read-file", {"path": "a"})).id, 7)
-        self.assertEqual(
-            self.host.asked, [("call_tool", {"server": "files", "tool": "read-file", "arguments": {"path": "a"}})]
-        )
+        called = ("call_tool", {"server": "files", "tool": "read-file", "arguments": {"path": "a"}})
+        self.assertEqual(self.host.asked[-1], called)
         await self.runtime.call_tool("files", "list")
         self.assertEqual(self.host.asked[-1][1]["arguments"], {})
 
     async def test_call_tool_raw_leaves_a_failure_as_it_is(self) -> None:
         failure = {**text_result("no"), "isError": True}
         self.host.answers["call_tool"] = lambda params: failure
-        self.assertIs(await self.runtime.call_tool_raw("files", "list"), failure)
+        self.assertIs(await self.runtime.call_tool_raw("files", "list", {"any": 1}), failure)
+        self.assertEqual(self.host.methods(), ["call_tool"])
         with self.assertRaisesRegex(self.runtime.ToolError, "no"):
             await self.runtime.call_tool("files", "list")
 
     async def test_arguments_that_are_no_dict_are_refused(self) -> None:
         with self.assertRaisesRegex(TypeError, "arguments is a dict"):
             await self.runtime.call_tool("files", "list", ["a"])
+        with self.assertRaisesRegex(TypeError, "tial is no parameter of this tool. Did you mean 'tail'?"):
+            await self.runtime.call_tool("files", "read_file", {"path": "a", "tial": 1})
+        self.assertEqual(self.host.methods(), ["tool_specs"])
 
 
 class Self(RuntimeTestCase):

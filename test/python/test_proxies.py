@@ -11,9 +11,9 @@ import pydoc
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from fake_host import FILES, GIT, ApiTestCase, text_result
+from fake_host import FILES, GIT, READ_FILE_SPEC, ApiTestCase, text_result
 
-from bridge_kernel.errors import MCPError, ToolError
+from bridge_kernel.errors import ArgumentError, MCPError, ToolError
 from bridge_kernel.values import attribute_access
 
 if TYPE_CHECKING:
@@ -27,14 +27,16 @@ class ProxyTestCase(ApiTestCase):
 
 
 class Calls(ProxyTestCase):
-    async def test_a_call_sends_names_as_written_and_asks_nothing_else(self) -> None:
+    async def test_a_call_sends_names_as_written_after_asking_once_how_the_tool_looks(self) -> None:
         self.assertEqual(await self.files.Read_File(path="a"), "done")
-        params = {"server": "files", "tool": "Read_File", "arguments": {"path": "a"}}
-        self.assertEqual(self.host.asked, [("call_tool", params)])
+        await self.files.Read_File(path="b")
+        spec = ("tool_specs", {"server": "files", "tools": ["Read_File"]})
+        calls = [("call_tool", {"server": "files", "tool": "Read_File", "arguments": {"path": path}}) for path in "ab"]
+        self.assertEqual(self.host.asked, [spec, *calls])
 
     async def test_a_name_that_is_no_identifier_goes_into_brackets(self) -> None:
         await self.files["read-file"](path="a")
-        self.assertEqual(self.host.asked[0][1]["tool"], "read-file")
+        self.assertEqual(self.host.asked[-1][1]["tool"], "read-file")
 
     def test_sync_needs_no_loop(self) -> None:
         self.assertEqual(self.files.read_file.sync(path="a"), "done")
@@ -56,22 +58,56 @@ class Calls(ProxyTestCase):
     async def test_positional_arguments_take_required_parameters_first(self) -> None:
         await self.files.read_file("a", 3)
         self.files.read_file.sync("b", tail=4)
-        sent = [params["arguments"] for method, params in self.host.asked if method == "call_tool"]
-        self.assertEqual(sent, [{"path": "a", "tail": 3}, {"path": "b", "tail": 4}])
-        self.assertEqual(self.host.methods().count("list_tools"), 1)
+        self.assertEqual(self.host.sent_arguments(), [{"path": "a", "tail": 3}, {"path": "b", "tail": 4}])
+        self.assertEqual(self.host.methods(), ["tool_specs", "call_tool", "call_tool"])
 
     async def test_one_dict_is_all_arguments(self) -> None:
         await self.files.read_file({"path": "a", "tail": 1})
         self.assertEqual(self.host.asked[-1][1]["arguments"], {"path": "a", "tail": 1})
 
-    async def test_wrong_positional_arguments_fail_before_the_call(self) -> None:
-        with self.assertRaisesRegex(TypeError, r"mcp_files.read_file takes at most 2 arguments \(path, tail\), but 3"):
+    async def test_wrong_arguments_fail_before_the_call(self) -> None:
+        with self.assertRaisesRegex(TypeError, r"files.read-file: takes at most 2 arguments \(path, tail\), but 3"):
             await self.files.read_file(1, 2, 3)
-        with self.assertRaisesRegex(TypeError, "takes arguments by name only"):
-            await self.files.list(1)
-        with self.assertRaisesRegex(TypeError, "got 'path' twice"):
-            await self.files.read_file("a", path="b")
+        with self.assertRaisesRegex(
+            ArgumentError, r"tail must be int, not 'x' \(str\)\nHint: The signature is read_file"
+        ):
+            await self.files.read_file("a", tail="x")
+        with self.assertRaisesRegex(ValueError, "path is missing"):
+            self.files.read_file.sync()
         self.assertNotIn("call_tool", self.host.methods())
+
+    async def test_many_calls_at_once_ask_once(self) -> None:
+        await asyncio.gather(*(self.files.read_file(path="a") for _ in range(100)))
+        self.assertEqual(self.host.methods().count("tool_specs"), 1)
+
+    async def test_a_call_that_is_cancelled_while_it_asks_leaves_the_question_to_the_others(self) -> None:
+        first = asyncio.ensure_future(self.files.read_file(path="a"))
+        second = asyncio.ensure_future(self.files.read_file(path="b"))
+        await asyncio.sleep(0)
+        first.cancel()
+        self.assertEqual(await second, "done")
+        self.assertEqual(self.host.sent_arguments(), [{"path": "b"}])
+
+    async def test_only_before_a_refusal_in_a_later_cell_the_host_is_asked_again(self) -> None:
+        await self.files.read_file(path="a")
+        self.api.update([FILES], None)
+        await self.files.read_file(path="a")
+        self.assertEqual(self.host.methods().count("tool_specs"), 1)
+        self.host.tool_specs["read_file"] = {**READ_FILE_SPEC, "open": True}
+        await self.files.read_file(path="a", new=1)
+        self.assertEqual(self.host.sent_arguments()[-1], {"path": "a", "new": 1})
+        self.assertEqual(self.host.methods().count("tool_specs"), 2)
+
+    async def test_parameters_may_be_called_self_or_like_those_of_the_kernel(self) -> None:
+        await self.files.open(self=1, args=2, kwargs=3, server=4, tool=5)
+        self.assertEqual(self.host.sent_arguments(), [{"self": 1, "args": 2, "kwargs": 3, "server": 4, "tool": 5}])
+
+    async def test_a_server_that_is_not_loaded_is_not_asked(self) -> None:
+        git: Any = self.namespace["mcp_git_hub"]
+        await git.anything(a=1)
+        self.assertEqual(self.host.methods(), ["call_tool"])
+        with self.assertRaisesRegex(TypeError, "only be given by name"):
+            await git.anything(1)
 
 
 class ForgottenAwait(ProxyTestCase):
@@ -156,10 +192,11 @@ class Knowledge(ProxyTestCase):
         self.assertIn("Reads one file.", text)
         self.assertIn("path: Where it is", text)
         self.assertEqual(list(inspect.signature(self.files.read_file).parameters), ["path", "tail"])
-        self.assertEqual(self.host.methods(), ["list_tools"])
+        self.assertEqual(self.host.methods(), ["list_tools", "tool_specs"])
         self.api.update([FILES], None)
         dir(self.files)
-        self.assertEqual(self.host.methods(), ["list_tools"] * 2)
+        self.assertIsNotNone(self.files.read_file.__doc__)
+        self.assertEqual(self.host.methods(), ["list_tools", "tool_specs"] * 2)
 
     def test_a_tool_that_is_known_to_be_missing_names_the_near_ones(self) -> None:
         self.assertIsNotNone(self.files.reed_file)
@@ -172,7 +209,7 @@ class Knowledge(ProxyTestCase):
         def fail(params: dict[str, object]) -> object:
             raise MCPError("did not start", "SERVER_START_FAILED")
 
-        self.host.answers["list_tools"] = fail
+        self.host.answers["list_tools"] = self.host.answers["tool_specs"] = fail
         self.assertEqual(dir(self.files), [])
         self.assertIn("did not start", self.files.read_file.__doc__)
         self.assertEqual(

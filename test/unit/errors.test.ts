@@ -34,6 +34,7 @@ describe('error codes', () => {
       SERVER_EXITED: 69,
       SERVER_PROTOCOL: 76,
       TOOL_UNKNOWN: 70,
+      TOOL_ARGUMENT_INVALID: 70,
       TOOL_FAILED: 70,
       STATE_WRITE_FAILED: 73,
       INTERNAL: 70,

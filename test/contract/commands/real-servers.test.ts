@@ -163,7 +163,7 @@ print(sorted(document))
 print(runtime.describe_server('memory').tools[0].alias, runtime.list_loaded_server_metadata()[0]['cwd'])`);
     expect(textOf(answer.stdout)).toBe(
       'file-system read_text_file True\n' +
-        "['description', 'inputSchema', 'loaded', 'server', 'serverAlias', 'tool', 'toolAlias']\n" +
+        "['description', 'inputSchema', 'loaded', 'server', 'serverAlias', 'signature', 'tool', 'toolAlias', 'types']\n" +
         'create_entities None\n',
     );
     expect(textOf(answer.stderr)).toMatch(/^not searched: broken \(.+\)\n$/);

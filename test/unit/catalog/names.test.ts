@@ -3,7 +3,6 @@ import {
   assignAliases,
   assignServerAliases,
   parameterNames,
-  resolveArguments,
   resolveName,
   toIdentifier,
 } from '../../../src/catalog/names.ts';
@@ -37,12 +36,13 @@ describe('toIdentifier', () => {
 });
 
 describe('assignAliases', () => {
-  test('equal aliases are numbered in order', () => {
-    expect(assignAliases(['a-b', 'a b', 'a.b'])).toEqual(['a_b', 'a_b_2', 'a_b_3']);
+  test('equal aliases are numbered in the order of the names, however they are listed', () => {
+    expect(assignAliases(['a-b', 'a b', 'a.b'])).toEqual(['a_b_2', 'a_b', 'a_b_3']);
+    expect(assignAliases(['a.b', 'a-b', 'a b'])).toEqual(['a_b_3', 'a_b_2', 'a_b']);
   });
 
   test('a name that is an identifier keeps itself, wherever it stands', () => {
-    expect(assignAliases(['a-b', 'a_b', 'a_b_2', 'a b'])).toEqual(['a_b_3', 'a_b', 'a_b_2', 'a_b_4']);
+    expect(assignAliases(['a-b', 'a_b', 'a_b_2', 'a b'])).toEqual(['a_b_4', 'a_b', 'a_b_2', 'a_b_3']);
   });
 
   test('the same name twice gets two aliases', () => {
@@ -91,33 +91,9 @@ describe('resolveName', () => {
   });
 });
 
-describe('resolveArguments', () => {
-  const schema = { type: 'object', properties: { from: {}, 'issue-number': {}, plain: {} } };
-
-  test('an alias becomes the name of the parameter', () => {
-    expect(resolveArguments(schema, { from_: 1, issue_number: 2, plain: 3 })).toEqual({
-      from: 1,
-      'issue-number': 2,
-      plain: 3,
-    });
-  });
-
-  test('what the schema does not know stays as it is', () => {
-    expect(resolveArguments(schema, { other: 1 })).toEqual({ other: 1 });
-    expect(resolveArguments({}, { from_: 1 })).toEqual({ from_: 1 });
-  });
-
-  test('a name that was given itself is not overwritten by its alias', () => {
-    expect(resolveArguments(schema, { from: 1, from_: 2 })).toEqual({ from: 1, from_: 2 });
-  });
-
-  test('a key __proto__ stays data', () => {
-    const resolved = resolveArguments(schema, JSON.parse('{"__proto__": {"polluted": true}, "from_": 1}'));
-    expect(Object.keys(resolved)).toEqual(['__proto__', 'from']);
-    expect(Object.getPrototypeOf(resolved)).toBe(Object.prototype);
-  });
-
-  test('parameters come in the order of the schema', () => {
+describe('parameterNames', () => {
+  test('they come in the order of the schema', () => {
+    const schema = { type: 'object', properties: { from: {}, 'issue-number': {}, plain: {} } };
     expect(parameterNames(schema)).toEqual(['from', 'issue-number', 'plain']);
     expect(parameterNames({ properties: null })).toEqual([]);
   });

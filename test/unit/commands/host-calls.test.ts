@@ -215,6 +215,7 @@ describe('documents', () => {
           tool: 'create_issue',
           toolAlias: 'create_issue',
           description: 'Create an issue',
+          signature: 'create_issue(**kwargs)',
           inputSchema: {},
           loaded: false,
           load: "call run_python again with servers=['git-hub']",

@@ -29,6 +29,7 @@ it('has these frames of the sandbox', () => {
     'output',
     'call',
     'cancel_call',
+    'progress',
     'result',
   ]);
 });
@@ -38,8 +39,11 @@ it('has these call methods', () => {
     'call_tool',
     'list_tools',
     'describe_server',
+    'discovered_servers',
     'query_tool_docs',
     'search_tool_docs',
+    'tool_specs',
+    'stubs',
     'save_tool',
     'reset',
   ]);

@@ -1,0 +1,196 @@
+"""The keywords of JSON Schema that speak of one value by itself, and the words for a value that does not fit."""
+
+from __future__ import annotations
+
+from bridge_kernel.near import close_names
+from bridge_kernel.patterns import matches
+from bridge_kernel.values import as_list
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeGuard
+
+_MAX_UNIQUE = 1_000
+_MAX_SHOWN = 80
+MAX_CHOICES = 20
+"""Values or names listed in one message."""
+_TYPE_NAMES = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "array": "list",
+    "object": "dict",
+    "null": "None",
+}
+_EXACT = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict}
+
+UNKNOWN = object()
+"""Stands for a value that is not known yet; it passes every check."""
+
+
+class Problem:
+    """What is wrong, and where: `path` leads from the value that was checked to the place."""
+
+    __slots__ = ("expected", "path", "text")
+
+    def __init__(self, text: str, expected: str = "") -> None:
+        self.path: list[str | int] = []
+        self.text = text
+        self.expected = expected
+        """What would be right, when the value as a whole is wrong."""
+
+    def at(self, key: str | int) -> Problem:
+        """The same, seen from one level up."""
+        self.path.insert(0, key)
+        return self
+
+
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether the value is an object of JSON."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[Sequence[object]]:
+    """Whether the value is an array of JSON; tuples are."""
+    return isinstance(value, (list, tuple))
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: short, and with its type where that is not obvious."""
+    from reprlib import Repr
+
+    short = Repr()
+    short.maxstring = short.maxother = _MAX_SHOWN
+    text = short.repr(value)
+    return text if value is None or isinstance(value, (bool, list, tuple, dict)) else f"{text} ({type(value).__name__})"
+
+
+def literal_problem(value: object, facts: dict[str, object]) -> Problem | None:
+    """Of `const` and `enum`."""
+    if "const" in facts:
+        choices = [facts["const"]]
+    elif "enum" in facts and as_list(facts["enum"]):
+        choices = as_list(facts["enum"])
+    else:
+        return None
+    if any(_same(value, choice) for choice in choices):
+        return None
+    expected = ", ".join(_short(choice) for choice in choices[:MAX_CHOICES])
+    if len(choices) > MAX_CHOICES:
+        expected += f", … ({len(choices)} in all)"
+    hint = near(value, [choice for choice in choices if isinstance(choice, str)]) if isinstance(value, str) else ""
+    said = expected if len(choices) == 1 else f"one of {expected}"
+    return Problem(f"must be {said}, not {shown(value)}.{hint}".removesuffix("."), said)
+
+
+def type_problem(value: object, facts: dict[str, object]) -> Problem | None:
+    """Of `type`. A type that is not known allows everything."""
+    types = facts.get("type")
+    if isinstance(types, str) and type(value) is _EXACT.get(types):
+        return None
+    names = [types] if isinstance(types, str) else as_list(types)
+    known = [name for name in names if isinstance(name, str) and name in _TYPES]
+    if not names or len(known) < len(names) or any(_TYPES[name](value) for name in known):
+        return None
+    expected = " or ".join(_TYPE_NAMES[name] for name in known)
+    return Problem(f"must be {expected}, not {shown(value)}", expected)
+
+
+def _is_integer(value: object) -> bool:
+    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
+
+
+_TYPES: dict[str, Callable[[object], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": _is_integer,
+    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, (list, tuple)),
+    "object": lambda value: isinstance(value, dict),
+    "null": lambda value: value is None,
+}
+
+
+def text_problem(value: object, facts: dict[str, object]) -> Problem | None:
+    """Of a text's length and pattern."""
+    if not isinstance(value, str):
+        return None
+    size = size_problem(len(value), facts, "minLength", "maxLength", "characters")
+    if size is not None:
+        return size
+    pattern = facts.get("pattern")
+    if isinstance(pattern, str) and matches(pattern, value) is False:
+        return Problem(
+            f"must match the pattern {_short(pattern)}, not be {shown(value)}", f"text like {_short(pattern)}"
+        )
+    return None
+
+
+def number_problem(value: object, facts: dict[str, object]) -> Problem | None:
+    """Of a number's bounds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    for keyword, words, is_right in _BOUNDS:
+        bound = facts.get(keyword)
+        if isinstance(bound, (int, float)) and not isinstance(bound, bool) and not is_right(value, bound):
+            return Problem(f"must be {words} {bound}, not {shown(value)}", f"{words} {bound}")
+    step = facts.get("multipleOf")
+    # Fractions are left to the server: rounding decides there.
+    if isinstance(step, int) and isinstance(value, int) and step > 0 and value % step:
+        return Problem(f"must be a multiple of {step}, not {shown(value)}", f"a multiple of {step}")
+    return None
+
+
+_BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
+    ("minimum", "at least", lambda value, bound: value >= bound),
+    ("maximum", "at most", lambda value, bound: value <= bound),
+    ("exclusiveMinimum", "above", lambda value, bound: value > bound),
+    ("exclusiveMaximum", "below", lambda value, bound: value < bound),
+)
+
+
+def size_problem(size: int, facts: dict[str, object], least: str, most: str, unit: str) -> Problem | None:
+    """Of bounds for how many `unit` there are, which the keywords `least` and `most` give."""
+    low, high = facts.get(least), facts.get(most)
+    if isinstance(low, (int, float)) and size < low:
+        return Problem(f"must have at least {low} {unit}, not {size}", f"at least {low} {unit}")
+    if isinstance(high, (int, float)) and size > high:
+        return Problem(f"must have at most {high} {unit}, not {size}", f"at most {high} {unit}")
+    return None
+
+
+def has_twins(value: Sequence[object]) -> bool:
+    """Whether two members are equal; only members that are no containers are compared, and only so many."""
+    seen: set[tuple[bool, object]] = set()
+    for member in value[:_MAX_UNIQUE]:
+        if isinstance(member, (str, int, float)):
+            key = (isinstance(member, bool), member)
+            if key in seen:
+                return True
+            seen.add(key)
+    return False
+
+
+def _same(left: object, right: object) -> bool:
+    """Equality of JSON: 1 is 1.0, and True is not 1."""
+    if left is UNKNOWN:
+        return True
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if is_array(left) and is_array(right):
+        return len(left) == len(right) and all(map(_same, left, right))
+    if is_object(left) and is_object(right):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+    return left == right
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """`" Did you mean 'a'?"`, or an empty text."""
+    return close_names(word[:_MAX_SHOWN], list(known)[:_MAX_UNIQUE])
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"

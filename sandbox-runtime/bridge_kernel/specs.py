@@ -1,0 +1,207 @@
+"""A tool as Python sees it: signature, text, and the arguments of a call, checked before anything is sent.
+
+Names, annotations and texts are made by the host (`ToolSpec` in `src/catalog/tool-spec.ts`); here they become Python
+objects, and only when somebody looks.
+"""
+
+from __future__ import annotations
+
+from bridge_kernel.arguments import NotJsonError, to_json
+from bridge_kernel.errors import ArgumentError
+from bridge_kernel.json_schema import Checker
+from bridge_kernel.near import close_names
+from bridge_kernel.schema_values import is_object
+from bridge_kernel.values import as_dict, as_list
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from inspect import Parameter, Signature
+    from typing import TypedDict
+
+    class ParameterFacts(TypedDict, total=False):
+        """A parameter as the host describes it."""
+
+        name: str
+        alias: str
+        annotation: str
+        required: bool
+        default: str
+        description: str
+
+
+_MAX_SIGNATURE_CHARS = 600
+
+
+class Shown:
+    """A default or an annotation that Python shows as a text: `...`, or the name of a type that is only described."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shown) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+class ToolSpec:
+    """One tool of one server."""
+
+    def __init__(self, facts: Mapping[str, object], server: str) -> None:
+        self.server = server
+        self.name = str(facts.get("name", ""))
+        self.alias = str(facts.get("alias", ""))
+        self.text: str = str(facts.get("text", ""))
+        """What `help()` shows."""
+        self.signature_text: str = str(facts.get("signature", ""))
+        self.is_open: bool = facts.get("open") is not False
+        """Whether arguments are taken that no parameter names."""
+        self.parameters: list[ParameterFacts] = as_list(facts.get("parameters"))
+        self._by_name = {parameter.get("name", ""): parameter for parameter in self.parameters}
+        self._returns = facts.get("returns")
+        self._schema: dict[str, object] = as_dict(facts.get("input_schema"))
+        self._checker = Checker(self._schema)
+        self._required = [name for name, parameter in self._by_name.items() if parameter.get("required")]
+        # Both spellings; what the server itself calls a parameter means that parameter.
+        self._originals = {parameter.get("alias", name): name for name, parameter in self._by_name.items()}
+        self._originals.update((name, name) for name in self._by_name)
+
+    def signature(self) -> Signature:
+        """The signature by which the tool can be called; `...` stands for a default that the server does not name."""
+        from inspect import Parameter, Signature
+
+        parameters = [_parameter(facts) for facts in self.parameters]
+        if self.is_open:
+            rest = "kwargs"
+            while any(parameter.name == rest for parameter in parameters):
+                rest += "_"
+            parameters.append(Parameter(rest, Parameter.VAR_KEYWORD))
+        returns = _annotation(self._returns) if isinstance(self._returns, str) else Signature.empty
+        return Signature(parameters, return_annotation=returns)
+
+    def arguments(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
+        """The arguments of a call under the names that the server knows, as JSON values.
+
+        A parameter takes its original name or its name in Python. None for an optional parameter that knows no null
+        means that it is left out. One dict by position whose keys are all parameters is all arguments. Values that are
+        not known yet may be `schema_values.UNKNOWN`.
+
+        Raises:
+            ArgumentError: for what the tool certainly refuses.
+        """
+        given = self._bound(args, kwargs)
+        arguments: dict[str, object] = {}
+        for name, value in given.items():
+            try:
+                plain = to_json(value)
+            except NotJsonError as error:
+                raise self._refusal(_place([name, *error.path], self._alias(name)), str(error)) from None
+            if plain is not None or not self._is_left_out(name):
+                arguments[name] = plain
+        self._refuse_missing(arguments)
+        problem = self._checker.find(arguments, self._schema)
+        if problem is not None:
+            first = problem.path[0] if problem.path else ""
+            raise self._refusal(_place(problem.path, self._alias(str(first))), problem.text)
+        return arguments
+
+    def _bound(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
+        if len(args) == 1 and not kwargs and is_object(args[0]):
+            whole = args[0]
+            if whole and all(key in self._originals for key in whole):
+                args, kwargs = (), whole
+        names = list(self._by_name)
+        if len(args) > len(names):
+            aliases = ", ".join(self._alias(name) for name in names)
+            takes = f"takes at most {len(names)} arguments ({aliases})" if names else "takes no arguments by position"
+            raise self._refusal("", f"{takes}, but {len(args)} were given by position")
+        given = dict(zip(names, args, strict=False))
+        for key, value in kwargs.items():
+            name = self._originals.get(key, key)
+            if name in given:
+                raise self._refusal(key, "was given twice")
+            if key not in self._originals and not self.is_open:
+                raise self._refusal(key, self._unknown(key))
+            given[name] = value
+        return given
+
+    def _is_left_out(self, name: str) -> bool:
+        """Whether None means "not given": the parameter is optional, and its schema allows no null."""
+        parameter = self._by_name.get(name)
+        if parameter is None or parameter.get("required"):
+            return False
+        properties = as_dict(self._schema.get("properties"))
+        return self._checker.find(None, properties.get(name)) is not None
+
+    def _refuse_missing(self, arguments: dict[str, object]) -> None:
+        missing = [self._alias(name) for name in self._required if name not in arguments]
+        if missing:
+            raise self._refusal(", ".join(missing), "is missing" if len(missing) == 1 else "are missing")
+
+    def _unknown(self, key: str) -> str:
+        known = [parameter.get("alias", "") for parameter in self.parameters]
+        return f"is no parameter of this tool.{close_names(key, known)}".removesuffix(".")
+
+    def _alias(self, name: str) -> str:
+        parameter = self._by_name.get(name)
+        return name if parameter is None else parameter.get("alias", name)
+
+    def _refusal(self, place: str, text: str) -> ArgumentError:
+        signature = self.signature_text
+        if len(signature) > _MAX_SIGNATURE_CHARS:
+            signature = f"{signature[:_MAX_SIGNATURE_CHARS]}…; help() has the rest"
+        said = f"{self.server}.{self.name}: {f'{place} {text}'.strip()}"
+        return ArgumentError(said, "TOOL_ARGUMENT_INVALID", f"The signature is {signature}.", {"argument": place})
+
+
+def _place(path: list[str | int], first: str) -> str:
+    """`filters.labels[0]`, with the first name as Python spells it."""
+    if not path:
+        return "the arguments"
+    return first + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path[1:])
+
+
+def _parameter(facts: ParameterFacts) -> Parameter:
+    from inspect import Parameter
+
+    annotation = facts.get("annotation", "Any")
+    return Parameter(
+        facts.get("alias", "_"),
+        Parameter.POSITIONAL_OR_KEYWORD,
+        default=Parameter.empty if facts.get("required") else _default(facts.get("default")),
+        annotation=Parameter.empty if annotation == "Any" else _annotation(annotation),
+    )
+
+
+def _default(text: str | None) -> object:
+    """The default itself where Python shows it as the host does, else what shows that text."""
+    from ast import literal_eval
+
+    if text is None:
+        return Shown("...")
+    try:
+        value: object = literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return Shown(text)
+    return value if repr(value) == text else Shown(text)
+
+
+def _annotation(text: str) -> object:
+    """The type itself where Python shows it as the host does; a type that is only described shows its text."""
+    import inspect
+    import typing
+
+    known = {"Literal": typing.Literal, "Any": typing.Any, "str": str, "int": int, "float": float, "bool": bool}
+    try:
+        # Text of the host: names of types, and literals that it has escaped itself.
+        value: object = eval(text, {"__builtins__": {}}, {**known, "list": list, "dict": dict})
+    except Exception:  # noqa: BLE001 A type that is described below the signature.
+        return Shown(text)
+    return value if inspect.formatannotation(value) == text else Shown(text)

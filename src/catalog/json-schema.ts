@@ -1,0 +1,137 @@
+/**
+ * Reading JSON Schema as servers write it (any draft, and bent): nothing here throws, fetches or trusts a shape. Only
+ * references into the same document are followed (JSON Schema 2020-12, section 8.2; RFC 6901 for the pointers).
+ */
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** Members of an object schema, those of its `allOf` branches included. */
+export interface ObjectShape {
+  /** In the order of the schema; a property that is only required has the schema `true`. */
+  readonly properties: ReadonlyMap<string, unknown>;
+  readonly required: ReadonlySet<string>;
+  /** Whether the schema says that there may be further properties. */
+  readonly isOpen: boolean;
+  /** Whether there were more properties than are read. */
+  readonly isCut: boolean;
+}
+
+/** Chain of references that is followed. Chosen: real ones have one link, `a -> b -> a` would never end. */
+const MAX_REFERENCES = 16;
+/** Branches of one schema that are read for properties. Chosen: above every real one; a bomb has millions. */
+const MAX_BRANCHES = 64;
+/** Properties of one object that are read. The largest of 1,084 real tools has 32 parameters. */
+const MAX_PROPERTIES = 250;
+
+export function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The schema that `schema` refers to; itself without `$ref`, undefined when the reference leads nowhere in `root`. */
+export function follow(schema: unknown, root: Schema): unknown {
+  let current = schema;
+  for (let links = 0; links < MAX_REFERENCES; links += 1) {
+    if (!isSchema(current) || typeof current['$ref'] !== 'string') {
+      return current;
+    }
+    current = resolvePointer(current['$ref'], root);
+  }
+  return undefined;
+}
+
+function resolvePointer(reference: string, root: Schema): unknown {
+  if (reference === '#') {
+    return root;
+  }
+  if (!reference.startsWith('#/')) {
+    return undefined;
+  }
+  let current: unknown = root;
+  for (const part of reference.slice(2).split('/')) {
+    const key = decodePart(part);
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) {
+      return undefined;
+    }
+    current = (current as Record<string, unknown>)[key];
+  }
+  return current;
+}
+
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+  } catch {
+    return part; // A lone percent sign: taken as it stands.
+  }
+}
+
+/**
+ * The properties of an object schema. With `alternatives`, those of its `anyOf`, `oneOf`, `then` and `else` branches
+ * as well, none of which is required.
+ */
+export function objectShape(schema: Schema, root: Schema, options: { readonly alternatives: boolean }): ObjectShape {
+  const properties = new Map<string, unknown>();
+  const required = new Set<string>();
+  const seen = new Set<Schema>();
+  let isOpen = false;
+
+  function read(branch: unknown, isCertain: boolean): void {
+    const target = follow(branch, root);
+    if (!isSchema(target) || seen.has(target) || seen.size >= MAX_BRANCHES) {
+      return;
+    }
+    seen.add(target);
+    const names = propertyNames(target);
+    const needed = strings(target['required']);
+    for (const name of [...names, ...needed].filter((key) => !properties.has(key))) {
+      const hasSchema = isSchema(target['properties']) && Object.hasOwn(target['properties'], name);
+      properties.set(name, hasSchema ? (target['properties'] as Schema)[name] : true);
+    }
+    for (const name of isCertain ? needed : []) {
+      required.add(name);
+    }
+    isOpen ||= allowsMore(target);
+    for (const member of listOf(target['allOf'])) {
+      read(member, isCertain);
+    }
+    for (const member of options.alternatives ? alternativesOf(target) : []) {
+      read(member, false);
+    }
+  }
+
+  read(schema, true);
+  const kept = new Map([...properties].slice(0, MAX_PROPERTIES));
+  return { properties: kept, required, isOpen, isCut: kept.size < properties.size };
+}
+
+/** Bounded and remembered, so that a thousand references to one huge object cost as much as one. */
+function propertyNames({ properties }: Schema): readonly string[] {
+  if (!isSchema(properties)) {
+    return [];
+  }
+  const known = namesOfProperties.get(properties) ?? Object.keys(properties).slice(0, MAX_PROPERTIES + 1);
+  namesOfProperties.set(properties, known);
+  return known;
+}
+
+const namesOfProperties = new WeakMap<Schema, readonly string[]>();
+
+function allowsMore(schema: Schema): boolean {
+  const { additionalProperties, patternProperties } = schema;
+  return additionalProperties === true || isSchema(additionalProperties) || isSchema(patternProperties);
+}
+
+function alternativesOf(schema: Schema): unknown[] {
+  return [...listOf(schema['anyOf']), ...listOf(schema['oneOf']), schema['then'], schema['else']];
+}
+
+/** `value` if it is an array, else an empty one. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function strings(value: unknown): string[] {
+  return listOf(value)
+    .slice(0, MAX_PROPERTIES + 1)
+    .filter((member) => typeof member === 'string');
+}

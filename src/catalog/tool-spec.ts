@@ -1,0 +1,178 @@
+/**
+ * How a tool looks in Python: the one place that decides it. Search hits, documents, stubs and, in the sandbox,
+ * `inspect.signature`, `help()` and the check of arguments are all made from a `ToolSpec`.
+ */
+import type { CatalogTool } from './catalog.ts';
+import { isSchema, objectShape, type Schema } from './json-schema.ts';
+import { type Parameter, parametersOf } from './parameters.ts';
+import { pythonLiteral } from './python-literal.ts';
+import { createAnnotate, createTypeScope, type TypeScope, typeName } from './python-types.ts';
+import { visibleText } from './visible.ts';
+
+/** A tool as Python sees it. Crosses the pipe, so the keys are snake_case. */
+export interface ToolSpec {
+  /** The name to send to the server. */
+  readonly name: string;
+  /** The name in Python. */
+  readonly alias: string;
+  readonly description: string;
+  /** In the order of positional arguments. */
+  readonly parameters: readonly ParameterSpec[];
+  /** Whether further arguments are taken. */
+  readonly open: boolean;
+  /** Annotation of the result; left out when nothing is known of it. */
+  readonly returns?: string;
+  /** The result is described by what was seen of it, not by the server. */
+  readonly observed?: true;
+  /** Definitions of the types that the annotations name, one line each. */
+  readonly types: readonly string[];
+  /** `alias(name: type, …) -> type` */
+  readonly signature: string;
+  /** The JSON Schema of the arguments, for the check before a call. */
+  readonly input_schema: Schema;
+}
+
+export interface ParameterSpec {
+  readonly name: string;
+  readonly alias: string;
+  readonly annotation: string;
+  readonly required: boolean;
+  /** Default as a Python literal; left out when the server names none, or a long one. */
+  readonly default?: string;
+  /** One line; left out when there is none. */
+  readonly description?: string;
+}
+
+const PARAMETER_CHARS = 300;
+const MAX_DEFAULT_CHARS = 40;
+/** A signature of a search hit: about 50 tokens. */
+const BRIEF_CHARS = 160;
+
+export interface SpecOptions {
+  /** The schema of results seen so far, for a tool whose server describes none. */
+  readonly observed?: Schema | undefined;
+  /** Where its types are defined; a new one when left out. */
+  readonly scope?: TypeScope;
+}
+
+export function toolSpec(
+  tool: CatalogTool,
+  { observed, scope = createTypeScope(tool.alias) }: SpecOptions = {},
+): ToolSpec {
+  const annotate = createAnnotate(tool.inputSchema, scope);
+  const { list, isOpen } = parametersOf(tool.inputSchema);
+  const parameters = list.map((parameter) => parameterSpec(parameter, annotate(parameter.schema, parameter.name)));
+  const returns = returnType(tool.outputSchema ?? observed, scope);
+  return {
+    name: tool.name,
+    alias: tool.alias,
+    description: tool.description,
+    parameters,
+    open: isOpen,
+    ...(returns === undefined ? {} : { returns }),
+    ...(returns === undefined || tool.outputSchema !== undefined ? {} : { observed: true as const }),
+    types: scope.definitions,
+    signature: signatureText(tool.alias, parameters, isOpen, returns),
+    // Texts that were made visible are not what the server compares with: it judges such arguments itself.
+    input_schema: tool.hiddenTexts === undefined ? tool.inputSchema : {},
+  };
+}
+
+/** The signature of a tool in one short line: objects are `dict`, and what is too long ends in `...`. */
+export function signatureLine(tool: CatalogTool): string {
+  const scope = createTypeScope(tool.alias, { isBrief: true });
+  const annotate = createAnnotate(tool.inputSchema, scope);
+  const { list, isOpen } = parametersOf(tool.inputSchema);
+  const returns = returnType(tool.outputSchema, scope);
+  const end = returns === undefined ? ')' : `) -> ${returns}`;
+  const shown: string[] = [];
+  let chars = tool.alias.length + end.length;
+  for (const parameter of list) {
+    const text = parameterText(parameterSpec(parameter, annotate(parameter.schema, parameter.name)));
+    chars += text.length + 2;
+    // Required parameters are always named: without them no call can be written.
+    if (chars > BRIEF_CHARS) {
+      shown.push(...(parameter.isRequired ? [parameter.alias] : ['...']));
+      if (!parameter.isRequired) {
+        break;
+      }
+    } else {
+      shown.push(text);
+    }
+  }
+  return `${tool.alias}(${[...shown, ...(isOpen && list.length === 0 ? ['**kwargs'] : [])].join(', ')}${end}`;
+}
+
+/** Signature, description, parameters and types, as `help()` shows them. */
+export function specText(spec: ToolSpec): string {
+  const parameters = spec.parameters.map(parameterLine);
+  return [
+    `${spec.signature}${spec.observed ? '  # result as observed so far' : ''}`,
+    ...(spec.description === '' ? [] : ['', spec.description]),
+    ...(parameters.length === 0 ? [] : ['', 'Parameters:', ...parameters]),
+    ...(spec.types.length === 0 ? [] : ['', 'Types:', ...spec.types.map((line) => `  ${line}`)]),
+  ].join('\n');
+}
+
+function parameterLine({ name, alias, description }: ParameterSpec): string {
+  const original = name === alias ? '' : ` (${pythonLiteral(name, PARAMETER_CHARS) ?? '…'})`;
+  return `  ${alias}${original}${description === undefined ? '' : `: ${description}`}`;
+}
+
+function parameterSpec({ name, alias, schema, isRequired }: Parameter, annotation: string): ParameterSpec {
+  const facts = isSchema(schema) ? schema : {};
+  const value = Object.hasOwn(facts, 'default') ? pythonLiteral(facts['default'], MAX_DEFAULT_CHARS) : undefined;
+  const description = typeof facts['description'] === 'string' ? oneLine(facts['description']) : '';
+  return {
+    name,
+    alias,
+    annotation,
+    required: isRequired,
+    ...(value === undefined ? {} : { default: value }),
+    ...(description === '' ? {} : { description }),
+  };
+}
+
+function oneLine(text: string): string {
+  return visibleText(text, PARAMETER_CHARS).replaceAll(/\s+/g, ' ');
+}
+
+/** `...` stands for a default that the server does not name. */
+export function parameterText({ alias, annotation, required, default: value }: ParameterSpec): string {
+  const typed = annotation === 'Any' ? alias : `${alias}: ${annotation}`;
+  if (required) {
+    return typed;
+  }
+  return annotation === 'Any' ? `${alias}=${value ?? '...'}` : `${typed} = ${value ?? '...'}`;
+}
+
+function signatureText(
+  alias: string,
+  parameters: readonly ParameterSpec[],
+  isOpen: boolean,
+  returns: string | undefined,
+): string {
+  const names = new Set(parameters.map((parameter) => parameter.alias));
+  let rest = 'kwargs';
+  while (names.has(rest)) {
+    rest += '_';
+  }
+  const texts = [...parameters.map(parameterText), ...(isOpen ? [`**${rest}`] : [])];
+  return `${alias}(${texts.join(', ')})${returns === undefined ? '' : ` -> ${returns}`}`;
+}
+
+/**
+ * The type of the Python value that a result becomes: the envelopes that the kernel opens (`values.py`) are opened.
+ * Undefined when nothing is known.
+ */
+function returnType(schema: Schema | undefined, scope: TypeScope): string | undefined {
+  if (schema === undefined) {
+    return undefined;
+  }
+  const annotate = createAnnotate(schema, scope);
+  const { properties } = objectShape(schema, schema, { alternatives: false });
+  const [key] = properties.keys();
+  const isEnvelope = properties.size === 1 && (key === 'result' || key === 'content');
+  const type = isEnvelope ? annotate(properties.get(key ?? ''), typeName('result')) : annotate(schema, 'Result');
+  return type === 'Any' || (key === 'content' && isEnvelope && type !== 'str') ? undefined : type;
+}

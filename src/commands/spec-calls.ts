@@ -1,0 +1,54 @@
+/** Calls with which the sandbox learns how tools look in Python. Any configured server will do, loaded or not. */
+import { z } from 'zod';
+import { resolveName } from '../catalog/names.ts';
+import { serverStub } from '../catalog/stubs.ts';
+import { specText, type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
+import { checked, type Method, nameParam } from './checked-call.ts';
+import type { ServerDirectory } from './server-directory.ts';
+
+/** Tools of one request. Chosen: a cell names far fewer. */
+const MAX_TOOLS = 200;
+
+const ToolSpecsParams = z.strictObject({ server: nameParam, tools: z.array(nameParam).min(1).max(MAX_TOOLS) });
+
+const StubsParams = z.strictObject({
+  server: nameParam,
+  tools: z.array(nameParam).min(1).max(MAX_TOOLS).optional(),
+});
+
+/** A spec with the text that `help()` shows. */
+interface DescribedSpec extends ToolSpec {
+  readonly text: string;
+}
+
+export function specMethods(directory: ServerDirectory): [string, Method][] {
+  /** One answer for each name, in order; null for a tool that the server does not list. */
+  const toolSpecs = checked(ToolSpecsParams, async ({ server, tools }, { signal }) => {
+    const listed = await directory.tools(await directory.find(server), signal);
+    return tools.map((wanted): DescribedSpec | null => {
+      const tool = resolveName(listed, wanted);
+      if (tool === undefined) {
+        return null;
+      }
+      const spec = toolSpec(tool);
+      return { ...spec, text: specText(spec) };
+    });
+  });
+
+  /** Of the tools named, in that order, else of all. Rejects with `TOOL_UNKNOWN`. */
+  const stubs = checked(StubsParams, async (params, { signal }) => {
+    const server = await directory.find(params.server);
+    const listed = await directory.tools(server, signal);
+    const wanted = params.tools?.map((name) => directory.findTool(server, name, signal));
+    const tools = wanted === undefined ? listed : await Promise.all(wanted);
+    return serverStub(
+      server,
+      tools.map((tool) => ({ tool })),
+    );
+  });
+
+  return [
+    ['tool_specs', toolSpecs],
+    ['stubs', stubs],
+  ];
+}

@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest';
+import { signatureLine, specText, toolSpec } from '../../../src/catalog/tool-spec.ts';
+
+function tool(properties: unknown, more: Record<string, unknown> = {}, outputSchema?: Record<string, unknown>) {
+  return {
+    name: 'list-issues',
+    alias: 'list_issues',
+    description: 'Lists issues.',
+    inputSchema: { type: 'object', properties, ...more },
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+  };
+}
+
+/** Annotation of a parameter `value`, and the types it names. */
+function typeOf(schema: unknown, more: Record<string, unknown> = {}): string {
+  const { parameters, types } = toolSpec(tool({ value: schema }, more));
+  return [parameters[0]?.annotation, ...types].join('\n');
+}
+
+describe('annotations', () => {
+  test.each([
+    [{ type: 'string' }, 'str'],
+    [{ type: ['string', 'null'] }, 'str | None'],
+    [{ type: 'integer', nullable: true }, 'int | None'],
+    [{ type: ['integer', 'number'] }, 'float'],
+    [{ enum: ['a', 'b'] }, "Literal['a', 'b']"],
+    [{ enum: ['a', 1, true, null] }, "Literal['a', 1, True] | None"],
+    [{ const: 'only' }, "Literal['only']"],
+    [{ enum: [1.5, { a: 1 }, [1]] }, 'float | dict | list'],
+    [{ anyOf: [{ const: 'a' }, { const: 'b' }, { type: 'null' }] }, "Literal['a', 'b'] | None"],
+    [{ oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] }, 'str | list[str]'],
+    [{ allOf: [{ description: 'x' }, { type: 'string' }] }, 'str'],
+    [{ type: 'array' }, 'list'],
+    [{ items: { type: 'integer' } }, 'list[int]'],
+    [{ type: 'array', prefixItems: [{ type: 'number' }, { type: 'string' }], items: false }, 'list[float | str]'],
+    [{ type: 'array', items: [{ type: 'number' }, { type: 'number' }] }, 'list[float]'],
+    [{ type: 'object' }, 'dict'],
+    [{ type: 'object', additionalProperties: { type: 'integer' } }, 'dict[str, int]'],
+    [{ type: 'object', anyOf: [{ description: 'any' }] }, 'dict'],
+    [{ pattern: '^a' }, 'str'],
+    [true, 'Any'],
+    [false, 'Any'],
+    ['none', 'Any'],
+    [{ type: 'strange' }, 'Any'],
+    [{ type: ['__proto__', 5] }, 'Any'],
+    [{ $ref: 'https://example.com/schema.json' }, 'Any'],
+    [{ $ref: '#/nowhere' }, 'Any'],
+    [
+      {
+        anyOf: Array.from({ length: 9 }, (_, index) => ({ type: 'array', maxItems: index, items: { enum: [index] } })),
+      },
+      'Any',
+    ],
+  ])('%j is %s', (schema, annotation) => {
+    expect(typeOf(schema)).toBe(annotation);
+  });
+
+  test('an object that names its members is a TypedDict; keys that are no names are strings', () => {
+    expect(typeOf({ properties: { a: { type: 'string' }, b: {} }, required: ['a'] })).toBe(
+      'ListIssuesValue\nclass ListIssuesValue(TypedDict): a: str; b: NotRequired[Any]',
+    );
+    expect(typeOf({ type: 'array', items: { properties: { 'x-y': { type: 'integer' }, class: {} } } })).toBe(
+      "list[ListIssuesValue]\nListIssuesValue = TypedDict('ListIssuesValue', {'x-y': int, 'class': Any}, total=False)",
+    );
+  });
+
+  test('equal objects share a type; others of the same name are numbered', () => {
+    const point = { properties: { x: { type: 'number' } }, required: ['x'] };
+    expect(typeOf({ properties: { a: point, b: { ...point, description: 'same' } } })).toBe(
+      'ListIssuesValue\nclass ListIssuesValue(TypedDict, total=False): a: ListIssuesA; b: ListIssuesA\n' +
+        'class ListIssuesA(TypedDict): x: float',
+    );
+    expect(typeOf({ properties: { value: point } })).toContain('value: ListIssuesValue2');
+  });
+
+  test('references in the document are followed, recursive ones by name', () => {
+    const $defs = {
+      node: { properties: { next: { $ref: '#/$defs/node' }, 'a/b': { $ref: '#/$defs/a~1b' } } },
+      'a/b': { type: 'string' },
+    };
+    expect(typeOf({ $ref: '#/$defs/node' }, { $defs })).toBe(
+      "ListIssuesNode\nListIssuesNode = TypedDict('ListIssuesNode', {'next': ListIssuesNode, 'a/b': str}, total=False)",
+    );
+    expect(typeOf({ $ref: '#/$defs/loop' }, { $defs: { loop: { $ref: '#/$defs/loop' } } })).toBe('Any');
+    expect(
+      typeOf({ $ref: '#/$defs/list' }, { $defs: { list: { type: 'array', items: { $ref: '#/$defs/list' } } } }),
+    ).toBe('list');
+  });
+
+  test('depth, width and number of types are bounded', () => {
+    let deep: unknown = { type: 'string' };
+    for (let level = 0; level < 20; level += 1) {
+      deep = { properties: { [`level${level}`]: deep } };
+    }
+    expect(toolSpec(tool({ value: deep })).types).toHaveLength(6);
+    const wide = Object.fromEntries(
+      Array.from({ length: 200 }, (_, index) => [`p${index}`, { properties: { [`k${index}`]: {} } }]),
+    );
+    expect(toolSpec(tool(wide)).types.length).toBeLessThanOrEqual(24);
+    expect(typeOf({ enum: Array.from({ length: 500 }, (_, index) => `value ${index}`) })).toBe('str');
+  });
+
+  test('a reference bomb costs little', () => {
+    const $defs = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [
+        `d${index}`,
+        {
+          allOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }],
+          anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: '#' }],
+        },
+      ]),
+    );
+    expect(toolSpec(tool({ value: { $ref: '#/$defs/d0' } }, { $defs })).parameters).toHaveLength(1);
+  });
+});
+
+describe('signature', () => {
+  test('required parameters, then optional ones with their defaults, then the result', () => {
+    const properties = {
+      limit: { type: 'integer', default: 10 },
+      from: { type: 'string' },
+      state: { enum: ['open', 'closed'], default: 'open' },
+      other: {},
+      labels: { type: 'array', items: { type: 'string' } },
+    };
+    const output = { properties: { issues: { type: 'array', items: { type: 'string' } } }, required: ['issues'] };
+    const spec = toolSpec(tool(properties, { required: ['from'] }, output));
+    expect(spec.signature).toBe(
+      "list_issues(from_: str, limit: int = 10, state: Literal['open', 'closed'] = 'open', other=..., " +
+        'labels: list[str] = ...) -> ListIssuesResult',
+    );
+    expect(spec.types).toEqual(['class ListIssuesResult(TypedDict): issues: list[str]']);
+  });
+
+  test('a tool that takes anything says so, beside a parameter of any name', () => {
+    expect(toolSpec(tool({ kwargs: {} }, { additionalProperties: true })).signature).toBe(
+      'list_issues(kwargs=..., **kwargs_)',
+    );
+  });
+
+  test('the result is what the kernel makes of it: envelopes are opened', () => {
+    const returns = (properties: unknown) => toolSpec(tool({}, {}, { type: 'object', properties })).returns;
+    expect(returns({ result: { type: 'array', items: { type: 'integer' } } })).toBe('list[int]');
+    expect(returns({ content: { type: 'string' } })).toBe('str');
+    expect(returns({ content: { type: 'array' } })).toBeUndefined();
+    expect(returns(undefined)).toBe('dict');
+  });
+
+  test('what was observed is used where the server describes nothing, and told apart', () => {
+    const observed = { type: 'array', items: { type: 'integer' } };
+    const spec = toolSpec(tool({}), { observed });
+    expect([spec.returns, spec.observed]).toEqual(['list[int]', true]);
+    expect(specText(spec)).toContain('list_issues() -> list[int]  # result as observed so far');
+    expect(toolSpec(tool({}, {}, { type: 'object' }), { observed })).not.toHaveProperty('observed');
+  });
+
+  test('the text names originals and describes each parameter in one line', () => {
+    const properties = { 'x-loc-lat': { type: 'number', description: 'Latitude,\n in degrees' }, b: {} };
+    expect(specText(toolSpec(tool(properties)))).toBe(
+      'list_issues(x_loc_lat: float = ..., b=...)\n\nLists issues.\n\nParameters:\n' +
+        "  x_loc_lat ('x-loc-lat'): Latitude, in degrees\n  b",
+    );
+  });
+
+  test('a schema with texts that were made visible is not for checking: the server compares with others', () => {
+    const hidden = { ...tool({ a: { enum: ['x<U+200B>'] } }), hiddenTexts: [['x<U+200B>', 'x\u200b']] as const };
+    expect(toolSpec(hidden)).toMatchObject({ input_schema: {}, parameters: [{ name: 'a' }] });
+  });
+
+  test('nothing of a server stands in code unescaped', () => {
+    const hostile = { "a'); import os #": { enum: ["'] = 1\nimport os #", '\u202e'] } };
+    const { signature } = toolSpec(tool(hostile));
+    expect(signature).toBe(`list_issues(a____import_os__: Literal["'] = 1\\nimport os #", '\\u202e'] = ...)`);
+  });
+});
+
+describe('signatureLine', () => {
+  test('objects are dict, long literals their type, and it ends where it gets long', () => {
+    const properties = {
+      where: { properties: { a: {} } },
+      kind: { enum: Array.from({ length: 12 }, (_, index) => `kind number ${index}`) },
+      ...Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`option_${index}`, { type: 'string' }])),
+    };
+    const line = signatureLine(tool(properties, { required: ['where'] }, { properties: { a: {} } }));
+    expect(line).toMatch(
+      /^list_issues\(where: dict, kind: str = \.\.\., option_0: str = \.\.\., .*, \.\.\.\) -> dict$/,
+    );
+    expect(line.length).toBeLessThan(180);
+  });
+
+  test('every required parameter is named', () => {
+    const names = Array.from({ length: 20 }, (_, index) => `parameter_number_${index}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+    const line = signatureLine(tool(properties, { required: names }));
+    expect(names.every((name) => line.includes(name))).toBe(true);
+  });
+});

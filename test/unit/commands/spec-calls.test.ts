@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { resolveName } from '../../../src/catalog/names.ts';
+import type { ServerDirectory } from '../../../src/commands/server-directory.ts';
+import { specMethods } from '../../../src/commands/spec-calls.ts';
+import { BridgeError } from '../../../src/errors.ts';
+
+const SERVER = { name: 'files', alias: 'files', description: '' };
+const TOOLS = [
+  {
+    name: 'read-file',
+    alias: 'read_file',
+    description: 'Read a file',
+    inputSchema: { properties: { 'from-line': {}, path: {} } },
+  },
+  { name: 'List', alias: 'List', description: 'List a directory', inputSchema: { type: 'object' } },
+];
+
+const directory = {
+  find: async () => SERVER,
+  tools: async () => TOOLS,
+  findTool: async (_: unknown, wanted: string) => {
+    const tool = resolveName(TOOLS, wanted);
+    if (tool === undefined) {
+      throw new BridgeError('TOOL_UNKNOWN', 'no such tool');
+    }
+    return tool;
+  },
+} satisfies Partial<ServerDirectory> as unknown as ServerDirectory;
+
+async function ask(method: string, params: Record<string, unknown>): Promise<unknown> {
+  const run = new Map(specMethods(directory)).get(method);
+  return run?.(params, { session: 'default', loaded: new Set(), signal: new AbortController().signal });
+}
+
+describe('tool_specs', () => {
+  test('one for each name, in order, loaded or not; null for a tool there is not', async () => {
+    expect(await ask('tool_specs', { server: 'files', tools: ['LIST', 'nope', 'read_file'] })).toMatchObject([
+      { name: 'List', alias: 'List', open: true, signature: 'List(**kwargs)' },
+      null,
+      { name: 'read-file', parameters: [{ name: 'from-line', alias: 'from_line' }, { name: 'path' }] },
+    ]);
+  });
+
+  test('the text is signature, description and parameters', async () => {
+    const text = "read_file(from_line=..., path=...)\n\nRead a file\n\nParameters:\n  from_line ('from-line')\n  path";
+    expect(await ask('tool_specs', { server: 'files', tools: ['read_file'] })).toMatchObject([{ text }]);
+  });
+
+  test('lists without an end are refused', async () => {
+    const tools = Array.from({ length: 201 }, () => 'a');
+    await expect(ask('tool_specs', { server: 'files', tools })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+    await expect(ask('tool_specs', { server: 'files', tools: [] })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+  });
+});
+
+describe('stubs', () => {
+  test('all tools of a server, or those named in that order', async () => {
+    expect(await ask('stubs', { server: 'files' })).toMatch(
+      /async def read_file\(.*\): 'Read a file'\nasync def List\(\*\*kwargs\): 'List a directory'\n$/,
+    );
+    expect(await ask('stubs', { server: 'files', tools: ['list'] })).not.toContain('read_file');
+    await expect(ask('stubs', { server: 'files', tools: ['nope'] })).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
+  });
+});
