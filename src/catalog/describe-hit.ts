@@ -1,9 +1,7 @@
 /** One tool as a search shows it: enough to choose it and, for most tools, to call it, in few tokens. */
 import type { CatalogServer, CatalogTool } from './catalog.ts';
-import { cleanText, type Detail, describeTool, type ToolDocument } from './describe.ts';
-
-/** Longest description of a hit. Chosen: about 30 tokens. */
-const SENTENCE_CHARS = 120;
+import { type Detail, describeTool, type ToolDocument } from './describe.ts';
+import { firstSentence } from './first-sentence.ts';
 
 export interface ToolHit extends ToolDocument {
   /** Higher is better; comparable within one answer. */
@@ -22,10 +20,4 @@ export function describeHit(
     ...(description === undefined || description === '' ? {} : { description }),
     score: Math.round(options.score * 10) / 10,
   };
-}
-
-function firstSentence(description: string): string {
-  const line = cleanText(description, SENTENCE_CHARS * 4).replaceAll(/\s+/g, ' ');
-  const [sentence = line] = /^.*?[.!?](?= |$)/.exec(line) ?? [];
-  return sentence.length <= SENTENCE_CHARS ? sentence : `${sentence.slice(0, SENTENCE_CHARS - 1).trimEnd()}…`;
 }

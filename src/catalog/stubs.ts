@@ -1,13 +1,10 @@
 /** The tools of a server as a `.pyi` file: what an agent reads to write many calls, in few tokens. */
 import type { CatalogServer, CatalogTool } from './catalog.ts';
+import { firstSentence } from './first-sentence.ts';
 import type { Schema } from './json-schema.ts';
 import { pythonString } from './python-literal.ts';
 import { createTypeNames, createTypeScope, type TypeScope } from './python-types.ts';
 import { toolSpec } from './tool-spec.ts';
-import { visibleText } from './visible.ts';
-
-/** The first sentence of a description is cut here. Chosen: about 30 tokens. */
-const MAX_SENTENCE_CHARS = 120;
 
 export interface StubTool {
   readonly tool: CatalogTool;
@@ -37,11 +34,4 @@ function toolLines(tool: CatalogTool, observed: Schema | undefined, scope: TypeS
   const sentence = firstSentence(tool.description);
   const body = sentence === '' ? '...' : pythonString(sentence);
   return [...types, `async def ${signature}: ${body}${isObserved ? '  # result as observed' : ''}`];
-}
-
-/** The first sentence of a description in one line. */
-export function firstSentence(description: string): string {
-  const line = visibleText(description, MAX_SENTENCE_CHARS * 4).replaceAll(/\s+/g, ' ');
-  const [sentence = line] = /^.*?[.!?](?= |$)/.exec(line) ?? [];
-  return sentence.length <= MAX_SENTENCE_CHARS ? sentence : `${sentence.slice(0, MAX_SENTENCE_CHARS - 1).trimEnd()}…`;
 }

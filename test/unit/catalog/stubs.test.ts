@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { firstSentence, serverStub } from '../../../src/catalog/stubs.ts';
+import { firstSentence } from '../../../src/catalog/first-sentence.ts';
+import { serverStub } from '../../../src/catalog/stubs.ts';
 
 const server = { name: 'git-hub', alias: 'git_hub', description: '' };
 const point = { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] };

@@ -29,6 +29,7 @@ it('has these frames of the sandbox', () => {
     'output',
     'call',
     'cancel_call',
+    'display',
     'progress',
     'result',
   ]);
