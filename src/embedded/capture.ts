@@ -2,95 +2,88 @@
  * What is written to descriptor 1 or 2 until the kernel takes it. Nobody else can take it while the writer runs (there
  * is one thread), so the buffer is bounded: it keeps the start and the end, and says between them what is left out.
  */
+import { LastBytes } from './last-bytes.ts';
 import type { Device } from './wasi/descriptors.ts';
 
 /** Kept of the start, and the same again of the end. Together as much as a pipe of the container engines holds. */
 const KEPT_BYTES = 512 * 1024;
 /** Bytes taken from one call; a writer of more writes again. */
 const MAX_WRITE_BYTES = 64 * 1024 * 1024;
-const NEWLINE = 0x0a;
+const FIRST_CAPACITY_BYTES = 4096;
 
 export class Capture {
   /** To be written by the program. */
-  readonly writeEnd: Device = { write: (bytes) => this.#add(bytes) };
+  readonly writeEnd: Device = { write: (bytes) => this.#add(bytes.subarray(0, MAX_WRITE_BYTES)) };
   /** To be read by the kernel; a read never waits, and 0 means that there is nothing now. */
   readonly readEnd: Device = { read: (target) => this.#take(target) };
   readonly #name: string;
-  #head = new Uint8Array(0);
-  #tail = new Uint8Array(0);
-  #droppedBytes = 0;
-  #droppedLines = 0;
+  /** The start: bytes from `#from` to `#to` are there to be taken. */
+  #first = new Uint8Array(0);
+  #from = 0;
+  #to = 0;
+  /** What came after the start was full. */
+  #last: LastBytes | undefined;
 
+  /** `name` is that of the stream, for the words that stand where something is left out. */
   constructor(name: string) {
     this.#name = name;
   }
 
-  /** Everything that nobody has read. */
+  /** Everything that nobody has taken. */
   rest(): Uint8Array {
-    const rest = this.#joined();
-    this.#clear();
-    return rest;
+    this.#join();
+    return this.#first.slice(this.#from, this.#to);
   }
 
-  #add(written: Uint8Array): number {
-    const bytes = written.subarray(0, MAX_WRITE_BYTES);
-    const room = this.#droppedBytes + this.#tail.length === 0 ? KEPT_BYTES - this.#head.length : 0;
-    this.#head = append(this.#head, bytes.subarray(0, room));
-    const later = bytes.subarray(room);
-    if (later.length > 0) {
-      this.#addToTail(later);
+  #add(bytes: Uint8Array): number {
+    const room = this.#last === undefined ? Math.max(0, KEPT_BYTES - (this.#to - this.#from)) : 0;
+    this.#append(bytes.subarray(0, room));
+    if (bytes.length > room) {
+      this.#last ??= new LastBytes(KEPT_BYTES);
+      this.#last.add(bytes.subarray(room));
     }
     return bytes.length;
   }
 
-  #addToTail(bytes: Uint8Array): void {
-    const fitting = bytes.subarray(-KEPT_BYTES);
-    this.#drop(bytes.subarray(0, bytes.length - fitting.length));
-    const surplus = Math.max(0, this.#tail.length + fitting.length - KEPT_BYTES);
-    this.#drop(this.#tail.subarray(0, surplus));
-    this.#tail = append(this.#tail.subarray(surplus), fitting);
-  }
-
-  #drop(bytes: Uint8Array): void {
-    this.#droppedBytes += bytes.length;
-    for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) {
-      this.#droppedLines += 1;
+  #append(bytes: Uint8Array): void {
+    if (this.#to + bytes.length > this.#first.length) {
+      const held = this.#to - this.#from;
+      const larger = new Uint8Array(Math.max(FIRST_CAPACITY_BYTES, 2 * (held + bytes.length)));
+      larger.set(this.#first.subarray(this.#from, this.#to));
+      this.#first = larger;
+      this.#from = 0;
+      this.#to = held;
     }
+    this.#first.set(bytes, this.#to);
+    this.#to += bytes.length;
   }
 
   #take(target: Uint8Array): number {
-    if (this.#tail.length > 0) {
-      this.#head = this.#joined();
-      this.#tail = new Uint8Array(0);
-      this.#droppedBytes = 0;
-      this.#droppedLines = 0;
+    this.#join();
+    const count = Math.min(target.length, this.#to - this.#from);
+    target.set(this.#first.subarray(this.#from, this.#from + count));
+    this.#from += count;
+    if (this.#from === this.#to) {
+      this.#first = new Uint8Array(0);
+      this.#from = 0;
+      this.#to = 0;
     }
-    const count = Math.min(target.length, this.#head.length);
-    target.set(this.#head.subarray(0, count));
-    this.#head = this.#head.slice(count);
     return count;
   }
 
-  #joined(): Uint8Array<ArrayBuffer> {
-    if (this.#droppedBytes === 0) {
-      return append(this.#head, this.#tail);
+  /** Makes one piece of start, notice and end. */
+  #join(): void {
+    const last = this.#last;
+    if (last === undefined) {
+      return;
     }
-    const count = `${this.#droppedBytes.toLocaleString('en-US')} bytes (${this.#droppedLines.toLocaleString('en-US')} lines)`;
-    const notice = Buffer.from(`\n[${count} written to ${this.#name} without a pause are left out here]\n`);
-    return append(append(this.#head, notice), this.#tail);
+    this.#last = undefined;
+    if (last.droppedBytes > 0) {
+      const bytes = last.droppedBytes.toLocaleString('en-US');
+      const lines = last.droppedLines.toLocaleString('en-US');
+      const notice = `\n[${bytes} bytes with ${lines} line ends that were written to ${this.#name} are left out here]\n`;
+      this.#append(Buffer.from(notice));
+    }
+    this.#append(last.bytes());
   }
-
-  #clear(): void {
-    this.#head = new Uint8Array(0);
-    this.#tail = new Uint8Array(0);
-    this.#droppedBytes = 0;
-    this.#droppedLines = 0;
-  }
-}
-
-function append(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
-  const joined = new Uint8Array(first.length + second.length);
-  joined.set(first);
-  joined.set(second, first.length);
-  return joined;
 }

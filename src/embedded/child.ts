@@ -16,18 +16,30 @@ const EXIT_FAILED = 70;
 Error.stackTraceLimit = 0;
 
 if (isMainThread) {
-  process.exit(start());
+  process.exit(orFail(start));
 } else {
-  runInputThread(workerData as InputThreadOptions);
+  orFail(() => {
+    runInputThread(workerData as InputThreadOptions);
+    return 0;
+  });
 }
 
 function start(): number {
   const [directory = '', ...numbers] = process.argv.slice(2);
   const [memoryBytes = 0, tmpBytes = 0, workspaceBytes = 0] = numbers.map(Number);
+  if (typeof WebAssembly !== 'object') {
+    throw new Error('this Node has no WebAssembly; it may have been started with --jitless');
+  }
+  return runSandbox({ directory, memoryBytes, tmpBytes, workspaceBytes });
+}
+
+/** Whichever thread cannot begin: the process says why and ends. */
+function orFail(run: () => number): number {
   try {
-    return runSandbox({ directory, memoryBytes, tmpBytes, workspaceBytes });
+    return run();
   } catch (error) {
     report({ report: 'ended', cause: 'failed', exit_code: null, signal: null, detail: messageOf(error) });
-    return EXIT_FAILED;
+    // The other thread may wait for this one for ever, and `exit` of a second thread ends that thread alone.
+    return isMainThread ? EXIT_FAILED : process.kill(process.pid, 'SIGKILL') && EXIT_FAILED;
   }
 }

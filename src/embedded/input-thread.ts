@@ -7,7 +7,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { ringBell, WORD } from './input-words.ts';
 
 /** How an interrupt begins on the wire; the codec writes `type` first. */
-const INTERRUPT_LINE = Buffer.from('{"type":"interrupt"');
+export const INTERRUPT_LINE = Buffer.from('{"type":"interrupt"');
 /** Bytes the guest has not read, above which the pipe is left to fill. Chosen: the answers of many calls fit. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
 /** Time the guest has to notice the end of the host before the process is killed. */
@@ -19,6 +19,7 @@ export interface InputThreadOptions {
   readonly port: MessagePort;
 }
 
+/** Throws when stdin is no pipe. */
 export function runInputThread({ words, port }: InputThreadOptions): void {
   const findInterrupt = createLineWatch(INTERRUPT_LINE);
   const input = new Socket({ fd: 0, readable: true, writable: false });

@@ -24,13 +24,13 @@ export function resolve(start: DirectoryNode, path: string, followLast: boolean)
   if (path === '') {
     throw new WasiError(ERRNO.NOENT);
   }
-  const wantsDirectory = path.endsWith('/') || path.endsWith('/.');
+  const wantsDirectory = path.endsWith('/');
   const pending = components(path);
   let place = atDirectory(path.startsWith('/') ? rootOf(start) : start);
   let links = 0;
   for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
     const directory = asDirectory(place.node);
-    place = part === '..' ? atDirectory(directory.parent) : inDirectory(directory, part);
+    place = walk(directory, part);
     if (place.node?.kind === 'link' && (pending.length > 0 || followLast || wantsDirectory)) {
       links += 1;
       if (links > MAX_LINKS) {
@@ -46,12 +46,19 @@ export function resolve(start: DirectoryNode, path: string, followLast: boolean)
   return { ...place, wantsDirectory };
 }
 
-/** The parts of a path, last one first, without those that mean nothing. */
+/** The parts of a path, last one first. */
 function components(path: string): string[] {
   return path
     .split('/')
-    .filter((part) => part !== '' && part !== '.')
+    .filter((part) => part !== '')
     .toReversed();
+}
+
+function walk(directory: DirectoryNode, part: string): Place {
+  if (part === '.') {
+    return atDirectory(directory);
+  }
+  return part === '..' ? atDirectory(directory.parent) : inDirectory(directory, part);
 }
 
 function atDirectory(node: DirectoryNode): Place {

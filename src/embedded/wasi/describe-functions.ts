@@ -114,7 +114,7 @@ export function describeFunctions(machine: Machine): ImportTable {
       const directory = descriptors.directory(fd);
       const target = memory.bytes(buffer, length);
       memory.setUint32(result, 0);
-      memory.setUint32(result, writeEntries(directory, target, cookie));
+      memory.setUint32(result, writeEntries(directory, target, BigInt.asUintN(64, cookie)));
     },
   };
 }
@@ -123,7 +123,7 @@ function isRootDirectory(descriptor: { readonly kind: string; readonly node?: Fi
   return descriptor.node?.kind === 'directory' && descriptor.node.parent === descriptor.node;
 }
 
-/** Entries from number `cookie` on; the last one may be cut, as the interface wants it. The number of bytes written. */
+/** Entries from number `cookie` on (unsigned); the last one may be cut, as the interface wants it. The number of bytes written. */
 function writeEntries(directory: OpenDirectory, target: Uint8Array, cookie: bigint): number {
   if (cookie === 0n || directory.listing === undefined) {
     directory.listing = ['.', '..', ...directory.node.entries.keys()];
