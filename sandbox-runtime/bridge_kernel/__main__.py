@@ -5,29 +5,47 @@ from __future__ import annotations
 import os
 import sys
 
-from bridge_kernel import importer, stdio
+from bridge_kernel import importer
 from bridge_kernel.frames import PROTOCOL_VERSION, Frame
-from bridge_kernel.rpc import Channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from bridge_kernel.api import Api
     from bridge_kernel.display import Display
     from bridge_kernel.loop import CellLoop
     from bridge_kernel.repl import Repl
+    from bridge_kernel.rpc import Channel
+    from bridge_kernel.stdio import Capture, Emit
+
+    class Platform(Protocol):
+        """What depends on whether Python has threads: `threaded.py` and `embedded.py`."""
+
+        name: str
+
+        def capture(self, emit: Emit, budget: int) -> Capture:
+            """Takes over descriptors 1 and 2."""
+            ...
+
+        def cell_loop(self, channel: Channel) -> CellLoop:
+            """The loop of the session. Output is captured by then."""
+            ...
 
 
-Pipes = tuple[tuple[int, int], tuple[int, int]]
-
-
-def run(outputs: Pipes) -> None:
+def run(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
     """Never returns. Takes the pipe at descriptors 0 and 1 for itself; `outputs` come in place of 1 and 2."""
-    read_descriptor, write_descriptor = _take_protocol()
-    channel = Channel(read_descriptor, write_descriptor)
+    from bridge_kernel import threaded
+
+    serve(threaded.Channel(*_take_protocol()), threaded.Platform(outputs))
+
+
+def serve(channel: Channel, platform: Platform) -> None:
+    """Greets the host and runs its cells; returns only when the user's code has closed the loop."""
     hello = channel.read_frame()
     if hello is None or hello["type"] != "hello" or hello["protocol_version"] != PROTOCOL_VERSION:
         os._exit(76)
-    Kernel(channel, hello, outputs).serve()
+    Kernel(channel, hello, platform).serve()
 
 
 def _take_protocol() -> tuple[int, int]:
@@ -39,7 +57,7 @@ def _take_protocol() -> tuple[int, int]:
     return read_descriptor, write_descriptor
 
 
-def _import_asyncio() -> None:
+def import_asyncio() -> None:
     """Without TLS: loading OpenSSL costs 4 ms and 4 MB in every session, and a sandbox has no network to use it on.
 
     asyncio provides for a Python without it. Code of the user that imports ssl gets it as ever.
@@ -65,19 +83,19 @@ _RESERVE_BYTES = 8 << 20
 class Kernel:
     """One session: its namespace, its loop, its pipe."""
 
-    def __init__(self, channel: Channel, hello: Frame, outputs: Pipes) -> None:
+    def __init__(self, channel: Channel, hello: Frame, platform: Platform) -> None:
         self.channel = channel
+        self._platform_name = platform.name
         self.cell = 0
         self._reserve: bytes | None = None
         # Output is captured before anything else is imported: what imports print belongs to the user.
-        self.capture = stdio.Capture(self._send_output, outputs, _integer(hello["kept_output_bytes"]))
-        _import_asyncio()
+        self.capture = platform.capture(self._send_output, _integer(hello["kept_output_bytes"]))
+        import_asyncio()
         from bridge_kernel.api import Api
         from bridge_kernel.display import Display
-        from bridge_kernel.loop import CellLoop
         from bridge_kernel.repl import Repl
 
-        self.loop: CellLoop = CellLoop(channel)
+        self.loop: CellLoop = platform.cell_loop(channel)
         self.repl: Repl = Repl(_integer(hello["max_value_chars"]), _integer(hello["max_reported_names"]))
         self.display: Display = Display(
             channel.send, _integer(hello["max_displays"]), _integer(hello["max_display_bytes"])
@@ -95,7 +113,7 @@ class Kernel:
             "type": "ready",
             "protocol_version": PROTOCOL_VERSION,
             "python_version": sys.version.split()[0],
-            "platform": f"{sys.platform} {os.uname().machine}",
+            "platform": self._platform_name,
         })  # fmt: skip
         # After `ready`: from then on the host takes no code pack, so that no code of the user can forge one.
         self.api.define_saved_tools(self._saved_tools)  # pyright: ignore[reportArgumentType]
@@ -115,7 +133,7 @@ class Kernel:
             self.channel.send({"type": "code_pack", "data": data})
 
     def _on_frame(self, frame: Frame) -> None:
-        """In the reader thread."""
+        """Where frames are read, which may be another thread."""
         if frame["type"] == "execute":
             self.loop.loop.call_soon_threadsafe(self._start_cell, frame)
         elif frame["type"] == "interrupt":

@@ -3,7 +3,7 @@
 An interrupt arrives as SIGINT, because only a signal stops Python code that never yields. Where it strikes decides what
 it may do. In the user's code it raises KeyboardInterrupt at that line, as at a terminal. In the loop's own code it must
 not: an exception there would tear queues apart; so the cell's task is cancelled instead. An interrupt that strikes
-while a frame is being written waits for the end of the frame.
+while a frame is being written or taken in waits for the end of that.
 
 Tried and dropped: `loop.add_signal_handler` (runs as a callback, so never while user code runs) and `asyncio.Runner`
 (its handler cancels first and needs a second signal to stop a plain loop).
@@ -15,16 +15,15 @@ import _signal as signal  # As in the supervisor: the public module is slow to i
 import asyncio
 import contextvars
 import selectors
-import threading
+import sys
 import types
 import weakref
 
-from bridge_kernel import nested_run
 from bridge_kernel.importer import FILE_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from bridge_kernel.rpc import Channel
 
@@ -35,20 +34,23 @@ current_cell: contextvars.ContextVar[int] = contextvars.ContextVar("bridge_curre
 class CellLoop:
     """Runs cells as tasks of one loop that lives as long as the session."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(
+        self, channel: Channel, loop: asyncio.AbstractEventLoop, interrupt_main: Callable[[], None] | None
+    ) -> None:
+        """`interrupt_main` sends SIGINT to the main thread; None where the host's interrupts strike by themselves."""
         self._channel = channel
-        self.loop = asyncio.new_event_loop()
+        self.loop = loop
+        self._interrupt_main = interrupt_main
         asyncio.set_event_loop(self.loop)
         self._cells_of_tasks: weakref.WeakKeyDictionary[asyncio.Future[object], int] = weakref.WeakKeyDictionary()
         self.loop.set_task_factory(self._make_task)  # pyright: ignore[reportArgumentType]
-        nested_run.install(self.loop)
         # One context for all cells: a context variable set in one is there in the next, like any other state.
         self._context = contextvars.copy_context()
         self._task: asyncio.Task[None] | None = None
         self._cell = 0
         self._interrupts = 0
         self.interrupted = False
-        # The cell the host wants to end; written by the reader thread.
+        # The cell the host wants to end; written where frames are read.
         self._wanted = 0
 
     def _make_task(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[object, object, object],
@@ -68,8 +70,12 @@ class CellLoop:
 
     def start_cell(self, cell: int, coroutine: Coroutine[object, object, None]) -> None:
         """Starts a cell's coroutine as a task. In the loop's thread, and only when no cell runs."""
-        self._cell, self._interrupts, self.interrupted = cell, 0, False
+        # Python handles what is pending before it takes a new handler: an interrupt that came too late for the cell
+        # before does not strike this one.
         signal.signal(signal.SIGINT, self._on_signal)
+        self._cell, self._interrupts, self.interrupted = cell, 0, False
+        if self._interrupt_main is None:
+            self._wanted = cell
         self._context.run(current_cell.set, cell)
         self._task = self._context.run(self._create_task, coroutine)
 
@@ -90,16 +96,18 @@ class CellLoop:
         self._task = None
 
     def interrupt(self, cell: int) -> None:
-        """Ends a cell as soon as Python can. Called by the reader thread."""
+        """Ends a cell as soon as Python can. Called where frames are read."""
+        if self._interrupt_main is None:
+            return  # It has struck already.
         self._wanted = cell
         if cell == self._cell:
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            self._interrupt_main()
 
     def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
         if self._cell == 0 or self._wanted != self._cell:
             return
-        if self._channel.main_is_writing:
-            self._channel.interrupt_held = self._raise_if_running
+        if self._channel.main_is_busy:
+            self._channel.interrupt_held = lambda: self._on_signal(number, _caller())
             return
         self._interrupts += 1
         self.interrupted = True
@@ -107,27 +115,25 @@ class CellLoop:
             raise KeyboardInterrupt
         self.loop.call_soon_threadsafe(self._cancel_cell, self._cell)
 
-    def _raise_if_running(self) -> None:
-        if self._cell and self._wanted == self._cell:
-            self.interrupted = True
-            raise KeyboardInterrupt
-
     def _cancel_cell(self, cell: int) -> None:
         if self._task is not None and cell == self._cell:
             self._task.cancel()
 
 
+def _caller() -> types.FrameType:
+    return sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] Nothing else tells it.
+
+
 def _in_user_code(frame: types.FrameType | None, insist: bool) -> bool:
     """Whether the line struck belongs to the user: a cell, what it called, or the display of its value.
 
-    With `insist` (an earlier interrupt changed nothing) anything counts but the loop's wait and the kernel itself.
+    With `insist` (an earlier interrupt changed nothing) any code counts but the loop's wait and the kernel itself.
     """
-    if frame is None:
-        return False
-    if insist:
+    if insist and frame is not None:
         file = frame.f_code.co_filename
-        return file != selectors.__file__ and not file.startswith(FILE_PREFIX)
-    walked: types.FrameType | None = frame
+        if file != selectors.__file__ and not file.startswith(FILE_PREFIX):
+            return True
+    walked = frame
     while walked is not None:
         code = walked.f_code
         is_display = code.co_name == "show" and code.co_filename.startswith(FILE_PREFIX)

@@ -1,8 +1,8 @@
-"""The pipe to the host: one writer, one reader thread, and the calls that wait for answers.
+"""The pipe to the host: one writer, and the calls that wait for answers.
 
-The reader thread owns stdin, so an interrupt is seen while a cell runs, and a call can be awaited by the loop or waited
-for by a blocked thread alike. Calls made while no cell runs wait for the next cell, because the host allows calls only
-while somebody is waiting for an answer that would show them.
+Who reads depends on the platform: a thread of its own (`threaded.py`), or whoever waits (`embedded.py`). Either way a
+call can be awaited by the loop or waited for by blocking code. Calls made while no cell runs wait for the next cell,
+because the host allows calls only while somebody is waiting for an answer that would show them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ else:
         return value
 
 
-_READ_BYTES = 1 << 20
+READ_BYTES = 1 << 20
+"""How much of the host's input is read at once."""
 
 
 class Pending:
@@ -41,24 +42,27 @@ class Pending:
 
 
 class Channel:
-    """Frames in both directions. `on_frame` is called in the reader thread for everything but answers."""
+    """Frames in both directions; the base of the two kinds, which differ in how input is waited for."""
 
     def __init__(self, read_descriptor: int, write_descriptor: int) -> None:
         self._read_descriptor = read_descriptor
         self._write_descriptor = write_descriptor
         self._unread = bytearray()
+        # How much of it is known to hold no line end.
+        self._searched = 0
+        self._on_frame: Callable[[Frame], None] = _ignore
         self._owner = os.getpid()
         self._write_lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
         self._next_call = 1
-        # Touched by the reader thread alone.
+        # Touched by the reader alone.
         self._answered: dict[asyncio.AbstractEventLoop, list[Answer]] = {}
         self._gate = threading.Event()
         self._gate_waiters: list[Callable[[], None]] = []
         self._gate_lock = threading.Lock()
         self.max_line_bytes = 0
-        # True while the main thread is inside `send`: a frame must not be cut by an interrupt.
-        self.main_is_writing = False
+        # True while the main thread does what an interrupt must not cut: writing a frame, for one.
+        self.main_is_busy = False
         self.interrupt_held: Callable[[], None] | None = None
 
     def send(self, frame: Frame) -> None:
@@ -75,11 +79,15 @@ class Channel:
         if threading.current_thread() is not threading.main_thread():
             self._write(line)
             return
-        self.main_is_writing = True
+        self._hold_interrupts(self._write, line)
+
+    def _hold_interrupts(self, action: Callable[[bytes], None], data: bytes) -> None:
+        """Runs an action of the main thread whole; an interrupt that strikes meanwhile takes effect right after."""
+        self.main_is_busy = True
         try:
-            self._write(line)
+            action(data)
         finally:
-            self.main_is_writing = False
+            self.main_is_busy = False
             held, self.interrupt_held = self.interrupt_held, None
             if held is not None:
                 held()
@@ -97,7 +105,7 @@ class Channel:
     def read_frame(self) -> Frame | None:
         """The next frame, read by the caller's thread before `start`; None when the host is gone."""
         while b"\n" not in self._unread:
-            data = os.read(self._read_descriptor, _READ_BYTES)
+            data = os.read(self._read_descriptor, READ_BYTES)
             if not data:
                 return None
             self._unread += data
@@ -105,27 +113,27 @@ class Channel:
         return decode_frame(bytes(line))
 
     def start(self, on_frame: Callable[[Frame], None]) -> None:
-        """Starts the reader thread. The process ends when the host's side closes."""
-        thread = threading.Thread(target=self._read_forever, args=(on_frame,), name="bridge-reader", daemon=True)
-        thread.start()
+        """From now on frames are received: answers go to their calls, all others to `on_frame`, where they are read."""
+        raise NotImplementedError
 
-    def _read_forever(self, on_frame: Callable[[Frame], None]) -> None:
-        buffer, searched = self._unread, 0
-        while True:
-            end = buffer.rfind(b"\n", searched) + 1
-            lines = bytes(memoryview(buffer)[:end]).split(b"\n") if end else []
-            del buffer[:end]
-            for line in lines:
-                if line:
-                    self._receive(line, on_frame)
-            self._wake_loops()
-            searched = len(buffer)
-            data = os.read(self._read_descriptor, _READ_BYTES)
-            if not data:
-                os._exit(0)
-            buffer += data
+    def wait(self, event: threading.Event, timeout: float | None = None) -> bool:
+        """Blocks until `event` is set, at most `timeout` seconds; whether it is set."""
+        raise NotImplementedError
 
-    def _receive(self, line: bytes, on_frame: Callable[[Frame], None]) -> None:
+    def _take(self, data: bytes) -> None:
+        """Handles the frames that `data` completes."""
+        buffer = self._unread
+        buffer += data
+        end = buffer.rfind(b"\n", self._searched) + 1
+        lines = bytes(memoryview(buffer)[:end]).split(b"\n") if end else []
+        del buffer[:end]
+        self._searched = len(buffer)
+        for line in lines:
+            if line:
+                self._receive(line)
+        self._wake_loops()
+
+    def _receive(self, line: bytes) -> None:
         try:
             frame = decode_frame(line)
         except FrameError:
@@ -137,7 +145,7 @@ class Channel:
         elif frame["type"] == "answer":
             self._answer(frame)
         else:
-            on_frame(frame)
+            self._on_frame(frame)
 
     def _answer(self, frame: Frame) -> None:
         pending = self._pending.pop(_number(frame["call"]), None)
@@ -232,7 +240,7 @@ class Channel:
 
     def call_sync(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
         """Asks the host and blocks this thread until the answer is there. Raises MCPError as the host answered."""
-        self._gate.wait()
+        self.wait(self._gate)
         done = threading.Event()
         box: list[tuple[object, MCPError | None]] = []
 
@@ -242,7 +250,7 @@ class Channel:
 
         number = self._begin(method, params, Pending(deliver))
         try:
-            if not done.wait(timeout):
+            if not self.wait(done, timeout):
                 raise _timed_out(method, timeout or 0)
         finally:
             self._forget(number)
@@ -250,6 +258,10 @@ class Channel:
         if error is not None:
             raise error
         return value
+
+
+def _ignore(_frame: Frame) -> None:
+    """Before `start` there is nobody to tell."""
 
 
 def _settle(answers: list[Answer]) -> None:

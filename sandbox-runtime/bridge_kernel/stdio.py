@@ -1,8 +1,8 @@
 """Captures descriptors 1 and 2, so that output of child processes and of C code belongs to the cell too.
 
-Each stream is a pipe, made by the supervisor, whose write end stands at its descriptor; `sys.stdout` and `sys.stderr`
-write there as well, so the order within a stream is the order of writing. A thread drains the pipes; the main thread
-drains them once more at the end of a cell, under the same lock, so that all output precedes the result.
+Behind each descriptor is a pipe; `sys.stdout` and `sys.stderr` write there as well, so the order within a stream is the
+order of writing. When the pipes are drained depends on the platform (`threaded.py`, `embedded.py`); the main thread
+drains them once more at the end of a cell, so that all output precedes the result.
 
 What a cell prints is sent as it comes, up to a budget from the start; of the rest as much is kept from the end, and the
 bytes between are counted. Output that arrives while no cell runs belongs to the next one.
@@ -11,40 +11,30 @@ bytes between are counted. Output that arrives while no cell runs belongs to the
 from __future__ import annotations
 
 import codecs
-import fcntl
 import io
 import os
-import select
 import sys
 import threading
-import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# The largest pipe an unprivileged process may have by default (pipe(7)).
-_PIPE_BYTES = 1 << 20
-_F_SETPIPE_SZ = 1031
-# A woken drainer waits this long, so that a program printing line by line is not switched away from at every line.
-_BATCH_SECONDS = 0.02
+    # Called with stream, text, dropped_bytes, dropped_lines.
+    Emit = Callable[[str, str, int, int], None]
+
+PIPE_BYTES = 1 << 20
+"""The largest pipe an unprivileged process may have by default (pipe(7))."""
 _NAMES = ("stdout", "stderr")
 
 
 class _Stream:
     """One captured stream: its pipe, its decoder, and what is kept of the current cell."""
 
-    def __init__(self, name: str, descriptor: int, pipe: tuple[int, int], budget: int) -> None:
+    def __init__(self, name: str, read_end: int, budget: int) -> None:
         self.name = name
         self.budget = budget
-        self.read_end, write_end = pipe
-        os.set_blocking(self.read_end, False)
-        try:
-            fcntl.fcntl(write_end, _F_SETPIPE_SZ, _PIPE_BYTES)
-        except OSError:
-            pass  # The user's share of pipe memory is spent: the default size is slower and right all the same.
-        os.dup2(write_end, descriptor)
-        os.close(write_end)
+        self.read_end = read_end
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.reset()
 
@@ -59,7 +49,7 @@ class _Stream:
     def read(self) -> bytes:
         """What the pipe holds now, empty when nothing."""
         try:
-            return os.read(self.read_end, _PIPE_BYTES)
+            return os.read(self.read_end, PIPE_BYTES)
         except BlockingIOError:
             return b""
 
@@ -100,19 +90,17 @@ class _Stream:
 
 
 class Capture:
-    """Both streams. `emit(stream, text, dropped_bytes, dropped_lines)` is called in order, never concurrently."""
+    """Both streams; the base of the two kinds. `emit` is called in order, never concurrently."""
 
-    def __init__(
-        self, emit: Callable[[str, str, int, int], None], pipes: tuple[tuple[int, int], tuple[int, int]], budget: int
-    ) -> None:
+    def __init__(self, emit: Emit, read_ends: tuple[int, int], budget: int) -> None:
         self._emit = emit
+        self.read_ends = read_ends
         self._lock = threading.Lock()
         self._in_cell = False
-        self._streams = tuple(_Stream(name, index + 1, pipes[index], budget) for index, name in enumerate(_NAMES))
+        self._streams = tuple(_Stream(name, read_ends[index], budget) for index, name in enumerate(_NAMES))
         self._held: list[tuple[str, str]] = []
-        self._files = tuple(_open_text(index + 1) for index in range(len(_NAMES)))
+        self._files = tuple(self._open_text(index) for index in range(len(_NAMES)))
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = self._files
-        threading.Thread(target=self._drain_forever, name="bridge-output", daemon=True).start()
 
     def begin_cell(self) -> None:
         """From now on output is sent at once; first what came since the last cell."""
@@ -142,16 +130,20 @@ class Capture:
                     self._emit(stream.name, text, dropped_bytes, dropped_lines)
             self._in_cell = False
 
+    def drain(self) -> bool:
+        """Empties both pipes; whether one was nearly full, so that its writer may be waiting."""
+        with self._lock:
+            return self._drain()
+
     def _drain(self) -> bool:
-        """Empties both pipes; whether one was nearly full, so that its writer may be waiting. Lock held."""
         busy = False
         for stream in self._streams:
             while data := stream.read():
-                busy = busy or len(data) >= _PIPE_BYTES // 2
+                busy = busy or len(data) >= PIPE_BYTES // 2
                 text = stream.take_head(data)
                 if text:
                     self._pass_on(stream.name, text)
-                if len(data) < _PIPE_BYTES // 2:
+                if len(data) < PIPE_BYTES // 2:
                     break
         return busy
 
@@ -161,20 +153,12 @@ class Capture:
         else:
             self._held.append((name, text))
 
-    def _drain_forever(self) -> None:
-        poll = select.poll()
-        for stream in self._streams:
-            poll.register(stream.read_end, select.POLLIN)
-        busy = False
-        while True:
-            poll.poll()
-            if not busy:
-                time.sleep(_BATCH_SECONDS)
-            with self._lock:
-                busy = self._drain()
+    def _open_text(self, index: int) -> io.TextIOWrapper:
+        raw = self._open_raw(index + 1)
+        raw.name = f"<{_NAMES[index]}>"  # As the interpreter's own streams are called.
+        return io.TextIOWrapper(
+            io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
+        )
 
-
-def _open_text(descriptor: int) -> io.TextIOWrapper:
-    raw = io.FileIO(descriptor, "w", closefd=False)
-    raw.name = f"<{_NAMES[descriptor - 1]}>"  # As the interpreter's own streams are called.
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    def _open_raw(self, descriptor: int) -> io.FileIO:
+        return io.FileIO(descriptor, "w", closefd=False)

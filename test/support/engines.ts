@@ -15,6 +15,7 @@ import { findExecutable } from '../../src/engines/executable.ts';
 import { createPodmanEngine } from '../../src/engines/podman.ts';
 import { messageOf } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
+import { type Capability, EMBEDDED_LACKS } from './capabilities.ts';
 
 const MIB = 1024 * 1024;
 
@@ -47,6 +48,8 @@ export interface TestEngine {
   readonly isContainer: boolean;
   /** Whether it runs the program it is given; else its sandboxes hold the kernel and nothing but frames reaches them. */
   readonly runsCommands: boolean;
+  /** What Python cannot do there. */
+  readonly lacks: readonly Capability[];
   /** A new engine with an instance id of its own. */
   create(options?: Partial<ContainerEngineOptions>): Engine;
   /** Runs the engine's command itself, as a person would. */
@@ -120,6 +123,7 @@ export function testEngine(
     hasCgroupLimits,
     isContainer: (CONTAINER_ENGINE_NAMES as readonly EngineName[]).includes(name),
     runsCommands: name !== 'embedded',
+    lacks: name === 'embedded' ? EMBEDDED_LACKS : [],
     create: (options = {}) =>
       create({
         image: TEST_IMAGES.slim,

@@ -1,11 +1,13 @@
 /**
- * An engine that exists only in tests: the kernel in the local `python3`, with no isolation and no supervisor.
- * It lets the kernel and the sessions be tested within milliseconds on a machine without container engines.
+ * Engines that exist only in tests: the kernel in the local `python3`, with no isolation and no supervisor. They let the
+ * kernel and the sessions be tested within milliseconds on a machine without container engines. One has threads, as in a
+ * container; the other does without, as the embedded engine must, with pipes in the place of its devices.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Transform, type Writable } from 'node:stream';
 import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
 import { BridgeError } from '../../src/errors.ts';
 
@@ -15,9 +17,27 @@ export function hasLocalPython(): boolean {
   return found.status === 0;
 }
 
-/** The loader, with the kernel itself in place of the supervisor, which insists on being PID 1. */
-function withoutSupervisor(loader: string): string {
-  const start = 'import os\nfrom bridge_kernel import __main__\n__main__.run((os.pipe(), os.pipe()))\n';
+/** The kernel itself in place of the supervisor, which insists on being PID 1. */
+const THREADED_START = 'import os\nfrom bridge_kernel import __main__\n__main__.run((os.pipe(), os.pipe()))\n';
+
+/** Pipes at the descriptors of the embedded engine: 3 and 4 to the host, 5 and 6 with what is written to 1 and 2. */
+const SINGLE_THREADED_START = `
+import fcntl, os
+pipes = [0, 1, *os.pipe(), *os.pipe()]
+aside = [fcntl.fcntl(pipe, fcntl.F_DUPFD, 20) for pipe in pipes]
+for copy, descriptor in zip(aside, (3, 4, 5, 1, 6, 2)):
+    os.dup2(copy, descriptor)
+os.closerange(7, 20 + len(pipes))
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+os.closerange(7, 8)
+for descriptor in (5, 6):
+    os.set_blocking(descriptor, False)
+from bridge_kernel import embedded_boot
+embedded_boot.prepare(os.getcwd())
+embedded_boot.main()
+`;
+
+function withStart(loader: string, start: string): string {
   const changed = loader.replace(/from bridge_kernel import supervisor[\s\S]*/, start);
   if (changed === loader) {
     throw new Error('the loader starts the supervisor in another way: adapt this replacement');
@@ -25,7 +45,21 @@ function withoutSupervisor(loader: string): string {
   return changed;
 }
 
-export function createLocalPythonEngine(): Engine {
+/** Sends SIGINT besides every interrupt that passes, as the child of the embedded engine does. */
+function strikingInput(child: ChildProcessWithoutNullStreams): Writable {
+  const input = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (chunk.includes('{"type":"interrupt"')) {
+        child.kill('SIGINT');
+      }
+      done(null, chunk);
+    },
+  });
+  input.pipe(child.stdin);
+  return input;
+}
+
+export function createLocalPythonEngine({ hasThreads = true } = {}): Engine {
   return {
     name: 'podman', // The contract names container engines only.
     description: 'local python3, for tests',
@@ -36,7 +70,8 @@ export function createLocalPythonEngine(): Engine {
     async start({ command }): Promise<Sandbox> {
       const [program = 'python3', ...rest] = command;
       const folder = mkdtempSync(join(tmpdir(), 'bridge-local-python-'));
-      const child = spawn(program, [...rest.slice(0, -1), withoutSupervisor(rest.at(-1) ?? '')], { cwd: folder });
+      const start = hasThreads ? THREADED_START : SINGLE_THREADED_START;
+      const child = spawn(program, [...rest.slice(0, -1), withStart(rest.at(-1) ?? '', start)], { cwd: folder });
       child.stdin.on('error', () => undefined); // A child that has ended; `exited` tells.
       const exited = new Promise<SandboxExit>((resolve) => {
         child.once('close', (exitCode, signal) => {
@@ -46,7 +81,7 @@ export function createLocalPythonEngine(): Engine {
       });
       return {
         id: `local-${child.pid}`,
-        stdin: child.stdin,
+        stdin: hasThreads ? child.stdin : strikingInput(child),
         stdout: child.stdout,
         stderr: child.stderr,
         exited,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createHarness } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
-export function describeCalls({ run, harness, engine, tools }: Subject): void {
+export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject): void {
   describe('order', () => {
     it('of cells in one session is the order they came in', async () => {
       await run('seen = []');
@@ -35,16 +35,27 @@ export function describeCalls({ run, harness, engine, tools }: Subject): void {
       expect((await run(code.join('\n'))).value).toBe("(True, 'waited')");
     });
 
-    it('work from plain functions, threads and asyncio.run', async () => {
+    it('work from plain functions and asyncio.run', async () => {
       const code = [
-        'import asyncio, threading',
+        'import asyncio',
         'got = [mcp_fake.echo.sync(n=1)]',
-        't = threading.Thread(target=lambda: got.append(mcp_fake.echo.sync(n=2))); t.start(); t.join()',
-        'async def main(): got.append(await mcp_fake.echo(n=3))',
+        'async def main(): got.extend(await asyncio.gather(mcp_fake.echo(n=2), mcp_fake.echo(n=3)))',
         'asyncio.run(main())',
+        'got.append(await mcp_fake.echo(n=4))',
         '[g["n"] for g in got]',
       ];
-      expect((await run(code.join('\n'))).value).toBe('[1, 2, 3]');
+      expect((await run(code.join('\n'))).value).toBe('[1, 2, 3, 4]');
+    });
+
+    itNeeds('threads')('work from threads', async () => {
+      const code = [
+        'import asyncio, threading',
+        'got = []',
+        't = threading.Thread(target=lambda: got.append(mcp_fake.echo.sync(n=1))); t.start(); t.join()',
+        'got.append(await asyncio.to_thread(mcp_fake.echo.sync, n=2))',
+        '[g["n"] for g in got]',
+      ];
+      expect((await run(code.join('\n'))).value).toBe('[1, 2]');
     });
 
     it('go on after the loop was stopped', async () => {
@@ -121,7 +132,7 @@ export function describeCalls({ run, harness, engine, tools }: Subject): void {
         .toMatch(/^State was lost: [^\n]{0,300}$/);
     });
 
-    it('that forge compiled code from a saved function come too late', async () => {
+    itNeeds('code packs')('that forge compiled code from a saved function come too late', async () => {
       const packs: Buffer[] = [];
       const poisoned = await createHarness({
         engine: engine(),

@@ -3,26 +3,31 @@ import { describe, expect, it } from 'vitest';
 import { createHarness, textOf } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
-export function describeEndings({ run, engine, tools, isSupervised }: Subject): void {
+export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: Subject): void {
   describe('deadline and cancel', () => {
-    it.each([
-      ['a plain loop', 'while True: pass'],
-      ['a sleep', 'import time\ntime.sleep(60)'],
-      ['an await', 'import asyncio\nawait asyncio.sleep(60)'],
-      ['a gather', 'import asyncio\nawait asyncio.gather(*[asyncio.sleep(60) for _ in range(3)])'],
-      ['a child process', 'import subprocess\nsubprocess.run(["sleep", "60"])'],
-      ['a task that loops', 'import asyncio\nasync def spin():\n    while True: pass\nawait asyncio.gather(spin())'],
-      ['asyncio.run', 'import asyncio\nasync def main(): await asyncio.sleep(60)\nasyncio.run(main())'],
-      ['a blocking call', 'mcp_fake.hang.sync(name="blocking")'],
-      ['a loop in C that calls Python', 'import itertools\nmax(map(lambda n: n % 7, itertools.count()))'],
-    ])('end %s and keep the variables and the output', async (_, code) => {
+    async function expectEndAtDeadline(code: string): Promise<void> {
       await run('kept = "yes"');
       const answer = await run(`print("partial")\n${code}`, { timeoutMs: 400 });
       expect(answer).toMatchObject({ status: 'timeout', exitCode: 124 });
       expect(answer.error).toContain('CELL_DEADLINE: the cell was interrupted at its deadline of 0.4 s');
       expect(textOf(answer.stdout)).toBe('partial\n');
       expect(await run('kept')).toMatchObject({ value: "'yes'", notices: [] });
-    });
+    }
+
+    it.each([
+      ['a plain loop', 'while True: pass'],
+      ['a sleep', 'import time\ntime.sleep(60)'],
+      ['an await', 'import asyncio\nawait asyncio.sleep(60)'],
+      ['a gather', 'import asyncio\nawait asyncio.gather(*[asyncio.sleep(60) for _ in range(3)])'],
+      ['a task that loops', 'import asyncio\nasync def spin():\n    while True: pass\nawait asyncio.gather(spin())'],
+      ['asyncio.run', 'import asyncio\nasync def main(): await asyncio.sleep(60)\nasyncio.run(main())'],
+      ['a blocking call', 'mcp_fake.hang.sync(name="blocking")'],
+      ['a loop in C that calls Python', 'import itertools\nmax(map(lambda n: n % 7, itertools.count()))'],
+    ])('end %s and keep the variables and the output', (_, code) => expectEndAtDeadline(code));
+
+    itNeeds('child processes')('end a child process and keep the variables and the output', () =>
+      expectEndAtDeadline('import subprocess\nsubprocess.run(["sleep", "60"])'),
+    );
 
     it('cancel the calls of the cell at the upstream', async () => {
       const code = 'import asyncio\nawait asyncio.gather(*[mcp_fake.hang(name=f"cancelled {i}") for i in range(2)])';
@@ -86,7 +91,7 @@ export function describeEndings({ run, engine, tools, isSupervised }: Subject): 
       expect(next.notices[0]).toContain('Gone: variables y');
     });
 
-    it('by a crash names the signal', async () => {
+    itNeeds('ctypes')('by a crash names the signal', async () => {
       const answer = await run('import ctypes\nctypes.string_at(0)', { session: 'crashes' });
       expect(answer.error).toContain(isSupervised ? 'signal 11 (SIGSEGV)' : 'ended from outside');
     });

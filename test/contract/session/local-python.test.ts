@@ -4,7 +4,13 @@ import { createLocalPythonEngine, hasLocalPython } from '../../support/local-pyt
 import { describeSession } from './suite.ts';
 
 if (hasLocalPython()) {
-  describeSession({ name: 'local python3', createEngine: createLocalPythonEngine, isSupervised: false });
+  describeSession({ name: 'local python3', createEngine: () => createLocalPythonEngine(), isSupervised: false });
+  describeSession({
+    name: 'local python3 without threads',
+    createEngine: () => createLocalPythonEngine({ hasThreads: false }),
+    isSupervised: false,
+    lacks: ['threads', 'child processes'],
+  });
 } else {
   // Not a pass: the runner counts it as skipped, by name.
   it.skip('not covered: the kernel in local Python: needs python3 3.10 or newer on PATH');

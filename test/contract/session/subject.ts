@@ -1,6 +1,7 @@
 /** What the parts of the session suite test: one harness, a server of fake tools, and what is known of the engine. */
 import type { Engine } from '../../../src/engines/engine.ts';
 import type { HandleCall } from '../../../src/session/dispatch.ts';
+import type { ItNeeds } from '../../support/capabilities.ts';
 import { echoCalls, type Harness } from '../../support/session-harness.ts';
 
 export interface Subject {
@@ -10,6 +11,8 @@ export interface Subject {
   readonly tools: FakeTools;
   /** Whether a supervisor reports how the sandbox ended. */
   readonly isSupervised: boolean;
+  /** `it`, or a skipped test that names what the engine lacks. */
+  readonly itNeeds: ItNeeds;
 }
 
 export type FakeTools = ReturnType<typeof createFakeTools>;

@@ -4,10 +4,12 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engines/engine.ts';
+import { type Capability, createItNeeds } from '../../support/capabilities.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
 import { describeAnswers } from './answers.ts';
 import { describeCalls } from './calls.ts';
 import { describeEndings } from './endings.ts';
+import { describeMissing } from './missing.ts';
 import { createFakeTools, type Subject } from './subject.ts';
 
 interface SuiteOptions {
@@ -15,15 +17,18 @@ interface SuiteOptions {
   readonly createEngine: () => Engine | Promise<Engine>;
   /** Whether a supervisor reports how the sandbox ended. */
   readonly isSupervised: boolean;
+  /** What Python cannot do there; nothing when left out. */
+  readonly lacks?: readonly Capability[];
 }
 
-export function describeSession({ name, createEngine, isSupervised }: SuiteOptions): void {
+export function describeSession({ name, createEngine, isSupervised, lacks = [] }: SuiteOptions): void {
   describe(`session on ${name}`, () => {
     let engine: Engine;
     let harness: Harness;
     const tools = createFakeTools();
     const run: Harness['run'] = (code, request) => harness.run(code, request);
-    const subject: Subject = { run, harness: () => harness, engine: () => engine, tools, isSupervised };
+    const itNeeds = createItNeeds(name, lacks);
+    const subject: Subject = { run, harness: () => harness, engine: () => engine, tools, isSupervised, itNeeds };
 
     beforeAll(async () => {
       engine = await createEngine();
@@ -75,11 +80,19 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
         expect((await run(code)).value).toBe('[0, 1, 2]');
       });
 
-      it('keeps what was written as it was written, child processes included', async () => {
+      it('keeps what was written as it was written', async () => {
         const answer = await run(
-          'import os, sys\nprint("a\\n\\nb")\nos.system("echo child; echo oops >&2")\nprint("é𝒳", end="")\nprint("e", file=sys.stderr);',
+          'import os, sys\nprint("a\\n\\nb")\nos.write(1, b"direct\\n")\nprint("é𝒳", end="")\nprint("e", file=sys.stderr);',
         );
-        expect(textOf(answer.stdout)).toBe('a\n\nb\nchild\né𝒳');
+        expect(textOf(answer.stdout)).toBe('a\n\nb\ndirect\né𝒳');
+        expect(textOf(answer.stderr)).toBe('e\n');
+      });
+
+      itNeeds('child processes')('keeps what child processes write, in its place', async () => {
+        const answer = await run(
+          'import os, sys\nprint("before")\nos.system("echo child; echo oops >&2")\nprint("after")\nprint("e", file=sys.stderr);',
+        );
+        expect(textOf(answer.stdout)).toBe('before\nchild\nafter\n');
         expect(textOf(answer.stderr)).toBe('oops\ne\n');
       });
 
@@ -113,14 +126,14 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
         expect((await run('"\\ud800"')).value).toBe(`'\\ud800'`);
       });
 
-      it('has ssl for code that asks for it, though asyncio is loaded without', async () => {
+      itNeeds('ssl')('has ssl for code that asks for it, though asyncio is loaded without', async () => {
         const answer = await run(
           'import asyncio, ssl\n(asyncio.sslproto.ssl, ssl.create_default_context().check_hostname)',
         );
         expect(answer.value).toBe('(None, True)');
       });
 
-      it('of a forked process ends with it, and there is one answer', async () => {
+      itNeeds('child processes')('of a forked process ends with it, and there is one answer', async () => {
         const code = 'import os\npid = os.fork()\nif pid == 0: print("child")\nelse: print(os.waitpid(pid, 0)[1])';
         const answer = await run(code);
         expect(textOf(answer.stdout)).toBe('child\n0\n');
@@ -214,6 +227,9 @@ export function describeSession({ name, createEngine, isSupervised }: SuiteOptio
 
     describeEndings(subject);
     describeCalls(subject);
+    if (lacks.length > 0) {
+      describeMissing(subject);
+    }
     describeAnswers(subject);
   });
 }

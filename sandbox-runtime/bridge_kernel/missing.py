@@ -1,0 +1,137 @@
+"""What the embedded engine cannot do, said where code asks for it: the reason, and the way out.
+
+Python built for WASI leaves out what its platform lacks, and code that needs it meets an attribute or a module that is
+not there, far from the cause. Here each of these says what it would take.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, NoReturn
+
+_WAY_OUT = "needs a container engine: install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME"
+_THREADS = (
+    "threads are not available in the embedded sandbox; use asyncio.gather for parallel tool calls. "
+    f"Code with threads {_WAY_OUT}"
+)
+_PROCESSES = f"processes cannot be started in the embedded sandbox; it {_WAY_OUT}"
+_SOCKETS = (
+    "sockets are not available in the embedded sandbox, and no sandbox has a network: call a tool of an MCP server "
+    f"that fetches for you. For sockets within the sandbox it {_WAY_OUT}"
+)
+
+_OF_PROCESSES = """
+    execl execle execlp execlpe execv execve execvp execvpe fork forkpty kill killpg openpty pipe pipe2 popen
+    posix_spawn posix_spawnp spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe system wait wait3 wait4
+    waitid waitpid
+"""
+_OF_SIGNALS = """
+    alarm pause pthread_kill setitimer sigtimedwait sigwait sigwaitinfo
+"""
+_OF_SOCKETS = """
+    create_connection create_server fromfd getaddrinfo gethostbyaddr gethostbyname gethostbyname_ex getnameinfo
+    send_fds recv_fds socketpair
+"""
+_SOCKET_MODULES = ("_socket", "socket", "_ssl", "ssl")
+
+
+def install() -> None:
+    """Puts the explanations in the place of what is missing. There is no way back."""
+    _refuse_threads()
+    _refuse_processes()
+    _refuse_sockets()
+    sys.meta_path.append(MissingModuleFinder())
+
+
+def refuse_thread(*_: object, **__: object) -> NoReturn:
+    """Raises what starting a thread raises."""
+    raise RuntimeError(_THREADS)
+
+
+def refuse_process(*_: object, **__: object) -> NoReturn:
+    """Raises what starting a process raises."""
+    raise OSError(errno.ENOTSUP, _PROCESSES)
+
+
+def _refuse_socket(*_: object, **__: object) -> NoReturn:
+    raise OSError(errno.ENOTSUP, _SOCKETS)
+
+
+def _refuse_threads() -> None:
+    import _thread
+    import threading
+
+    for module in (_thread, threading):
+        for name in ("start_new_thread", "start_new", "start_joinable_thread"):
+            for spelling in (name, f"_{name}"):
+                if hasattr(module, spelling):
+                    setattr(module, spelling, refuse_thread)
+
+
+def _refuse_processes() -> None:
+    import subprocess
+
+    subprocess.Popen.__init__ = refuse_process
+    _explain_attributes(os, _OF_PROCESSES, _PROCESSES)
+    _explain_attributes(signal, _OF_SIGNALS, f"such signals do not exist in the embedded sandbox; it {_WAY_OUT}")
+
+
+def _refuse_sockets() -> None:
+    import http.client
+    import socket
+
+    socket.socket.__init__ = _refuse_socket
+    for name in _OF_SOCKETS.split():
+        setattr(socket, name, _refuse_socket)
+
+    class HTTPSConnection(http.client.HTTPConnection):
+        """In the place of the one that needs ssl; without it urllib would call https an unknown type of URL."""
+
+        __init__ = _refuse_socket
+
+    http.client.HTTPSConnection = HTTPSConnection
+    # urllib makes one for every opener, of http too.
+    http.client.__dict__["_create_https_context"] = str
+
+
+def _explain_attributes(module: ModuleType, words: str, reason: str) -> None:
+    """Attributes that stay absent for `hasattr`, by which libraries find their way, and say why."""
+    names = words.split()
+    for name in names:
+        module.__dict__.pop(name, None)
+
+    def explain(name: str) -> NoReturn:
+        text = f"module {module.__name__!r} has no attribute {name!r}"
+        if name in names:
+            text += f": {reason}"
+        raise AttributeError(text, name=name, obj=module)
+
+    module.__dict__["__getattr__"] = explain
+
+
+class MissingModuleFinder:
+    """The last finder: says why a module is not there."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Raises ModuleNotFoundError for a top-level module; whoever only asks whether there is one is told no."""
+        asker: Any = sys._getframe(2).f_globals.get("__name__")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        if path is None and "." not in name and asker != "importlib.util":
+            raise ModuleNotFoundError(f"No module named {name!r}: {_why_missing(name)}", name=name)
+
+
+def _why_missing(name: str) -> str:
+    if name in _SOCKET_MODULES:
+        return _SOCKETS
+    if name in sys.stdlib_module_names:
+        return f"{name.lstrip('_')} is not available in the embedded sandbox; it {_WAY_OUT}"
+    return (
+        "the embedded sandbox has the standard library and no packages; a package "
+        f"{_WAY_OUT}, and set MCP_BRIDGE_IMAGE to an image that has it"
+    )

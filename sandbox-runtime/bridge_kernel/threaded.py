@@ -1,0 +1,147 @@
+"""The kernel where Python has threads and processes: containers, and a Python of the host.
+
+A reader thread owns the pipe from the host, so an interrupt is seen while a cell runs, and the answer to a call is
+taken while the main thread is blocked by waiting for it. Another thread drains the pipes behind descriptors 1 and 2.
+The counterpart for a Python without threads is `embedded.py`.
+"""
+
+from __future__ import annotations
+
+import _signal as signal  # As in the supervisor: the public module is slow to import.
+import fcntl
+import os
+import select
+import sys
+import threading
+import time
+
+from bridge_kernel import rpc, stdio
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable
+
+    from bridge_kernel.frames import Frame
+    from bridge_kernel.loop import CellLoop
+
+    Pipes = tuple[tuple[int, int], tuple[int, int]]
+
+_F_SETPIPE_SZ = 1031
+# A woken drainer waits this long, so that a program printing line by line is not switched away from at every line.
+_BATCH_SECONDS = 0.02
+
+
+class Channel(rpc.Channel):
+    """Frames that a thread reads. `on_frame` is called in that thread."""
+
+    def start(self, on_frame: Callable[[Frame], None]) -> None:
+        """Starts the reader thread. The process ends when the host's side closes."""
+        self._on_frame = on_frame
+        threading.Thread(target=self._read_forever, name="bridge-reader", daemon=True).start()
+
+    def wait(self, event: threading.Event, timeout: float | None = None) -> bool:
+        """Blocks this thread, whichever it is."""
+        return event.wait(timeout)
+
+    def _read_forever(self) -> None:
+        self._take(b"")
+        while True:
+            data = os.read(self._read_descriptor, rpc.READ_BYTES)
+            if not data:
+                os._exit(0)
+            self._take(data)
+
+
+class Capture(stdio.Capture):
+    """Output that a thread drains from pipes, which the supervisor made."""
+
+    def __init__(self, emit: stdio.Emit, pipes: Pipes, budget: int) -> None:
+        for index, (read_end, write_end) in enumerate(pipes):
+            os.set_blocking(read_end, False)
+            try:
+                fcntl.fcntl(write_end, _F_SETPIPE_SZ, stdio.PIPE_BYTES)
+            except OSError:
+                pass  # The user's share of pipe memory is spent: the default size is slower and right all the same.
+            os.dup2(write_end, index + 1)
+            os.close(write_end)
+        super().__init__(emit, (pipes[0][0], pipes[1][0]), budget)
+        threading.Thread(target=self._drain_forever, name="bridge-output", daemon=True).start()
+
+    def _drain_forever(self) -> None:
+        poll = select.poll()
+        for read_end in self.read_ends:
+            poll.register(read_end, select.POLLIN)
+        busy = False
+        while True:
+            poll.poll()
+            if not busy:
+                time.sleep(_BATCH_SECONDS)
+            busy = self.drain()
+
+
+class Platform:
+    """What the kernel needs of a Python with threads."""
+
+    name = f"{sys.platform} {os.uname().machine}"
+
+    def __init__(self, pipes: Pipes) -> None:
+        self._pipes = pipes
+
+    def capture(self, emit: stdio.Emit, budget: int) -> stdio.Capture:
+        """Takes over descriptors 1 and 2."""
+        return Capture(emit, self._pipes, budget)
+
+    def cell_loop(self, channel: rpc.Channel) -> CellLoop:
+        """The loop of the session, and `asyncio.run` beside it."""
+        import asyncio
+
+        from bridge_kernel import nested_run
+        from bridge_kernel.loop import CellLoop
+
+        loop = asyncio.new_event_loop()
+        nested_run.install(loop, _run_in_thread)
+        return CellLoop(channel, loop, interrupt_main)
+
+
+def interrupt_main() -> None:
+    """Only a signal stops Python code that never yields."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def _run_in_thread(run: Callable[..., object], main: Awaitable[object], options: dict[str, object]) -> object:
+    """Runs a coroutine in a loop of its own in another thread, while this one waits."""
+    import asyncio
+    import contextvars
+
+    results: list[Callable[[], object]] = []
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[object] | None]] = []
+
+    async def wrapper() -> object:
+        started.append((asyncio.get_running_loop(), asyncio.current_task()))
+        return await main
+
+    def work() -> None:
+        try:
+            value = context.run(run, wrapper(), **options)
+        except BaseException as error:  # noqa: BLE001 Raised again in the cell.
+            caught = error
+            results.append(lambda: _raise(caught))
+        else:
+            results.append(lambda: value)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=work, name="asyncio.run", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        for inner, task in started:
+            if task is not None:
+                inner.call_soon_threadsafe(task.cancel)
+        raise
+    return results[0]()
+
+
+def _raise(error: BaseException) -> None:
+    raise error
