@@ -38,6 +38,7 @@ const PAIR_BONUS = 0.3;
 const FULL_MATCH_SHARE = 0.5;
 /** So many of the best are looked at closely. */
 const CLOSE_LOOKS = 200;
+const LEVELS = 1_000;
 const MAX_BEGINNINGS = 8;
 /** Repairing a word compares it with the whole vocabulary. */
 const MAX_REPAIRS = 8;
@@ -190,17 +191,34 @@ interface Scored {
 /** Those that can still be among the best after a close look. */
 function mostPromising({ scores, coverage }: Scores, { shelves }: Library): Scored[] {
   const promises = scores.map((score, tool) => score * (1 + COVERAGE_BONUS * (coverage[tool] ?? 0)));
-  const least = promises.toSorted()[Math.max(0, promises.length - CLOSE_LOOKS)] ?? 0;
+  const least = levelOfBest(promises);
+  const found: Scored[] = [];
   let start = 0;
-  return shelves.flatMap((shelf) => {
-    const own = start;
+  for (const shelf of shelves) {
+    for (const [place, tool] of shelf.tools.entries()) {
+      const score = scores[start + place] ?? 0;
+      if (score > 0 && (promises[start + place] ?? 0) >= least) {
+        found.push({ shelf, tool, place, score, coverage: coverage[start + place] ?? 0 });
+      }
+    }
     start += shelf.tools.length;
-    return shelf.tools.flatMap((tool, place) => {
-      const score = scores[own + place] ?? 0;
-      const isPromising = score > 0 && (promises[own + place] ?? 0) >= least;
-      return isPromising ? [{ shelf, tool, place, score, coverage: coverage[own + place] ?? 0 }] : [];
-    });
-  });
+  }
+  return found;
+}
+
+/** A level that at least `CLOSE_LOOKS` values reach, and not many more; sorting all of them would take longer. */
+function levelOfBest(values: Float64Array): number {
+  const best = values.reduce((most, value) => Math.max(most, value), 0);
+  const counts = new Uint32Array(LEVELS + 1);
+  for (const value of values) {
+    const level = best === 0 ? 0 : Math.floor((value / best) * LEVELS);
+    counts[level] = (counts[level] ?? 0) + 1;
+  }
+  let level = LEVELS;
+  for (let reached = counts[level] ?? 0; reached < CLOSE_LOOKS && level > 0; reached += counts[level] ?? 0) {
+    level -= 1;
+  }
+  return (level / LEVELS) * best;
 }
 
 function closeLook(query: Query, terms: readonly Term[], rarity: Rarity) {

@@ -3,7 +3,7 @@
  * therefore nothing here depends on other servers.
  */
 import { type Action, actionOf } from './search-lexicon.ts';
-import { createReader, type ReadRun } from './search-words.ts';
+import type { Read, ReadRun } from './search-words.ts';
 
 /** A server as the search reads it. */
 export interface SearchServer {
@@ -71,17 +71,19 @@ const FIRST_WORDS = 3;
 const FIRST_SENTENCE = /^[\s\S]{15,}?(?:[.!?](?=\s|$)|。|\n\n)/;
 
 /** Prepares a server; `pause` is awaited between tools, so that a long list holds nobody up. */
-export async function buildShelf(server: SearchServer, pause: () => Promise<void>): Promise<Shelf> {
-  const read = createReader();
+export async function buildShelf(server: SearchServer, read: Read, pause: () => Promise<void>): Promise<Shelf> {
   const postings = new Map<string, Posting>();
   const tools: ShelfTool[] = [];
   for (const [place, tool] of server.tools.entries()) {
     const fields = readFields(server, tool, read);
     for (const [stem, weight] of weightsOf(fields)) {
-      const posting = postings.get(stem) ?? { places: [], shares: [] };
+      let posting = postings.get(stem);
+      if (posting === undefined) {
+        posting = { places: [], shares: [] };
+        postings.set(stem, posting);
+      }
       posting.places.push(place);
       posting.shares.push(weight / (SATURATION + weight));
-      postings.set(stem, posting);
     }
     tools.push(shelfTool(tool.name, fields));
     // biome-ignore lint/performance/noAwaitInLoops: the pause is what the loop is for.
@@ -92,7 +94,7 @@ export async function buildShelf(server: SearchServer, pause: () => Promise<void
 
 type Fields = Readonly<Record<Field, readonly ReadRun[]>>;
 
-function readFields(server: SearchServer, tool: SearchTool, read: (text: string) => ReadRun[]): Fields {
+function readFields(server: SearchServer, tool: SearchTool, read: Read): Fields {
   const description = tool.description.slice(0, MAX_CHARS);
   const [sentence = description] = FIRST_SENTENCE.exec(description) ?? [];
   return {

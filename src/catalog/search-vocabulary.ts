@@ -25,10 +25,13 @@ export class VocabularyBuilder {
 
   add(shelf: Shelf): void {
     for (const [stem, posting] of shelf.postings) {
-      const entry = this.#entries.get(stem) ?? { toolCount: 0, letters: lettersOf(stem), postings: new Map() };
+      let entry = this.#entries.get(stem);
+      if (entry === undefined) {
+        entry = { toolCount: 0, letters: lettersOf(stem), postings: new Map() };
+        this.#entries.set(stem, entry);
+      }
       entry.toolCount += posting.places.length;
       entry.postings.set(shelf, posting);
-      this.#entries.set(stem, entry);
     }
   }
 

@@ -64,17 +64,25 @@ export interface ReadRun {
   readonly indexed: readonly string[];
 }
 
-/** Reads texts run by run, and remembers: texts of one server repeat their words. */
-export function createReader(): (text: string) => ReadRun[] {
+/** Reads a text run by run. */
+export type Read = (text: string) => ReadRun[];
+
+/** Runs that a reader remembers: more than any language of tools has. About 5 MB. */
+const MAX_REMEMBERED = 20_000;
+
+/** A reader that remembers, because texts of tools repeat their words. */
+export function createReader(): Read {
   const known = new Map<string, ReadRun>();
   return (text) =>
     runsOf(text).map((run) => {
-      const before = known.get(run);
-      if (before !== undefined) {
-        return before;
+      let read = known.get(run);
+      if (read === undefined) {
+        if (known.size >= MAX_REMEMBERED) {
+          known.clear();
+        }
+        read = readRun(run);
+        known.set(run, read);
       }
-      const read = readRun(run);
-      known.set(run, read);
       return read;
     });
 }

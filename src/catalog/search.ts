@@ -8,6 +8,7 @@ import { type Hit, type Library, rank, readTerms, type Term } from './search-ran
 import { buildShelf, type SearchServer, type Shelf } from './search-shelf.ts';
 import { suggestionsFor } from './search-typos.ts';
 import { type Vocabulary, VocabularyBuilder } from './search-vocabulary.ts';
+import { createReader } from './search-words.ts';
 
 export type { SearchServer, SearchTool } from './search-shelf.ts';
 
@@ -40,6 +41,7 @@ const MAX_UNMATCHED = 5;
 export function createSearchIndex(): SearchIndex {
   const shelves = new Map<string, Shelf>();
   const vocabulary = new VocabularyBuilder();
+  const read = createReader();
   let toolCount = 0;
 
   function remove(server: string): void {
@@ -53,7 +55,7 @@ export function createSearchIndex(): SearchIndex {
 
   return {
     async put(server, pause) {
-      const shelf = await buildShelf(server, pause);
+      const shelf = await buildShelf(server, read, pause);
       remove(server.name);
       shelves.set(server.name, shelf);
       vocabulary.add(shelf);
