@@ -62,7 +62,19 @@ _CLASSES = (
     "AudioContent",
     "ResourceContent",
     "ResourceLink",
+    "ToolHit",
 )
+
+
+class ToolHit(values.AttrDict):
+    """One hit of a search, for printing in few tokens: what follows from the other keys is there but not shown."""
+
+    __module__ = "mcp.runtime"
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        implied = {"serverAlias": self.get("server"), "toolAlias": self.get("tool"), "loaded": "load" not in self}
+        return repr({key: value for key, value in self.items() if key not in implied or value != implied[key]})
 
 
 class Runtime(ModuleType):
@@ -76,6 +88,7 @@ class Runtime(ModuleType):
     AudioContent = values.AudioContent
     ResourceContent = values.ResourceContent
     ResourceLink = values.ResourceLink
+    ToolHit = ToolHit
 
     def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str) -> None:
         super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` prints what there is.")
@@ -149,13 +162,13 @@ class Runtime(ModuleType):
         params = _search_params(query, limit, detail)
 
         async def run() -> object:
-            return self._found(await self._host.call("search_tool_docs", params))
+            return _hits(self._found(await self._host.call("search_tool_docs", params)))
 
         return self._pending("search_tool_docs", run)
 
     def search_tool_docs_sync(self, query: str, *, limit: int = 5, detail: str = "summary") -> list[Any]:
         """As `search_tool_docs`, without await."""
-        return self._found(self._host.call_sync("search_tool_docs", _search_params(query, limit, detail)))
+        return _hits(self._found(self._host.call_sync("search_tool_docs", _search_params(query, limit, detail))))
 
     def stubs(self, server: str, tools: list[str] | None = None) -> str:
         """Signatures and types of a server's tools, or of those named, as a compact `.pyi`; print it."""
@@ -289,6 +302,10 @@ class Runtime(ModuleType):
         if missing not in self._said:
             self._said.add(missing)
             print(missing, file=sys.stderr)
+
+
+def _hits(documents: list[Any]) -> list[Any]:
+    return [ToolHit(document) for document in documents]
 
 
 def _unmatched_word(entry: dict[str, Any]) -> str:

@@ -4,9 +4,12 @@ import { type Detail, describeTool, type ToolDocument } from './describe.ts';
 import { firstSentence } from './first-sentence.ts';
 
 export interface ToolHit extends ToolDocument {
-  /** Higher is better; comparable within one answer. */
+  /** Higher is better; comparable within one answer. A whole number, because digits cost tokens. */
   readonly score: number;
 }
+
+/** Scores are mostly below 20; in tenths, close ones still differ. */
+const SCORE_STEPS = 10;
 
 export function describeHit(
   server: CatalogServer,
@@ -18,6 +21,7 @@ export function describeHit(
   return {
     ...document,
     ...(description === undefined || description === '' ? {} : { description }),
-    score: Math.round(options.score * 10) / 10,
+    ...(options.isLoaded ? {} : { load: `run_python(servers=['${server.name}'])` }),
+    score: Math.round(options.score * SCORE_STEPS),
   };
 }

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import io
 import linecache
+import pickle
 from typing import Any
 
 from fake_host import READ_FILE, ApiTestCase, text_result
@@ -81,6 +82,17 @@ class Documents(RuntimeTestCase):
             self.runtime.query_tool_docs_sync("files")
             self.runtime.search_tool_docs_sync("read")
         self.assertEqual(stderr.getvalue(), "server files: only the first 10,000 tools were kept\n")
+
+    def test_a_hit_prints_only_what_does_not_follow_from_the_rest(self) -> None:
+        hit = {**DOCUMENT, "serverAlias": "files", "loaded": False, "load": "run_python(servers=['files'])", "score": 7}
+        self.host.answers["search_tool_docs"] = lambda params: {"documents": [hit, {**hit, "loaded": True}]}
+        found = self.runtime.search_tool_docs_sync("read")
+        self.assertEqual(dict(found[0]), hit)
+        self.assertEqual(found[0].serverAlias, "files")
+        shown = {key: hit[key] for key in hit if key not in ("serverAlias", "loaded")}
+        self.assertEqual(repr(found[0]), repr(shown))
+        self.assertIn("'loaded': True", repr(found[1]))
+        self.assertEqual(pickle.loads(pickle.dumps(found[0])), found[0])
 
     async def test_a_search_that_finds_little_names_the_words_that_no_tool_has(self) -> None:
         unmatched = [{"word": "quux", "nearest": ["queue", "quote"]}, {"word": "zorg", "nearest": []}]

@@ -14,8 +14,8 @@ test('a hit is short: the first sentence in one line, and a score', () => {
     toolAlias: 'create_issue',
     description: 'Create an issue in a repository.',
     loaded: false,
-    load: "call run_python again with servers=['git-hub']",
-    score: 7.5,
+    load: "run_python(servers=['git-hub'])",
+    score: 75,
   });
 });
 
