@@ -16,6 +16,7 @@ import { toolCall } from './measures/tool-call.ts';
 import { toolListSize } from './measures/tool-list-size.ts';
 import { toolSearch } from './measures/tool-search.ts';
 import { warmRoundTrip } from './measures/warm-round-trip.ts';
+import { withoutContainers } from './measures/without-containers.ts';
 import { parseOptions, USAGE } from './options.ts';
 import { type Measure, type Row, rowsOrReason } from './rows.ts';
 import { renderTable } from './table.ts';
@@ -30,6 +31,7 @@ const MEASURES: readonly Measure[] = [
   toolListSize,
   toolSearch,
   idleMemory,
+  withoutContainers,
 ];
 
 async function main(argv: readonly string[]): Promise<void> {

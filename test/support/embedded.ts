@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
@@ -63,11 +63,6 @@ export function nodeWith(...flags: string[]): string {
   const path = join(temporaryFolder(), 'node');
   writeFileSync(path, `#!/bin/sh\nexec ${process.execPath} ${flags.join(' ')} "$@"\n`, { mode: 0o755 });
   return path;
-}
-
-/** The variables of this process, with `path` before its PATH. */
-export function environmentWith(path: string): Record<string, string> {
-  return { ...processEnvironment(), PATH: `${path}${delimiter}${dirname(process.execPath)}` };
 }
 
 function temporaryFolder(): string {

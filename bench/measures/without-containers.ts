@@ -1,0 +1,108 @@
+/** The engines that need no container engine, beside the container engine of the same run. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findTestEngines, type TestEngine } from '../../test/support/engines.ts';
+import type { BenchContext } from '../context.ts';
+import { atMost, atMostTimes, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
+import { type Bridge, withBridge } from '../support/bridge.ts';
+import { runToEnd } from '../support/containers.ts';
+import { descendants, proportionalMb } from '../support/process-memory.ts';
+import { interleave, median, percentile, timed, timedEach } from '../support/statistics.ts';
+
+const LABELS = ['embedded', 'bubblewrap'] as const;
+const CODE = 'x=1';
+const COLD_ROUNDS = 15;
+const WARM_ROUNDS = 15;
+const CELLS_PER_ROUND = 100;
+const WARM_UP_CELLS = 500;
+/** Lets garbage collectors and the bridge's first sweep come to rest. */
+const REST_MS = 5_000;
+
+export const withoutContainers: Measure = {
+  name: 'without-containers',
+  title: 'engines without containers',
+  async run(context) {
+    const { engines, missing } = await findTestEngines();
+    const rows: Row[] = [];
+    for (const label of LABELS) {
+      const engine = engines.find((one) => one.label === label);
+      const reason = missing.find((one) => one.startsWith(label)) ?? `${label} is not among the engines`;
+      const measure = () => (engine === undefined ? Promise.reject(new Error(reason)) : measureEngine(context, engine));
+      rows.push(...(await rowsOrReason(label, measure)));
+    }
+    return rows;
+  },
+};
+
+/** `context` with another engine. */
+function on(context: BenchContext, engine: TestEngine): BenchContext {
+  return { ...context, env: engine.env, engine: () => engine };
+}
+
+async function measureEngine(context: BenchContext, engine: TestEngine): Promise<Row[]> {
+  const own = on(context, engine);
+  return [
+    await measureCold(context, own, engine.label),
+    await measureWarm(context, own, engine.label),
+    await measureMemory(own, engine.label),
+  ];
+}
+
+async function measureCold(context: BenchContext, own: BenchContext, label: string): Promise<Row> {
+  const samples = await withBridge(own, {}, async (bridge) => {
+    await firstCell(bridge, 'warm-up');
+    let count = 0;
+    return interleave(context.repeats(COLD_ROUNDS), {
+      bridge: () => firstCell(bridge, `cold-${(count += 1)}`),
+      bare: () => timed(() => runToEnd(context, context.images.slim, 'pass')),
+    });
+  });
+  const measured: Quantity = { value: median(samples.bridge), unit: 'ms' };
+  const floor: Quantity = { value: median(samples.bare), unit: 'ms' };
+  return {
+    figure: `${label}: first cell of a new session`,
+    measured,
+    detail: `best ${Math.min(...samples.bridge).toFixed(0)} ms`,
+    floor: { ...floor, what: `${context.engine().label} \`run --rm\`, \`python3 -c pass\`` },
+    goals: [atMost(measured, 150), atMostTimes(measured, floor, 1.3)],
+  };
+}
+
+/** Milliseconds to the answer. The session is ended outside of the time. */
+async function firstCell({ run }: Bridge, session: string): Promise<number> {
+  const time = await timed(() => run(CODE, { session }));
+  await run('runtime.reset()', { session });
+  return time;
+}
+
+async function measureWarm(context: BenchContext, own: BenchContext, label: string): Promise<Row> {
+  const samples = await withBridge(own, {}, (bridge) =>
+    withBridge(context, {}, async (container) => {
+      await timedEach(WARM_UP_CELLS, () => bridge.run(CODE));
+      await timedEach(WARM_UP_CELLS, () => container.run(CODE));
+      return interleave(context.repeats(WARM_ROUNDS), {
+        own: () => timedEach(CELLS_PER_ROUND, () => bridge.run(CODE)),
+        container: () => timedEach(CELLS_PER_ROUND, () => container.run(CODE)),
+      });
+    }),
+  );
+  const measured: Quantity = { value: median(samples.own), unit: 'ms' };
+  const floor: Quantity = { value: median(samples.container), unit: 'ms' };
+  return {
+    figure: `${label}: warm \`run_python("x=1")\`, p50`,
+    measured,
+    detail: `p95 ${percentile(samples.own, 0.95).toFixed(2)} ms`,
+    floor: { ...floor, what: `the same on ${context.engine().label}` },
+    goals: [atMostTimes(measured, floor, 2)],
+  };
+}
+
+/** Everything the bridge started; there is nothing but the session. */
+function measureMemory(own: BenchContext, label: string): Promise<Row> {
+  return withBridge(own, {}, async ({ pid, run }) => {
+    await run(CODE);
+    await sleep(REST_MS);
+    const processes = await Promise.all((await descendants(pid)).map(proportionalMb));
+    const measured: Quantity = { value: processes.reduce((sum, megabytes) => sum + megabytes, 0), unit: 'MB' };
+    return { figure: `${label}: idle session, every process of it, proportional`, measured, goals: [] };
+  });
+}
