@@ -12,7 +12,7 @@ export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do
 
 **Discover first.** These work for every configured server, loaded or not:
 - \`runtime.discovered_servers(detailed=True)\`: names and descriptions.
-- \`await runtime.search_tool_docs("create issue", limit=5)\`: tools by meaning; each result has \`server\`, \`tool\`, \`toolAlias\`, \`description\`.
+- \`await runtime.search_tool_docs("create issue", limit=5)\`: tools by meaning; each has \`server\`, \`toolAlias\`, \`signature\`, \`description\`.
 - \`await runtime.query_tool_docs("github", "create_issue", detail="full")\`: one tool with its input schema; without a tool, all tools of the server.
 
 **Call tools.** Load servers with the \`servers\` argument of run_python; they stay loaded in the session.
