@@ -157,11 +157,12 @@ async function measureFromCell(context: BenchContext, figure: string, index: Qua
 
 function searchCell(): string {
   return `
-import json, time
+import contextlib, io, json, time
 samples = []
 for query in ["first", *${JSON.stringify(makeQueries(QUERIES))}]:
     start = time.perf_counter()
-    found = await runtime.search_tool_docs(query, limit=${SHOWN})
+    with contextlib.redirect_stderr(io.StringIO()):
+        found = await runtime.search_tool_docs(query, limit=${SHOWN})
     samples.append((time.perf_counter() - start) * 1000)
 assert len(found) == ${SHOWN}
 print(json.dumps(samples))
