@@ -6,8 +6,6 @@ import type { Volume } from './volume.ts';
 const DOUBLING_BYTES = 1024 * 1024;
 const FIRST_CAPACITY_BYTES = 256;
 
-let lastInode = 0;
-
 /** Times are nanoseconds since 1970. */
 export interface Times {
   accessed: bigint;
@@ -23,8 +21,7 @@ abstract class BaseNode {
   isLinked = true;
 
   constructor(volume: Volume, now: bigint) {
-    lastInode += 1;
-    this.inode = BigInt(lastInode);
+    this.inode = volume.nextInode();
     this.volume = volume;
     this.times = { accessed: now, modified: now, changed: now };
   }

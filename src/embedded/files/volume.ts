@@ -17,6 +17,7 @@ export class Volume {
   readonly #maxBytes: number;
   #usedBytes = 0;
   #nodes = 0;
+  #lastInode = 0n;
 
   /** `maxBytes` 0 makes a volume read-only. */
   constructor(device: number, maxBytes: number) {
@@ -38,6 +39,12 @@ export class Volume {
     if (this.isReadOnly) {
       throw new WasiError(ERRNO.ROFS);
     }
+  }
+
+  /** A number that no other node of this volume has or had. */
+  nextInode(): bigint {
+    this.#lastInode += 1n;
+    return this.#lastInode;
   }
 
   /** Bytes that may still be charged. */

@@ -1,0 +1,97 @@
+/**
+ * The child of the embedded engine without its engine: bundled from the sources of this checkout, with a boot program of
+ * the test's own, started directly and with no layer of the operating system around it.
+ */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { ARTIFACT } from '../../src/embedded/artifacts.ts';
+import { addSnapshot } from '../../src/embedded/make-snapshot.ts';
+import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
+import { SupervisorReportSchema } from '../../src/protocol/frames.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const MIB = 1024 * 1024;
+const NAMES = [ARTIFACT.MODULE, ARTIFACT.LIBRARY];
+
+/** Whether this checkout was built with Python for the embedded engine. */
+export function hasPython(): boolean {
+  return NAMES.every((name) => existsSync(join(ARTIFACTS_FOLDER, name)));
+}
+
+/** A folder with everything a child needs; to be removed with `removeFolder`. */
+export async function makeChildFolder(bootFile: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-child-'));
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['src/embedded/child.ts'],
+    outfile: join(folder, 'child.mjs'),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+  });
+  for (const name of NAMES) {
+    symlinkSync(join(ARTIFACTS_FOLDER, name), join(folder, name));
+  }
+  addSnapshot(folder, readFileSync(bootFile, 'utf8'));
+  return folder;
+}
+
+export function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+export interface ChildLimits {
+  readonly memoryBytes?: number;
+  readonly tmpBytes?: number;
+  readonly workspaceBytes?: number;
+}
+
+export interface ChildEnd {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+export interface RunningChild {
+  readonly process: ChildProcessWithoutNullStreams;
+  readonly ended: Promise<ChildEnd>;
+}
+
+export interface ChildOptions {
+  readonly limits?: ChildLimits;
+  readonly env?: Record<string, string>;
+  readonly nodeFlags?: readonly string[];
+  readonly cwd?: string;
+}
+
+export function startChild(folder: string, options: ChildOptions = {}): RunningChild {
+  const { memoryBytes = 128 * MIB, tmpBytes = 8 * MIB, workspaceBytes = 8 * MIB } = options.limits ?? {};
+  const numbers = [memoryBytes, tmpBytes, workspaceBytes].map(String);
+  const child = spawn(process.execPath, [...(options.nodeFlags ?? []), join(folder, 'child.mjs'), folder, ...numbers], {
+    env: options.env ?? {},
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+  const stdout: Buffer[] = [];
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString('utf8');
+  });
+  // A child that ends first closes the pipe.
+  child.stdin.on('error', () => undefined);
+  const ended = new Promise<ChildEnd>((settle) => {
+    child.on('close', (exitCode, signal) => settle({ exitCode, signal, stdout: Buffer.concat(stdout), stderr }));
+  });
+  return { process: child, ended };
+}
+
+/** The last report on a child's stderr; a failure of the test when it is not one. */
+export function lastReport(stderr: string): ReturnType<typeof SupervisorReportSchema.parse> {
+  return SupervisorReportSchema.parse(JSON.parse(stderr.trim().split('\n').at(-1) ?? ''));
+}
