@@ -35,6 +35,12 @@ export const ERROR_CODES = {
   CELL_CANCELLED: { meaning: 'the client cancelled the cell', fixedBy: 'model', retry: true, exitCode: 130 },
   LIMIT_OUTPUT: { meaning: 'the cell printed more than is kept', fixedBy: 'model', retry: false, exitCode: 70 },
   LIMIT_CALLS: { meaning: 'the cell made too many calls', fixedBy: 'model', retry: false, exitCode: 70 },
+  LIMIT_ARTIFACT: {
+    meaning: 'an artifact is larger than the limit, or there are too many',
+    fixedBy: 'model',
+    retry: false,
+    exitCode: 70,
+  },
   LIMIT_FRAME: { meaning: 'a frame was larger than the limit', fixedBy: 'model', retry: false, exitCode: 70 },
   LIMIT_RESULT: { meaning: 'a result was larger than the limit', fixedBy: 'model', retry: false, exitCode: 70 },
   PROTOCOL_VIOLATION: { meaning: 'a frame was malformed', fixedBy: 'us', retry: false, exitCode: 70 },

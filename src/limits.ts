@@ -36,6 +36,12 @@ export const MAX_SHOWN_CHARS = 40_000;
 export const MAX_DISPLAYS = 20;
 /** Their bytes, base64 not counted; the API behind most clients takes about 5 MB of images in one request. */
 export const MAX_DISPLAY_BYTES = 4 * MIB;
+/** One file that code keeps on the host. Chosen: as much as a tool may return. */
+export const MAX_ARTIFACT_BYTES = 64 * MIB;
+/** Files of one session. Chosen: far above what a person would look through. */
+export const MAX_ARTIFACTS_PER_SESSION = 1_000;
+/** Links to them in one answer. Chosen. */
+export const MAX_LINKS = 50;
 /** Names kept of each kind for the report of lost state. */
 export const MAX_REPORTED_NAMES = 100;
 /** Size of /tmp in a sandbox. Both sizes are those of the program whose users switch to this one. */

@@ -44,6 +44,9 @@ _HELPERS = (
     "call_tool_raw",
     "capability_summary",
     "save_tool",
+    "save_artifact",
+    "load_artifact",
+    "list_artifacts",
     "progress",
     "to_toon",
     "reset",
@@ -209,6 +212,24 @@ class Runtime(ModuleType):
         tool = source_of(func, self._namespace)
         self._host.call_sync("save_tool", {"name": tool.name, "source": tool.source})
         return tool.report()
+
+    def save_artifact(self, name: str, data: object) -> Any:
+        """Keeps bytes, a text or a file on the user's machine, and links to it in the answer."""
+        from bridge_kernel import artifacts
+
+        return artifacts.save(self._host, name, data)
+
+    def load_artifact(self, name: str, session: str | None = None) -> bytes:
+        """The bytes of a kept file, of this session or of the one named."""
+        from bridge_kernel import artifacts
+
+        return artifacts.load(self._host, name, session)
+
+    def list_artifacts(self) -> tuple[Any, ...]:
+        """All kept files: dicts with `session`, `name`, `size`, `modified`, `uri`, `mime_type`."""
+        from bridge_kernel import artifacts
+
+        return artifacts.listing(self._host)
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far the cell is, where it listens."""

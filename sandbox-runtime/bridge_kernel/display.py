@@ -85,7 +85,7 @@ class Display:
         if images.is_pillow(value):
             return self._show_pillow
         kind = type(value)
-        if kind.__module__.startswith("pandas."):
+        if kind.__module__.startswith("pandas.") and kind.__name__ in ("DataFrame", "Series"):
             return None  # Its HTML says no more than our table, in far more tokens.
         has_method = any(callable(getattr(kind, name, None)) for name, _ in (*_IMAGE_METHODS, *_TEXT_METHODS))
         return self._show_by_method if has_method else None

@@ -1,6 +1,7 @@
 /** Connects settings, engines, upstreams and sessions to the one thing the front needs: a runner of cells. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createArtifacts } from '../config/artifacts.ts';
 import { createSavedTools } from '../config/saved-tools.ts';
 import type { Settings } from '../config/settings.ts';
 import { detectEngine } from '../engines/detect.ts';
@@ -30,6 +31,7 @@ export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridg
 export const createBridge: CreateBridge = async (settings, logger) => {
   const engine = detectEngine(engineOptions(settings, logger));
   const directory = createConfiguredServers(settings, logger);
+  const artifacts = createArtifacts(settings.stateDir);
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
   const sessions = new Sessions({
     engine,
@@ -37,12 +39,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
     packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({
-      pool: directory.pool,
-      directory: directory.known,
-      savedTools,
-      logger,
-    }),
+    handleCall: createHostCalls({ pool: directory.pool, directory: directory.known, savedTools, artifacts, logger }),
     logger,
     capabilitySummary: CAPABILITY_SUMMARY,
     idleTimeoutMs: settings.idleTimeoutMs,

@@ -11,10 +11,12 @@ import { describeHit } from '../catalog/describe-hit.ts';
 import { restoreHidden, type ServerMetadata } from '../catalog/intake.ts';
 import { isPythonKeyword } from '../catalog/names.ts';
 import { resolveArguments } from '../catalog/parameters.ts';
+import type { Artifacts } from '../config/artifacts.ts';
 import type { SavedTools } from '../config/saved-tools.ts';
 import { BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { HandleCall } from '../session/dispatch.ts';
+import { artifactCalls, LoadArtifactParams, SaveArtifactParams } from './artifact-calls.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
 import type { ServerDirectory } from './server-directory.ts';
 import { specMethods } from './spec-calls.ts';
@@ -35,6 +37,7 @@ export interface HostCallsOptions {
   readonly pool: ToolPool;
   readonly directory: ServerDirectory;
   readonly savedTools: SavedTools;
+  readonly artifacts: Artifacts;
   readonly logger: Logger;
   /** How long a search waits for servers whose tools are not known yet; 5 s when left out. */
   readonly searchWaitMs?: number;
@@ -67,12 +70,16 @@ const SaveToolParams = z.strictObject({
 /** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
 export function createHostCalls(options: HostCallsOptions): HandleCall {
   const { directory } = options;
+  const artifacts = artifactCalls(options.artifacts);
   const methods = new Map<string, Method>([
     ...toolMethods(directory, options),
     ...documentMethods(directory, options),
     ...specMethods(directory),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
     ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],
+    ['save_artifact', checked(SaveArtifactParams, artifacts.save)],
+    ['load_artifact', checked(LoadArtifactParams, artifacts.load)],
+    ['list_artifacts', checked(z.strictObject({}), artifacts.list)],
   ]);
   return async ({ method, params }, context) => {
     const run = methods.get(method);

@@ -1,5 +1,6 @@
 /** `run`: serves MCP over stdio until the client goes away or a signal comes. */
 import type { Readable, Writable } from 'node:stream';
+import { createArtifacts } from '../config/artifacts.ts';
 import { messageOf } from '../errors.ts';
 import { VERSION } from '../package.ts';
 import { serveClient } from '../server/server.ts';
@@ -23,6 +24,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   });
   const connection = serveClient(transport, {
     runner: bridge,
+    artifacts: createArtifacts(settings.stateDir),
     version: VERSION,
     outputMode: settings.outputMode,
     maxOutputChars: settings.maxOutputChars,

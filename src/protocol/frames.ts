@@ -148,6 +148,9 @@ export const CALL_METHODS = [
   'tool_specs',
   'stubs',
   'save_tool',
+  'save_artifact',
+  'load_artifact',
+  'list_artifacts',
   'reset',
 ] as const;
 export type CallMethod = (typeof CALL_METHODS)[number];

@@ -26,7 +26,7 @@ for issue in issues:
 - \`await asyncio.gather(...)\` runs calls in parallel.
 - A tool that reports failure raises \`ToolError\`; any other failed call raises \`MCPError\`, its base class. Catch it, read the message, go on.
 
-**Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name.
+**Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name. \`runtime.save_artifact("report.csv", data)\` keeps a file for the user and later sessions; \`display(value)\` shows images, figures and documents.
 
 **Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library is there; packages cannot be installed. Long output is cut in the middle: filter, aggregate and slice in code, and print only what is needed.
 `;

@@ -1,5 +1,5 @@
 /**
- * The MCP server: one tool and one resource, for both protocol eras (2025-11-25 and older, 2026-07-28).
+ * The MCP server: one tool, and as resources its manual and the kept files, for both protocol eras (2025-11-25 and older, 2026-07-28).
  * Requests are served through the SDK's fallback handler: it passes them on untouched, so that a bad argument gets
  * our sentence instead of a schema dump, and nothing is validated twice on the way.
  */
@@ -14,8 +14,9 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_URI, capabilityResource } from './capabilities.ts';
+import { CAPABILITY_RESOURCE_URI } from './capabilities.ts';
 import { createProgressReporter } from './progress.ts';
+import { listResources, type ResourceOptions, readResource } from './resources.ts';
 import { callRunPython, type RunPythonOptions } from './run-python.ts';
 import { describeRunPython, TOOL_NAME } from './tool-definition.ts';
 
@@ -28,7 +29,7 @@ const LIST_TTL_MS = 3_600_000;
 /** Wait after the first `tools/list` before `onIdle`, so that requests sent right behind it are not held up. */
 const IDLE_DELAY_MS = 200;
 
-export interface FrontOptions extends RunPythonOptions {
+export interface FrontOptions extends RunPythonOptions, ResourceOptions {
   readonly version: string;
   /** Called once, a moment after the first `tools/list` was answered; may load modules, starts nothing. */
   readonly onIdle?: (() => void) | undefined;
@@ -47,15 +48,17 @@ function createServerFactory(options: FrontOptions): McpServerFactory {
 
   return ({ era }) => {
     const freshness = era === 'modern' ? { ttlMs: LIST_TTL_MS, cacheScope: 'private' } : {};
+    // Artifacts come and go, and the engine is chosen late.
+    const volatile = era === 'modern' ? { ...freshness, ttlMs: 0 } : {};
     const handlers: Record<string, (request: JSONRPCRequest, context: ServerContext) => Result | Promise<Result>> = {
       'tools/list': () => {
         setTimeout(announceIdle, IDLE_DELAY_MS).unref();
         return { tools: [tool], ...freshness };
       },
       'tools/call': (request, context) => callTool(options, request, context),
-      'resources/list': () => ({ resources: [CAPABILITY_RESOURCE], ...freshness }),
+      'resources/list': async () => ({ resources: await listResources(options), ...volatile }),
       'resources/templates/list': () => ({ resourceTemplates: [], ...freshness }),
-      'resources/read': async (request) => ({ ...(await readResource(request, options)), ...freshness }),
+      'resources/read': async (request) => ({ ...(await readResource(request, options)), ...volatile }),
     };
     const server = new Server(
       { name: 'mcp-server-code-execution-mode', version: options.version },
@@ -70,25 +73,6 @@ function createServerFactory(options: FrontOptions): McpServerFactory {
     };
     return server;
   };
-}
-
-const CAPABILITY_RESOURCE = {
-  uri: CAPABILITY_RESOURCE_URI,
-  name: CAPABILITY_RESOURCE_NAME,
-  description: 'Manual of run_python: helpers in the sandbox, and a checklist for loading servers.',
-  mimeType: 'text/markdown',
-};
-
-async function readResource(request: JSONRPCRequest, { runner }: FrontOptions): Promise<Result> {
-  const uri = request.params?.uri;
-  if (uri !== CAPABILITY_RESOURCE_URI) {
-    throw new ProtocolError(
-      ProtocolErrorCode.InvalidParams,
-      `There is no resource ${JSON.stringify(uri)}; the only one is ${CAPABILITY_RESOURCE_URI}.`,
-    );
-  }
-  const text = capabilityResource(await runner.describeEngine());
-  return { contents: [{ uri, mimeType: CAPABILITY_RESOURCE.mimeType, text }] };
 }
 
 async function callTool(options: FrontOptions, request: JSONRPCRequest, context: ServerContext): Promise<Result> {

@@ -3,7 +3,7 @@
  * check holds against a sandbox that does not.
  */
 import type { Attachment } from '../cell.ts';
-import { MAX_DISPLAY_BYTES, MAX_DISPLAYS } from '../limits.ts';
+import { MAX_DISPLAY_BYTES, MAX_DISPLAYS, MAX_LINKS } from '../limits.ts';
 import type { DisplayFrame } from '../protocol/frames.ts';
 
 /** Types that clients show; anything else is passed on as a document, which they may save. */
@@ -11,12 +11,15 @@ const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 export interface Attachments {
   add(frame: DisplayFrame): void;
+  /** A link is small, so it counts against no budget of bytes. */
+  addLink(link: Attachment): void;
   /** Empty when the cell showed nothing. */
   take(): readonly Attachment[];
 }
 
 export function createAttachments(): Attachments {
   const attachments: Attachment[] = [];
+  const links: Attachment[] = [];
   let bytes = 0;
 
   return {
@@ -29,7 +32,12 @@ export function createAttachments(): Attachments {
       bytes += size;
       attachments.push(attachment);
     },
-    take: () => attachments,
+    addLink(link) {
+      if (links.length < MAX_LINKS) {
+        links.push(link);
+      }
+    },
+    take: () => [...attachments, ...links],
   };
 }
 

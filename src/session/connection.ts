@@ -2,6 +2,7 @@
  * The streams of one sandbox, wired: frames in and out, the supervisor's reports, and the one end they lead to.
  * The host trusts nothing that comes from the sandbox: a frame that is malformed or not expected is counted and dropped.
  */
+import type { Attachment } from '../cell.ts';
 import type { Sandbox, SandboxExit, SandboxLimits } from '../engines/engine.ts';
 import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES, START_TIMEOUT_MS } from '../limits.ts';
 import type { Logger } from '../log.ts';
@@ -51,6 +52,8 @@ export interface CellListener {
   /** Output in order, before the result. */
   onOutput(frame: Omit<OutputFrame, 'type' | 'cell'>): void;
   onDisplay(frame: DisplayFrame): void;
+  /** What a call put beside the text of the answer. */
+  onAttachment(attachment: Attachment): void;
   onProgress(frame: Omit<ProgressFrame, 'type'>): void;
 }
 
@@ -81,7 +84,10 @@ export class Connection {
     this.sandbox = sandbox;
     this.#options = options;
     this.outbox = new Outbox(sandbox.stdin);
-    this.#dispatcher = new Dispatcher(options, this.outbox);
+    this.#dispatcher = new Dispatcher(
+      { ...options, attach: (attachment) => this.#running?.listener.onAttachment(attachment) },
+      this.outbox,
+    );
     this.#pack = new PackCollector(options.packs, options.packKey);
     this.#supervisor = watchSupervisor(sandbox.stderr, (report) => this.#receiveReport(report));
     const lines = createLineSplitter(

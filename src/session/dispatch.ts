@@ -3,6 +3,7 @@
  * Nothing is believed: numbers used twice, calls between cells and floods are refused here.
  */
 import { type CancelSignal, CancelSource } from '../cancel.ts';
+import type { Attachment } from '../cell.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
@@ -16,6 +17,8 @@ export interface CallContext {
   readonly loaded: ReadonlySet<string>;
   /** Aborted when the call is cancelled, with its cell or by itself. */
   readonly signal: CancelSignal;
+  /** Puts something beside the text of the answer; ignored when no cell runs. */
+  readonly attach?: (attachment: Attachment) => void;
 }
 
 /** Does what a call asks for. Resolves with any JSON value; rejects with a `BridgeError`. */
@@ -34,6 +37,7 @@ export interface DispatcherOptions {
   readonly session: string;
   readonly loaded: ReadonlySet<string>;
   readonly handleCall: HandleCall;
+  readonly attach?: ((attachment: Attachment) => void) | undefined;
 }
 
 export class Dispatcher {
@@ -115,11 +119,14 @@ export class Dispatcher {
     const { call, method, params } = frame;
     const weight = isToolCall(frame) ? 1 : 0;
     this.#toolCallsRunning += weight;
-    const { session, loaded, handleCall } = this.#options;
+    const { session, loaded, handleCall, attach } = this.#options;
     const controller = new CancelSource();
     this.#running.set(call, { cell: this.#cell, controller });
     try {
-      const value = await handleCall({ method, params }, { session, loaded, signal: controller.signal });
+      const value = await handleCall(
+        { method, params },
+        { session, loaded, signal: controller.signal, ...(attach && { attach }) },
+      );
       this.#answer(call, value);
     } catch (error) {
       this.#refuse(call, toBridgeError(error));

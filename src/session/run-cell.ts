@@ -45,6 +45,7 @@ export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome
       progress?.addOutput(text);
     },
     onDisplay: (frame) => attachments.add(frame),
+    onAttachment: (link) => attachments.addLink(link),
     onProgress: (stated) => progress?.setStated(stated),
   });
   progress?.stop();

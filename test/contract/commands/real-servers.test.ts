@@ -10,6 +10,7 @@ import { assignServerAliases } from '../../../src/catalog/names.ts';
 import { createHostCalls } from '../../../src/commands/host-calls.ts';
 import { createServerDirectory } from '../../../src/commands/server-directory.ts';
 import { createMetadataSource } from '../../../src/commands/server-metadata.ts';
+import { createArtifacts } from '../../../src/config/artifacts.ts';
 import { createSavedTools } from '../../../src/config/saved-tools.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { createUpstreamPool, type UpstreamDefinition, type UpstreamPool } from '../../../src/upstream/pool.ts';
@@ -61,6 +62,7 @@ describe.skipIf(!hasLocalPython())('code on real servers', () => {
       handleCall: createHostCalls({
         pool,
         directory: createServerDirectory(createMetadataSource(pool, undefined), () => servers, silentLogger),
+        artifacts: createArtifacts(folder),
         savedTools: createSavedTools({ stateDir: folder, logger: silentLogger }),
         logger: silentLogger,
       }),

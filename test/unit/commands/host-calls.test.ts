@@ -5,6 +5,7 @@ import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { createHostCalls, type ToolPool } from '../../../src/commands/host-calls.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/commands/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/commands/server-metadata.ts';
+import { createArtifacts } from '../../../src/config/artifacts.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
@@ -75,7 +76,8 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
       saved.push(tool);
     },
   };
-  const handle = createHostCalls({ pool, directory, savedTools, logger: silentLogger, searchWaitMs });
+  const artifacts = createArtifacts('/nonexistent');
+  const handle = createHostCalls({ pool, directory, savedTools, artifacts, logger: silentLogger, searchWaitMs });
   const ask = (method: string, params: Record<string, unknown> = {}, signal = new AbortController().signal) =>
     handle({ method, params }, { session: 'default', loaded: new Set(['files']), signal });
   const refusal = async (method: string, params: Record<string, unknown> = {}) =>
@@ -318,6 +320,7 @@ describe('search_tool_docs', () => {
         running -= 1;
         return [{ name: 'tool' }];
       }),
+      artifacts: createArtifacts('/nonexistent'),
       savedTools: { list: async () => [], save: async () => undefined },
       logger: silentLogger,
     });

@@ -1,0 +1,85 @@
+"""Files that outlive the sandbox, which `runtime.save_artifact` sends. They travel through the pipe in pieces."""
+
+from __future__ import annotations
+
+import os
+
+from bridge_kernel import values
+from bridge_kernel.errors import MCPError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from bridge_kernel.servers import Host
+
+# Base64 of it is well below the longest line the host takes, and an interrupt never waits long for one.
+_PIECE_BYTES = 1 << 20
+_MAX_PATH_CHARS = 4096
+
+
+def save(host: Host, name: str, data: object) -> Any:
+    """Sends the bytes and gives the facts of the artifact. Raises TypeError for what has no bytes, MCPError else."""
+    import base64
+
+    offset = 0
+    pending: str | None = None
+    for piece in _pieces(data):
+        if pending is not None:
+            host.call_sync("save_artifact", {"name": name, "offset": offset, "data": pending, "last": False})
+            offset += _PIECE_BYTES
+        pending = base64.b64encode(piece).decode("ascii")
+    saved = host.call_sync("save_artifact", {"name": name, "offset": offset, "data": pending or "", "last": True})
+    return values.attribute_access(saved)
+
+
+def _pieces(data: Any) -> Iterator[bytes]:
+    """The bytes in order. A `str` that names a file is that file; any other is text."""
+    if isinstance(data, os.PathLike) or (isinstance(data, str) and _is_file(data)):
+        with open(data, "rb") as file:  # pyright: ignore[reportUnknownArgumentType]
+            while piece := file.read(_PIECE_BYTES):
+                yield piece
+        return
+    try:
+        view = memoryview(_content_of(data)).cast("B")
+    except TypeError:
+        raise TypeError(
+            f"data is bytes, a str, a path, or the content of a tool's result, not {type(data).__name__}; "
+            "turn it into one of them first, for example with json.dumps or DataFrame.to_csv()"
+        ) from None
+    for start in range(0, len(view), _PIECE_BYTES):
+        yield bytes(view[start : start + _PIECE_BYTES])
+
+
+def _content_of(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode("utf-8", "surrogatepass")
+    # Contents of a tool's result hold their bytes as `data`; `bytes` and its like have no such attribute.
+    return getattr(data, "data", data)
+
+
+def _is_file(text: str) -> bool:
+    return len(text) <= _MAX_PATH_CHARS and "\n" not in text and "\0" not in text and os.path.isfile(text)
+
+
+def load(host: Host, name: str, session: str | None) -> bytes:
+    """The bytes of an artifact of this session, or of another one."""
+    import base64
+
+    data = bytearray()
+    while True:
+        params: dict[str, object] = {"name": name, "offset": len(data), "length": _PIECE_BYTES}
+        if session is not None:
+            params["session"] = session
+        part = values.as_dict(host.call_sync("load_artifact", params))
+        data += base64.b64decode(str(part["data"]))
+        if len(data) >= int(part["size"]):
+            return bytes(data)
+        if not part["data"]:
+            raise MCPError(f"the artifact {name!r} became shorter while it was read", "CALL_REFUSED")
+
+
+def listing(host: Host) -> tuple[Any, ...]:
+    """Facts of all artifacts."""
+    return tuple(values.as_list(values.attribute_access(host.call_sync("list_artifacts", {}))))

@@ -1,0 +1,48 @@
+/** The resources of the bridge: its manual, and the files that code kept. */
+import { type JSONRPCRequest, ProtocolError, ProtocolErrorCode, type Result } from '@modelcontextprotocol/server';
+import { messageOf } from '../errors.ts';
+import { type ArtifactStore, listArtifacts, readArtifact } from './artifact-resources.ts';
+import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_URI, capabilityResource } from './capabilities.ts';
+import type { CellRunner } from './cell-runner.ts';
+
+export interface ResourceOptions {
+  readonly runner: CellRunner;
+  readonly artifacts: ArtifactStore;
+}
+
+const CAPABILITY_RESOURCE = {
+  uri: CAPABILITY_RESOURCE_URI,
+  name: CAPABILITY_RESOURCE_NAME,
+  description: 'Manual of run_python: helpers in the sandbox, and a checklist for loading servers.',
+  mimeType: 'text/markdown',
+};
+
+export async function listResources({ artifacts }: ResourceOptions) {
+  return [CAPABILITY_RESOURCE, ...(await listArtifacts(artifacts))];
+}
+
+/** Rejects with a protocol error for a URI that names nothing. */
+export async function readResource(request: JSONRPCRequest, { runner, artifacts }: ResourceOptions): Promise<Result> {
+  const uri = request.params?.uri;
+  if (uri === CAPABILITY_RESOURCE_URI) {
+    const text = capabilityResource(await runner.describeEngine());
+    return { contents: [{ uri, mimeType: CAPABILITY_RESOURCE.mimeType, text }] };
+  }
+  const contents = typeof uri === 'string' ? await readOrRefuse(artifacts, uri) : undefined;
+  if (contents === undefined) {
+    throw unknownResource(`There is no resource ${JSON.stringify(uri)}; resources/list names all of them.`);
+  }
+  return { contents: [contents] };
+}
+
+async function readOrRefuse(artifacts: ArtifactStore, uri: string) {
+  try {
+    return await readArtifact(artifacts, uri);
+  } catch (error) {
+    throw unknownResource(`${messageOf(error)}.`);
+  }
+}
+
+function unknownResource(message: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+}

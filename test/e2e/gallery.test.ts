@@ -1,0 +1,95 @@
+/**
+ * What a client gets for each kind of value: real tables, plots and images, in the image with the data-science packages.
+ * `UPDATE_GALLERY=1` writes what came to docs/gallery.md and docs/gallery/.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CallToolResult } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type BridgeClient, ROOT, startBridge } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+import { TEST_IMAGES } from '../support/engines.ts';
+import { SAMPLES } from './gallery-samples.ts';
+
+const isUpdate = process.env['UPDATE_GALLERY'] === '1';
+const engines = (await coverEngines()).filter(({ isContainer }) => isContainer);
+
+/** The packages take some seconds to load on a busy machine. */
+const TIMEOUT_SECONDS = 60;
+
+function textOf({ content }: CallToolResult): string {
+  return content[0]?.type === 'text' ? content[0].text : '';
+}
+
+for (const [index, engine] of engines.entries()) {
+  describe(`gallery on ${engine.label}`, () => {
+    let bridge: BridgeClient;
+    const pages: string[] = [];
+    beforeAll(async () => {
+      bridge = await startBridge({ engine, env: { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience } });
+    });
+    afterAll(async () => {
+      await bridge.close();
+      if (isUpdate && index === 0) {
+        writeFileSync(join(ROOT, 'docs/gallery.md'), `${HEADING}\n${pages.join('\n')}`);
+      }
+    });
+
+    it.each(SAMPLES)('$title', async ({ title, code, text, blocks }) => {
+      const args = { code, timeout: TIMEOUT_SECONDS };
+      const result = await bridge.client.callTool({ name: 'run_python', arguments: args });
+      expect(textOf(result)).toMatch(text);
+      expect(result.content.slice(1).map(describeBlock)).toEqual(blocks);
+      if (isUpdate && index === 0) {
+        pages.push(renderPage(title, code, result));
+      }
+    });
+  });
+}
+
+function describeBlock(block: CallToolResult['content'][number]): string {
+  switch (block.type) {
+    case 'image':
+      return `${block.type} ${block.mimeType}${block.mimeType === 'image/png' ? imageSize(block.data) : ''}`;
+    case 'resource':
+      return `${block.type} ${block.resource.mimeType}`;
+    case 'resource_link':
+      return `${block.type} ${block.uri}`;
+    default:
+      return block.type;
+  }
+}
+
+/** Whether the longer side of a PNG is within what models look at (PNG specification 11.2.2). */
+function imageSize(base64: string): string {
+  const header = Buffer.from(base64.slice(0, 64), 'base64');
+  return Math.max(header.readUInt32BE(16), header.readUInt32BE(20)) <= 1568 ? ' in size' : ' too large';
+}
+
+/** What changes with every run, and is large, stays out of the documentation. */
+const MAX_KEPT_CHARS = 200_000;
+const HEADING = `# Gallery
+
+What a client gets for each kind of value, as it came. Written by \`test/e2e/gallery.test.ts\`, with the image of \`sandbox-runtime\` that has pandas, matplotlib and Pillow.
+`;
+
+const folder = join(ROOT, 'docs/gallery');
+if (isUpdate) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+}
+let images = 0;
+
+function renderPage(title: string, code: string, result: CallToolResult): string {
+  const text = `\`\`\`text\n${textOf(result)}\n\`\`\``;
+  const blocks = result.content.slice(1).map((block) => {
+    if (block.type !== 'image' || block.data.length > MAX_KEPT_CHARS) {
+      return `Block: \`${describeBlock(block)}\``;
+    }
+    images += 1;
+    const file = `${images}.${block.mimeType.slice('image/'.length)}`;
+    writeFileSync(join(folder, file), Buffer.from(block.data, 'base64'));
+    return `![${title}](gallery/${file})`;
+  });
+  return [`## ${title}`, `\`\`\`python\n${code}\n\`\`\``, text, ...blocks].join('\n\n') + '\n';
+}
