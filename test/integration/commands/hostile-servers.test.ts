@@ -7,6 +7,7 @@ import { createHostCalls } from '../../../src/commands/host-calls.ts';
 import { createMetadataCache } from '../../../src/commands/metadata-cache.ts';
 import { createServerDirectory, type ServerDirectory } from '../../../src/commands/server-directory.ts';
 import { createMetadataSource } from '../../../src/commands/server-metadata.ts';
+import type { Artifacts } from '../../../src/config/artifacts.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { createUpstreamPool } from '../../../src/upstream/pool.ts';
 import { definitions, fixtureServer } from '../../support/upstream.ts';
@@ -30,7 +31,7 @@ function setUp(kind: string) {
       silentLogger,
     );
     const savedTools = { list: async () => [], save: async () => undefined };
-    const handle = createHostCalls({ pool, directory, savedTools, logger: silentLogger });
+    const handle = createHostCalls({ pool, directory, savedTools, artifacts: {} as Artifacts, logger: silentLogger });
     const loaded = new Set(['hostile', 'echo']);
     return {
       pool,

@@ -5,7 +5,7 @@ import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { createHostCalls, type ToolPool } from '../../../src/commands/host-calls.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/commands/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/commands/server-metadata.ts';
-import { createArtifacts } from '../../../src/config/artifacts.ts';
+import type { Artifacts } from '../../../src/config/artifacts.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
@@ -22,6 +22,7 @@ const SERVERS = new Map([
   ['git-hub', { name: 'git-hub' }],
   ['old', { name: 'old', disabled: true, file: '/home/me/MCPs/old.json' }],
 ]);
+const unused = { artifacts: {} as Artifacts, logger: silentLogger };
 
 interface Setup {
   readonly list?: (server: string, signal: CancelSignal) => Promise<readonly ListedTool[]>;
@@ -76,8 +77,7 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
       saved.push(tool);
     },
   };
-  const artifacts = createArtifacts('/nonexistent');
-  const handle = createHostCalls({ pool, directory, savedTools, artifacts, logger: silentLogger, searchWaitMs });
+  const handle = createHostCalls({ pool, directory, savedTools, ...unused, searchWaitMs });
   const ask = (method: string, params: Record<string, unknown> = {}, signal = new AbortController().signal) =>
     handle({ method, params }, { session: 'default', loaded: new Set(['files']), signal });
   const refusal = async (method: string, params: Record<string, unknown> = {}) =>
