@@ -5,7 +5,7 @@ import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { createHostCalls, type ToolPool } from '../../../src/commands/host-calls.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/commands/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/commands/server-metadata.ts';
-import type { Artifacts } from '../../../src/config/artifacts.ts';
+import { createArtifacts } from '../../../src/config/artifacts.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
@@ -22,7 +22,7 @@ const SERVERS = new Map([
   ['git-hub', { name: 'git-hub' }],
   ['old', { name: 'old', disabled: true, file: '/home/me/MCPs/old.json' }],
 ]);
-const unused = { artifacts: {} as Artifacts, logger: silentLogger };
+const unused = { artifacts: createArtifacts('/nonexistent'), logger: silentLogger };
 
 interface Setup {
   readonly list?: (server: string, signal: CancelSignal) => Promise<readonly ListedTool[]>;
@@ -320,9 +320,8 @@ describe('search_tool_docs', () => {
         running -= 1;
         return [{ name: 'tool' }];
       }),
-      artifacts: createArtifacts('/nonexistent'),
+      ...unused,
       savedTools: { list: async () => [], save: async () => undefined },
-      logger: silentLogger,
     });
     const context = { session: 'default', loaded: new Set<string>(), signal: new AbortController().signal };
     const answer = await handle({ method: 'search_tool_docs', params: { query: 'tool', limit: 20 } }, context);
