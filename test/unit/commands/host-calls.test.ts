@@ -338,15 +338,10 @@ describe('search_tool_docs', () => {
 });
 
 describe('save_tool', () => {
-  test('hands name and source to the store', async () => {
-    const { ask, saved } = setUp();
+  test('hands name and source to the store; a keyword is no name', async () => {
+    const { ask, refusal, saved } = setUp();
     await ask('save_tool', { name: 'add', source: 'def add(): pass' });
-    expect(saved).toEqual([{ name: 'add', source: 'def add(): pass' }]);
-  });
-
-  test('a keyword is no name', async () => {
-    const { refusal, saved } = setUp();
     expect((await refusal('save_tool', { name: 'class', source: '' }))?.message).toMatch(/keyword/);
-    expect(saved).toEqual([]);
+    expect(saved).toEqual([{ name: 'add', source: 'def add(): pass' }]);
   });
 });
