@@ -9,10 +9,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { hasEmbeddedFiles } from '../../src/engines/embedded/embedded.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'mcp-server-code-execution-mode';
+const EMBEDDED_FILES = ['child.js', 'manifest.json', 'memory.snapshot', 'python.wasm', 'stdlib.pack'];
 const run = promisify(execFile);
 const engines = await coverEngines();
 
@@ -38,14 +40,18 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 describe('the package', () => {
   it('holds what runs and nothing else', async () => {
     const kernel = await readdir(join(ROOT, 'sandbox-runtime', 'bridge_kernel'));
+    const isBuilt = hasEmbeddedFiles();
+    const embedded = isBuilt ? EMBEDDED_FILES.map((file) => `dist/embedded/${file}`) : [];
+    const isLicense = (path: string) => path.startsWith('dist/embedded/licenses/');
     const isChunk = (path: string) => /^dist\/[\w-]+-[0-9A-Z]{8}\.js$/.test(path);
-    expect(packed.filter((path) => !isChunk(path)).toSorted()).toEqual(
+    expect(packed.filter((path) => !isChunk(path) && !isLicense(path)).toSorted()).toEqual(
       [
         'LICENSE',
         'NOTICE',
         'README.md',
         'dist/THIRD_PARTY_LICENSES.txt',
         'dist/cli.js',
+        ...embedded,
         'package.json',
         ...kernel.filter((file) => file.endsWith('.py')).map((file) => `sandbox-runtime/bridge_kernel/${file}`),
       ].toSorted(),

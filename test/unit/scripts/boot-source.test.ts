@@ -1,0 +1,23 @@
+/** The program that is frozen into the snapshot of the embedded engine. */
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { composeBootSource } from '../../../scripts/embedded/boot-source.mjs';
+import { readKernelSources } from '../../../src/session/boot.ts';
+
+const KERNEL = join(import.meta.dirname, '../../../sandbox-runtime/bridge_kernel');
+
+describe('the boot source', () => {
+  it('holds every module that can be of use without processes, and no other', async () => {
+    const { modules } = await readKernelSources(KERNEL);
+    const names = [...composeBootSource(modules).matchAll(/^ {4}"(\w+)": "/gm)].map(([, name]) => name);
+    const unused = ['seccomp', 'supervisor', 'threaded'];
+    expect(names).toEqual([...modules.keys()].filter((name) => !unused.includes(name)));
+  });
+
+  it('changes with every source and with nothing else', () => {
+    const modules = new Map([['a', Buffer.from('x = "é\\n"\n')]]);
+    const other = new Map([['a', Buffer.from('x = "é\\n" \n')]]);
+    expect(composeBootSource(modules)).toBe(composeBootSource(new Map(modules)));
+    expect(composeBootSource(modules)).not.toBe(composeBootSource(other));
+  });
+});
