@@ -30,6 +30,7 @@ export function createConfiguredServers(settings: Settings, logger: Logger): Con
     stateDir: settings.stateDir,
     extraFile: settings.serversConfig,
     env: process.env,
+    allowsSelf: settings.allowSelfServer,
   });
   const pool: UpstreamPool = createUpstreamPool({ logger, onToolsChanged: (server) => known.noteChange(server) });
   const cache = createMetadataCache({ stateDir: settings.stateDir, logger });

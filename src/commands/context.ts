@@ -15,8 +15,8 @@ export interface CommandContext {
  * misspelled settings are only warned about.
  */
 export async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContext> {
-  refuseNestedBridge(env);
   const settings = loadSettings(env);
+  refuseNestedBridge(env, settings.allowSelfServer);
   const logger = createLogger(settings.logLevel);
   for (const sentence of await describeUnknownVariables(env)) {
     logger.warning(sentence);

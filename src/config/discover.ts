@@ -7,9 +7,8 @@ import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../errors.ts';
-import type { ExpandContext } from './expand.ts';
 import { type ConfigIssue, renderPath } from './explain.ts';
-import { parseServerFile, type ServerDefinition, type ServerFile } from './server-file.ts';
+import { parseServerFile, type ServerDefinition, type ServerFile, type ServerFileContext } from './server-file.ts';
 
 export type { ServerDefinition } from './server-file.ts';
 
@@ -23,7 +22,9 @@ export interface DiscoveryOptions {
   readonly stateDir: string;
   /** The file of `MCP_SERVERS_CONFIG`; one that does not exist is an issue. */
   readonly extraFile?: string | undefined;
-  /** `MCP_BRIDGE_ALLOW_SELF_SERVER`, `PATH` and the variables that server files name are read from it. */
+  /** Whether entries that would start this bridge again are kept; no when left out. */
+  readonly allowsSelf?: boolean | undefined;
+  /** `PATH` and the variables that server files name are read from it. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -42,7 +43,7 @@ interface CachedFile extends ServerFile {
  * compare by identity. It reads synchronously: 20 unchanged files cost 0.1 ms, much less than 20 trips to the thread pool.
  */
 export function createServerDiscovery(options: DiscoveryOptions): () => DiscoveredServers {
-  const context: ExpandContext = { home: homedir(), env: options.env };
+  const context: ServerFileContext = { home: homedir(), env: options.env, allowsSelf: options.allowsSelf };
   let cache = new Map<string, CachedFile>();
   let known: DiscoveredServers = { servers: new Map(), issues: [] };
   let knownKey: string | undefined;
@@ -114,7 +115,7 @@ function statOf(file: string): Stats | undefined {
 }
 
 /** The content of `file`, from `cached` if its stat is the same; undefined if it is gone or no plain file. */
-function readCached(file: string, cached: CachedFile | undefined, context: ExpandContext): CachedFile | undefined {
+function readCached(file: string, cached: CachedFile | undefined, context: ServerFileContext): CachedFile | undefined {
   const stat = statOf(file);
   if (stat !== undefined && !stat.isFile()) {
     return undefined;

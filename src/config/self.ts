@@ -59,11 +59,6 @@ export function findSelfReference(entry: ServerCommand, env: Environment): strin
   return script === undefined ? undefined : `the script ${script} starts this bridge`;
 }
 
-/** Whether entries that start the bridge again, and a bridge inside a bridge, are allowed. */
-export function allowsSelfServer(env: Environment): boolean {
-  return ['1', 'true', 'yes'].includes((env[ALLOW_VARIABLE] ?? '').toLowerCase());
-}
-
 /** Bridges above this process, as its environment says; 0 for one that a client started. */
 export function bridgeDepth(env: Environment): number {
   const depth = Number.parseInt(env[DEPTH_VARIABLE] ?? '0', 10);
@@ -71,12 +66,12 @@ export function bridgeDepth(env: Environment): number {
 }
 
 /** Throws `CONFIG_INVALID` when this process was started as a server of another bridge and that is not allowed. */
-export function refuseNestedBridge(env: Environment): void {
+export function refuseNestedBridge(env: Environment, isAllowed: boolean): void {
   const depth = bridgeDepth(env);
-  if (depth === 0 || (allowsSelfServer(env) && depth <= MAX_DEPTH)) {
+  if (depth === 0 || (isAllowed && depth <= MAX_DEPTH)) {
     return;
   }
-  const limit = allowsSelfServer(env) ? `; at most ${MAX_DEPTH} may be nested` : '';
+  const limit = isAllowed ? `; at most ${MAX_DEPTH} may be nested` : '';
   throw new BridgeError('CONFIG_INVALID', `this bridge was started by another bridge (depth ${depth})${limit}`, {
     hint: `Remove the entry that starts it from the server files, or set ${ALLOW_VARIABLE}=1 in the "env" of that entry.`,
     data: { depth },

@@ -4,7 +4,7 @@ import { dirname, isAbsolute, resolve } from 'node:path';
 import { type ExpandContext, expandHome, expandVariables } from './expand.ts';
 import { type ConfigIssue, explainZodIssues, renderPath } from './explain.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './schema.ts';
-import { allowsSelfServer, findSelfReference } from './self.ts';
+import { findSelfReference } from './self.ts';
 
 /** Longer names could not be shown or typed. Chosen. */
 const MAX_NAME_CHARS = 128;
@@ -35,8 +35,14 @@ export interface ServerFile {
   readonly issues: readonly ConfigIssue[];
 }
 
+/** What the text of a server file is read with. */
+export interface ServerFileContext extends ExpandContext {
+  /** Whether entries that would start this bridge again are kept; no when left out. */
+  readonly allowsSelf?: boolean | undefined;
+}
+
 /** The definitions in `text`, the content of `file`. A bad entry is an issue and does not hide the others. */
-export function parseServerFile(file: string, text: string, context: ExpandContext): ServerFile {
+export function parseServerFile(file: string, text: string, context: ServerFileContext): ServerFile {
   const issues: ConfigIssue[] = [];
   const report = (level: ConfigIssue['level'], path: readonly PropertyKey[], message: string): void => {
     issues.push({ level, file, path: renderPath(path), message });
@@ -61,7 +67,7 @@ export function parseServerFile(file: string, text: string, context: ExpandConte
       reportEntry(`the variable ${variable} is not set; its place was left as it is`);
     });
     const definition = toDefinition(expanded, { file, name, fileDescription: root['description'] });
-    const self = allowsSelfServer(context.env) ? undefined : findSelfReference(definition, context.env);
+    const self = context.allowsSelf === true ? undefined : findSelfReference(definition, context.env);
     if (self === undefined) {
       servers.push(definition);
     } else {

@@ -65,8 +65,8 @@ describe('the documentation', () => {
 
   it.each(DOCUMENTS)('%s shows server files that are accepted as they are', (file) => {
     for (const block of readFences(file, 'json').filter((text) => text.includes('"mcpServers"'))) {
-      const env = { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' };
-      const { servers, issues } = parseServerFile('/example.json', block, { home: '/home/me', env });
+      const context = { home: '/home/me', env: {}, allowsSelf: true };
+      const { servers, issues } = parseServerFile('/example.json', block, context);
       expect(issues.filter(({ level }) => level !== 'debug')).toEqual([]);
       expect(servers.length).toBeGreaterThan(0);
     }

@@ -162,7 +162,7 @@ it('skips entries that start this bridge, unless that is allowed', () => {
   put('b.json', file({ wrapped: server('./wrapper.sh'), launched: server('sh', { args: ['${DIR}/wrapper.sh'] }) }));
   expect([...discover({ env: { DIR: stateDir } }).servers.keys()]).toEqual(['other']);
   rmSync(join(stateDir, 'b.json'));
-  expect([...discover({ env: { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' } }).servers.keys()]).toEqual(['me', 'other']);
+  expect([...discover({ allowsSelf: true }).servers.keys()]).toEqual(['me', 'other']);
 });
 
 describe('definitions', () => {

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { allowsSelfServer, bridgeDepth, findSelfReference, refuseNestedBridge } from '../../../src/config/self.ts';
+import { bridgeDepth, findSelfReference, refuseNestedBridge } from '../../../src/config/self.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 function reason(command: string, args: string[] = [], name = 'x', path = ''): string | undefined {
@@ -92,20 +92,16 @@ describe('wrapper scripts', () => {
 
 describe('the depth marker', () => {
   it('refuses a bridge inside a bridge unless that is allowed, and a ring always', () => {
-    expect(() => refuseNestedBridge({})).not.toThrow();
-    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '0' })).not.toThrow();
-    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '1' })).toThrow(BridgeError);
-    const allowed = { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' };
-    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '3', ...allowed })).not.toThrow();
-    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '4', ...allowed })).toThrow('at most 3 may be nested');
+    expect(() => refuseNestedBridge({}, false)).not.toThrow();
+    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '0' }, false)).not.toThrow();
+    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '1' }, false)).toThrow(BridgeError);
+    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '3' }, true)).not.toThrow();
+    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '4' }, true)).toThrow('at most 3 may be nested');
   });
 
   it('reads odd values as not nested', () => {
     expect(['', 'x', '-1', '0', '1', '2.5'].map((value) => bridgeDepth({ MCP_BRIDGE_DEPTH: value }))).toEqual([
       0, 0, 0, 0, 1, 2,
     ]);
-    expect(
-      ['1', 'true', 'YES', '0', ''].map((value) => allowsSelfServer({ MCP_BRIDGE_ALLOW_SELF_SERVER: value })),
-    ).toEqual([true, true, true, false, false]);
   });
 });
