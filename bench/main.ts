@@ -10,6 +10,7 @@ import { type BenchContext, createContext } from './context.ts';
 import { coldStart } from './measures/cold-start.ts';
 import { concurrentCalls } from './measures/concurrent-calls.ts';
 import { idleMemory } from './measures/idle-memory.ts';
+import { keptTools } from './measures/kept-tools.ts';
 import { largeData } from './measures/large-data.ts';
 import { startUp } from './measures/start-up.ts';
 import { toolCall } from './measures/tool-call.ts';
@@ -30,6 +31,7 @@ const MEASURES: readonly Measure[] = [
   startUp,
   toolListSize,
   toolSearch,
+  keptTools,
   idleMemory,
   withoutContainers,
 ];

@@ -32,6 +32,7 @@ export class LineCache {
   /** Checksums of what is known to be in the files. */
   readonly #written = new Map<string, string>();
   #key: Buffer | undefined;
+  #making: Promise<Buffer> | undefined;
   #hasSwept = false;
 
   constructor(options: LineCacheOptions) {
@@ -40,11 +41,11 @@ export class LineCache {
 
   /** The lines kept for `id`, undefined when there are none. Rejects when there is a file that cannot be used. */
   async load(id: string): Promise<readonly Buffer[] | undefined> {
-    this.#key ??= await readKey(this.#options.directory);
-    if (this.#key === undefined) {
+    const key = await this.#findKey();
+    if (key === undefined) {
       return undefined;
     }
-    const file = this.#fileOf(id, this.#key);
+    const file = this.#fileOf(id, key);
     const content = await ifThere(() => readBounded(file, this.#options.maxFileBytes));
     if (content === undefined) {
       return undefined;
@@ -60,15 +61,38 @@ export class LineCache {
     const { directory, format } = this.#options;
     const checksum = await checksumOf(lines);
     await ensureDirectory(directory);
-    this.#key ??= (await readKey(directory)) ?? (await makeKey(directory));
-    const file = this.#fileOf(id, this.#key);
+    const file = this.#fileOf(id, (await this.#findKey()) ?? (await this.#makeKey()));
     if (this.#written.get(file) !== checksum) {
-      await writeAtomically(file, [`${JSON.stringify({ format, sha256: checksum })}\n`, ...lines]);
+      const header = `${JSON.stringify({ format, sha256: checksum })}\n`;
+      // The checksum tells when a crash of the machine took a part.
+      await writeAtomically(file, [header, ...lines], { isDurable: false });
       this.#written.set(file, checksum);
     }
     if (!this.#hasSwept) {
       this.#hasSwept = true;
       await sweep(directory);
+    }
+  }
+
+  /** Undefined when there is none yet. */
+  async #findKey(): Promise<Buffer | undefined> {
+    if (this.#key === undefined) {
+      const found = await readKey(this.#options.directory);
+      // Another save may have made one meanwhile.
+      this.#key ??= found;
+    }
+    return this.#key;
+  }
+
+  /** One for all who ask at once: files under another key would not be found again. */
+  async #makeKey(): Promise<Buffer> {
+    this.#making ??= makeKey(this.#options.directory);
+    try {
+      const made = await this.#making;
+      this.#key ??= made;
+      return this.#key;
+    } finally {
+      this.#making = undefined;
     }
   }
 

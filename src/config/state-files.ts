@@ -51,8 +51,13 @@ async function checkPlainFile(file: FileHandle, maxBytes: number): Promise<void>
   }
 }
 
-/** A reader sees the old content or the new one, never a part: written beside, then renamed over. */
-export async function writeAtomically(path: string, pieces: readonly string[]): Promise<void> {
+const DURABLE = { isDurable: true };
+
+/**
+ * A reader sees the old content or the new one, never a part: written beside, then renamed over. What is not durable may be
+ * lost or incomplete after a crash of the machine, but does not wait for the disk.
+ */
+export async function writeAtomically(path: string, pieces: readonly string[], options = DURABLE): Promise<void> {
   const temporary = `${path}.${randomUUID()}${TEMPORARY_SUFFIX}`;
   try {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | NO_FOLLOW;
@@ -61,7 +66,9 @@ export async function writeAtomically(path: string, pieces: readonly string[]): 
       for (const piece of pieces) {
         await file.writeFile(piece);
       }
-      await file.sync();
+      if (options.isDurable) {
+        await file.sync();
+      }
     } finally {
       await file.close();
     }

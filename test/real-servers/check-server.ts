@@ -8,6 +8,7 @@ import { assignServerAliases } from '../../src/catalog/names.ts';
 import { createHostCalls } from '../../src/commands/host-calls.ts';
 import { createServerDirectory } from '../../src/commands/server-directory.ts';
 import { createMetadataSource } from '../../src/commands/server-metadata.ts';
+import { createArtifacts } from '../../src/config/artifacts.ts';
 import { silentLogger } from '../../src/log.ts';
 import { createUpstreamPool } from '../../src/upstream/pool.ts';
 import { createLocalPythonEngine } from '../support/local-python.ts';
@@ -47,9 +48,10 @@ export async function checkServer(name: string, server: ServerCommand): Promise<
   pool.update(servers);
   const directory = createServerDirectory(createMetadataSource(pool, undefined), () => servers, silentLogger);
   const savedTools = { list: async () => [], save: async () => undefined };
+  const artifacts = createArtifacts('/nonexistent');
   const harness = await createHarness({
     engine: createLocalPythonEngine(),
-    handleCall: createHostCalls({ pool, directory, savedTools, logger: silentLogger }),
+    handleCall: createHostCalls({ pool, directory, savedTools, artifacts, logger: silentLogger }),
     servers: [{ name, alias: assignServerAliases([name])[0] ?? name }],
   });
   try {

@@ -63,6 +63,16 @@ describe('what was kept', () => {
     expect(kept()).not.toEqual([first]);
   });
 
+  // Each save once made a key of its own, and only the files under the last one were found again.
+  test('is found when several were kept at once into a new directory', async () => {
+    const bridge = cache();
+    const hashes = ['a', 'b', 'c', 'd', 'e'];
+    await Promise.all(hashes.map(async (hash) => bridge.save(hash, { ...METADATA, notices: [hash] }, [])));
+    const next = cache();
+    const loaded = await Promise.all(hashes.map(async (hash) => next.load(hash)));
+    expect(loaded.map((metadata) => metadata?.notices)).toEqual(hashes.map((hash) => [hash]));
+  });
+
   test('is not written when a secret stands in it', async () => {
     await cache().save(HASH, { ...METADATA, instructions: 'Your token is "s3cr\n3t".' }, ['s3cr\n3t']);
     expect(await cache().load(HASH)).toBeUndefined();
