@@ -60,6 +60,8 @@ export interface CellAnswer {
   readonly stderr: OutputText;
   /** In the order in which the cell showed them. */
   readonly attachments?: readonly Attachment[] | undefined;
+  /** Number of the cell in its session; undefined when none ran. */
+  readonly cell?: number | undefined;
   /** Text of the last expression. */
   readonly value?: string | undefined;
   /** A traceback, or `CODE: message` with `Hint: …` on its own line. */

@@ -26,6 +26,9 @@ export const MAX_RESULT_BYTES = 160 * MIB;
 export const MAX_UNSENT_BYTES = 256 * MIB;
 /** Text of one stream kept from the start of a cell, in bytes; the same again is kept from its end. */
 export const KEPT_OUTPUT_BYTES = 256 * KIB;
+/** Output kept in a sandbox for `runtime.output`, as long as it is no larger share of its memory. Both chosen. */
+export const MAX_STORED_OUTPUT_BYTES = 32 * MIB;
+export const STORED_OUTPUT_SHARE = 1 / 16;
 /** Longest `repr` of a last expression that is sent, in characters. */
 export const MAX_VALUE_CHARS = 256 * KIB;
 /** Longest `code` argument, in bytes of UTF-8. Chosen: a model writes far less; data belongs into files or calls. */

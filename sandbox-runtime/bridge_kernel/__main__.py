@@ -7,6 +7,7 @@ import sys
 
 from bridge_kernel import importer
 from bridge_kernel.frames import PROTOCOL_VERSION, Frame
+from bridge_kernel.output_store import OutputStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class Kernel:
         self._reserve: bytes | None = None
         # Output is captured before anything else is imported: what imports print belongs to the user.
         self.capture = platform.capture(self._send_output, _integer(hello["kept_output_bytes"]))
+        self.capture.store = OutputStore(_integer(hello["stored_output_bytes"]))
         import_asyncio()
         from bridge_kernel.api import Api
         from bridge_kernel.display import Display
@@ -101,7 +103,7 @@ class Kernel:
             channel.send, _integer(hello["max_displays"]), _integer(hello["max_display_bytes"])
         )
         self.api: Api = Api(channel, self.repl.namespace)
-        self.api.install(str(hello["capability_summary"]), self.display)
+        self.api.install(str(hello["capability_summary"]), self.display, self.capture.output)
         _prepare_matplotlib()
         self._saved_tools = hello["saved_tools"]
         channel.max_line_bytes = _integer(hello["max_line_bytes"])
@@ -148,7 +150,7 @@ class Kernel:
         self._take_reserve()
         try:
             self.api.update(frame["servers"], frame.get("discovered"))  # pyright: ignore[reportArgumentType]
-            self.capture.begin_cell()
+            self.capture.begin_cell(cell)
             self.display.begin_cell(cell)
             self.channel.open_gate()
             value = await self.repl.run(cell, str(frame["code"]), self.api.check)

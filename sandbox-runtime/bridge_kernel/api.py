@@ -30,9 +30,10 @@ class Api:
         self._bound: dict[str, object] = {}
         self._constants: dict[str, object] = {}
 
-    def install(self, capability_summary: str = "", display: Callable[..., None] = print) -> None:
+    def install(self, capability_summary: str = "", display: Callable[..., None] = print,
+                output: Callable[[int, str], object] | None = None) -> None:  # fmt: skip
         """Predefines the names and the package `mcp`; the text is that of `runtime.capability_summary()`."""
-        runtime = Runtime(self._registry, self._namespace, capability_summary)
+        runtime = Runtime(self._registry, self._namespace, capability_summary, output)
         install_package(self._registry, runtime)
         self._constants = {
             "runtime": runtime,

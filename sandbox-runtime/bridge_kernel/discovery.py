@@ -47,6 +47,7 @@ _HELPERS = (
     "save_artifact",
     "load_artifact",
     "list_artifacts",
+    "output",
     "progress",
     "to_toon",
     "reset",
@@ -93,13 +94,15 @@ class Runtime(ModuleType):
     ResourceLink = values.ResourceLink
     ToolHit = ToolHit
 
-    def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str) -> None:
+    def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str,
+                 output: Callable[[int, str], object] | None = None) -> None:  # fmt: skip
         super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` prints what there is.")
         self.__all__ = [*_HELPERS, *_CLASSES]
         self._registry = registry
         self._host = registry.host
         self._namespace = namespace
         self._summary = capability_summary
+        self._output = output
         self._progress_at = float("-inf")
         self._said: set[str] = set()
 
@@ -230,6 +233,14 @@ class Runtime(ModuleType):
         from bridge_kernel import artifacts
 
         return artifacts.listing(self._host)
+
+    def output(self, cell: int, stream: str = "stdout") -> Any:
+        """What an earlier cell wrote: `.head(n)`, `.tail(n)`, `.lines(a, b)`, `.grep(pattern)`, `str()`."""
+        if stream not in ("stdout", "stderr"):
+            raise ValueError(f"stream is 'stdout' or 'stderr', not {stream!r}")
+        if self._output is None:
+            raise MCPError("no output is kept here", "CALL_REFUSED")
+        return self._output(cell, stream)
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far the cell is, where it listens."""

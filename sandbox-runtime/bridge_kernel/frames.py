@@ -19,7 +19,8 @@ Frame = dict[str, object]
 HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "hello": (
         frozenset({
-            "protocol_version", "session", "generation", "kept_output_bytes", "max_value_chars", "max_line_bytes",
+            "protocol_version", "session", "generation", "kept_output_bytes",
+            "stored_output_bytes", "max_value_chars", "max_line_bytes",
             "max_display_bytes",
             "max_displays", "max_reported_names", "saved_tools", "capability_summary",
         }),

@@ -16,6 +16,8 @@ import os
 import sys
 import threading
 
+from bridge_kernel.output_store import CellOutput, OutputStore
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +97,9 @@ class Capture:
     def __init__(self, emit: Emit, read_ends: tuple[int, int], budget: int) -> None:
         self._emit = emit
         self.read_ends = read_ends
+        # Set before the first cell, when the host has said how much may be kept.
+        self.store = OutputStore(budget)
+        self.cell = 0
         self._lock = threading.Lock()
         self._in_cell = False
         self._streams = tuple(_Stream(name, read_ends[index], budget) for index, name in enumerate(_NAMES))
@@ -102,9 +107,10 @@ class Capture:
         self._files = tuple(self._open_text(index) for index in range(len(_NAMES)))
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = self._files
 
-    def begin_cell(self) -> None:
+    def begin_cell(self, cell: int) -> None:
         """From now on output is sent at once; first what came since the last cell."""
         with self._lock:
+            self.cell = cell
             self._in_cell = True
             for name, text in self._held:
                 self._emit(name, text, 0, 0)
@@ -130,6 +136,13 @@ class Capture:
                     self._emit(stream.name, text, dropped_bytes, dropped_lines)
             self._in_cell = False
 
+    def output(self, cell: int, stream: str) -> CellOutput:
+        """What a cell wrote, up to this moment. Raises LookupError when nothing of it is kept."""
+        self.flush()
+        with self._lock:
+            self._drain()
+            return self.store.read(cell, stream)
+
     def drain(self) -> bool:
         """Empties both pipes; whether one was nearly full, so that its writer may be waiting."""
         with self._lock:
@@ -139,6 +152,7 @@ class Capture:
         busy = False
         for stream in self._streams:
             while data := stream.read():
+                self.store.add(self.cell, stream.name, data)
                 busy = busy or len(data) >= PIPE_BYTES // 2
                 text = stream.take_head(data)
                 if text:

@@ -45,6 +45,10 @@ export const HelloFrameSchema = z
       .int()
       .positive()
       .describe('Bytes of one stream sent from the start of a cell; as many are kept from its end.'),
+    stored_output_bytes: z
+      .int()
+      .positive()
+      .describe('Bytes of output of all cells kept for `runtime.output`; the oldest go first.'),
     max_value_chars: z.int().positive().describe('Longest text of a last expression.'),
     max_line_bytes: z.int().positive().describe('Longest line the host accepts.'),
     max_display_bytes: z.int().positive().describe('Bytes of all that one cell may show as images, sounds, documents.'),

@@ -36,9 +36,9 @@ export function buildPayload(answer: CellAnswer, maxChars: number): Payload {
   const { value, error: failure } = answer;
   const lengths = [lengthOf(answer.stdout), lengthOf(answer.stderr), value?.length ?? 0, failure?.length ?? 0];
   const [stdoutChars = 0, stderrChars = 0, valueChars = 0, errorChars = 0] = shareOut(maxChars, lengths);
-  const stdout = toLines(answer.stdout, stdoutChars);
-  const stderr = toLines(answer.stderr, stderrChars);
-  const result = value === undefined ? undefined : cutText(value, valueChars);
+  const stdout = toLines(answer.stdout, stdoutChars, answer.cell && `runtime.output(${answer.cell})`);
+  const stderr = toLines(answer.stderr, stderrChars, answer.cell && `runtime.output(${answer.cell}, "stderr")`);
+  const result = value === undefined ? undefined : cutText(value, valueChars, answer.cell && '_');
   const error = failure === undefined ? undefined : cutText(failure, errorChars);
   const hasOutput = stdout.length > 0 || stderr.length > 0 || result !== undefined;
   return {
@@ -90,17 +90,17 @@ function lengthOf({ head, tail }: OutputText): number {
 }
 
 /** The lines of a stream, cut in the middle; a line of its own says what is missing. */
-function toLines(output: OutputText, maxChars: number): string[] {
+function toLines(output: OutputText, maxChars: number, whole: string | 0 | undefined): string[] {
   const dropped = { bytes: output.droppedBytes, lines: output.droppedLines };
   const { first, gap, last } = cutMiddle(settleReturns(output.head), settleReturns(output.tail), dropped, maxChars);
   if (gap === undefined) {
     return trimBlankEnds(splitLines(first));
   }
-  return trimBlankEnds([...splitLines(first), describeGap(gap), ...splitLines(last)]);
+  return trimBlankEnds([...splitLines(first), describeGap(gap, whole || undefined), ...splitLines(last)]);
 }
 
-function cutText(text: string, maxChars: number): string {
-  return toLines({ head: text, droppedBytes: 0, droppedLines: 0, tail: '' }, maxChars).join('\n');
+function cutText(text: string, maxChars: number, whole?: string | 0): string {
+  return toLines({ head: text, droppedBytes: 0, droppedLines: 0, tail: '' }, maxChars, whole).join('\n');
 }
 
 /** The end of the last line is no line of its own. */

@@ -64,10 +64,10 @@ export function shareOut(total: number, needs: readonly number[]): number[] {
   return shares;
 }
 
-/** The sentence that stands in the place of what is missing. */
-export function describeGap(gap: { readonly bytes: number; readonly lines: number }): string {
+/** The sentence that stands in the place of what is missing; `whole` is the expression that gives all of it. */
+export function describeGap(gap: { readonly bytes: number; readonly lines: number }, whole?: string): string {
   const lines = gap.lines === 0 ? '' : ` (${gap.lines.toLocaleString('en')} ${gap.lines === 1 ? 'line' : 'lines'})`;
-  return `[${gap.bytes.toLocaleString('en')} bytes${lines} are left out here.]`;
+  return `[${gap.bytes.toLocaleString('en')} bytes${lines} are left out here${whole === undefined ? '' : `; ${whole} has all`}.]`;
 }
 
 function cutWhole(text: string, maxChars: number): CutText {

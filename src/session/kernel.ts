@@ -12,8 +12,10 @@ import {
   MAX_DISPLAYS,
   MAX_REPORTED_NAMES,
   MAX_SANDBOX_LINE_BYTES,
+  MAX_STORED_OUTPUT_BYTES,
   MAX_VALUE_CHARS,
   START_TIMEOUT_MS,
+  STORED_OUTPUT_SHARE,
 } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import {
@@ -92,13 +94,14 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
   }
 }
 
-function helloFrame({ engine, session, generation, hello }: KernelOptions): HelloFrame {
+function helloFrame({ engine, session, generation, hello, limits }: KernelOptions): HelloFrame {
   return {
     type: 'hello',
     protocol_version: PROTOCOL_VERSION,
     session,
     generation,
     kept_output_bytes: KEPT_OUTPUT_BYTES,
+    stored_output_bytes: Math.min(MAX_STORED_OUTPUT_BYTES, Math.floor(limits.memoryBytes * STORED_OUTPUT_SHARE)),
     max_value_chars: MAX_VALUE_CHARS,
     max_line_bytes: MAX_SANDBOX_LINE_BYTES,
     max_display_bytes: MAX_DISPLAY_BYTES,

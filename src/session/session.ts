@@ -108,6 +108,7 @@ export class Session {
     }
     return {
       ...outcome,
+      cell: frame.cell,
       servers: [...this.#loaded].toSorted(),
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,

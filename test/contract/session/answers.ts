@@ -63,6 +63,32 @@ export function describeAnswers({ run }: Subject): void {
     });
   });
 
+  describe('output that an answer cuts', () => {
+    it('is read from the next cell', async () => {
+      const { cell, stdout } = await run('for n in range(200_000): print("line", n)');
+      expect(stdout.droppedLines).toBeGreaterThan(0);
+      const code = `out = runtime.output(${cell})
+len(out), out.lines(123_456, 123_458), out.grep("line 1999[89]\\\\d$", limit=2), out.tail(1), repr(out).split(";")[0]`;
+      expect((await run(code)).value).toBe(
+        "(200000, 'line 123456\\nline 123457', '199980: line 199980\\n199981: line 199981', 'line 199999', " +
+          `'<stdout of cell ${cell}: 200,000 lines, 2,288,890 characters')`,
+      );
+    });
+
+    it('is that of each stream, and of cells that wrote something', async () => {
+      const { cell } = await run('import sys\nprint("only here", file=sys.stderr)');
+      expect((await run(`str(runtime.output(${cell}, "stderr"))`)).value).toBe(String.raw`'only here\n'`);
+      const { error } = await run(`runtime.output(${cell})`);
+      expect(error).toContain(`LookupError: cell ${cell} wrote nothing to stdout`);
+    });
+
+    it('is kept within a budget, the newest, and says so', async () => {
+      const { cell } = await run('for _n in range(40): print("x" * 2_000_000)');
+      const answer = await run(`out = runtime.output(${cell})\nlen(out.text) + out.dropped_bytes, repr(out)`);
+      expect(answer.value).toMatch(/^\(80000040, '<stdout of cell \d+: .*the first \d\d,\d{3},\d{3} bytes are gone/);
+    });
+  });
+
   describe('a huge value', () => {
     it('is shown by its size and its ends', async () => {
       const answer = await run('[{"id": n} for n in range(1_000_000)]');

@@ -93,6 +93,18 @@ describe('an answer', () => {
     expect(content[0].text.length).toBeLessThan(MAX_SHOWN_CHARS + 100);
   });
 
+  test('says how to get what is missing, when a cell ran', async () => {
+    const long = text('line\n'.repeat(10_000));
+    const answer = answerOf({ cell: 7, stdout: long, stderr: long, value: 'x'.repeat(50_000) });
+    const { structuredContent } = await renderAnswer(answer, 'compact', 1_000);
+    const gaps = JSON.stringify(structuredContent).match(/left out here; [^\]]*\]/g);
+    expect(gaps).toEqual([
+      'left out here; runtime.output(7) has all.]',
+      String.raw`left out here; runtime.output(7, \"stderr\") has all.]`,
+      'left out here; _ has all.]',
+    ]);
+  });
+
   test('says what the sandbox left out', async () => {
     const stdout = { head: 'first\n', droppedBytes: 500, droppedLines: 20, tail: 'last\n' };
     const { content } = await renderAnswer(answerOf({ stdout }), 'compact');
