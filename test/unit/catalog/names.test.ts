@@ -1,11 +1,14 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   assignAliases,
   assignServerAliases,
+  isPythonKeyword,
   parameterNames,
   resolveName,
   toIdentifier,
 } from '../../../src/catalog/names.ts';
+import { resolveArguments } from '../../../src/catalog/parameters.ts';
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -63,6 +66,50 @@ describe('assignAliases', () => {
 
   test('aliases of servers are lower case', () => {
     expect(assignServerAliases(['GitHub', 'github', 'My Server'])).toEqual(['github_2', 'github', 'my_server']);
+  });
+});
+
+describe('aliases of any names', () => {
+  const name = fc.oneof(
+    fc.string({ maxLength: 8 }),
+    fc.string({ unit: 'binary', maxLength: 4 }),
+    fc.stringMatching(/^[ab_.-]{0,3}$/),
+    fc.constantFrom('from', 'from_', 'class', 'None', '__proto__', '_proto__', 'constructor', 'a_b_2', '\u200b'),
+  );
+  const names = fc.uniqueArray(name, { maxLength: 12 });
+
+  test('are identifiers, distinct, and not keywords', () => {
+    fc.assert(
+      fc.property(names, (given) => {
+        const aliases = assignAliases(given);
+        expect(new Set(aliases).size).toBe(given.length);
+        expect(aliases.filter((alias) => !IDENTIFIER.test(alias) || isPythonKeyword(alias))).toEqual([]);
+      }),
+    );
+  });
+
+  test('do not depend on the order of the names', () => {
+    const shuffled = names.chain((given) =>
+      fc.tuple(fc.constant(given), fc.shuffledSubarray(given, { minLength: given.length })),
+    );
+    fc.assert(
+      fc.property(shuffled, ([given, other]) => {
+        const byName = new Map(other.map((one, index) => [one, assignAliases(other)[index]]));
+        expect(given.map((one) => byName.get(one))).toEqual(assignAliases(given));
+      }),
+    );
+  });
+
+  test('lead back to the names: both spellings of a parameter reach the server as its own', () => {
+    fc.assert(
+      fc.property(names, (given) => {
+        const schema = { properties: Object.fromEntries(given.map((one) => [one, {}])) };
+        const byAlias = Object.fromEntries(assignAliases(given).map((alias, index) => [alias, index]));
+        const byName = Object.fromEntries(given.map((one, index) => [one, index]));
+        expect(resolveArguments(schema, byAlias)).toEqual(byName);
+        expect(resolveArguments(schema, byName)).toEqual(byName);
+      }),
+    );
   });
 });
 
