@@ -18,10 +18,12 @@ _HOST_INPUT, _HOST_OUTPUT = 3, 4
 _OUTPUT_READ_ENDS = (5, 6)
 # What cells import most, and what the kernel imports only when it needs it.
 _PRELOADED = """
-    ast base64 bisect calendar collections contextlib copy csv dataclasses datetime decimal difflib enum fractions
-    functools hashlib heapq html inspect io itertools json linecache logging math operator pathlib pprint random re
-    shutil statistics string struct tempfile textwrap threading time traceback types typing unicodedata urllib.parse
-    uuid warnings zlib zoneinfo bridge_kernel.api bridge_kernel.embedded bridge_kernel.repl
+    ast base64 bisect calendar collections contextlib copy csv dataclasses datetime decimal difflib enum
+    fractions functools gzip hashlib heapq html.parser inspect io itertools json linecache logging math operator pathlib
+    pickle pprint queue random re secrets shutil sqlite3 statistics string struct tempfile textwrap threading time
+    timeit traceback types typing unicodedata urllib.request uuid warnings xml.etree.ElementTree zlib zoneinfo
+    bridge_kernel.api bridge_kernel.check bridge_kernel.check_walk bridge_kernel.display bridge_kernel.embedded
+    bridge_kernel.repl bridge_kernel.saved_tools bridge_kernel.signatures bridge_kernel.toon
 """
 
 
@@ -32,12 +34,13 @@ def prepare(home: str = "/workspace") -> None:
     from bridge_kernel import missing
 
     kernel.import_asyncio()
+    # Before the modules that look at what there is.
+    missing.install()
     for module in _PRELOADED.split():
         __import__(module)
     # As `import site` does, which an isolated interpreter of this kind leaves out.
     site.setquit()
     site.sethelper()
-    missing.install()
     os.environ["HOME"] = home
     os.chdir(home)
     # Nothing loaded here is ever garbage: the collector need not look at it again.

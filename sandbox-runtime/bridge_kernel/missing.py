@@ -79,8 +79,8 @@ def _refuse_processes() -> None:
     import subprocess
 
     subprocess.Popen.__init__ = refuse_process
-    _explain_attributes(os, _OF_PROCESSES, _PROCESSES)
-    _explain_attributes(signal, _OF_SIGNALS, f"such signals do not exist in the embedded sandbox; it {_WAY_OUT}")
+    explain_attributes(os, _OF_PROCESSES, _PROCESSES)
+    explain_attributes(signal, _OF_SIGNALS, f"such signals do not exist in the embedded sandbox; it {_WAY_OUT}")
 
 
 def _refuse_sockets() -> None:
@@ -101,7 +101,7 @@ def _refuse_sockets() -> None:
     http.client.__dict__["_create_https_context"] = str
 
 
-def _explain_attributes(module: ModuleType, words: str, reason: str) -> None:
+def explain_attributes(module: ModuleType, words: str, reason: str) -> None:
     """Attributes that stay absent for `hasattr`, by which libraries find their way, and say why."""
     names = words.split()
     for name in names:
