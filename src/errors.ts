@@ -52,6 +52,7 @@ export const ERROR_CODES = {
   SERVER_START_FAILED: { meaning: 'the server did not start', fixedBy: 'user', retry: true, exitCode: 69 },
   SERVER_EXITED: { meaning: 'the server ended before it answered', fixedBy: 'user', retry: true, exitCode: 69 },
   SERVER_PROTOCOL: { meaning: 'the server answered something that is not MCP', fixedBy: 'user', retry: false, exitCode: 76 },
+  CAPABILITY_MISSING: { meaning: 'the server offers no resources or no prompts', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_UNKNOWN: { meaning: 'the server has no tool of that name', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_ARGUMENT_INVALID: { meaning: 'an argument does not fit the tool; nothing was sent', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_FAILED: { meaning: 'the tool itself reported an error', fixedBy: 'model', retry: false, exitCode: 70 },

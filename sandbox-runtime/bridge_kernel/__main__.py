@@ -103,7 +103,8 @@ class Kernel:
             channel.send, _integer(hello["max_displays"]), _integer(hello["max_display_bytes"])
         )
         self.api: Api = Api(channel, self.repl.namespace)
-        self.api.install(str(hello["capability_summary"]), self.display, self.capture.output)
+        autoload = hello.get("autoload") is True
+        self.api.install(str(hello["capability_summary"]), self.display, self.capture.output, autoload)
         _prepare_matplotlib()
         self._saved_tools = hello["saved_tools"]
         channel.max_line_bytes = _integer(hello["max_line_bytes"])

@@ -31,8 +31,12 @@ class Api:
         self._constants: dict[str, object] = {}
 
     def install(self, capability_summary: str = "", display: Callable[..., None] = print,
-                output: Callable[[int, str], object] | None = None) -> None:  # fmt: skip
-        """Predefines the names and the package `mcp`; the text is that of `runtime.capability_summary()`."""
+                output: Callable[[int, str], object] | None = None, autoload: bool = False) -> None:  # fmt: skip
+        """Predefines the names and the package `mcp`; the text is that of `runtime.capability_summary()`.
+
+        With `autoload` the host loads a server at its first call.
+        """
+        self._registry.autoload = autoload
         runtime = Runtime(self._registry, self._namespace, capability_summary, output)
         install_package(self._registry, runtime)
         self._constants = {

@@ -10,20 +10,21 @@ import ast
 import re
 import sys
 
-from bridge_kernel.check_arguments import describe_call, explain_helper_call, explain_tool_call
+from bridge_kernel.check_arguments import explain_helper_call, explain_tool_call
 from bridge_kernel.check_expressions import CERTAIN, LIKELY, Finding, Mention
 from bridge_kernel.check_names import HelperRef, MissingServer, Names, ToolRef
 from bridge_kernel.check_walk import Walker
 from bridge_kernel.discovery import Runtime
 from bridge_kernel.errors import CheckError, MCPError
-from bridge_kernel.servers import close_names, find_tool
+from bridge_kernel.near import close_names
+from bridge_kernel.servers import alias_of
+from bridge_kernel.surface import METHODS
 from bridge_kernel.values import as_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bridge_kernel.servers import Registry, ServerState, ToolInfo
-
-    Known = dict[ServerState, list[ToolInfo]]
+    from bridge_kernel.servers import Registry, ServerState
+    from bridge_kernel.specs import ToolSpec
 
 # Code that can put anything in the place of a name, in ways no reading of the cell shows.
 _DYNAMIC = re.compile(
@@ -39,10 +40,12 @@ _PROBES = frozenset({
 _CHANGES_TOOLS = re.compile(r"enable|activate|register|toolset|load|unlock|connect|switch|log_?in|auth", re.IGNORECASE)
 _MAX_CODE_CHARS = 200_000
 """Longer cells hold data, not calls, and would cost more than 100 ms to read. Chosen."""
-_LIST_SECONDS = 10.0
+_LOOK_UP_SECONDS = 10.0
 """Longest wait for the tools of a server that has to start first; then its calls go unchecked. Chosen."""
-_LIST_SECONDS_UNSURE = 2.0
+_LOOK_UP_SECONDS_UNSURE = 2.0
 """The same when the cell may not call the server at all. Chosen."""
+_MAX_TOOLS = 200
+"""Tools of one server that the host describes at once."""
 _MAX_SHOWN = 8
 
 
@@ -65,37 +68,58 @@ async def _find(tree: ast.Module, code: str, namespace: dict[str, object], regis
         return []
     walker = Walker(names)
     walker.walk(tree)
-    known = await _list_tools(walker, registry)
-    return [found for found in _judge(walker, names.words, registry, known) if found.state not in walker.opaque]
+    known = await _look_up(walker)
+    findings = _judge(walker, names.words, registry, known)
+    doubtful = [state for state in known if any(found.state is state and found.level == CERTAIN for found in findings)]
+    for state in doubtful:
+        # The host may know them from an earlier run of the server. Before a cell is stopped the server itself is asked.
+        known[state] = await _tools_of(state, list(known[state].specs), _LOOK_UP_SECONDS, fresh=True)
+    if doubtful:
+        findings = _judge(walker, names.words, registry, known)
+    return [found for found in findings if found.state not in walker.opaque]
 
 
-async def _list_tools(walker: Walker, registry: Registry) -> Known:
-    """The tools of the servers that the cell names, as far as they can be had in time.
+class _Tools:
+    """The tools of one server that a cell names; `aliases` are those of all its tools, when one was not found."""
 
-    They are kept for the check alone: the cell itself may make a server list others.
+    def __init__(self, specs: dict[str, ToolSpec | None], aliases: list[str]) -> None:
+        self.specs = specs
+        self.aliases = aliases
+
+
+async def _look_up(walker: Walker) -> dict[ServerState, _Tools]:
+    """The tools that the cell names, as far as they can be had in time.
+
+    What is missing is not remembered: the cell itself may make a server list others.
     """
     seconds: dict[ServerState, float] = {}
+    names: dict[ServerState, dict[str, None]] = {}
     for mention in walker.mentions:
-        if isinstance(mention.ref, ToolRef) and registry.may_call(mention.ref.state):
-            wait = _LIST_SECONDS if mention.level == CERTAIN else _LIST_SECONDS_UNSURE
-            seconds[mention.ref.state] = max(wait, seconds.get(mention.ref.state, 0))
+        if isinstance(mention.ref, ToolRef) and mention.ref.state.is_callable:
+            state = mention.ref.state
+            wait = _LOOK_UP_SECONDS if mention.level == CERTAIN else _LOOK_UP_SECONDS_UNSURE
+            seconds[state] = max(wait, seconds.get(state, 0))
+            names.setdefault(state, {})[mention.ref.name] = None
     if len(seconds) <= 1:
-        return {state: await _tools_of(state, wait) for state, wait in seconds.items()}
+        return {state: await _tools_of(state, list(names[state]), wait) for state, wait in seconds.items()}
     import asyncio
 
-    lists = await asyncio.gather(*[_tools_of(state, wait) for state, wait in seconds.items()])
-    return dict(zip(seconds, lists, strict=True))
+    tools = await asyncio.gather(*[_tools_of(state, list(names[state]), wait) for state, wait in seconds.items()])
+    return dict(zip(seconds, tools, strict=True))
 
 
-async def _tools_of(state: ServerState, seconds: float) -> list[ToolInfo]:
+async def _tools_of(state: ServerState, names: list[str], seconds: float, fresh: bool = False) -> _Tools:
     try:
-        answer = await state.host.call("list_tools", {"server": state.name}, seconds)
+        specs = await state.fetch_specs(names[:_MAX_TOOLS], seconds, fresh)
+        if None not in specs.values():
+            return _Tools(specs, [])
+        listed = as_list(await state.host.call("list_tools", {"server": state.name}, seconds))
     except MCPError:
-        return []  # The call will say it, at its line.
-    return as_list(answer)
+        return _Tools({}, [])  # The call will say it, at its line.
+    return _Tools(specs, [alias_of(tool) for tool in listed])
 
 
-def _judge(walker: Walker, words: set[str], registry: Registry, known: Known) -> list[Finding]:
+def _judge(walker: Walker, words: set[str], registry: Registry, known: dict[ServerState, _Tools]) -> list[Finding]:
     """The findings of the walk with their texts, and those about the tools that are named."""
     is_probing = not words.isdisjoint(_PROBES)
     found: list[Finding] = []
@@ -111,7 +135,7 @@ def _judge(walker: Walker, words: set[str], registry: Registry, known: Known) ->
             text, level = _judge_helper(mention, mention.ref), mention.level
         else:
             text, level = _judge_tool(mention, mention.ref, known.get(mention.ref.state), walker.mentions[:index])
-            if not registry.may_call(mention.ref.state):
+            if not mention.ref.state.is_callable:
                 text = None if mention.call is None else _unavailable(registry, mention.ref.state.name)
         if text is not None and (level == CERTAIN or not is_probing):
             state = mention.ref.state if isinstance(mention.ref, ToolRef) else Runtime
@@ -126,21 +150,19 @@ def _judge_helper(mention: Mention, helper: HelperRef) -> str | None:
     return None if mention.call is None else explain_helper_call(helper.name, mention.call)
 
 
-def _judge_tool(
-    mention: Mention, ref: ToolRef, tools: list[ToolInfo] | None, before: list[Mention]
-) -> tuple[str | None, int]:
-    state, level = ref.state, mention.level
-    if not tools:
-        return None, level  # Not known; or none at all, which the server may say before it has made them.
-    info = find_tool(tools, ref.name)
-    if info is None:
-        if any(_may_change_tools(earlier, state) for earlier in before):
-            level = min(level, LIKELY)
-        return state.no_such_tool(ref.name, tools), level
-    if mention.call is None:
+def _judge_tool(mention: Mention, ref: ToolRef, tools: _Tools | None, before: list[Mention]) -> tuple[str | None, int]:
+    level = mention.level
+    if tools is None or ref.name not in tools.specs:
+        return None, level  # Not known.
+    spec = tools.specs[ref.name]
+    if spec is not None:
+        return (None if mention.call is None else explain_tool_call(spec, mention.call)), level
+    # A server without any tool may say so before it has made them.
+    if ref.name in (*METHODS, "server") or not tools.aliases:
         return None, level
-    text = explain_tool_call(ref.label(), info, mention.call)
-    return (None if text is None else f"{text}\n{describe_call(ref.label(), info)}"), level
+    if any(_may_change_tools(earlier, ref.state) for earlier in before):
+        level = min(level, LIKELY)
+    return ref.state.no_such_tool(ref.name, tools.aliases), level
 
 
 def _may_change_tools(earlier: Mention, state: ServerState) -> bool:
@@ -149,8 +171,7 @@ def _may_change_tools(earlier: Mention, state: ServerState) -> bool:
 
 
 def _unavailable(registry: Registry, name: str) -> str:
-    error = registry.not_available(name)
-    return f"{error.message}. {error.hint}"
+    return str(registry.not_available(name))
 
 
 def _report(findings: list[Finding], code: str) -> None:

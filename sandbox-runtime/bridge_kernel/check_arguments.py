@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 
 from bridge_kernel.discovery import Runtime
-from bridge_kernel.servers import close_names
-from bridge_kernel.signatures import parameter_names, signature_of
-from bridge_kernel.values import as_dict, as_list
+from bridge_kernel.errors import ArgumentError
+from bridge_kernel.json_schema import UNKNOWN
+from bridge_kernel.near import close_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
 
-    from bridge_kernel.servers import ToolInfo
+    from bridge_kernel.specs import ToolSpec
 
 _VARIADIC = 0x04 | 0x08  # inspect.CO_VARARGS and CO_VARKEYWORDS; the module costs its import.
 
@@ -27,48 +27,47 @@ class _Shape:
         positional = [argument for argument in call.args if not isinstance(argument, ast.Starred)]
         self.hides_some |= len(positional) < len(call.args)
         self.positional = len(positional)
-        # One dict is all arguments at once, when its keys are parameters.
-        self.may_be_whole = len(call.args) == 1 and not call.keywords
 
 
-def explain_tool_call(label: str, info: ToolInfo, call: ast.Call) -> str | None:
+def explain_tool_call(spec: ToolSpec, call: ast.Call) -> str | None:
     """What is wrong with the arguments of a call of this tool; None when nothing is, or it cannot be told."""
     shape = _Shape(call)
-    if shape.may_be_whole:
+    if shape.hides_some:
+        return _explain_shown(spec, shape)
+    args = tuple(map(_value, call.args))
+    if len(args) == 1 and not call.keywords and args[0] is UNKNOWN:
+        return None  # It may be a dict with all the arguments.
+    try:
+        spec.arguments(args, {str(keyword.arg): _value(keyword.value) for keyword in call.keywords})
+    except ArgumentError as error:
+        return f"{error.message}\n{error.hint}"
+    return None
+
+
+def _explain_shown(spec: ToolSpec, shape: _Shape) -> str | None:
+    """The same where some arguments cannot be seen: those that can may still be none of the tool's."""
+    accepted = [name for parameter in spec.parameters for name in (parameter.get("name"), parameter.get("alias"))]
+    unknown = next((keyword for keyword in shape.keywords if keyword not in accepted), None)
+    if unknown is None or spec.is_open:
         return None
-    schema = as_dict(info.get("input_schema"))
-    aliases = as_dict(info.get("parameter_aliases"))
-    names = parameter_names(info)
-    if shape.positional > len(names):
-        return f"{label} takes at most {len(names)} arguments, but {shape.positional} are given by position."
-    by_position = names[: shape.positional]
-    spelled = {str(aliases.get(name, name)): name for name in names}
-    given = {spelled.get(keyword, keyword) for keyword in shape.keywords}
-    unknown = [keyword for keyword in shape.keywords if spelled.get(keyword, keyword) not in names]
-    if unknown and schema.get("additionalProperties") is False:
-        near = close_names(unknown[0], list(spelled))
-        return f"{label} has no parameter {unknown[0]!r}.{near}"
-    twice = next((name for name in by_position if name in given), None)
-    if twice is not None:
-        return f"{label} gets {twice!r} twice, by position and by name."
-    return None if shape.hides_some else _explain_missing(label, info, {*by_position, *given}, unknown)
+    return f"{spec.server}.{spec.name}: {unknown} is no parameter of this tool\nThe signature is {spec.signature_text}."
 
 
-def _explain_missing(label: str, info: ToolInfo, given: set[str], unknown: list[str]) -> str | None:
-    schema = as_dict(info.get("input_schema"))
-    properties, aliases = as_dict(schema.get("properties")), as_dict(info.get("parameter_aliases"))
-    # A server that names a default may take the argument from there, although it calls it required.
-    needed = [name for name in as_list(schema.get("required")) if "default" not in as_dict(properties.get(name))]
-    missing = [str(aliases.get(name, name)) for name in needed if name not in given]
-    if not missing:
-        return None
-    given_instead = f" It is given {', '.join(map(repr, unknown))}, which it has not." if unknown else ""
-    return f"{label} needs {', '.join(map(repr, missing))}.{given_instead}"
-
-
-def describe_call(label: str, info: ToolInfo) -> str:
-    """The call with its signature, on one line."""
-    return f"Signature: {label}{signature_of(info)}"
+def _value(node: ast.expr) -> object:
+    """The value of a literal; `UNKNOWN` for what only running the cell can tell."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        number = node.operand.value
+        return -number if isinstance(number, (int, float)) else UNKNOWN
+    if isinstance(node, (ast.List, ast.Tuple)):
+        is_plain = not any(isinstance(element, ast.Starred) for element in node.elts)
+        return [_value(element) for element in node.elts] if is_plain else UNKNOWN
+    if isinstance(node, ast.Dict):
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        if all(isinstance(key, str) for key in keys):
+            return dict(zip(keys, map(_value, node.values), strict=True))
+    return UNKNOWN
 
 
 def explain_helper_call(name: str, call: ast.Call) -> str | None:

@@ -17,6 +17,7 @@ from types import MethodType
 from bridge_kernel.discovery import Runtime
 from bridge_kernel.mcp_package import SERVERS_PREFIX, ServerModule, ServersModule, state_of_module
 from bridge_kernel.proxies import Server, Servers, Tool, place_of, proxy_of, state_of
+from bridge_kernel.surface import METHODS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,6 +186,8 @@ class Names:
             is_tool = name not in ("TOOLS", "TOOL_MAP") and name not in vars(base)
             return ToolRef(state_of_module(base), name) if is_tool else None
         if isinstance(base, ToolRef):
+            if base.name == "server" and name in METHODS:
+                return ToolRef(base.state, name)
             is_call = name in ("sync", "with_options") and not (base.is_sync or base.is_options)
             return ToolRef(base.state, base.name, name) if is_call else None
         if isinstance(base, Runtime):
@@ -198,7 +201,7 @@ class Names:
             return ToolRef(state_of(base), key)
         if isinstance(base, Servers):
             state = self._registry.find(key)
-            return MissingServer(key) if state is None or not self._registry.may_call(state) else proxy_of(state)
+            return MissingServer(key) if state is None or not state.is_callable else proxy_of(state)
         return None
 
     def server_module(self, alias: str) -> object:

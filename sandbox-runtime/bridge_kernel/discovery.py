@@ -32,6 +32,7 @@ _HELPERS = (
     "list_servers",
     "list_servers_sync",
     "list_loaded_server_metadata",
+    "find_servers",
     "describe_server",
     "list_tools",
     "list_tools_sync",
@@ -54,7 +55,7 @@ _HELPERS = (
     "help",
 )
 ASYNC_HELPERS = frozenset({
-    "list_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
+    "list_servers", "find_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
 })  # fmt: skip
 """The helpers whose calls are awaited."""
 _CLASSES = (
@@ -125,6 +126,15 @@ class Runtime(ModuleType):
             return self.list_servers_sync()
 
         return self._pending("list_servers", run)
+
+    def find_servers(self, query: str = "", *, limit: int = 10) -> Pending:
+        """The servers that fit `query` best (await): `server`, `description`, `loaded`, `matching_tools`, `load`."""
+        params: dict[str, object] = {"query": query, "limit": limit}
+
+        async def run() -> object:
+            return _as_list(await self._host.call("find_servers", params))
+
+        return self._pending("find_servers", run)
 
     def describe_server(self, name: str) -> Any:
         """One loaded server: `name`, `alias`, `tools`, `cwd`, `instructions`, `capabilities`, `protocol_version` …"""

@@ -66,7 +66,13 @@ class Channel(rpc.Channel):
             self.pump(left)
         return True
 
-    def call_sync(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
+    def call_sync(
+        self,
+        method: str,
+        params: dict[str, object],
+        timeout: float | None = None,
+        on_progress: Callable[[Frame], None] | None = None,
+    ) -> object:
         """As in any channel; while no cell runs there is nobody who could open the gate, so it is refused."""
         if not self._gate.is_set():
             raise MCPError(
@@ -74,7 +80,7 @@ class Channel(rpc.Channel):
                 "CALL_REFUSED",
                 hint="Await the call in code that goes on between cells; it then waits for the next cell.",
             )
-        return super().call_sync(method, params, timeout)
+        return super().call_sync(method, params, timeout, on_progress)
 
     def pump(self, timeout: float | None) -> None:
         """Waits for the host, at most `timeout` seconds, and takes what has come. Ends with the host."""

@@ -24,12 +24,13 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
             "max_display_bytes",
             "max_displays", "max_reported_names", "saved_tools", "capability_summary",
         }),
-        frozenset(),
+        frozenset({"autoload"}),
     ),
     "execute": (frozenset({"cell", "code", "servers"}), frozenset({"discovered"})),
     "interrupt": (frozenset({"cell", "reason"}), frozenset()),
     "answer_part": (frozenset({"call", "data"}), frozenset()),
     "answer": (frozenset({"call", "ok"}), frozenset({"value", "parts", "error"})),
+    "call_progress": (frozenset({"call", "progress"}), frozenset({"total", "message"})),
 }  # fmt: skip
 
 SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {

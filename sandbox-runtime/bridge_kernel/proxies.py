@@ -7,9 +7,11 @@ are checked before they are sent; later calls know. A list of all tools is asked
 
 from __future__ import annotations
 
+from bridge_kernel.call_options import CallOptions
 from bridge_kernel.errors import ArgumentError, MCPError
 from bridge_kernel.pending import Pending
 from bridge_kernel.servers import alias_of, find_tool
+from bridge_kernel.surface import METHODS, Method
 from bridge_kernel.values import to_value
 
 TYPE_CHECKING = False
@@ -18,14 +20,18 @@ if TYPE_CHECKING:
     from inspect import Signature
     from typing import Any
 
-    from bridge_kernel.servers import Registry, ServerState
+    from bridge_kernel.call_options import OnProgress
+    from bridge_kernel.servers import Registry, ServerState, ToolInfo
     from bridge_kernel.specs import ToolSpec
+
+
+_NO_OPTIONS = CallOptions()
 
 
 class Server:
     """One configured server. Its attributes are its tools; `server["tool-name"]` takes any spelling of the name.
 
-    It has no method of its own that a tool's name could collide with.
+    What it offers besides tools (`surface.METHODS`) is there under names that no tool has, and always below `server`.
     """
 
     __module__ = "mcp.servers"
@@ -38,6 +44,10 @@ class Server:
         # Dunder names are probes of the language and of libraries (copy, pickle, inspect); no tool has one.
         if name.startswith("__") or name == "_state":
             raise AttributeError(name)
+        if name == "server":
+            return Surface(self._state, name)
+        if name in METHODS:
+            return MethodOrTool(self._state, name)
         return self._tool_proxy(name, AttributeError)
 
     def __getitem__(self, name: str) -> Tool:
@@ -89,9 +99,10 @@ class Tool:
 
     __module__ = "mcp.servers"
 
-    def __init__(self, server: ServerState, name: str) -> None:
+    def __init__(self, server: ServerState, name: str, options: CallOptions = _NO_OPTIONS) -> None:
         self._server = server
         self._name = name
+        self._options = options
         proxy = f"mcp_{server.alias}"
         self.__name__ = name
         self.__qualname__ = f"{proxy}.{name}" if name.isidentifier() else f"{proxy}[{name!r}]"
@@ -100,19 +111,32 @@ class Tool:
     def __call__(self, /, *args: object, **kwargs: object) -> Pending:
         async def run() -> object:
             arguments = await arguments_of(self._server, self._name, args, kwargs)
-            return self._value(await self._server.host.call("call_tool", self._params(arguments)))
+            options = self._options
+            report = options.reporter(self.__qualname__)
+            params = self._params(arguments)
+            return self._value(await self._server.host.call("call_tool", params, options.timeout, report))
 
         return Pending(f"{self.__qualname__}(...)", run)
 
     def sync(self, /, *args: object, **kwargs: object) -> Any:
         """Calls the tool and waits for the result, in plain functions and callbacks. It blocks the event loop."""
         arguments = arguments_of_sync(self._server, self._name, args, kwargs)
-        return self._value(self._server.host.call_sync("call_tool", self._params(arguments)))
+        options = self._options
+        report = options.reporter(self.__qualname__)
+        return self._value(self._server.host.call_sync("call_tool", self._params(arguments), options.timeout, report))
+
+    def with_options(self, *, timeout: float | None = None, on_progress: OnProgress | None = None) -> Tool:
+        """This tool, whose calls end after `timeout` seconds, and tell `on_progress(progress, total, message)`."""
+        return Tool(self._server, self._name, self._options.changed(timeout, on_progress))
 
     def _params(self, arguments: dict[str, object]) -> dict[str, object]:
-        return {"server": self._server.name, "tool": self._name, "arguments": arguments}
+        params: dict[str, object] = {"server": self._server.name, "tool": self._name, "arguments": arguments}
+        # Asked for only when somebody listens: a server may do more work for it.
+        return params if self._options.on_progress is None else {**params, "progress": True}
 
     def _value(self, raw: object) -> object:
+        if self._server.may_load:
+            self._server.is_loaded = True  # It has answered.
         return to_value(raw, self._server.name, self._name)
 
     @property
@@ -137,6 +161,52 @@ class Tool:
         return f"<tool {self.__qualname__}: call it with 'await {self.__qualname__}(name=value, ...)'>"
 
 
+class MethodOrTool(Tool):
+    """A method of `surface.METHODS`, unless the server has a tool of that very name, which is known at the call."""
+
+    __module__ = "mcp.servers"
+
+    def __call__(self, *args: object, **kwargs: object) -> Pending:
+        async def run() -> object:
+            return await self._meant(await self._server.fetch_tools())(*args, **kwargs)
+
+        return Pending(f"{self.__qualname__}(...)", run)
+
+    def sync(self, *args: object, **kwargs: object) -> Any:
+        """As the call, and waits for the result."""
+        return self._meant(self._server.fetch_tools_sync()).sync(*args, **kwargs)
+
+    def _meant(self, tools: list[ToolInfo]) -> Tool | Method:
+        is_tool = any(self._name in (tool.get("name"), tool.get("alias")) for tool in tools)
+        return Tool(self._server, self._name, self._options) if is_tool else Method(self._server, self._name, "")
+
+    @property
+    def __doc__(self) -> str:
+        return METHODS[self._name]
+
+    def __repr__(self) -> str:
+        return f"<{self.__qualname__}{METHODS[self._name]}>"
+
+
+class Surface(Tool):  # `mcp_x.server`: the methods of `surface.METHODS`, whatever tools there are.
+    __module__ = "mcp.servers"
+
+    @property
+    def __doc__(self) -> str:
+        return f"{', '.join(METHODS)}. Called, it is the tool 'server', when there is one."
+
+    def __getattr__(self, name: str) -> Method:
+        if name in METHODS:
+            return Method(self._server, name, ".server")
+        raise AttributeError(f"{self.__qualname__} has {', '.join(METHODS)}, and no {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return [*METHODS]
+
+    def __repr__(self) -> str:
+        return f"<{self.__qualname__}: {', '.join(METHODS)}>"
+
+
 def place_of(tool: Tool) -> tuple[ServerState, str]:
     """The server of a tool, and the tool's name as it was written."""
     return tool._server, tool._name  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
@@ -154,7 +224,7 @@ async def arguments_of(
         ArgumentError: for what the tool certainly refuses.
         MCPError: when the host cannot tell.
     """
-    if not server.is_loaded:
+    if not server.is_callable:
         return _unchecked(server, tool, args, kwargs)
     spec = server.spec_of(tool) or await server.fetch_spec(tool)
     try:
@@ -169,7 +239,7 @@ def arguments_of_sync(
     server: ServerState, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> dict[str, object]:
     """As `arguments_of`, blocking this thread."""
-    if not server.is_loaded:
+    if not server.is_callable:
         return _unchecked(server, tool, args, kwargs)
     spec = server.spec_of(tool) or server.fetch_spec_sync(tool)
     try:
@@ -204,18 +274,18 @@ class Servers:
 
     def __getitem__(self, name: str) -> Server:
         state = self._registry.find(name)
-        if state is None or not state.is_loaded:
+        if state is None or not state.is_callable:
             raise self._registry.not_available(name)
         return proxy_of(state)
 
     def get(self, name: str, default: object = None) -> object:
         """The server, or `default` when it is not loaded."""
         state = self._registry.find(name)
-        return default if state is None or not state.is_loaded else proxy_of(state)
+        return default if state is None or not state.is_callable else proxy_of(state)
 
     def __contains__(self, name: object) -> bool:
         state = self._registry.find(name) if isinstance(name, str) else None
-        return state is not None and state.is_loaded
+        return state is not None and state.is_callable
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())

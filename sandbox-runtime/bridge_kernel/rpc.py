@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 
 from bridge_kernel.errors import MCPError
 from bridge_kernel.frames import Frame, FrameError, decode_frame, encode_frame
@@ -34,10 +35,16 @@ READ_BYTES = 1 << 20
 
 
 class Pending:
-    """One call without an answer yet, awaited by a future of some loop or by a blocked thread."""
+    """One call without an answer yet, awaited by a future of some loop or by a blocked thread.
 
-    def __init__(self, deliver: Callable[[object, MCPError | None], None]) -> None:
+    Both functions are called where the host's frames are read, so they only pass things on.
+    """
+
+    def __init__(
+        self, deliver: Callable[[object, MCPError | None], None], report: Callable[[Frame], None] | None = None
+    ) -> None:
         self.deliver = deliver
+        self.report = report
         self.parts: list[str] = []
 
 
@@ -144,6 +151,10 @@ class Channel:
                 part.parts.append(str(frame["data"]))
         elif frame["type"] == "answer":
             self._answer(frame)
+        elif frame["type"] == "call_progress":
+            reported = self._pending.get(_number(frame["call"]))
+            if reported is not None and reported.report is not None:
+                reported.report(frame)
         else:
             self._on_frame(frame)
 
@@ -202,11 +213,18 @@ class Channel:
         if self._pending.pop(number, None) is not None:
             self.send({"type": "cancel_call", "call": number})
 
-    async def call(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
+    async def call(
+        self,
+        method: str,
+        params: dict[str, object],
+        timeout: float | None = None,
+        on_progress: Callable[[Frame], None] | None = None,
+    ) -> object:
         """Asks the host and awaits the answer on the running loop. Raises MCPError as the host answered.
 
         Args:
             timeout: seconds; None leaves it to the host's own deadline.
+            on_progress: gets each report on the call, in the loop and before the answer. Raises nothing.
         """
         import asyncio
 
@@ -218,7 +236,13 @@ class Channel:
         def deliver(value: object, error: MCPError | None) -> None:
             self._answered.setdefault(loop, []).append((future, value, error))
 
-        number = self._begin(method, params, Pending(deliver))
+        def report(frame: Frame) -> None:
+            try:
+                loop.call_soon_threadsafe(on_progress, frame)  # pyright: ignore[reportArgumentType]
+            except RuntimeError:
+                pass  # The loop was closed; nobody listens.
+
+        number = self._begin(method, params, Pending(deliver, None if on_progress is None else report))
         try:
             return await asyncio.wait_for(future, timeout) if timeout is not None else await future
         except asyncio.TimeoutError:
@@ -238,20 +262,39 @@ class Channel:
             self._gate_waiters.append(wake)
         await opened
 
-    def call_sync(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
-        """Asks the host and blocks this thread until the answer is there. Raises MCPError as the host answered."""
+    def call_sync(
+        self,
+        method: str,
+        params: dict[str, object],
+        timeout: float | None = None,
+        on_progress: Callable[[Frame], None] | None = None,
+    ) -> object:
+        """Asks the host and blocks this thread until the answer is there; `on_progress` is called in this thread.
+
+        Raises MCPError as the host answered.
+        """
         self.wait(self._gate)
-        done = threading.Event()
+        news = threading.Event()
         box: list[tuple[object, MCPError | None]] = []
+        reports: list[Frame] = []
 
         def deliver(value: object, error: MCPError | None) -> None:
             box.append((value, error))
-            done.set()
+            news.set()
 
-        number = self._begin(method, params, Pending(deliver))
+        def report(frame: Frame) -> None:
+            reports.append(frame)
+            news.set()
+
+        number = self._begin(method, params, Pending(deliver, None if on_progress is None else report))
+        end = None if timeout is None else time.monotonic() + timeout
         try:
-            if not self.wait(done, timeout):
-                raise _timed_out(method, timeout or 0)
+            while not box:
+                if not self.wait(news, None if end is None else max(0, end - time.monotonic())):
+                    raise _timed_out(method, timeout or 0)
+                news.clear()
+                while reports and on_progress is not None:
+                    on_progress(reports.pop(0))
         finally:
             self._forget(number)
         value, error = box[0]

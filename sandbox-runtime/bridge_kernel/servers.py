@@ -13,20 +13,33 @@ from bridge_kernel.values import as_dict, as_list
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
     from typing import Any, Protocol, TypedDict
 
     class Host(Protocol):
         """The way to the host. The methods raise `MCPError`."""
 
-        async def call(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
-            """Asks the host and waits on the running loop."""
+        async def call(
+            self,
+            method: str,
+            params: dict[str, object],
+            timeout: float | None = None,
+            on_progress: Callable[[dict[str, object]], None] | None = None,
+        ) -> object:
+            """Asks the host and waits on the running loop, at most `timeout` seconds."""
             ...
 
         def send(self, frame: dict[str, object]) -> None:
             """Tells the host something that has no answer."""
             ...
 
-        def call_sync(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
+        def call_sync(
+            self,
+            method: str,
+            params: dict[str, object],
+            timeout: float | None = None,
+            on_progress: Callable[[dict[str, object]], None] | None = None,
+        ) -> object:
             """Asks the host and blocks this thread, whichever it is."""
             ...
 
@@ -58,6 +71,8 @@ class ServerState:
         self.alias = reference["alias"]
         self.description = reference.get("description", "")
         self.is_loaded = False
+        self.may_load = False
+        """Whether its first call loads it."""
         self.tools: list[ToolInfo] | None = None
         """The tools, once they were asked for in this cell."""
         self._specs: dict[str, ToolSpec | None] = {}
@@ -71,6 +86,11 @@ class ServerState:
         if self.tools is None:
             self.keep_tools(await self.host.call("list_tools", {"server": self.name}))
         return self.tools or []
+
+    @property
+    def is_callable(self) -> bool:
+        """Whether code may call its tools now."""
+        return self.is_loaded or self.may_load
 
     def fetch_tools_sync(self) -> list[ToolInfo]:
         """As `fetch_tools`, blocking this thread."""
@@ -108,6 +128,24 @@ class ServerState:
             asking = self._asking[tool] = asyncio.ensure_future(self._ask_spec(tool))
         return await asyncio.shield(asking)
 
+    async def fetch_specs(self, tools: list[str], timeout: float, fresh: bool = False) -> dict[str, ToolSpec | None]:
+        """How several tools look, in one question; None for those that the server does not list.
+
+        Those that were asked for before are known, unless `fresh` wants the running server to be asked.
+        """
+        wanted = tools if fresh else [tool for tool in tools if self.spec_of(tool) is None]
+        if wanted:
+            params = {**self._spec_params(wanted), "fresh": fresh}
+            answer = as_list(await self.host.call("tool_specs", params, timeout))
+            for tool, facts in zip(wanted, answer, strict=False):
+                # One that is missing now is asked for again by its call: the cell may have changed the server.
+                self._older_specs.pop(tool, None)
+                if facts:
+                    self._specs[tool] = ToolSpec(as_dict(facts), self.name)
+                else:
+                    self._specs.pop(tool, None)
+        return {tool: self.spec_of(tool) for tool in tools}
+
     async def _ask_spec(self, tool: str) -> ToolSpec | None:
         try:
             return self._keep_spec(tool, await self.host.call("tool_specs", self._spec_params([tool])))
@@ -129,9 +167,9 @@ class ServerState:
         self._specs[tool] = spec
         return spec
 
-    def no_such_tool(self, name: str, tools: list[ToolInfo] | None = None) -> str:
-        """The message for a tool that a known list does not hold: `tools`, or the one that was asked for."""
-        near = close_names(name, [alias_of(tool) for tool in tools or self.tools or []])
+    def no_such_tool(self, name: str, known: list[str] | None = None) -> str:
+        """The message for a tool that a list does not hold: `known`, aliases, or the list that was asked for."""
+        near = close_names(name, [alias_of(tool) for tool in self.tools or []] if known is None else known)
         return f"mcp_{self.alias} has no tool {name!r}.{near}"
 
 
@@ -140,6 +178,7 @@ class Registry:
 
     def __init__(self, host: Host) -> None:
         self.host = host
+        self.autoload = False
         self._servers: dict[str, ServerState] = {}
 
     def update(self, loaded: list[ServerRef], discovered: list[ServerRef] | None) -> None:
@@ -153,6 +192,7 @@ class Registry:
         names = {reference["name"] for reference in loaded}
         for server in self._servers.values():
             server.is_loaded = server.name in names
+            server.may_load = self.autoload
             server.begin_cell()
 
     def _taken_over(self, server: ServerState | None, reference: ServerRef) -> ServerState:
@@ -164,10 +204,6 @@ class Registry:
     def all(self) -> list[ServerState]:
         """Every configured server."""
         return list(self._servers.values())
-
-    def may_call(self, server: ServerState) -> bool:
-        """Whether code may call the tools of that server now."""
-        return server.is_loaded
 
     def loaded(self) -> list[ServerState]:
         """The servers whose tools may be called."""

@@ -221,6 +221,71 @@ def to_value(raw: object, server: str, tool: str) -> object:
     return _only([attribute_access(_unwrapped(structured, blocks)), *others])
 
 
+class ResourceText(str):
+    """Text of a resource: a `str` with `.uri` and `.mime_type`."""
+
+    __module__ = "mcp.runtime"
+    __slots__ = ("mime_type", "uri")
+
+    uri: str
+    mime_type: str | None
+
+
+class ResourceBytes(bytes):
+    """Bytes of a resource: `bytes` with `.uri`, `.mime_type` and `.save(path)`."""
+
+    __module__ = "mcp.runtime"
+
+    uri: str
+    mime_type: str | None
+
+    def save(self, path: str | PathLike[str]) -> str:
+        """Writes the bytes to `path` and returns it."""
+        with open(path, "wb") as file:
+            file.write(self)
+        return str(path)
+
+    def __repr__(self) -> str:
+        return f"<ResourceBytes {self.mime_type or 'of unknown type'}, {len(self):,} bytes>"
+
+
+def to_resource(raw: object) -> object:
+    """The Python value of a raw `ReadResourceResult`: JSON is parsed, other text is a str, a blob is bytes.
+
+    Raises:
+        ValueError: the server sent no valid base64.
+    """
+    return _only([_resource_value(as_dict(contents)) for contents in as_list(as_dict(raw).get("contents"))])
+
+
+def _resource_value(contents: dict[str, object]) -> object:
+    mime_type, blob = _text_or_none(contents.get("mimeType")), contents.get("blob")
+    if isinstance(blob, str):
+        import binascii
+
+        value: ResourceBytes | ResourceText = ResourceBytes(binascii.a2b_base64(blob))
+    else:
+        value = ResourceText(contents.get("text", ""))
+        if (mime_type or "").partition(";")[0].strip().endswith(("/json", "+json")):
+            parsed = _parsed(value)
+            if parsed is not value:
+                return parsed
+    value.uri, value.mime_type = str(contents.get("uri", "")), mime_type
+    return value
+
+
+def to_prompt(raw: object) -> object:
+    """The Python value of a raw `GetPromptResult`: `description`, and `messages` of `role` and `content`."""
+    prompt = AttrDict(as_dict(raw))
+    messages = [AttrDict(as_dict(message)) for message in as_list(prompt.get("messages"))]
+    for message in messages:
+        blocks = message.get("content")
+        several: list[object] = as_list(blocks) or [blocks]  # One in MCP; some servers send a list.
+        message["content"] = _only([_block_value(as_dict(block), parse=False) for block in several])
+    prompt["messages"] = messages
+    return prompt
+
+
 def _blocks(result: Mapping[str, object]) -> list[dict[str, object]]:
     return [block for block in map(as_dict, as_list(result.get("content"))) if block]
 

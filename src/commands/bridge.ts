@@ -7,7 +7,7 @@ import type { Settings } from '../config/settings.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Logger } from '../log.ts';
 import { PACKAGE_ROOT } from '../package.ts';
-import { CAPABILITY_SUMMARY } from '../server/capabilities.ts';
+import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY } from '../server/capabilities.ts';
 import type { CellRunner } from '../server/cell-runner.ts';
 import { readKernelSources } from '../session/boot.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
@@ -32,6 +32,8 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   const engine = detectEngine(engineOptions(settings, logger));
   const directory = createConfiguredServers(settings, logger);
   const artifacts = createArtifacts(settings.stateDir);
+  const { pool } = directory;
+  const { autoload } = settings;
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
   const sessions = new Sessions({
     engine,
@@ -39,12 +41,13 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
     packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ pool: directory.pool, directory: directory.known, savedTools, artifacts, logger }),
+    handleCall: createHostCalls({ pool, directory: directory.known, savedTools, artifacts, logger, autoload }),
     logger,
-    capabilitySummary: CAPABILITY_SUMMARY,
+    capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
+    autoload,
     idleTimeoutMs: settings.idleTimeoutMs,
     discoverServers: async () => directory.refresh(),
-    startingServers: () => startingServers(directory.pool),
+    startingServers: () => startingServers(pool),
     savedTools: () => savedTools.list(),
   });
   let hasSwept = false;
@@ -69,7 +72,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
       await preloadClient();
     },
     async close() {
-      await Promise.all([sessions.close(), directory.pool.close(), directory.known.close()]);
+      await Promise.all([sessions.close(), pool.close(), directory.known.close()]);
       if (hasSwept) {
         await engine.sweep({ own: true });
       }

@@ -15,21 +15,25 @@ import type { Artifacts } from '../config/artifacts.ts';
 import type { SavedTools } from '../config/saved-tools.ts';
 import { BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { HandleCall } from '../session/dispatch.ts';
+import type { CallContext, HandleCall } from '../session/dispatch.ts';
 import { artifactCalls, LoadArtifactParams, SaveArtifactParams } from './artifact-calls.ts';
+import { createFindCallable, type FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
+import { findServersMethod } from './find-servers.ts';
 import type { ServerDirectory } from './server-directory.ts';
 import { specMethods } from './spec-calls.ts';
+import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
 import { createToolSearch } from './tool-search.ts';
 
 /** The connections to the servers. */
-export interface ToolPool {
+export interface ToolPool extends SurfacePool {
   /** The untouched `CallToolResult`. Starts the server if need be; rejects with a `BridgeError`. */
   callTool(request: {
     readonly server: string;
     readonly tool: string;
     readonly arguments: Record<string, unknown>;
     readonly signal: CancelSignal;
+    readonly onProgress?: CallContext['onProgress'];
   }): Promise<unknown>;
 }
 
@@ -41,6 +45,8 @@ export interface HostCallsOptions {
   readonly logger: Logger;
   /** How long a search waits for servers whose tools are not known yet; 5 s when left out. */
   readonly searchWaitMs?: number;
+  /** Whether a server is loaded by its first call. */
+  readonly autoload?: boolean;
 }
 
 /** Far more than a search reads; a long one is no mistake. */
@@ -53,6 +59,8 @@ const CallToolParams = z.strictObject({
   server: nameParam,
   tool: nameParam,
   arguments: z.record(z.string(), z.unknown()).default({}),
+  /** Whether the code listens to what the server reports of its progress. */
+  progress: z.boolean().default(false),
 });
 const ListToolsParams = z.strictObject({ server: nameParam });
 const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
@@ -69,12 +77,15 @@ const SaveToolParams = z.strictObject({
 
 /** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
 export function createHostCalls(options: HostCallsOptions): HandleCall {
-  const { directory } = options;
+  const { directory, autoload = false } = options;
+  const findCallable = createFindCallable(directory, autoload);
   const artifacts = artifactCalls(options.artifacts);
   const methods = new Map<string, Method>([
-    ...toolMethods(directory, options),
+    ...toolMethods(directory, findCallable, options),
     ...documentMethods(directory, options),
     ...specMethods(directory),
+    ...surfaceMethods(findCallable, options.pool),
+    findServersMethod(directory, autoload),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
     ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],
     ['save_artifact', checked(SaveArtifactParams, artifacts.save)],
@@ -91,7 +102,11 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
 }
 
 /** Calls that need the server to be loaded. */
-function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOptions): [string, Method][] {
+function toolMethods(
+  directory: ServerDirectory,
+  findCallable: FindCallable,
+  { pool, logger }: HostCallsOptions,
+): [string, Method][] {
   function describeWithoutTools(server: CatalogServer): Record<string, unknown> {
     const { name, alias, description } = server;
     return { name, alias, description, cwd: directory.workingDirectory(server) ?? null };
@@ -112,8 +127,9 @@ function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOpti
     }
   }
 
-  const callTool = checked(CallToolParams, async (params, { loaded, session, signal }) => {
-    const server = await directory.findLoaded(params.server, loaded);
+  const callTool = checked(CallToolParams, async (params, context) => {
+    const { session, signal, onProgress } = context;
+    const server = await findCallable(params.server, context);
     const tool = await directory.findTool(server, params.tool, signal);
     logger.debug(`session ${session}: call ${server.name}.${tool.name}`);
     const result = pool.callTool({
@@ -121,14 +137,16 @@ function toolMethods(directory: ServerDirectory, { pool, logger }: HostCallsOpti
       tool: tool.wireName ?? tool.name,
       arguments: exactArguments(tool, params.arguments),
       signal,
+      onProgress: params.progress ? onProgress : undefined,
     });
     directory.noteUse(server);
     return result;
   });
 
-  const describeServers = checked(DescribeServerParams, async (params, { loaded, signal }) => {
+  const describeServers = checked(DescribeServerParams, async (params, context) => {
+    const { loaded, signal } = context;
     if (params.server !== undefined) {
-      return describe(await directory.findLoaded(params.server, loaded), signal);
+      return describe(await findCallable(params.server, context), signal);
     }
     const servers = directory.servers().filter((server) => loaded.has(server.name));
     return Promise.all(servers.map((server) => describeOrSayWhyNot(server, signal)));

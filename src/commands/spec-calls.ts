@@ -9,7 +9,12 @@ import type { ServerDirectory } from './server-directory.ts';
 /** Tools of one request. Chosen: a cell names far fewer. */
 const MAX_TOOLS = 200;
 
-const ToolSpecsParams = z.strictObject({ server: nameParam, tools: z.array(nameParam).min(1).max(MAX_TOOLS) });
+/** With `fresh` the running server is asked, whatever is known of it. */
+const ToolSpecsParams = z.strictObject({
+  server: nameParam,
+  tools: z.array(nameParam).min(1).max(MAX_TOOLS),
+  fresh: z.boolean().default(false),
+});
 
 const StubsParams = z.strictObject({
   server: nameParam,
@@ -23,8 +28,12 @@ interface DescribedSpec extends ToolSpec {
 
 export function specMethods(directory: ServerDirectory): [string, Method][] {
   /** One answer for each name, in order; null for a tool that the server does not list. */
-  const toolSpecs = checked(ToolSpecsParams, async ({ server, tools }, { signal }) => {
-    const listed = await directory.tools(await directory.find(server), signal);
+  const toolSpecs = checked(ToolSpecsParams, async ({ server: wantedServer, tools, fresh }, { signal }) => {
+    const server = await directory.find(wantedServer);
+    if (fresh) {
+      await directory.refresh(server, signal);
+    }
+    const listed = await directory.tools(server, signal);
     return tools.map((wanted): DescribedSpec | null => {
       const tool = resolveName(listed, wanted);
       if (tool === undefined) {

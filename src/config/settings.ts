@@ -52,6 +52,11 @@ const wholeSeconds = z
   .pipe(z.int().multipleOf(1000).min(1000).max(MAX_TIMEOUT_MS))
   .transform((ms) => ms / 1000);
 const oneOf = <const Names extends readonly string[]>(names: Names) => z.string().toLowerCase().pipe(z.enum(names));
+const onOrOff = z
+  .string()
+  .toLowerCase()
+  .pipe(z.enum(['0', '1', 'false', 'true']))
+  .transform((text) => text === '1' || text === 'true');
 /** Names Python's logging knows besides ours, which configurations of other servers use. */
 const LEVEL_ALIASES: Readonly<Record<string, string>> = { WARN: 'WARNING', CRITICAL: 'ERROR' };
 
@@ -198,11 +203,15 @@ const DEFINITIONS = {
     default: '0',
     meaning: 'Whether server entries that would start this bridge again are kept.',
     allowed: '0 or 1',
-    schema: z
-      .string()
-      .toLowerCase()
-      .pipe(z.enum(['0', '1', 'false', 'true']))
-      .transform((text) => text === '1' || text === 'true'),
+    schema: onOrOff,
+  },
+  autoload: {
+    variable: 'MCP_BRIDGE_AUTOLOAD',
+    default: '0',
+    meaning:
+      'Whether code may call every configured server: one that `servers` does not name is loaded by its first call.',
+    allowed: '0 or 1',
+    schema: onOrOff,
   },
 } satisfies Record<string, SettingDefinition>;
 

@@ -57,6 +57,7 @@ export const HelloFrameSchema = z
     saved_tools: z
       .array(SavedToolSchema)
       .describe('Functions stored by earlier sessions, defined before the first cell.'),
+    autoload: z.boolean().optional().describe('Whether a server that is not loaded is loaded by its first call.'),
     capability_summary: z.string().describe('Text of `runtime.capability_summary()`.'),
   })
   .describe('First frame of the host, once; the kernel reads nothing before it and answers `ready`.');
@@ -105,6 +106,18 @@ export const AnswerFrameSchema = z
   })
   .describe('The end of a call. Every `call` gets exactly one, unless it was cancelled.');
 
+export const CallProgressFrameSchema = z
+  .strictObject({
+    type: z.literal('call_progress'),
+    call,
+    progress: z.number().describe('How far the call is, in units of the server.'),
+    total: z.number().optional().describe('How far it will go, when the server knows.'),
+    message: z.string().optional().describe('What is being done.'),
+  })
+  .describe(
+    'What the server reports of a call that asked for it, before its `answer`. Of reports that come too fast only the newest is sent.',
+  );
+
 /** Frames the host sends. */
 export const HostFrameSchema = z.discriminatedUnion('type', [
   HelloFrameSchema,
@@ -112,6 +125,7 @@ export const HostFrameSchema = z.discriminatedUnion('type', [
   InterruptFrameSchema,
   AnswerPartFrameSchema,
   AnswerFrameSchema,
+  CallProgressFrameSchema,
 ]);
 
 export const CodePackFrameSchema = z
@@ -147,6 +161,12 @@ export const CALL_METHODS = [
   'list_tools',
   'describe_server',
   'discovered_servers',
+  'list_resources',
+  'list_resource_templates',
+  'read_resource',
+  'list_prompts',
+  'get_prompt',
+  'find_servers',
   'query_tool_docs',
   'search_tool_docs',
   'tool_specs',

@@ -12,6 +12,7 @@ export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do
 
 **Discover first.** These work for every configured server, loaded or not:
 - \`runtime.discovered_servers(detailed=True)\`: names and descriptions.
+- \`await runtime.find_servers("issues")\`: servers by what they do, with how to load them.
 - \`await runtime.search_tool_docs("create issue", limit=5)\`: tools by meaning; each has \`server\`, \`toolAlias\`, \`signature\`, \`description\`.
 - \`await runtime.query_tool_docs("github", "create_issue", detail="full")\`: one tool with its input schema; without a tool, all tools of the server.
 
@@ -22,6 +23,7 @@ for issue in issues:
     print(issue.number, issue.title)
 \`\`\`
 - The proxy is \`mcp_<alias>\`; \`mcp_servers["name"]\` takes the configured name; \`help(mcp_github.create_issue)\` shows the signature. In plain functions use \`mcp_github.create_issue.sync(...)\`.
+- Also \`list_resources()\`, \`read_resource(uri)\`, \`list_prompts()\`, \`get_prompt(name, **args)\` of a server, and \`tool.with_options(timeout=…, on_progress=…)(…)\`.
 - Results are plain Python values: dicts (\`issue.title\` and \`issue["title"]\`), lists, str. \`await runtime.call_tool(server, tool, arguments)\` calls by name.
 - \`await asyncio.gather(...)\` runs calls in parallel.
 - A tool that reports failure raises \`ToolError\`; any other failed call raises \`MCPError\`, its base class. Catch it, read the message, go on.
@@ -29,6 +31,11 @@ for issue in issues:
 **Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name. \`runtime.save_artifact("report.csv", data)\` keeps a file for the user and later sessions; \`display(value)\` shows images, figures and documents.
 
 **Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library is there; packages cannot be installed. Long output is cut in the middle: filter, aggregate and slice in code, and print only what is needed.
+`;
+
+/** Follows the manual where `MCP_BRIDGE_AUTOLOAD` is on. */
+export const AUTOLOAD_SUMMARY = `
+**Servers load themselves here.** Code may call any configured server; the first call loads it, and the answer names it.
 `;
 
 const CHECKLIST = `## Loading servers: a checklist

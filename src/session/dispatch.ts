@@ -8,6 +8,7 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
+import { type CallProgress, createCallProgressReporter } from './call-progress.ts';
 import type { Outbox } from './outbox.ts';
 import type { CallCounts } from './progress.ts';
 
@@ -15,10 +16,14 @@ export interface CallContext {
   readonly session: string;
   /** Names of the servers that code of this session may call. */
   readonly loaded: ReadonlySet<string>;
+  /** Adds to them, which the answer of the cell tells; nothing for one that is loaded. */
+  readonly load?: (server: string) => void;
   /** Aborted when the call is cancelled, with its cell or by itself. */
   readonly signal: CancelSignal;
   /** Puts something beside the text of the answer; ignored when no cell runs. */
   readonly attach?: (attachment: Attachment) => void;
+  /** Tells the sandbox how far the call is; as often as the caller likes. */
+  readonly onProgress?: (progress: CallProgress) => void;
 }
 
 /** Does what a call asks for. Resolves with any JSON value; rejects with a `BridgeError`. */
@@ -36,6 +41,7 @@ interface Running {
 export interface DispatcherOptions {
   readonly session: string;
   readonly loaded: ReadonlySet<string>;
+  readonly load: (server: string) => void;
   readonly handleCall: HandleCall;
   readonly attach?: ((attachment: Attachment) => void) | undefined;
 }
@@ -119,22 +125,29 @@ export class Dispatcher {
     const { call, method, params } = frame;
     const weight = isToolCall(frame) ? 1 : 0;
     this.#toolCallsRunning += weight;
-    const { session, loaded, handleCall, attach } = this.#options;
+    const { session, loaded, load, handleCall, attach } = this.#options;
     const controller = new CancelSource();
     this.#running.set(call, { cell: this.#cell, controller });
+    const progress = createCallProgressReporter((report) => this.#sendProgress(call, report));
+    const context = { session, loaded, load, signal: controller.signal, onProgress: progress.report };
     try {
-      const value = await handleCall(
-        { method, params },
-        { session, loaded, signal: controller.signal, ...(attach && { attach }) },
-      );
+      const value = await handleCall({ method, params }, { ...context, ...(attach && { attach }) });
+      progress.end();
       this.#answer(call, value);
     } catch (error) {
+      progress.end();
       this.#refuse(call, toBridgeError(error));
     } finally {
       this.#running.delete(call);
       this.#toolCallsRunning -= weight;
       this.#toolCallsDone += weight;
       this.#startWaiting();
+    }
+  }
+
+  #sendProgress(call: number, report: CallProgress): void {
+    if (!this.#isClosed) {
+      this.#outbox.send({ type: 'call_progress', call, ...report });
     }
   }
 

@@ -46,8 +46,9 @@ export interface KernelOptions {
   readonly packKey: string;
   readonly session: string;
   readonly generation: number;
-  readonly hello: Pick<HelloFrame, 'saved_tools' | 'capability_summary'>;
+  readonly hello: Pick<HelloFrame, 'saved_tools' | 'capability_summary' | 'autoload'>;
   readonly loaded: ReadonlySet<string>;
+  readonly load: (server: string) => void;
   readonly handleCall: HandleCall;
   readonly logger: Logger;
   readonly onProgress: (progress: PrepareProgress) => void;

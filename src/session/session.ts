@@ -13,8 +13,10 @@ import { type CellOutcome, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
 export interface SessionOptions
-  extends Omit<KernelOptions, 'session' | 'generation' | 'loaded' | 'onProgress' | 'hello'> {
+  extends Omit<KernelOptions, 'session' | 'generation' | 'loaded' | 'load' | 'onProgress' | 'hello'> {
   readonly capabilitySummary: string;
+  /** Whether `handleCall` may load servers that no cell asked for; the sandbox is told. */
+  readonly autoload: boolean;
   readonly idleTimeoutMs: number;
   /** Every configured server as of now; called for each cell, so it must be cheap. */
   readonly discoverServers: () => Promise<readonly ServerReference[]>;
@@ -35,6 +37,8 @@ export class Session {
   readonly name: string;
   readonly #options: SessionOptions;
   readonly #loaded = new Set<string>();
+  /** Of these, the ones that code has loaded since the last answer. */
+  #loadedByCode: string[] = [];
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #cells = 0;
@@ -103,16 +107,17 @@ export class Session {
       startingServers: () => this.#options.startingServers().filter((name) => this.#loaded.has(name)),
     });
     this.#names = names ?? this.#names;
+    const servers = [...this.#loaded].toSorted();
     if (this.#resetWanted) {
       this.#reset();
     }
     return {
       ...outcome,
       cell: frame.cell,
-      servers: [...this.#loaded].toSorted(),
+      servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      notices,
+      notices: [...notices, ...this.#takeLoadedNotice()],
       engine,
     };
   }
@@ -121,13 +126,18 @@ export class Session {
     this.#generation += 1;
     this.#sentDiscovered = '';
     request.onProgress?.({ message: 'starting the sandbox' });
-    const { capabilitySummary, savedTools, ...options } = this.#options;
+    const { capabilitySummary, autoload, savedTools, ...options } = this.#options;
     this.#starting = startKernel({
       ...options,
       session: this.name,
       generation: this.#generation,
-      hello: { capability_summary: capabilitySummary, saved_tools: [...(await savedTools())] },
+      hello: {
+        capability_summary: capabilitySummary,
+        saved_tools: [...(await savedTools())],
+        ...(autoload ? { autoload } : {}),
+      },
       loaded: this.#loaded,
+      load: (server) => this.#load(server),
       handleCall: (call, context) => this.#handleCall(call, context),
       onProgress: (progress) => request.onProgress?.(progress),
     });
@@ -137,6 +147,20 @@ export class Session {
     this.#kernel = kernel;
     void kernel.ended.then(({ reason }) => this.#noteEnd(kernel, reason));
     return kernel;
+  }
+
+  #load(server: string): void {
+    if (!this.#loaded.has(server)) {
+      this.#loaded.add(server);
+      this.#loadedByCode.push(server);
+    }
+  }
+
+  /** Whoever approved the cell did not see these names: the answer says them. */
+  #takeLoadedNotice(): string[] {
+    const names = this.#loadedByCode;
+    this.#loadedByCode = [];
+    return names.length === 0 ? [] : [`Servers loaded by the code: ${names.join(', ')}.`];
   }
 
   #handleCall: SessionOptions['handleCall'] = async (call, context) => {

@@ -202,8 +202,10 @@ function intercept(message: JsonObject, bytes: number, requests: Requests, onToo
     case 'notifications/tools/list_changed':
       onToolsChanged();
       return true;
-    case 'notifications/message':
     case 'notifications/progress':
+      requests.acceptProgress(message['params']);
+      return true;
+    case 'notifications/message':
       return true;
     default:
       return false;

@@ -89,6 +89,14 @@ export class Failures {
     });
   }
 
+  /** `CAPABILITY_MISSING`: it does not offer what was asked for. */
+  lacks(capability: string, offered: readonly string[]): BridgeError {
+    return this.#fail('CAPABILITY_MISSING', `offers no ${capability}`, {
+      hint: `It offers ${offered.length === 0 ? 'nothing that it names' : offered.join(', ')}.`,
+      data: { capability },
+    });
+  }
+
   /** The server's own error, or an answer that is none: `TOOL_UNKNOWN`, `TOOL_FAILED`, `LIMIT_RESULT`, `SERVER_PROTOCOL`. */
   ofRequest(error: RequestError, tool: string | undefined): BridgeError {
     const data = { tool, rpc_code: error.code };

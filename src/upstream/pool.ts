@@ -10,10 +10,12 @@ import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { Guardian } from './guardian.ts';
 import { PROBE_TIMEOUT_MS } from './handshake.ts';
 import { type ServerListing, type ServerState, type ToolCall, UpstreamServer } from './server.ts';
+import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 
 export type { ServerInfo } from './connection.ts';
 export type { JsonObject, UpstreamDefinition } from './definition.ts';
 export type { ServerListing, ServerState, ToolCall } from './server.ts';
+export type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 export type { UpstreamTool } from './tool-list.ts';
 
 /** A cold `npx` or `uvx` downloads the server first. Chosen. */
@@ -49,6 +51,11 @@ export interface UpstreamPool {
    * `TOOL_FAILED` (a protocol error of the server) and `LIMIT_RESULT`.
    */
   callTool(call: ToolCall): Promise<JsonObject>;
+  /**
+   * One request for resources or prompts. Rejects as `describe` does, and with `CAPABILITY_MISSING`, `TOOL_FAILED` (a
+   * protocol error of the server) and `LIMIT_RESULT`.
+   */
+  surface(call: SurfaceCall): Promise<SurfaceAnswer>;
   /** What a running server said about itself; undefined when it does not run. */
   serverInfo(server: string): ServerInfo | undefined;
   /** One line per configured server, in the order of the configuration. */
@@ -94,6 +101,10 @@ class Pool implements UpstreamPool {
 
   async callTool(call: ToolCall): Promise<JsonObject> {
     return this.#serverOf(call.server).callTool(call);
+  }
+
+  async surface(call: SurfaceCall): Promise<SurfaceAnswer> {
+    return this.#serverOf(call.server).surface(call);
   }
 
   serverInfo(server: string): ServerInfo | undefined {

@@ -35,6 +35,15 @@ export class RequestError extends Error {
 export interface RequestLimits {
   readonly timeoutMs: number;
   readonly signal?: CancelSignal | undefined;
+  /** Asks the server to report its progress, and gets what it reports, however often. */
+  readonly onProgress?: ((progress: RequestProgress) => void) | undefined;
+}
+
+/** One `notifications/progress` of a server. */
+export interface RequestProgress {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
 }
 
 export interface Answer {
@@ -48,6 +57,7 @@ type Outcome = Answer | Buffer;
 
 interface Waiting {
   readonly wantsLine: boolean;
+  readonly onProgress: RequestLimits['onProgress'];
   settle(outcome: Outcome | RequestError): void;
 }
 
@@ -80,7 +90,7 @@ export class Requests {
   }
 
   #ask(method: string, params: JsonObject, limits: RequestLimits, wantsLine: boolean): Promise<Outcome> {
-    const { signal, timeoutMs } = limits;
+    const { signal, timeoutMs, onProgress } = limits;
     if (this.#isClosed || signal?.aborted === true) {
       return Promise.reject(new RequestError(this.#isClosed ? 'closed' : 'cancelled', 'it was never sent'));
     }
@@ -104,8 +114,9 @@ export class Requests {
       const onAbort = (): void => this.#giveUp(id, 'cancelled', 'cancelled by the caller');
       const timer = setTimeout(() => this.#giveUp(id, 'timeout', `no answer within ${timeoutMs} ms`), timeoutMs);
       signal?.addEventListener('abort', onAbort, { once: true });
-      this.#waiting.set(id, { wantsLine, settle });
-      this.#write({ id, method, params }).catch((cause: unknown) => {
+      this.#waiting.set(id, { wantsLine, onProgress, settle });
+      const sent = onProgress === undefined ? params : { ...params, _meta: { progressToken: id } };
+      this.#write({ id, method, params: sent }).catch((cause: unknown) => {
         settle(new RequestError('closed', 'the request could not be written', { cause }));
       });
     });
@@ -124,6 +135,18 @@ export class Requests {
     const outcome = readResponse(message);
     waiting.settle(outcome instanceof RequestError ? outcome : { result: outcome, bytes });
     return true;
+  }
+
+  /** Takes the `params` of a progress notification; what is malformed or belongs to no request is passed over. */
+  acceptProgress(params: unknown): void {
+    const { progressToken, progress, total, message } = isJsonObject(params) ? params : {};
+    if (typeof progressToken === 'number' && isFiniteNumber(progress)) {
+      this.#waiting.get(progressToken)?.onProgress?.({
+        progress,
+        total: isFiniteNumber(total) ? total : undefined,
+        message: typeof message === 'string' ? message : undefined,
+      });
+    }
   }
 
   /** Whether any request waits for its line. */
@@ -162,6 +185,10 @@ export class Requests {
     const enveloped = this.#envelope === undefined ? params : { ...params, _meta: { ...this.#envelope, ...meta } };
     return this.#send({ jsonrpc: '2.0', ...message, params: enveloped });
   }
+}
+
+function isFiniteNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
 }
 
 function readResponse(message: JsonObject): JsonObject | RequestError {

@@ -7,6 +7,7 @@ import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './dea
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { Failures } from './failures.ts';
 import { RequestError, type RequestLimits } from './requests.ts';
+import { askSurface, MissingCapabilityError, type SurfaceAnswer, type SurfaceCall } from './surface.ts';
 import { readToolList, type ToolList } from './tool-list.ts';
 
 /** Bounds a call whose caller gave no deadline: cells end far earlier and take their calls along. Chosen. */
@@ -44,6 +45,8 @@ export interface ToolCall {
   readonly timeoutMs?: number | undefined;
   /** Ends the call and tells the server. */
   readonly signal?: CancelSignal | undefined;
+  /** Gets what the server reports of its progress, however often. */
+  readonly onProgress?: RequestLimits['onProgress'];
 }
 
 export type ServerOptions = Omit<ConnectOptions, 'signal'>;
@@ -122,12 +125,34 @@ export class UpstreamServer {
     try {
       const params = { name: call.tool, arguments: call.arguments };
       const { result } = await this.#withConnection(deadline, (open, limits) =>
-        open.request('tools/call', params, limits),
+        open.request('tools/call', params, { ...limits, onProgress: call.onProgress }),
       );
       this.#failed = 0;
       return result;
     } catch (error) {
       throw this.#explain(error, call.tool, deadline);
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** What the server offers besides tools. `LIST_TIMEOUT_MS` bounds each request, its own `timeout` too. */
+  async surface(call: SurfaceCall): Promise<SurfaceAnswer> {
+    const timeoutMs = Math.min(
+      this.#options.startTimeoutMs + LIST_TIMEOUT_MS,
+      this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY,
+    );
+    const deadline = createDeadline(timeoutMs, call.signal);
+    try {
+      return await this.#withConnection(deadline, (open, limits) =>
+        askSurface(call, open.info, (method, params) =>
+          open.request(method, params, { ...limits, timeoutMs: deadline.leftMs() }),
+        ),
+      );
+    } catch (error) {
+      throw error instanceof MissingCapabilityError
+        ? this.#failures.lacks(error.capability, error.offered)
+        : this.#explain(error, call.method, deadline);
     } finally {
       deadline.clear();
     }

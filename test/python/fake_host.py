@@ -13,6 +13,7 @@ from bridge_kernel.values import as_list
 if TYPE_CHECKING:
     from bridge_kernel.servers import ServerRef
 
+Reports = Callable[[dict[str, object]], None]
 Answer = Callable[[dict[str, object]], object]
 
 FILES: ServerRef = {"name": "files", "alias": "files", "description": "Reads files."}
@@ -69,6 +70,8 @@ class FakeHost:
         self.sent: list[dict[str, object]] = []
         self.asked: list[tuple[str, dict[str, object]]] = []
         self.tool_specs: dict[str, dict[str, object]] = {"read_file": READ_FILE_SPEC, "read-file": READ_FILE_SPEC}
+        self.timeouts: list[float | None] = []
+        self.reports: list[dict[str, object]] = []
         self.answers: dict[str, Answer] = {
             "call_tool": lambda params: text_result("done"),
             "list_tools": lambda params: [dict(READ_FILE), dict(LIST)],
@@ -78,12 +81,20 @@ class FakeHost:
     def send(self, frame: dict[str, object]) -> None:
         self.sent.append(frame)
 
-    def call_sync(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
+    def call_sync(
+        self, method: str, params: dict[str, object], timeout: float | None = None, on_progress: Reports | None = None
+    ) -> object:
         self.asked.append((method, params))
+        self.timeouts.append(timeout)
+        if on_progress is not None:
+            for report in self.reports:
+                on_progress(report)
         return self.answers[method](params)
 
-    async def call(self, method: str, params: dict[str, object], timeout: float | None = None) -> object:
-        return self.call_sync(method, params, timeout)
+    async def call(
+        self, method: str, params: dict[str, object], timeout: float | None = None, on_progress: Reports | None = None
+    ) -> object:
+        return self.call_sync(method, params, timeout, on_progress)
 
     def specs(self, params: dict[str, object]) -> object:
         """What `tool_specs` answers; a tool that no test described takes anything."""

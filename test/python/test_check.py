@@ -8,7 +8,7 @@ import io
 from typing import Any
 
 from check_cells import VALID, WRONG
-from fake_host import FILES, GIT, LIST, READ_FILE, ApiTestCase
+from fake_host import FILES, GIT, OPEN_SPEC, READ_FILE_SPEC, ApiTestCase
 
 from bridge_kernel.errors import CheckError, MCPError
 from bridge_kernel.repl import Repl, format_error
@@ -17,36 +17,48 @@ ISSUES: Any = {"name": "issues", "alias": "issues"}
 CREATE_ISSUE: dict[str, object] = {
     "name": "create-issue",
     "alias": "create_issue",
-    "parameter_aliases": {"from": "from_"},
+    "parameters": [
+        {"name": "title", "alias": "title", "annotation": "str", "required": True},
+        {"name": "body", "alias": "body", "annotation": "str", "required": False},
+        {"name": "labels", "alias": "labels", "annotation": "list[str]", "required": False},
+        {"name": "state", "alias": "state", "annotation": "Literal['open', 'closed']", "required": False},
+        {"name": "from", "alias": "from_", "annotation": "str", "required": False},
+    ],
+    "open": False,
+    "signature": "create_issue(title: str, body: str = ...)",
     "input_schema": {
         "type": "object",
         "properties": {
             "title": {"type": "string"},
             "body": {"type": "string"},
-            "labels": {"type": "array"},
+            "labels": {"type": "array", "items": {"type": "string"}},
+            "state": {"enum": ["open", "closed"]},
             "from": {"type": "string"},
         },
         "required": ["title"],
-        "additionalProperties": False,
     },
 }
-WITH_DEFAULT: dict[str, object] = {
-    "name": "with_default",
-    "alias": "with_default",
-    "input_schema": {
-        "type": "object",
-        "properties": {"owner": {"type": "string"}, "page": {"type": "integer", "default": 1}},
-        "required": ["owner", "page"],
-    },
+ENABLE: dict[str, object] = {**OPEN_SPEC, "name": "enable_toolset", "alias": "enable_toolset"}
+SPECS: dict[str, list[dict[str, object]]] = {
+    "files": [READ_FILE_SPEC, {**OPEN_SPEC, "name": "list", "alias": "list"}],
+    "issues": [CREATE_ISSUE, ENABLE],
 }
-ENABLE: dict[str, object] = {"name": "enable_toolset", "alias": "enable_toolset", "input_schema": {}}
-TOOLS = {"files": [READ_FILE, LIST], "issues": [CREATE_ISSUE, WITH_DEFAULT, ENABLE]}
+
+
+def specs_of(params: dict[str, Any]) -> object:
+    """What the host answers: tools by name or alias, in any case."""
+    tools = SPECS[params["server"]]
+    return [
+        next((tool for tool in tools if name.lower() in (tool["name"], tool["alias"])), None)
+        for name in params["tools"]
+    ]
 
 
 class CheckTestCase(ApiTestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.host.answers["list_tools"] = lambda params: TOOLS[str(params["server"])]
+        self.host.answers["tool_specs"] = specs_of
+        self.host.answers["list_tools"] = lambda params: SPECS[str(params["server"])]
         self.api.update([FILES, ISSUES], [FILES, ISSUES, GIT])
         files: Any = self.namespace["mcp_files"]
         self.namespace.update(files=files, read=files.read_file, fake=object(), mcp_fake=object(), rows=["a"])
@@ -102,11 +114,11 @@ class Running(CheckTestCase):
         def fail(params: dict[str, object]) -> object:
             raise MCPError("it does not start", "SERVER_START_FAILED")
 
-        self.host.answers["list_tools"] = fail
+        self.host.answers["tool_specs"] = fail
         self.assertEqual(await self.check("await mcp_files.nonsense()"), ("", False))
 
     async def test_a_fault_of_the_check_is_said_and_the_cell_runs(self) -> None:
-        self.host.answers["list_tools"] = lambda params: [{"name": 1}]
+        del self.host.answers["tool_specs"]
         said, stopped = await self.check("await mcp_files.nonsense()")
         self.assertIn("the cell runs unchecked", said)
         self.assertFalse(stopped)

@@ -31,6 +31,7 @@ export interface HarnessOptions {
   readonly handleCall?: HandleCall;
   readonly idleTimeoutMs?: number;
   readonly servers?: readonly ServerReference[];
+  readonly autoload?: boolean;
   readonly savedTools?: readonly { readonly name: string; readonly source: string }[];
   /** Told when a code pack is stored. */
   readonly onPack?: (pack: Buffer) => void;
@@ -60,6 +61,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     handleCall: options.handleCall ?? echoCalls,
     logger,
     capabilitySummary: 'the summary',
+    autoload: options.autoload ?? false,
     idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
     discoverServers: async () => options.servers ?? [{ name: 'fake', alias: 'fake' }],
     startingServers: () => [],

@@ -33,6 +33,7 @@ describe('error codes', () => {
       SERVER_START_FAILED: 69,
       SERVER_EXITED: 69,
       SERVER_PROTOCOL: 76,
+      CAPABILITY_MISSING: 70,
       TOOL_UNKNOWN: 70,
       TOOL_ARGUMENT_INVALID: 70,
       TOOL_FAILED: 70,

@@ -150,7 +150,7 @@ print(await echo('positional'))`);
     const fresh = { servers: [], session: 'fresh' };
     const answer = await harness.run('await mcp_memory.read_graph()', fresh);
     expect(answer.error).toContain(
-      "SERVER_NOT_AVAILABLE: Server 'Memory' is not available\nHint: Call run_python again with servers=['Memory'].",
+      "SERVER_NOT_AVAILABLE: Server 'Memory' is not available\n    Hint: Call run_python again with servers=['Memory'].",
     );
     const names = await harness.run('LOADED_MCP_SERVERS, runtime.discovered_servers()', fresh);
     expect(names.value).toBe("((), ('file-system', 'Memory', 'everything', 'broken'))");
@@ -172,7 +172,10 @@ print(runtime.describe_server('memory').tools[0].alias, runtime.list_loaded_serv
   });
 
   it('warns of a call that was not awaited, at its line', async () => {
-    const answer = await harness.run('x = 1\nmcp_memory.read_graph()\nNone');
+    const stopped = await harness.run('x = 1\nmcp_memory.read_graph()\nNone');
+    expect(stopped.error).toContain("line 2: mcp_memory.read_graph()\n    mcp_memory.read_graph(...) without 'await'");
+    // What the check before running cannot see is seen while it runs.
+    const answer = await harness.run('x = 1\n[mcp_memory.read_graph()]\nNone');
     expect(textOf(answer.stderr)).toMatch(
       /:2: RuntimeWarning: mcp_memory\.read_graph\(\.\.\.\) was never awaited: write 'await mcp_memory\.read_graph/,
     );

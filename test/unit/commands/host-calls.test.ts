@@ -62,6 +62,7 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
       called.push([server, tool, given]);
       return { content: [] };
     },
+    surface: async () => ({ result: {} }),
   };
   const directory = directoryOf(
     SERVERS,
@@ -312,7 +313,7 @@ describe('search_tool_docs', () => {
     let most = 0;
     const servers = new Map(Array.from({ length: 20 }, (_, index) => [`s${index}`, { name: `s${index}` }]));
     const handle = createHostCalls({
-      pool: { callTool: async () => ({}) },
+      pool: { callTool: async () => ({}), surface: async () => ({ result: {} }) },
       directory: directoryOf(servers, async () => {
         running += 1;
         most = Math.max(most, running);
@@ -323,7 +324,8 @@ describe('search_tool_docs', () => {
       ...unused,
       savedTools: { list: async () => [], save: async () => undefined },
     });
-    const context = { session: 'default', loaded: new Set<string>(), signal: new AbortController().signal };
+    const { signal } = new AbortController();
+    const context = { session: 'default', loaded: new Set<string>(), signal };
     const answer = await handle({ method: 'search_tool_docs', params: { query: 'tool', limit: 20 } }, context);
     expect(answer).toMatchObject({ documents: { length: 20 }, not_searched: [] });
     expect(most).toBe(6);

@@ -34,6 +34,7 @@ test('the defaults', () => {
     maxOutputChars: 40_000,
     logLevel: 'INFO',
     allowSelfServer: false,
+    autoload: false,
   });
 });
 
@@ -82,6 +83,7 @@ describe('accepted values', () => {
     ['MCP_BRIDGE_MAX_OUTPUT', '1000', { maxOutputChars: 1_000 }],
     ['MCP_BRIDGE_LOG_LEVEL', 'debug', { logLevel: 'DEBUG' }],
     ['MCP_BRIDGE_LOG_LEVEL', 'CRITICAL', { logLevel: 'ERROR' }],
+    ['MCP_BRIDGE_AUTOLOAD', '1', { autoload: true }],
     ['MCP_BRIDGE_ALLOW_SELF_SERVER', '1', { allowSelfServer: true }],
     ['MCP_BRIDGE_ALLOW_SELF_SERVER', 'false', { allowSelfServer: false }],
   ])('%s=%s', (variable, text, expected) => {

@@ -1,0 +1,55 @@
+/** What reading a cell before it runs costs, timed inside the kernel: 50 lines that call tools, and `x=1`. */
+import { atMost, type Measure, type Quantity } from '../rows.ts';
+import { withBridge } from '../support/bridge.ts';
+import { ECHO } from '../support/servers.ts';
+
+/** The check of a cell as the kernel makes it; its own call to the host is part of it. */
+const CELL = `
+import ast, gc, json, time
+api = next(o for o in gc.get_objects() if type(o).__module__ == 'bridge_kernel.api' and type(o).__name__ == 'Api')
+block = """import json
+rows = []
+for name in ["a", "b"]:
+    text = await mcp_echo.echo(text=name)
+    if "TODO" in str(text):
+        rows.append({"name": name, "count": str(text).count("TODO")})
+counts = {row["name"]: row["count"] for row in rows}
+both = await asyncio.gather(*[mcp_echo.echo(text=row["name"]) for row in rows])
+total = sum(counts.values())
+print(f"{total:,} in {len(rows)} files")
+"""
+async def median_ms(code):
+    tree = ast.parse(code)
+    used = compile(code, 'cell', 'exec', ast.PyCF_ALLOW_TOP_LEVEL_AWAIT).co_names
+    samples = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        checking = api.check(tree, code, used)
+        if checking is not None:
+            await checking
+        samples.append((time.perf_counter() - start) * 1000)
+    return sorted(samples)[len(samples) // 2]
+print(json.dumps([await median_ms(block * 5), await median_ms("x=1")]))
+`;
+/** Chosen: a cell of 50 lines shall not be felt, and the smallest cell shall not pay for it at all. */
+const MAX_CHECK_MS = 2;
+
+export const cellCheck: Measure = {
+  name: 'cell-check',
+  title: 'check of a cell before it runs',
+  run: (context) =>
+    withBridge(context, { servers: { echo: ECHO } }, async ({ run }) => {
+      await run('await mcp_echo.echo(text="x")', { servers: ['echo'] });
+      const code = CELL.replace('REPEATS', String(context.repeats(200)));
+      const [lines, smallest] = JSON.parse(await run(code, { servers: ['echo'] })) as [number, number];
+      const measured: Quantity = { value: lines, unit: 'ms' };
+      return [
+        {
+          figure: 'check of a cell of 50 lines with calls, p50',
+          measured,
+          detail: `x=1: ${(smallest * 1000).toFixed(1)} µs`,
+          goals: [atMost(measured, MAX_CHECK_MS)],
+        },
+      ];
+    }),
+};

@@ -1,0 +1,61 @@
+/**
+ * What a call reports of its progress, on its way to the sandbox. A server may report a million times a second: of what
+ * comes too fast the newest is kept, and the last one always arrives before the answer.
+ */
+
+export interface CallProgress {
+  /** In units of the server; rises. */
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+export interface CallProgressReporter {
+  report(progress: CallProgress): void;
+  /** Sends what is kept back. Nothing is sent afterwards. */
+  end(): void;
+}
+
+/** 20 reports a second look continuous to a person; each costs a frame and a call of Python. Chosen. */
+const INTERVAL_MS = 50;
+const MAX_MESSAGE_CHARS = 500;
+
+export function createCallProgressReporter(send: (progress: CallProgress) => void): CallProgressReporter {
+  let timer: NodeJS.Timeout | undefined;
+  let newest: CallProgress | undefined;
+  let hasEnded = false;
+
+  function sendNewest(): void {
+    timer = undefined;
+    if (newest !== undefined) {
+      const progress = newest;
+      newest = undefined;
+      timer = setTimeout(sendNewest, INTERVAL_MS);
+      send(progress);
+    }
+  }
+
+  return {
+    report({ progress, total, message }) {
+      if (hasEnded) {
+        return;
+      }
+      newest = {
+        progress,
+        ...(total === undefined ? {} : { total }),
+        ...(message === undefined ? {} : { message: message.slice(0, MAX_MESSAGE_CHARS) }),
+      };
+      if (timer === undefined) {
+        sendNewest();
+      }
+    },
+    end() {
+      hasEnded = true;
+      clearTimeout(timer);
+      if (newest !== undefined) {
+        send(newest);
+        newest = undefined;
+      }
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * What a server offers besides tools (MCP: server/resources, server/prompts): lists with all their pages, within bounds,
+ * and single items as the server sent them.
+ */
+import type { CancelSignal } from '../cancel.ts';
+import { isJsonObject, type JsonObject } from './definition.ts';
+import { type Answer, RequestError } from './requests.ts';
+
+/** Bounds of one list. Chosen as those of tool lists, less generous: nobody reads 10,000 entries. */
+const MAX_ITEMS = 10_000;
+const MAX_PAGES = 200;
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+const METHOD_NOT_FOUND = -32_601;
+
+/** Each method: the capability it needs, and the key of its list when it gives one. */
+const METHODS = {
+  'resources/list': { capability: 'resources', list: 'resources' },
+  'resources/templates/list': { capability: 'resources', list: 'resourceTemplates' },
+  'resources/read': { capability: 'resources', list: undefined },
+  'prompts/list': { capability: 'prompts', list: 'prompts' },
+  'prompts/get': { capability: 'prompts', list: undefined },
+} as const;
+
+export type SurfaceMethod = keyof typeof METHODS;
+
+export interface SurfaceCall {
+  readonly server: string;
+  readonly method: SurfaceMethod;
+  readonly params: JsonObject;
+  /** Ends the request and tells the server. */
+  readonly signal?: CancelSignal | undefined;
+}
+
+/** The result of a single item, or a whole list with one clause for each thing that was left out of it. */
+export type SurfaceAnswer =
+  | { readonly result: JsonObject }
+  | { readonly items: readonly JsonObject[]; readonly notices: readonly string[] };
+
+/** The server never said that it offers this. */
+export class MissingCapabilityError extends Error {
+  readonly capability: string;
+  /** What it did say. */
+  readonly offered: readonly string[];
+
+  constructor(capability: string, offered: readonly string[]) {
+    super(`no capability ${capability}`);
+    this.capability = capability;
+    this.offered = offered;
+  }
+}
+
+type Ask = (method: SurfaceMethod, params: JsonObject) => Promise<Answer>;
+
+/** Rejects with `MissingCapabilityError`, and as `ask` does. */
+export async function askSurface(
+  { method, params }: SurfaceCall,
+  { capabilities }: { readonly capabilities: JsonObject },
+  ask: Ask,
+): Promise<SurfaceAnswer> {
+  const { capability, list } = METHODS[method];
+  if (!isJsonObject(capabilities[capability])) {
+    throw new MissingCapabilityError(capability, Object.keys(capabilities).slice(0, 20));
+  }
+  return list === undefined
+    ? { result: (await ask(method, params)).result }
+    : readPages((page) => askPage(ask, method, page), list);
+}
+
+/** Servers that have resources and no templates may not know the method for templates. */
+async function askPage(ask: Ask, method: SurfaceMethod, page: JsonObject): Promise<Answer> {
+  try {
+    return await ask(method, page);
+  } catch (error) {
+    if (error instanceof RequestError && error.code === METHOD_NOT_FOUND) {
+      return { result: {}, bytes: 0 };
+    }
+    throw error;
+  }
+}
+
+async function readPages(askNext: (page: JsonObject) => Promise<Answer>, key: string) {
+  const items: JsonObject[] = [];
+  const seenCursors = new Set<string>();
+  let bytes = 0;
+  let page: JsonObject = {};
+  for (;;) {
+    const answer = await askNext(page);
+    bytes += answer.bytes;
+    const found: unknown = answer.result[key];
+    items.push(...(Array.isArray(found) ? found.filter(isJsonObject) : []));
+    const cursor = answer.result['nextCursor'];
+    if (typeof cursor !== 'string' || cursor === '') {
+      return { items: items.slice(0, MAX_ITEMS), notices: items.length > MAX_ITEMS ? [TOO_MANY] : [] };
+    }
+    const stop = reasonToStop(items.length, seenCursors, cursor, bytes);
+    if (stop !== undefined) {
+      return { items: items.slice(0, MAX_ITEMS), notices: [stop] };
+    }
+    seenCursors.add(cursor);
+    page = { cursor };
+  }
+}
+
+const TOO_MANY = `only the first ${MAX_ITEMS} entries were kept`;
+
+function reasonToStop(items: number, seen: ReadonlySet<string>, cursor: string, bytes: number): string | undefined {
+  if (seen.has(cursor)) {
+    return 'the list was cut where its pages began to repeat';
+  }
+  if (items >= MAX_ITEMS) {
+    return TOO_MANY;
+  }
+  if (seen.size >= MAX_PAGES - 1) {
+    return `only the first ${MAX_PAGES} pages were read`;
+  }
+  return bytes >= MAX_LIST_BYTES ? `only the first ${MAX_LIST_BYTES} bytes were read` : undefined;
+}

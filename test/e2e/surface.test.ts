@@ -1,0 +1,114 @@
+/** Resources, prompts, progress and the check before running, with real servers, the built command and a real client. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type BridgeClient, packageServer, startBridge } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+
+const engines = await coverEngines();
+
+for (const engine of engines) {
+  describe(`what servers offer on ${engine.label}`, () => {
+    let bridge: BridgeClient;
+    const run = (code: string) => bridge.runPython(code, { servers: ['everything', 'memory'] });
+
+    beforeAll(async () => {
+      bridge = await startBridge({
+        engine,
+        servers: (folder) => ({
+          everything: packageServer('@modelcontextprotocol/server-everything'),
+          memory: packageServer('@modelcontextprotocol/server-memory', [], {
+            MEMORY_FILE_PATH: `${folder}/memory.json`,
+          }),
+        }),
+      });
+    });
+    afterAll(() => bridge.close());
+
+    it('resources are listed and read as text and as bytes', async () => {
+      const code = `found = await mcp_everything.list_resources()
+templates = await mcp_everything.list_resource_templates()
+text = await mcp_everything.read_resource("demo://resource/dynamic/text/1")
+blob = await mcp_everything.server.read_resource("demo://resource/dynamic/blob/1")
+(len(found) > 0, [t.uriTemplate for t in templates][:1], isinstance(text, str), text.mime_type, isinstance(blob, bytes), blob.uri)`;
+      expect((await run(code)).structured['result']).toBe(
+        "(True, ['demo://resource/dynamic/text/{resourceId}'], True, 'text/plain', True, 'demo://resource/dynamic/blob/1')",
+      );
+    });
+
+    it('prompts are listed and filled in', async () => {
+      const code = `names = [p.name for p in await mcp_everything.list_prompts()]
+prompt = await mcp_everything.get_prompt("args-prompt", city="Bern")
+("args-prompt" in names, prompt.messages[0].role, "Bern" in prompt.messages[0].content)`;
+      expect((await run(code)).structured['result']).toBe("(True, 'user', True)");
+    });
+
+    it('a server that offers none is named, with what it offers', async () => {
+      const { text } = await run('await mcp_memory.list_prompts()');
+      expect(text).toContain("CAPABILITY_MISSING: server 'memory' offers no prompts");
+      expect(text).toContain('It offers resources, tools.');
+    });
+
+    it('a resource that does not exist is an error of the call', async () => {
+      const { text } = await run('await mcp_everything.read_resource("demo://nowhere")');
+      expect(text).toContain("TOOL_FAILED: server 'everything' refused 'resources/read'");
+    });
+
+    it('progress reaches a callback, awaited and blocking', async () => {
+      const code = `seen = []
+slow = mcp_everything.trigger_long_running_operation.with_options(on_progress=lambda *r: seen.append(r), timeout=20)
+await slow(duration=1, steps=3)
+first, seen = seen, []
+slow.sync(duration=1, steps=3)
+(first[0][:2], first[-1][:2], seen[-1][:2])`;
+      expect((await run(code)).structured['result']).toBe('((1, 3), (3, 3), (3, 3))');
+    });
+
+    it('a timeout of a call ends it alone', async () => {
+      const code = `slow = mcp_everything.trigger_long_running_operation.with_options(timeout=0.3)
+try:
+    await slow(duration=10, steps=2)
+except MCPError as e:
+    print(e.code)`;
+      expect((await run(code)).text).toBe('CALL_TIMEOUT');
+    });
+
+    it('a cell that is certain to fail is stopped before anything has happened', async () => {
+      const code = 'effect = 1\nawait mcp_memory.create_entities(entities=[])\nawait mcp_memory.read_grap()';
+      const { text, structured } = await run(code);
+      expect(structured['status']).toBe('error');
+      expect(text).toContain('CHECK_FAILED: the cell was not run');
+      expect(text).toContain(
+        "line 3: await mcp_memory.read_grap()\n    mcp_memory has no tool 'read_grap'. Did you mean 'read_graph'",
+      );
+      expect((await run('"effect" in globals()')).structured['result']).toBe('False');
+    });
+
+    it('what is only likely is a warning, and the cell runs', async () => {
+      const { text, structured } = await run('rows = []\nfor row in rows:\n    mcp_memory.read_graph()\n7');
+      expect(structured['result']).toBe('7');
+      expect(text).toContain("mcp_memory.read_graph(...) without 'await' is never sent");
+    });
+  });
+
+  describe(`loading on first use on ${engine.label}`, () => {
+    let bridge: BridgeClient;
+
+    beforeAll(async () => {
+      bridge = await startBridge({
+        engine,
+        env: { MCP_BRIDGE_AUTOLOAD: '1' },
+        servers: () => ({ everything: packageServer('@modelcontextprotocol/server-everything') }),
+      });
+    });
+    afterAll(() => bridge.close());
+
+    it('loads what code calls, and the answer says so', async () => {
+      expect((await bridge.runPython('1')).structured['servers']).toBeUndefined();
+      const { text, structured } = await bridge.runPython("await mcp_everything.echo(message='hi')");
+      expect(structured).toMatchObject({ result: "'Echo: hi'", servers: ['everything'] });
+      expect(text).toContain('Servers loaded by the code: everything.');
+      const again = await bridge.runPython('LOADED_MCP_SERVERS');
+      expect(again.structured['result']).toBe("('everything',)");
+      expect(again.text).not.toContain('loaded by the code');
+    });
+  });
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/upstream/definition.ts';
+import { RequestError } from '../../../src/upstream/requests.ts';
+import { askSurface, MissingCapabilityError, type SurfaceMethod } from '../../../src/upstream/surface.ts';
+
+const INFO = { capabilities: { resources: {}, tools: {} } };
+
+/** Asks for a list whose pages `answer` makes; gives the answer and the pages asked for. */
+async function listOf(answer: (params: JsonObject, page: number) => JsonObject, method: SurfaceMethod) {
+  const asked: JsonObject[] = [];
+  const call = { server: 'files', method, params: {} };
+  const list = await askSurface(call, INFO, async (_, params) => {
+    asked.push(params);
+    return { result: answer(params, asked.length), bytes: 100 };
+  });
+  return { list, asked };
+}
+
+describe('a list of a server', () => {
+  test('is made of all its pages', async () => {
+    const { list, asked } = await listOf(
+      (_, page) => ({ resources: [{ uri: `a:${page}` }], ...(page < 3 ? { nextCursor: `c${page}` } : {}) }),
+      'resources/list',
+    );
+    expect(list).toEqual({ items: [{ uri: 'a:1' }, { uri: 'a:2' }, { uri: 'a:3' }], notices: [] });
+    expect(asked).toEqual([{}, { cursor: 'c1' }, { cursor: 'c2' }]);
+  });
+
+  test.each([
+    [
+      'has too many entries',
+      () => ({ resources: Array.from({ length: 6_000 }, () => ({})), nextCursor: Math.random().toString() }),
+      10_000,
+      'only the first 10000 entries were kept',
+    ],
+    [
+      'has pages without end',
+      (_: JsonObject, page: number) => ({ resources: [{}], nextCursor: `c${page}` }),
+      200,
+      'only the first 200 pages were read',
+    ],
+    [
+      'repeats its pages',
+      () => ({ resources: [{}], nextCursor: 'same' }),
+      2,
+      'the list was cut where its pages began to repeat',
+    ],
+    ['holds what is no list', () => ({ resources: 'none' }), 0, undefined],
+  ])('that %s is cut, with a notice', async (_, answer, count, notice) => {
+    const { list } = await listOf(answer, 'resources/list');
+    expect(list).toMatchObject({ items: { length: count }, notices: notice === undefined ? [] : [notice] });
+  });
+
+  test('of templates is empty where the server does not know the method', async () => {
+    const { list } = await listOf(() => {
+      throw new RequestError('rpc', 'Method not found', { code: -32_601 });
+    }, 'resources/templates/list');
+    expect(list).toEqual({ items: [], notices: [] });
+  });
+
+  test('is refused where the server never said that it has any', async () => {
+    const error = await listOf(() => ({}), 'prompts/list').catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(MissingCapabilityError);
+    expect(error).toMatchObject({ capability: 'prompts', offered: ['resources', 'tools'] });
+  });
+});
