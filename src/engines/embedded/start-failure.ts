@@ -27,7 +27,7 @@ export function embeddedStartError({ exit, fault, silentMs, stderrTail }: Failed
     const message = `the embedded engine said nothing for ${silentMs / 1000} s and was ended: ${words}`;
     return error('ENGINE_FAILED', message, 'The machine may be overloaded; try again.');
   }
-  if (/WebAssembly is not defined/.test(stderrTail)) {
+  if (/WebAssembly is not defined|no WebAssembly/.test(stderrTail)) {
     const message = `the embedded engine needs WebAssembly, which Node ${process.versions.node} does not offer here`;
     return error('ENGINE_UNAVAILABLE', message, 'Use a Node with WebAssembly (20.19 or newer, without --jitless).');
   }
