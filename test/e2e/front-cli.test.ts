@@ -123,7 +123,7 @@ describe('exec', () => {
 describe('help and version', () => {
   test('--help names every command', async () => {
     const { stdout, stderr, exitCode } = await run(['--help']);
-    expect(stdout).toMatch(/run {4}Serve MCP[\s\S]*exec {3}Run one cell/);
+    expect(stdout).toMatch(/run {5}Serve MCP[\s\S]*exec {4}Run one cell[\s\S]*servers Show the/);
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
   });
 
@@ -137,7 +137,8 @@ describe('what is refused', () => {
     expect(await run(['exce'])).toMatchObject({
       stdout: '',
       stderr:
-        "USAGE_INVALID: There is no command 'exce'; the commands are run, exec, doctor, help. Did you mean 'exec'?\n" +
+        "USAGE_INVALID: There is no command 'exce'; the commands are run, exec, servers, doctor, help. " +
+        "Did you mean 'exec' or 'servers'?\n" +
         'Hint: Run with --help to see what there is.\n',
       exitCode: 64,
     });
