@@ -110,7 +110,7 @@ async def _look_up(walker: Walker) -> dict[ServerState, _Tools]:
 
 async def _tools_of(state: ServerState, names: list[str], seconds: float, fresh: bool = False) -> _Tools:
     try:
-        specs = await state.fetch_specs(names[:_MAX_TOOLS], seconds, fresh)
+        specs = await state.specs.fetch_many(names[:_MAX_TOOLS], seconds, fresh)
         if None not in specs.values():
             return _Tools(specs, [])
         listed = as_list(await state.host.call("list_tools", {"server": state.name}, seconds))

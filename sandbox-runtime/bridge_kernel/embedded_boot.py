@@ -23,7 +23,7 @@ _PRELOADED = """
     pickle pprint queue random re secrets shutil sqlite3 statistics string struct tempfile textwrap threading time
     timeit traceback types typing unicodedata urllib.request uuid warnings xml.etree.ElementTree zlib zoneinfo
     bridge_kernel.api bridge_kernel.check bridge_kernel.check_walk bridge_kernel.display bridge_kernel.embedded
-    bridge_kernel.repl bridge_kernel.saved_tools bridge_kernel.signatures bridge_kernel.toon
+    bridge_kernel.repl bridge_kernel.saved_tools bridge_kernel.toon
 """
 
 

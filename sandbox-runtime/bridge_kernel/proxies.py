@@ -8,7 +8,7 @@ are checked before they are sent; later calls know. A list of all tools is asked
 from __future__ import annotations
 
 from bridge_kernel.call_options import CallOptions
-from bridge_kernel.errors import ArgumentError, MCPError
+from bridge_kernel.errors import MCPError
 from bridge_kernel.pending import Pending
 from bridge_kernel.servers import alias_of, find_tool
 from bridge_kernel.surface import METHODS, Method
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from bridge_kernel.call_options import OnProgress
     from bridge_kernel.servers import Registry, ServerState, ToolInfo
-    from bridge_kernel.specs import ToolSpec
 
 
 _NO_OPTIONS = CallOptions()
@@ -143,7 +142,7 @@ class Tool:
     def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Signature, description and parameters, asked of the host when somebody looks."""
         try:
-            spec = self._server.fetch_spec_sync(self._name)
+            spec = self._server.specs.fetch_sync(self._name)
         except MCPError as error:
             return f"Nothing is known about this tool: {error}"
         return "The server lists no such tool." if spec is None else spec.text
@@ -152,7 +151,7 @@ class Tool:
     def __signature__(self) -> Signature | None:
         """For `inspect.signature`; None, which means unknown, when the host cannot tell."""
         try:
-            spec = self._server.fetch_spec_sync(self._name)
+            spec = self._server.specs.fetch_sync(self._name)
         except MCPError:
             return None
         return None if spec is None else spec.signature()
@@ -215,24 +214,15 @@ def place_of(tool: Tool) -> tuple[ServerState, str]:
 async def arguments_of(
     server: ServerState, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> dict[str, object]:
-    """The arguments of a call, checked against what the server says of the tool.
-
-    What was learned in an earlier cell is used as long as it allows the call: only before a refusal the host is asked
-    again, because the server may have changed. A server that is not loaded is not asked: the host refuses the call.
+    """The arguments of a call, checked. A server that is not loaded is not asked: the host refuses the call.
 
     Raises:
         ArgumentError: for what the tool certainly refuses.
         MCPError: when the host cannot tell.
     """
     if not server.is_callable:
-        return _unchecked(server, tool, args, kwargs)
-    spec = server.spec_of(tool) or await server.fetch_spec(tool)
-    try:
-        return _checked(server, spec, tool, args, kwargs)
-    except ArgumentError:
-        if server.is_fresh(tool):
-            raise
-    return _checked(server, await server.fetch_spec(tool), tool, args, kwargs)
+        return server.specs.unchecked(tool, args, kwargs)
+    return await server.specs.arguments(tool, args, kwargs)
 
 
 def arguments_of_sync(
@@ -240,30 +230,8 @@ def arguments_of_sync(
 ) -> dict[str, object]:
     """As `arguments_of`, blocking this thread."""
     if not server.is_callable:
-        return _unchecked(server, tool, args, kwargs)
-    spec = server.spec_of(tool) or server.fetch_spec_sync(tool)
-    try:
-        return _checked(server, spec, tool, args, kwargs)
-    except ArgumentError:
-        if server.is_fresh(tool):
-            raise
-    return _checked(server, server.fetch_spec_sync(tool), tool, args, kwargs)
-
-
-def _checked(
-    server: ServerState, spec: ToolSpec | None, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
-) -> dict[str, object]:
-    return _unchecked(server, tool, args, kwargs) if spec is None else spec.arguments(args, kwargs)
-
-
-def _unchecked(
-    server: ServerState, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
-) -> dict[str, object]:
-    """The arguments for a tool of which nothing is known; the host will say why."""
-    if args:
-        said = f"{server.name}.{tool}: arguments can only be given by name, because nothing is known of this tool"
-        raise ArgumentError(said, "TOOL_ARGUMENT_INVALID")
-    return kwargs
+        return server.specs.unchecked(tool, args, kwargs)
+    return server.specs.arguments_sync(tool, args, kwargs)
 
 
 class Servers:

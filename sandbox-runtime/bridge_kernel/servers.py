@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from bridge_kernel.errors import ServerNotAvailableError
 from bridge_kernel.near import close_names
-from bridge_kernel.specs import ToolSpec
-from bridge_kernel.values import as_dict, as_list
+from bridge_kernel.server_specs import ServerSpecs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
     from typing import Any, Protocol, TypedDict
 
@@ -75,9 +73,7 @@ class ServerState:
         """Whether its first call loads it."""
         self.tools: list[ToolInfo] | None = None
         """The tools, once they were asked for in this cell."""
-        self._specs: dict[str, ToolSpec | None] = {}
-        self._older_specs: dict[str, ToolSpec | None] = {}
-        self._asking: dict[str, asyncio.Task[ToolSpec | None]] = {}
+        self.specs = ServerSpecs(host, self.name)
         self.proxy: object = None
         """What user code holds of this server; made by `proxies.proxy_of`."""
 
@@ -105,67 +101,7 @@ class ServerState:
     def begin_cell(self) -> None:
         """What was learned so far may be out of date: a server can change its tools between two cells."""
         self.tools = None
-        self._older_specs.update(self._specs)
-        self._specs.clear()
-
-    def spec_of(self, tool: str) -> ToolSpec | None:
-        """How a tool looks, if that was asked for already in this session; the tool is named as it was then."""
-        return self._specs.get(tool) or self._older_specs.get(tool)
-
-    def is_fresh(self, tool: str) -> bool:
-        """Whether the tool was asked for in this cell."""
-        return tool in self._specs
-
-    async def fetch_spec(self, tool: str) -> ToolSpec | None:
-        """How a tool looks now, asked of the host once per cell; None when the server lists no such tool."""
-        import asyncio
-
-        if tool in self._specs:
-            return self._specs[tool]
-        # One question for all that wait for it; one that is cancelled leaves it to the others.
-        asking = self._asking.get(tool)
-        if asking is None or asking.done() or asking.get_loop() is not asyncio.get_running_loop():
-            asking = self._asking[tool] = asyncio.ensure_future(self._ask_spec(tool))
-        return await asyncio.shield(asking)
-
-    async def fetch_specs(self, tools: list[str], timeout: float, fresh: bool = False) -> dict[str, ToolSpec | None]:
-        """How several tools look, in one question; None for those that the server does not list.
-
-        Those that were asked for before are known, unless `fresh` wants the running server to be asked.
-        """
-        wanted = tools if fresh else [tool for tool in tools if self.spec_of(tool) is None]
-        if wanted:
-            params = {**self._spec_params(wanted), "fresh": fresh}
-            answer = as_list(await self.host.call("tool_specs", params, timeout))
-            for tool, facts in zip(wanted, answer, strict=False):
-                # One that is missing now is asked for again by its call: the cell may have changed the server.
-                self._older_specs.pop(tool, None)
-                if facts:
-                    self._specs[tool] = ToolSpec(as_dict(facts), self.name)
-                else:
-                    self._specs.pop(tool, None)
-        return {tool: self.spec_of(tool) for tool in tools}
-
-    async def _ask_spec(self, tool: str) -> ToolSpec | None:
-        try:
-            return self._keep_spec(tool, await self.host.call("tool_specs", self._spec_params([tool])))
-        finally:
-            self._asking.pop(tool, None)
-
-    def fetch_spec_sync(self, tool: str) -> ToolSpec | None:
-        """As `fetch_spec`, blocking this thread."""
-        if tool not in self._specs:
-            self._keep_spec(tool, self.host.call_sync("tool_specs", self._spec_params([tool])))
-        return self._specs[tool]
-
-    def _spec_params(self, tools: list[str]) -> dict[str, object]:
-        return {"server": self.name, "tools": tools}
-
-    def _keep_spec(self, tool: str, answer: object) -> ToolSpec | None:
-        facts = next(iter(as_list(answer)), None)
-        spec = ToolSpec(as_dict(facts), self.name) if facts else None
-        self._specs[tool] = spec
-        return spec
+        self.specs.begin_cell()
 
     def no_such_tool(self, name: str, known: list[str] | None = None) -> str:
         """The message for a tool that a list does not hold: `known`, aliases, or the list that was asked for."""

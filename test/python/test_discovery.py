@@ -147,7 +147,7 @@ class Calls(RuntimeTestCase):
             await self.runtime.call_tool("files", "list", ["a"])
         with self.assertRaisesRegex(TypeError, "tial is no parameter of this tool. Did you mean 'tail'?"):
             await self.runtime.call_tool("files", "read_file", {"path": "a", "tial": 1})
-        self.assertEqual(self.host.methods(), ["tool_specs"])
+        self.assertNotIn("call_tool", self.host.methods())
 
 
 class Self(RuntimeTestCase):

@@ -88,15 +88,23 @@ class Calls(ProxyTestCase):
         self.assertEqual(await second, "done")
         self.assertEqual(self.host.sent_arguments(), [{"path": "b"}])
 
-    async def test_only_before_a_refusal_in_a_later_cell_the_host_is_asked_again(self) -> None:
+    async def test_before_a_refusal_the_server_itself_is_asked_once_per_cell(self) -> None:
         await self.files.read_file(path="a")
         self.api.update([FILES], None)
         await self.files.read_file(path="a")
         self.assertEqual(self.host.methods().count("tool_specs"), 1)
+        for _ in range(2):
+            with self.assertRaises(ArgumentError):
+                await self.files.read_file(path="a", new=1)
+        asked = [params for method, params in self.host.asked if method == "tool_specs"]
+        self.assertEqual(asked[1:], [{"server": "files", "tools": ["read_file"], "fresh": True}])
+
+    async def test_a_call_is_not_refused_for_what_the_server_was_like_before(self) -> None:
+        await self.files.read_file(path="a")
         self.host.tool_specs["read_file"] = {**READ_FILE_SPEC, "open": True}
         await self.files.read_file(path="a", new=1)
-        self.assertEqual(self.host.sent_arguments()[-1], {"path": "a", "new": 1})
-        self.assertEqual(self.host.methods().count("tool_specs"), 2)
+        self.files.read_file.sync(path="a", new=2)
+        self.assertEqual(self.host.sent_arguments()[1:], [{"path": "a", "new": 1}, {"path": "a", "new": 2}])
 
     async def test_parameters_may_be_called_self_or_like_those_of_the_kernel(self) -> None:
         await self.files.open(self=1, args=2, kwargs=3, server=4, tool=5)

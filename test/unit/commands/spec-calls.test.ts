@@ -15,7 +15,12 @@ const TOOLS = [
   { name: 'List', alias: 'List', description: 'List a directory', inputSchema: { type: 'object' } },
 ];
 
+let refreshed = 0;
 const directory = {
+  refresh: async () => {
+    refreshed += 1;
+    return { tools: [], notices: [] };
+  },
   find: async () => SERVER,
   tools: async () => TOOLS,
   findTool: async (_: unknown, wanted: string) => {
@@ -44,6 +49,13 @@ describe('tool_specs', () => {
   test('the text is signature, description and parameters', async () => {
     const text = "read_file(from_line=..., path=...)\n\nRead a file\n\nParameters:\n  from_line ('from-line')\n  path";
     expect(await ask('tool_specs', { server: 'files', tools: ['read_file'] })).toMatchObject([{ text }]);
+  });
+
+  test('the running server is asked where that is wanted', async () => {
+    await ask('tool_specs', { server: 'files', tools: ['list'] });
+    expect(refreshed).toBe(0);
+    await ask('tool_specs', { server: 'files', tools: ['list'], fresh: true });
+    expect(refreshed).toBe(1);
   });
 
   test('lists without an end are refused', async () => {
