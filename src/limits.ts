@@ -18,6 +18,8 @@ export const MAX_FRAMES_PER_CELL = 2_000_000;
 export const MAX_CALLS_IN_FLIGHT = 1_024;
 /** Calls one cell may make. Chosen: far above any honest loop that ends before the longest deadline. */
 export const MAX_CALLS_PER_CELL = 100_000;
+/** Jobs that run between the cells of one session. Chosen. */
+export const MAX_JOBS = 16;
 /** Calls that may wait for a place; the kernel is told at once when there are more. */
 export const MAX_CALLS_WAITING = 20_000;
 /** Bytes of one upstream result. The product promises 64 MiB; the rest is JSON escaping. */

@@ -18,9 +18,10 @@ from bridge_kernel.proxies import arguments_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
     from typing import Any
 
+    from bridge_kernel.jobs import Jobs
     from bridge_kernel.servers import Registry
 
 _DETAILS = ("summary", "full")
@@ -48,6 +49,8 @@ _HELPERS = (
     "save_artifact",
     "load_artifact",
     "list_artifacts",
+    "background",
+    "jobs",
     "output",
     "progress",
     "to_toon",
@@ -104,6 +107,7 @@ class Runtime(ModuleType):
         self._namespace = namespace
         self._summary = capability_summary
         self._output = output
+        self._jobs: Jobs | None = None
         self._progress_at = float("-inf")
         self._said: set[str] = set()
 
@@ -243,6 +247,21 @@ class Runtime(ModuleType):
         from bridge_kernel import artifacts
 
         return artifacts.listing(self._host)
+
+    def background(self, work: Awaitable[Any], name: str | None = None) -> Any:
+        """Lets a coroutine go on between cells: a job with `.status()` `.output()` `.result(timeout)` `.cancel()`."""
+        return self._all_jobs().start(work, name)
+
+    def jobs(self) -> tuple[Any, ...]:
+        """The jobs of this session."""
+        return self._all_jobs().all()
+
+    def _all_jobs(self) -> Jobs:
+        if self._jobs is None:
+            from bridge_kernel.jobs import Jobs
+
+            self._jobs = Jobs(self._host)
+        return self._jobs
 
     def output(self, cell: int, stream: str = "stdout") -> Any:
         """What an earlier cell wrote: `.head(n)`, `.tail(n)`, `.lines(a, b)`, `.grep(pattern)`, `str()`."""

@@ -20,6 +20,7 @@ import types
 import weakref
 
 from bridge_kernel.importer import FILE_PREFIX
+from bridge_kernel.rpc import current_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +112,8 @@ class CellLoop:
             return
         self._interrupts += 1
         self.interrupted = True
-        if _in_user_code(frame, insist=self._interrupts > 1):
+        # A job belongs to no cell: the interrupt is not meant for it.
+        if not current_job.get() and _in_user_code(frame, insist=self._interrupts > 1):
             raise KeyboardInterrupt
         self.loop.call_soon_threadsafe(self._cancel_cell, self._cell)
 

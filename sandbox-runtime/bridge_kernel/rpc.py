@@ -11,9 +11,13 @@ import json
 import os
 import threading
 import time
+from contextvars import ContextVar
 
 from bridge_kernel.errors import MCPError
 from bridge_kernel.frames import Frame, FrameError, decode_frame, encode_frame
+
+# Name of the job that a task belongs to, inherited by the tasks it makes; empty for all others.
+current_job: ContextVar[str] = ContextVar("bridge_current_job", default="")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,8 +205,11 @@ class Channel:
             number = self._next_call
             self._next_call += 1
         self._pending[number] = pending
+        frame: Frame = {"type": "call", "call": number, "method": method, "params": params}
+        if job := current_job.get():
+            frame["job"] = job
         try:
-            self.send({"type": "call", "call": number, "method": method, "params": params})
+            self.send(frame)
         except BaseException:
             self._pending.pop(number, None)
             raise
@@ -229,7 +236,7 @@ class Channel:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        while not self._gate.is_set():
+        while not current_job.get() and not self._gate.is_set():
             await self._wait_for_gate(loop)
         future: asyncio.Future[object] = loop.create_future()
 
@@ -273,7 +280,8 @@ class Channel:
 
         Raises MCPError as the host answered.
         """
-        self.wait(self._gate)
+        if not current_job.get():
+            self.wait(self._gate)
         news = threading.Event()
         box: list[tuple[object, MCPError | None]] = []
         reports: list[Frame] = []

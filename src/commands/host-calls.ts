@@ -128,10 +128,12 @@ function toolMethods(
   }
 
   const callTool = checked(CallToolParams, async (params, context) => {
-    const { session, signal, onProgress } = context;
+    const { session, job, signal, onProgress } = context;
     const server = await findCallable(params.server, context);
     const tool = await directory.findTool(server, params.tool, signal);
-    logger.debug(`session ${session}: call ${server.name}.${tool.name}`);
+    // What goes on while nobody waits for an answer is worth a line.
+    const caller = job === undefined ? `session ${session}` : `session ${session}, job ${job}`;
+    logger[job === undefined ? 'debug' : 'info'](`${caller}: call ${server.name}.${tool.name}`);
     const result = pool.callTool({
       server: server.name,
       tool: tool.wireName ?? tool.name,

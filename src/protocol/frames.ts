@@ -175,6 +175,7 @@ export const CALL_METHODS = [
   'save_artifact',
   'load_artifact',
   'list_artifacts',
+  'start_job',
   'reset',
 ] as const;
 export type CallMethod = (typeof CALL_METHODS)[number];
@@ -188,8 +189,20 @@ export const CallFrameSchema = z
       .max(64)
       .describe(`One of ${CALL_METHODS.join(', ')}.`),
     params: z.record(z.string(), z.unknown()).describe('Parameters, by method.'),
+    job: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('Name of the job that calls; only such calls may come while no cell runs.'),
   })
   .describe('Ask the host for something.');
+
+export const JobEndedFrameSchema = z
+  .strictObject({
+    type: z.literal('job_ended'),
+    name: z.string().max(64).describe('Its name.'),
+  })
+  .describe('A job that `start_job` declared has ended; its calls are refused from now on.');
 
 export const CancelCallFrameSchema = z
   .strictObject({
@@ -254,6 +267,7 @@ export const SandboxFrameSchema = z.discriminatedUnion('type', [
   OutputFrameSchema,
   CallFrameSchema,
   CancelCallFrameSchema,
+  JobEndedFrameSchema,
   DisplayFrameSchema,
   ProgressFrameSchema,
   ResultFrameSchema,

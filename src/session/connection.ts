@@ -180,6 +180,9 @@ export class Connection {
       case 'cancel_call':
         this.#dispatcher.cancel(frame.call);
         return true;
+      case 'job_ended':
+        this.#dispatcher.endJob(frame.name);
+        return true;
       case 'display':
         return this.#passDisplay(frame);
       case 'progress':

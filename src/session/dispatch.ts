@@ -9,6 +9,7 @@ import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../l
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
 import { type CallProgress, createCallProgressReporter } from './call-progress.ts';
+import { Jobs } from './jobs.ts';
 import type { Outbox } from './outbox.ts';
 import type { CallCounts } from './progress.ts';
 
@@ -20,6 +21,8 @@ export interface CallContext {
   readonly load?: (server: string) => void;
   /** Aborted when the call is cancelled, with its cell or by itself. */
   readonly signal: CancelSignal;
+  /** Name of the job that calls, when it is none of the cell itself. */
+  readonly job?: string | undefined;
   /** Puts something beside the text of the answer; ignored when no cell runs. */
   readonly attach?: (attachment: Attachment) => void;
   /** Tells the sandbox how far the call is; as often as the caller likes. */
@@ -51,6 +54,7 @@ export class Dispatcher {
   readonly #outbox: Outbox;
   readonly #running = new Map<number, Running>();
   readonly #waiting = new Map<number, CallFrame>();
+  readonly #jobs = new Jobs();
   /** 0 while no cell runs. */
   #cell = 0;
   #callsOfCell = 0;
@@ -83,7 +87,10 @@ export class Dispatcher {
     if (!cancel) {
       return;
     }
-    for (const call of this.#waiting.keys()) {
+    for (const [call, { job }] of this.#waiting) {
+      if (job !== undefined) {
+        continue;
+      }
       this.#waiting.delete(call);
       this.#refuse(call, new BridgeError('CALL_CANCELLED', 'the cell that made this call was ended'));
     }
@@ -112,6 +119,11 @@ export class Dispatcher {
     this.#running.get(call)?.controller.abort();
   }
 
+  /** A job has ended; what it still has under way goes on without it. */
+  endJob(name: string): void {
+    this.#jobs.end(name);
+  }
+
   /** Cancels everything; answers no more. */
   close(): void {
     this.#isClosed = true;
@@ -122,16 +134,14 @@ export class Dispatcher {
   }
 
   async #run(frame: CallFrame): Promise<void> {
-    const { call, method, params } = frame;
+    const { call, job } = frame;
     const weight = isToolCall(frame) ? 1 : 0;
     this.#toolCallsRunning += weight;
-    const { session, loaded, load, handleCall, attach } = this.#options;
     const controller = new CancelSource();
-    this.#running.set(call, { cell: this.#cell, controller });
+    this.#running.set(call, { cell: job === undefined ? this.#cell : 0, controller });
     const progress = createCallProgressReporter((report) => this.#sendProgress(call, report));
-    const context = { session, loaded, load, signal: controller.signal, onProgress: progress.report };
     try {
-      const value = await handleCall({ method, params }, { ...context, ...(attach && { attach }) });
+      const value = await this.#handle(frame, { signal: controller.signal, onProgress: progress.report });
       progress.end();
       this.#answer(call, value);
     } catch (error) {
@@ -143,6 +153,18 @@ export class Dispatcher {
       this.#toolCallsDone += weight;
       this.#startWaiting();
     }
+  }
+
+  async #handle(
+    { method, params, job }: CallFrame,
+    ofCall: Pick<CallContext, 'signal' | 'onProgress'>,
+  ): Promise<unknown> {
+    if (method === 'start_job') {
+      return this.#jobs.start(params['name']);
+    }
+    const { session, loaded, load, handleCall, attach } = this.#options;
+    const context = { session, loaded, load, job, ...ofCall };
+    return handleCall({ method, params }, { ...context, ...(attach && { attach }) });
   }
 
   #sendProgress(call: number, report: CallProgress): void {
@@ -178,7 +200,8 @@ export class Dispatcher {
     }
   }
 
-  #reasonToRefuse({ call }: CallFrame): BridgeError | undefined {
+  /** For a call of a cell, and for declaring a job, which only a cell may do. */
+  #reasonToRefuseCell(): BridgeError | undefined {
     if (this.#cell === 0) {
       return new BridgeError('CALL_REFUSED', 'calls are possible only while a cell runs');
     }
@@ -187,6 +210,15 @@ export class Dispatcher {
       return new BridgeError('LIMIT_CALLS', `one cell may make ${MAX_CALLS_PER_CELL.toLocaleString('en-US')} calls`, {
         hint: 'Split the work over several cells.',
       });
+    }
+    return undefined;
+  }
+
+  #reasonToRefuse({ call, job, method }: CallFrame): BridgeError | undefined {
+    const isAllowed = job !== undefined && method !== 'start_job';
+    const reason = isAllowed ? this.#jobs.reasonToRefuse(job) : this.#reasonToRefuseCell();
+    if (reason !== undefined) {
+      return reason;
     }
     if (this.#running.has(call) || this.#waiting.has(call)) {
       return new BridgeError('CALL_REFUSED', `call number ${call} is in use`);

@@ -137,7 +137,7 @@ class CaptureTest(unittest.TestCase):
                 os.set_blocking(read_end, False)
                 os.dup2(write_end, index + 1)
             capture = Capture(lambda *output: sent.append(output), (pipes[0][0], pipes[1][0]), 1 << 10)
-            capture.begin_cell()
+            capture.begin_cell(1)
             for number in range(1000):
                 print(number)
             capture.end_cell()

@@ -21,6 +21,7 @@ describe('error codes', () => {
       CELL_DEADLINE: 124,
       CELL_CANCELLED: 130,
       LIMIT_OUTPUT: 70,
+      LIMIT_ARTIFACT: 70,
       LIMIT_CALLS: 70,
       LIMIT_FRAME: 70,
       LIMIT_RESULT: 70,

@@ -9,6 +9,7 @@ import { createHarness, type Harness, textOf } from '../../support/session-harne
 import { describeAnswers } from './answers.ts';
 import { describeCalls } from './calls.ts';
 import { describeEndings } from './endings.ts';
+import { describeJobs } from './jobs.ts';
 import { describeMissing } from './missing.ts';
 import { createFakeTools, type Subject } from './subject.ts';
 
@@ -231,5 +232,6 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
       describeMissing(subject);
     }
     describeAnswers(subject);
+    describeJobs(subject);
   });
 }

@@ -19,6 +19,7 @@ it('has these frames of the host', () => {
     'interrupt',
     'answer_part',
     'answer',
+    'call_progress',
   ]);
 });
 
@@ -29,6 +30,7 @@ it('has these frames of the sandbox', () => {
     'output',
     'call',
     'cancel_call',
+    'job_ended',
     'display',
     'progress',
     'result',
@@ -41,11 +43,21 @@ it('has these call methods', () => {
     'list_tools',
     'describe_server',
     'discovered_servers',
+    'list_resources',
+    'list_resource_templates',
+    'read_resource',
+    'list_prompts',
+    'get_prompt',
+    'find_servers',
     'query_tool_docs',
     'search_tool_docs',
     'tool_specs',
     'stubs',
     'save_tool',
+    'save_artifact',
+    'load_artifact',
+    'list_artifacts',
+    'start_job',
     'reset',
   ]);
 });

@@ -1,0 +1,166 @@
+"""`runtime.background(…)`: work that goes on between cells, as a task of the loop that the host knows by name.
+
+Calls of other tasks wait while no cell runs, because nobody would see what they do. A job is declared in a cell, so the
+host lets its calls through and writes them to its log under the job's name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import io
+import re
+import sys
+import time
+
+from bridge_kernel.loop import current_cell
+from bridge_kernel.rpc import current_job
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Generator
+    from typing import Any, TextIO
+
+    from bridge_kernel.servers import Host
+
+# The host has the same pattern.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+# Output of one job; the start goes first. Chosen.
+_MAX_OUTPUT_CHARS = 1 << 20
+_SHOWN_CHARS = 200
+
+_outputs: contextvars.ContextVar[_Output | None] = contextvars.ContextVar("bridge_job_output", default=None)
+
+
+class Jobs:
+    """The jobs of a session, by name."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._jobs: dict[str, Job] = {}
+
+    def start(self, work: Awaitable[Any], name: str | None) -> Job:
+        """Starts a job. Raises TypeError for what cannot be awaited, ValueError for its name, MCPError else."""
+        if not hasattr(work, "__await__") and not asyncio.iscoroutine(work):
+            raise TypeError(f"background takes a coroutine, such as main(), not {type(work).__name__}")
+        name = self._free_name() if name is None else name
+        if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"a job's name has up to 64 letters, digits and '_.-', which {name!r} has not")
+        old = self._jobs.get(name)
+        if old is not None and old.status() == "running":
+            raise ValueError(f"the job {name!r} is running; choose another name, or cancel it first")
+        self._host.call_sync("start_job", {"name": name})
+        self._jobs[name] = Job(self._host, work, name)
+        return self._jobs[name]
+
+    def all(self) -> tuple[Job, ...]:
+        """Every job of the session, those that ended too."""
+        return tuple(self._jobs.values())
+
+    def _free_name(self) -> str:
+        number = 1
+        while f"job{number}" in self._jobs:
+            number += 1
+        return f"job{number}"
+
+
+class Job:
+    """Work that goes on between cells. `await job` gives its result, or raises what it raised."""
+
+    # User code reaches it as `runtime.background(…)`.
+    __module__ = "mcp.runtime"
+
+    def __init__(self, host: Host, work: Awaitable[Any], name: str) -> None:
+        self.name = name
+        self._host = host
+        self._begun = time.monotonic()
+        self._seconds: float | None = None
+        self._output = _Output()
+        _divert()
+        context = contextvars.copy_context()
+        context.run(current_job.set, name)
+        # It belongs to no cell, so that the interrupt of one does not end it.
+        context.run(current_cell.set, 0)
+        context.run(_outputs.set, self._output)
+        self._task: asyncio.Task[Any] = context.run(asyncio.get_running_loop().create_task, _run(work))
+        self._task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        self._seconds = time.monotonic() - self._begun
+        if not task.cancelled():
+            task.exception()  # Taken, so that asyncio does not say that nobody asked for it.
+        self._host.send({"type": "job_ended", "name": self.name})
+
+    def status(self) -> str:
+        """`running`, `done`, `failed` or `cancelled`."""
+        if not self._task.done():
+            return "running"
+        if self._task.cancelled():
+            return "cancelled"
+        return "done" if self._task.exception() is None else "failed"
+
+    def output(self) -> str:
+        """What it printed so far; of very much, the end."""
+        return self._output.getvalue()
+
+    async def result(self, timeout: float | None = None) -> Any:
+        """Its result. Raises what it raised, and TimeoutError when it is not there within `timeout` seconds."""
+        done, _ = await asyncio.wait([self._task], timeout=timeout)
+        if not done:
+            raise TimeoutError(f"the job {self.name!r} is not done after {timeout:g} s; it goes on")
+        return self._task.result()
+
+    def cancel(self) -> bool:
+        """Asks it to end; False when it has ended already."""
+        return self._task.cancel()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self.result().__await__()
+
+    def __repr__(self) -> str:
+        seconds = time.monotonic() - self._begun if self._seconds is None else self._seconds
+        error = f": {str(self._task.exception())[:_SHOWN_CHARS]}" if self.status() == "failed" else ""
+        about = f"{self.status()}, {seconds:.1f} s{error}"
+        return f"<job {self.name!r} {about}; .status() .output() .result(timeout) .cancel()>"
+
+
+async def _run(work: Awaitable[Any]) -> Any:
+    return await work
+
+
+class _Output(io.StringIO):
+    """The end of what a job printed."""
+
+    def write(self, text: str, /) -> int:
+        written = super().write(text)
+        if self.tell() > 2 * _MAX_OUTPUT_CHARS:
+            kept = self.getvalue()[-_MAX_OUTPUT_CHARS:]
+            self.seek(0)
+            self.truncate()
+            super().write(kept)
+        return written
+
+
+class _Diverted(io.TextIOBase):
+    """A stream that takes what jobs print to themselves, and hands all else to the stream it stands for."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        output = _outputs.get()
+        return self._stream.write(text) if output is None else output.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
+def _divert() -> None:
+    """At the first job; a stream that the user has put there is diverted as well."""
+    for name in ("stdout", "stderr"):
+        stream: TextIO = getattr(sys, name)
+        if not isinstance(stream, _Diverted):
+            setattr(sys, name, _Diverted(stream))

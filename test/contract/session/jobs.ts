@@ -1,0 +1,57 @@
+/** Work that goes on between cells. */
+import { describe, expect, it } from 'vitest';
+import type { Subject } from './subject.ts';
+
+export function describeJobs({ run, tools }: Subject): void {
+  describe('a job', () => {
+    it('goes on between cells, calls included, and tells how it went', async () => {
+      const code = `import asyncio
+async def work():
+    print("begun")
+    await asyncio.sleep(0.2)
+    await mcp_fake.later(n=1)
+    print("called")
+    return 42
+job = runtime.background(work(), "nightly")
+job.status()`;
+      expect(await run(code)).toMatchObject({ value: "'running'", stdout: { head: '' } });
+      await expect.poll(() => tools.calls.includes('later')).toBe(true);
+      expect((await run('await job.result(5), job.status(), job.output()')).value).toBe(
+        String.raw`(42, 'done', 'begun\ncalled\n')`,
+      );
+      expect((await run('runtime.jobs()')).value).toMatch(/^\(<job 'nightly' done, \d+\.\d s; /);
+    });
+
+    it('is not ended by the deadline of a cell', async () => {
+      await run('async def wait():\n    await asyncio.sleep(3)\n    return "whole"\nlong = runtime.background(wait())');
+      expect((await run('await asyncio.sleep(60)', { timeoutMs: 500 })).status).toBe('timeout');
+      expect((await run('await long')).value).toBe("'whole'");
+    });
+
+    it('can be cancelled, can fail, and can be waited for in vain', async () => {
+      const code = `async def fail(): raise ValueError("no")
+bad, endless = runtime.background(fail(), "bad"), runtime.background(asyncio.sleep(600), "endless")
+try:
+    await endless.result(timeout=0.05)
+except TimeoutError as error:
+    print(error)
+print(endless.cancel())
+await asyncio.sleep(0)
+await asyncio.sleep(0)
+bad.status(), endless.status(), repr(bad)[:24]`;
+      const answer = await run(code);
+      expect(answer.stdout.head).toBe("the job 'endless' is not done after 0.05 s; it goes on\nTrue\n");
+      expect(answer.value).toBe(`('failed', 'cancelled', "<job 'bad' failed, 0.0 s")`);
+      expect((await run('await bad')).error).toContain('ValueError: no');
+    });
+
+    it.each([
+      ['runtime.background(7)', 'TypeError: background takes a coroutine'],
+      ['runtime.background(asyncio.sleep(0), "a b")', "ValueError: a job's name has"],
+      ['[runtime.background(asyncio.sleep(60), "twin") for _i in "ab"]', "the job 'twin' is running"],
+    ])('is refused: %s', async (code, reason) => {
+      expect((await run(code)).error).toContain(reason);
+      await run('[job.cancel() for job in runtime.jobs()]');
+    });
+  });
+}

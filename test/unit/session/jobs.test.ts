@@ -1,0 +1,37 @@
+/** Jobs as the host knows them. */
+import { expect, it } from 'vitest';
+import { MAX_CALLS_PER_CELL, MAX_JOBS } from '../../../src/limits.ts';
+import { Jobs } from '../../../src/session/jobs.ts';
+
+it('believes only names that were declared and have not ended', () => {
+  const jobs = new Jobs();
+  expect(jobs.reasonToRefuse('a')).toMatchObject({ code: 'CALL_REFUSED' });
+  jobs.start('a');
+  expect(jobs.reasonToRefuse('a')).toBeUndefined();
+  jobs.end('a');
+  expect(jobs.reasonToRefuse('a')).toMatchObject({ code: 'CALL_REFUSED' });
+});
+
+it.each([[''], ['a b'], ['a\nb'], ['x'.repeat(65)], [7], [undefined]])('takes %j for no name', (name) => {
+  expect(() => new Jobs().start(name)).toThrow('a job cannot be started under the name');
+});
+
+it('has no two of one name, and only so many', () => {
+  const jobs = new Jobs();
+  for (let index = 0; index < MAX_JOBS; index += 1) {
+    jobs.start(`job${index}`);
+  }
+  expect(() => jobs.start('job0')).toThrow('a job cannot be started');
+  expect(() => jobs.start('more')).toThrow(`${MAX_JOBS} jobs are running`);
+});
+
+it('bounds the calls of each', () => {
+  const jobs = new Jobs();
+  jobs.start('busy');
+  jobs.start('other');
+  for (let call = 0; call < MAX_CALLS_PER_CELL; call += 1) {
+    jobs.reasonToRefuse('busy');
+  }
+  expect(jobs.reasonToRefuse('busy')).toMatchObject({ code: 'LIMIT_CALLS' });
+  expect(jobs.reasonToRefuse('other')).toBeUndefined();
+});
