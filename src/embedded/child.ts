@@ -1,17 +1,32 @@
 /**
  * The program of the child process of the embedded engine: restores CPython from its snapshot and runs it until it ends
  * or the host does. `node child.js ARTIFACTS_DIRECTORY MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`; frames on stdin and
- * stdout, reports on stderr. It is also the program of its own second thread.
+ * stdout, reports on stderr. The main thread reads the host's pipe and ends the process; the same program runs again in
+ * a second thread, where Python computes and sleeps.
  */
 import { setFlagsFromString } from 'node:v8';
-import { isMainThread, workerData } from 'node:worker_threads';
+import { isMainThread, MessageChannel, parentPort, Worker, workerData } from 'node:worker_threads';
 import { messageOf } from '../errors.ts';
-import { type InputThreadOptions, runInputThread } from './input-thread.ts';
+import { ARTIFACT, readArtifact, readManifest } from './artifacts.ts';
+import { HostInput } from './host-input.ts';
+import { readInput, type SharedInput } from './input-reader.ts';
+import { createWords } from './input-words.ts';
 import { report } from './report.ts';
-import { runSandbox } from './sandbox.ts';
+import { runSandbox, type SandboxOptions } from './sandbox.ts';
 
 /** `EX_SOFTWARE` of BSD sysexits.h, as the supervisor of the container engines ends with. */
 const EXIT_FAILED = 70;
+const SIGKILL = 9;
+/**
+ * JavaScript's own memory, where names of files and the like are; and the stack, which CPython measures its recursion
+ * by: it needs 2.5 MB to raise RecursionError before the stack is full (measured).
+ */
+const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, stackSizeMb: 8 };
+
+interface GuestData {
+  readonly shared: SharedInput;
+  readonly options: SandboxOptions;
+}
 
 /**
  * How much a function runs before it is compiled again, and better. At V8's own budget a start compiles hundreds of functions
@@ -24,31 +39,52 @@ const TIERING_FLAG = '--wasm-tiering-budget=200000000';
 Error.stackTraceLimit = 0;
 
 if (isMainThread) {
-  process.exit(orFail(start));
+  orFail(startGuest);
 } else {
-  orFail(() => {
-    runInputThread(workerData as InputThreadOptions);
-    return 0;
+  parentPort?.once('message', (module: WebAssembly.Module) => {
+    const { shared, options } = workerData as GuestData;
+    orFail(() => process.exit(runSandbox(options, module, new HostInput(shared))));
   });
 }
 
-function start(): number {
+function startGuest(): void {
   const [directory = '', ...numbers] = process.argv.slice(2);
   const [memoryBytes = 0, tmpBytes = 0, workspaceBytes = 0] = numbers.map(Number);
   if (typeof WebAssembly !== 'object') {
     throw new Error('this Node has no WebAssembly; it may have been started with --jitless');
   }
   setFlagsFromString(TIERING_FLAG);
-  return runSandbox({ directory, memoryBytes, tmpBytes, workspaceBytes });
+  const words = createWords();
+  const { port1, port2 } = new MessageChannel();
+  const data: GuestData = {
+    shared: { words, port: port2 },
+    options: { directory, memoryBytes, tmpBytes, workspaceBytes },
+  };
+  const guest = new Worker(new URL(import.meta.url), {
+    workerData: data,
+    transferList: [port2],
+    resourceLimits: RESOURCE_LIMITS,
+  });
+  guest.on('error', (error) => reportBrokenThread(error));
+  guest.on('exit', (status) => process.exit(status));
+  readInput({ words, port: port1 });
+  // Compiled here while the other thread comes up: both take as long.
+  guest.postMessage(new WebAssembly.Module(readArtifact(directory, ARTIFACT.MODULE, readManifest(directory))), []);
+}
+
+/** Node ends a thread whose JavaScript memory is full. */
+function reportBrokenThread(error: Error): void {
+  const isMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
+  const cause = isMemory ? 'memory' : 'signal';
+  report({ report: 'ended', cause, exit_code: null, signal: SIGKILL });
 }
 
 /** Whichever thread cannot begin: the process says why and ends. */
-function orFail(run: () => number): number {
+function orFail(run: () => void): void {
   try {
-    return run();
+    run();
   } catch (error) {
     report({ report: 'ended', cause: 'failed', exit_code: null, signal: null, detail: messageOf(error) });
-    // The other thread may wait for this one for ever, and `exit` of a second thread ends that thread alone.
-    return isMainThread ? EXIT_FAILED : process.kill(process.pid, 'SIGKILL') && EXIT_FAILED;
+    process.exit(EXIT_FAILED);
   }
 }

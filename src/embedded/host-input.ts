@@ -3,6 +3,7 @@
  * is something. The end of the host ends the program from wherever it waits.
  */
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import type { SharedInput } from './input-reader.ts';
 import { WORD } from './input-words.ts';
 import type { Device } from './wasi/descriptors.ts';
 import { ERRNO, ProgramExit, WasiError } from './wasi/errno.ts';
@@ -16,7 +17,7 @@ export class HostInput implements Device, Waiter {
   readonly #port: MessagePort;
   #chunk = new Uint8Array(0);
 
-  constructor(words: Int32Array, port: MessagePort) {
+  constructor({ words, port }: SharedInput) {
     this.#words = words;
     this.#port = port;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLineWatch, INTERRUPT_LINE } from '../../../src/embedded/input-thread.ts';
+import { createLineWatch, INTERRUPT_LINE } from '../../../src/embedded/input-reader.ts';
 import { encodeFrame } from '../../../src/protocol/codec.ts';
 
 describe('watching for a line', () => {

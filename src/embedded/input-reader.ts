@@ -1,5 +1,5 @@
 /**
- * The thread that reads the host's pipe, because the guest's thread computes or sleeps. It hands every byte over in
+ * Reads the host's pipe in the main thread, because the guest's thread computes or sleeps. Hands every byte over in
  * order, and besides looks for two things that must not wait for the guest to read: an interrupt, and the end.
  */
 import { Socket } from 'node:net';
@@ -14,13 +14,14 @@ const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
 const END_GRACE_MS = 100;
 const NEWLINE = 0x0a;
 
-export interface InputThreadOptions {
+/** What both threads have; each has one end of the channel. */
+export interface SharedInput {
   readonly words: Int32Array;
   readonly port: MessagePort;
 }
 
 /** Throws when stdin is no pipe. */
-export function runInputThread({ words, port }: InputThreadOptions): void {
+export function readInput({ words, port }: SharedInput): void {
   const findInterrupt = createLineWatch(INTERRUPT_LINE);
   const input = new Socket({ fd: 0, readable: true, writable: false });
   input.on('data', (chunk) => {
