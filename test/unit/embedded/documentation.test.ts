@@ -16,7 +16,8 @@ describe('docs/embedded.md', () => {
       [...(row.split('|')[1] ?? '').matchAll(/`([\w.]+)`/g)].map((match) => match[1]),
     );
     const functions = [...Object.keys(wasiFunctions(createGuest().machine)), 'bridge.interrupt'];
-    expect(names.toSorted()).toEqual(functions.toSorted());
+    expect(new Set(names)).toEqual(new Set(functions));
+    expect(names).toHaveLength(functions.length);
   });
 
   it('knows the number of files', () => {
