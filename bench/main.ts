@@ -7,6 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release } from 'node:os';
 import { messageOf } from '../src/errors.ts';
 import { type BenchContext, createContext } from './context.ts';
+import { answers } from './measures/answers.ts';
 import { cellCheck } from './measures/cell-check.ts';
 import { coldStart } from './measures/cold-start.ts';
 import { concurrentCalls } from './measures/concurrent-calls.ts';
@@ -29,6 +30,7 @@ const MEASURES: readonly Measure[] = [
   toolCall,
   concurrentCalls,
   largeData,
+  answers,
   startUp,
   toolListSize,
   toolSearch,

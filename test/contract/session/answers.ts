@@ -98,6 +98,33 @@ len(out), out.lines(123_456, 123_458), out.grep("line 1999[89]\\\\d$", limit=2),
     });
   });
 
+  describe('values that resist', () => {
+    it.each([
+      ['class T:\n  def __repr__(self): return 7\nT()', '<T object whose repr() raised TypeError>'],
+      ['class T:\n  def __repr__(self): raise KeyError\nT()', '<T object whose repr() raised KeyError>'],
+      ['float("nan"), float("inf")', '(nan, inf)'],
+      ['d = {}; d["d"] = d; d', "{'d': {...}}"],
+      [String.raw`"\ud800 \0 \x1b[31m"`, String.raw`'\ud800 \x00 \x1b[31m'`],
+    ])('are shown all the same: %s', async (code, shown) => {
+      expect(await run(`print("before")\n${code}`)).toMatchObject({ value: shown, stdout: { head: 'before\n' } });
+    });
+
+    it('by a text of a gigabyte cost the session at most, and the rest is told', async () => {
+      const session = 'gigabyte';
+      const answer = await run('print("before", flush=True)\nclass T:\n  def __repr__(self): return "x" * 2**30\nT()', {
+        session,
+      });
+      expect(answer.stdout.head).toBe('before\n');
+      expect((await run('1 + 1', { session })).value).toBe('2');
+    });
+
+    it('by never ending are ended at the deadline, and the variables stay', async () => {
+      const code = 'kept = 1\nclass T:\n  def __repr__(self):\n    while True: pass\nT()';
+      expect(await run(code, { timeoutMs: 500 })).toMatchObject({ status: 'timeout' });
+      expect((await run('kept')).value).toBe('1');
+    });
+  });
+
   describe('progress', () => {
     /** Runs code until it has reported something for which `isIt` holds; the code ends with the file `seen`. */
     async function progressOf(code: string, isIt: (progress: CellProgress) => boolean): Promise<CellProgress> {

@@ -1,0 +1,80 @@
+/** What answers cost in each output mode, and how soon a client that asked hears that its cell is on its way. */
+import { encode } from 'gpt-tokenizer/encoding/o200k_base';
+import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT, type OutputText } from '../../src/cell.ts';
+import { OUTPUT_MODES, type OutputMode, renderAnswer } from '../../src/render/render.ts';
+import type { BenchContext } from '../context.ts';
+import type { Measure, Row } from '../rows.ts';
+import { withBridge } from '../support/bridge.ts';
+
+const text = (head: string): OutputText => ({ ...NO_OUTPUT, head });
+const answer = (fields: Partial<CellAnswer>): CellAnswer => ({
+  status: 'success',
+  stdout: NO_OUTPUT,
+  stderr: NO_OUTPUT,
+  servers: ['github'],
+  session: DEFAULT_SESSION,
+  timeoutSeconds: 30,
+  notices: [],
+  cell: 3,
+  ...fields,
+});
+
+const TRACEBACK = `Traceback (most recent call last):
+  File "<cell 3>", line 2, in <module>
+    total = sum(row["count"] for row in rows)
+KeyError: 'count'`;
+
+/** What cells answer most. */
+const TYPICAL: Readonly<Record<string, CellAnswer>> = {
+  'a value': answer({ value: "{'open': 12, 'closed': 30}" }),
+  nothing: answer({}),
+  '20 printed lines': answer({
+    stdout: text(Array.from({ length: 20 }, (_, index) => `#${index + 1} Fix the ${index}th thing (open)\n`).join('')),
+  }),
+  'an exception': answer({ status: 'error', exitCode: 1, error: TRACEBACK }),
+};
+
+export const answers: Measure = {
+  name: 'answers',
+  title: 'answers',
+  run: async (context) => [...(await Promise.all(OUTPUT_MODES.map(tokensOf))), await firstProgress(context)],
+};
+
+async function tokensOf(mode: OutputMode): Promise<Row> {
+  const counts = await Promise.all(
+    Object.entries(TYPICAL).map(async ([name, each]): Promise<[string, number]> => {
+      const { content } = await renderAnswer(each, mode);
+      return [name, encode(content[0].text).length];
+    }),
+  );
+  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  return {
+    figure: `text of typical answers, mode \`${mode}\` (o200k_base)`,
+    measured: { value: total, unit: 'tokens' },
+    detail: counts.map(([name, count]) => `${name} ${count}`).join(', '),
+    goals: [],
+  };
+}
+
+/** In a session of its own each time, whose sandbox has to be started. */
+async function firstProgress(context: BenchContext): Promise<Row> {
+  const times = await withBridge(context, {}, async ({ client, run }) => {
+    await run('1');
+    const samples: number[] = [];
+    for (let index = 0; index < context.repeats(10); index += 1) {
+      const begun = performance.now();
+      let first: number | undefined;
+      await client.callTool(
+        { name: 'run_python', arguments: { code: '1', session: `progress-${index}` } },
+        { onprogress: () => (first ??= performance.now() - begun) },
+      );
+      samples.push(first ?? Number.POSITIVE_INFINITY);
+    }
+    return samples.toSorted((a, b) => a - b);
+  });
+  return {
+    figure: 'first progress notification of a cell that starts a sandbox, p50',
+    measured: { value: times[times.length >> 1] ?? Number.NaN, unit: 'ms' },
+    goals: [],
+  };
+}
