@@ -15,7 +15,16 @@ import { slimStartUp } from './bundle/slim-start-up.mjs';
 import { buildEmbedded } from './embedded/build.mjs';
 
 /** Packages that cost 20–90 ms to load (measured) and are not needed to answer `tools/list`. */
-const LAZY_PACKAGES = ['execa', '@modelcontextprotocol/client', '@toon-format/toon', 'fast-fuzzy'];
+const LAZY_PACKAGES = [
+  'execa',
+  '@modelcontextprotocol/client',
+  '@toon-format/toon',
+  'fast-fuzzy',
+  'jsonc-parser',
+  'toml-eslint-parser',
+  'yaml',
+  'diff',
+];
 /** What runs between the start and the answer to `tools/list`. */
 const START_UP_MODULES = ['src/cli.ts', 'src/commands/context.ts', 'src/commands/serve.ts'];
 /** cross-spawn, which is CommonJS, calls `require` for modules of Node; ES modules have none. */
@@ -37,6 +46,8 @@ const { metafile } = await build({
   platform: 'node',
   target: 'node20.19',
   chunkNames: '[name]-[hash]',
+  // Its main file loads its parts in a way that cannot be bundled; the other one is the same as ES modules.
+  alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
   define: { BUILD_VERSION: JSON.stringify(version) },
   banner: { js: REQUIRE_BANNER },
   plugins: [slimStartUp],

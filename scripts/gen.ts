@@ -4,6 +4,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { renderClientFiles, renderClientSources } from './generate/clients.ts';
 import { renderFilterPrograms } from './generate/filter-programs.ts';
 import { renderFrameSchema } from './generate/frame-schema.ts';
 import { replaceGenerated } from './generate/markers.ts';
@@ -29,6 +30,8 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
     }),
   'docs/errors.md': (current) => replaceGenerated(current, { errors: renderErrors }),
   'test/fixtures/toon/golden.jsonl': renderToonGolden,
+  'docs/clients.md': (current) =>
+    replaceGenerated(current, { clients: renderClientFiles, 'sources of clients': renderClientSources }),
   'docs/configuration.md': (current) => replaceGenerated(current, { settings: renderSettings }),
 };
 

@@ -47,6 +47,10 @@ async function runCommand(commandLine: CommandLine): Promise<number> {
     const { doctor } = await import('./commands/doctor.ts');
     return doctor(commandLine, { ...context, writeOut });
   }
+  if (commandLine.command === 'install' || commandLine.command === 'uninstall') {
+    const { install, thisSystem } = await import('./commands/install.ts');
+    return install(commandLine, { ...context, system: thisSystem(), cwd: process.cwd(), writeOut, writeError });
+  }
   if (process.stdin.isTTY) {
     process.stderr.write(TERMINAL_HINT);
   }

@@ -80,7 +80,8 @@ function described(schema: { readonly description?: string }, what: string): str
   return schema.description;
 }
 
-function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+/** A table of Markdown. */
+export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
 }

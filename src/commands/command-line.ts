@@ -1,9 +1,11 @@
 /** What the user typed, as data. Pure; every mistake is `USAGE_INVALID` with the right form. */
 import { parseArgs } from 'node:util';
+import { CLIENT_IDS, type ClientId } from '../clients/table.ts';
 import { BridgeError } from '../errors.ts';
 import { didYouMean } from '../suggest.ts';
 
-export const COMMANDS = ['run', 'exec', 'servers', 'doctor', 'help'] as const;
+export const COMMANDS = ['run', 'exec', 'servers', 'install', 'uninstall', 'doctor', 'help'] as const;
+const SCOPES = ['user', 'project'] as const;
 const SERVERS_ACTIONS = ['list', 'show', 'tools', 'search', 'refresh'] as const;
 
 export interface ExecCommand {
@@ -31,10 +33,22 @@ export interface ServersCommand {
   readonly isJson: boolean;
 }
 
+export interface InstallCommand {
+  readonly command: 'install' | 'uninstall';
+  /** At least one, each once. */
+  readonly clients: readonly ClientId[];
+  readonly scope: (typeof SCOPES)[number];
+  readonly isDryRun: boolean;
+  /** Whether the client's own servers move to the bridge. */
+  readonly isImport: boolean;
+  readonly isPrint: boolean;
+}
+
 export type CommandLine =
   | { readonly command: 'run' | 'help' | 'version' }
   | ExecCommand
   | ServersCommand
+  | InstallCommand
   | DoctorCommand;
 
 const GLOBAL_OPTIONS = {
@@ -56,7 +70,14 @@ const SERVERS_OPTIONS = { ...DOCTOR_OPTIONS, limit: { type: 'string' } } as cons
 const DEFAULT_LIMIT = '10';
 const MAX_LIMIT = 1_000;
 
-type OptionTable = typeof GLOBAL_OPTIONS | typeof EXEC_OPTIONS | typeof SERVERS_OPTIONS | typeof DOCTOR_OPTIONS;
+const UNINSTALL_OPTIONS = {
+  ...GLOBAL_OPTIONS,
+  'dry-run': { type: 'boolean' },
+  scope: { type: 'string' },
+} as const;
+const INSTALL_OPTIONS = { ...UNINSTALL_OPTIONS, import: { type: 'boolean' }, print: { type: 'boolean' } } as const;
+
+type OptionTable = Readonly<Record<string, { readonly type: 'boolean' | 'string'; readonly multiple?: boolean }>>;
 
 /** The command line after `node cli.js`. Rejects with `USAGE_INVALID`. */
 export async function parseCommandLine(argv: readonly string[]): Promise<CommandLine> {
@@ -75,6 +96,9 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   }
   if (first === 'doctor') {
     return parseDoctor(rest);
+  }
+  if (first === 'install' || first === 'uninstall') {
+    return parseInstall(first, rest);
   }
   const { values, positionals } = await parseOptions(isCommand ? rest : argv, GLOBAL_OPTIONS);
   if (values['version'] !== undefined) {
@@ -120,6 +144,40 @@ async function parseDoctor(argv: readonly string[]): Promise<CommandLine> {
   return values['help'] === undefined
     ? { command: 'doctor', isJson: values['json'] !== undefined }
     : { command: 'help' };
+}
+
+async function parseInstall(command: InstallCommand['command'], argv: readonly string[]): Promise<CommandLine> {
+  const options = command === 'install' ? INSTALL_OPTIONS : UNINSTALL_OPTIONS;
+  const { values, positionals } = await parseOptions(argv, options);
+  if (values['help'] !== undefined) {
+    return { command: 'help' };
+  }
+  const clients: ClientId[] = [];
+  for (const name of new Set(positionals.map((word) => word.toLowerCase()))) {
+    const id = CLIENT_IDS.find((candidate) => candidate === name);
+    if (id === undefined) {
+      const guess = await didYouMean(name, CLIENT_IDS);
+      throw usage(`There is no client '${name}'; the clients are ${CLIENT_IDS.join(', ')}.${guess}`);
+    }
+    clients.push(id);
+  }
+  if (clients.length === 0) {
+    throw usage(`\`${command}\` needs at least one of ${CLIENT_IDS.join(', ')}.`);
+  }
+  const word = last(values['scope']) ?? 'user';
+  const scope = SCOPES.find((candidate) => candidate === word);
+  if (scope === undefined) {
+    throw usage(`The option '--scope' is '${word}'; it must be ${SCOPES.join(' or ')}.`);
+  }
+  const [isDryRun, isImport, isPrint] = ['dry-run', 'import', 'print'].map((name) => values[name] !== undefined);
+  return {
+    command,
+    clients,
+    scope,
+    isDryRun: isDryRun === true,
+    isImport: isImport === true,
+    isPrint: isPrint === true,
+  };
 }
 
 function refuseMore(positionals: readonly string[], command: string): void {
@@ -169,7 +227,7 @@ async function parseOptions(argv: readonly string[], options: OptionTable) {
   }
   const values: Record<string, string[]> = {};
   for (const { name, rawName, value } of given) {
-    checkValue(rawName, value, options[name as keyof OptionTable].type);
+    checkValue(rawName, value, options[name]?.type ?? 'boolean');
     (values[name] ??= []).push(value ?? '');
   }
   return { values, positionals };

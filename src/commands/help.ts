@@ -1,16 +1,22 @@
 /** The text of `--help`. */
+import { CLIENT_IDS } from '../clients/table.ts';
 
 const COMMAND_NAME = 'mcp-server-code-execution-mode';
 
 export const HELP = `Usage: ${COMMAND_NAME} [run]
        ${COMMAND_NAME} exec [options] FILE|-|-c CODE
        ${COMMAND_NAME} servers [list|show NAME|tools NAME|search WORDS|refresh [NAME...]] [--json]
+       ${COMMAND_NAME} install CLIENT... [--import] [--scope user|project] [--dry-run] [--print]
+       ${COMMAND_NAME} uninstall CLIENT... [--scope user|project] [--dry-run]
        ${COMMAND_NAME} doctor [--json]
 
 run     Serve MCP over stdin and stdout; an MCP client starts this. The default.
 exec    Run one cell of Python in a sandbox and print what it prints.
 servers Show the configured servers and their tools. Starts those that were never
         asked, for tools and search; refresh asks all of them, or those named, anew.
+install Register this server in the configuration of MCP clients: ${CLIENT_IDS.slice(0, 3).join(', ')},
+        ${CLIENT_IDS.slice(3).join(', ')}.
+        uninstall takes it out again.
 doctor  Try each engine and say which one runs sessions, and why others do not.
 
 Options of exec:
@@ -18,6 +24,12 @@ Options of exec:
       --server NAME  load an MCP server; may be repeated
       --session NAME name of the session
       --timeout S    deadline in seconds
+
+Options of install and uninstall:
+      --import       move the client's own servers to this one; uninstall puts them back
+      --scope S      user (when left out) or project, the folder you are in
+      --dry-run      show what would change, and write nothing
+      --print        print the entry instead, to put in by hand
 
 Options of servers:
       --json         machine-readable

@@ -5,7 +5,7 @@ const MASK = '***';
 /** Shorter values (`1`, `true`, `prod`) are no secrets, and masking them would make messages unreadable. */
 const MIN_SECRET_CHARS = 8;
 /** Values of variables with such names are secrets at any length above that of a flag. */
-const SECRET_NAME = /key|token|secret|pass|pwd|auth|cred|cookie|session/i;
+export const SECRET_NAME = /key|token|secret|pass|pwd|auth|cred|cookie|session/i;
 const MIN_NAMED_SECRET_CHARS = 4;
 /** The path of a file is no secret, and an error that hides it helps nobody. */
 const PATH_START = /^(?:[\\/~]|[a-z]:[\\/])/i;

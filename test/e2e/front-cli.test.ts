@@ -123,7 +123,9 @@ describe('exec', () => {
 describe('help and version', () => {
   test('--help names every command', async () => {
     const { stdout, stderr, exitCode } = await run(['--help']);
-    expect(stdout).toMatch(/run {5}Serve MCP[\s\S]*exec {4}Run one cell[\s\S]*servers Show the/);
+    expect(stdout).toMatch(
+      /run {5}Serve MCP[\s\S]*exec {4}Run one cell[\s\S]*servers Show the[\s\S]*install Register this/,
+    );
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
   });
 
@@ -137,7 +139,7 @@ describe('what is refused', () => {
     expect(await run(['exce'])).toMatchObject({
       stdout: '',
       stderr:
-        "USAGE_INVALID: There is no command 'exce'; the commands are run, exec, servers, doctor, help. " +
+        "USAGE_INVALID: There is no command 'exce'; the commands are run, exec, servers, install, uninstall, doctor, help. " +
         "Did you mean 'exec' or 'servers'?\n" +
         'Hint: Run with --help to see what there is.\n',
       exitCode: 64,

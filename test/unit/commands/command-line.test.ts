@@ -9,6 +9,16 @@ const execOf = (fields: object) => ({
   ...fields,
 });
 
+const installOf = (fields: object) => ({
+  command: 'install',
+  clients: ['cursor'],
+  scope: 'user',
+  isDryRun: false,
+  isImport: false,
+  isPrint: false,
+  ...fields,
+});
+
 const serversOf = (fields: object) => ({ command: 'servers', names: [], limit: 10, isJson: false, ...fields });
 
 describe('understood', () => {
@@ -26,6 +36,11 @@ describe('understood', () => {
     ['servers refresh', serversOf({ action: 'refresh' })],
     ['servers refresh a b', serversOf({ action: 'refresh', names: ['a', 'b'] })],
     ['servers list --help', { command: 'help' }],
+    ['install cursor', installOf({})],
+    ['install Zed cursor zed --dry-run', installOf({ clients: ['zed', 'cursor'], isDryRun: true })],
+    ['install --import --print --scope project cursor', installOf({ scope: 'project', isImport: true, isPrint: true })],
+    ['uninstall cursor --scope=user', installOf({ command: 'uninstall' })],
+    ['install --help', { command: 'help' }],
     ['doctor', { command: 'doctor', isJson: false }],
     ['doctor --json', { command: 'doctor', isJson: true }],
     ['doctor --help', { command: 'help' }],
@@ -54,6 +69,16 @@ describe('refused', () => {
     ['--verison', "There is no option '--verison'; the options are --help, --version. Did you mean '--version'?"],
     ['run -x', "There is no option '-x'; the options are --help, --version."],
     ['run more', "'more' is one argument too many; `run` takes none."],
+    ['install', expect.stringMatching(/^`install` needs at least one of claude-code, .*goose\.$/)],
+    [
+      'install cursr',
+      expect.stringMatching(/^There is no client 'cursr'; the clients are .* Did you mean 'cursor'\?$/),
+    ],
+    ['install zed --scope all', "The option '--scope' is 'all'; it must be user or project."],
+    [
+      'uninstall zed --import',
+      expect.stringMatching(/^There is no option '--import'; the options are --help, --version, --dry-run, --scope\./),
+    ],
     [
       'servers serach',
       expect.stringMatching(/^There is no `servers serach`; there are list, show, .* Did you mean 'search'/),

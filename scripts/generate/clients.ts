@@ -1,0 +1,40 @@
+/** Tables of `docs/clients.md`, from the definitions in `src/clients/table.ts`. */
+import { CLIENT_IDS, type ClientSystem, clientOf } from '../../src/clients/table.ts';
+import { renderTable } from './tables.ts';
+
+const SYSTEMS: readonly ClientSystem[] = [
+  { platform: 'linux', home: '~', env: { XDG_CONFIG_HOME: '' } },
+  { platform: 'darwin', home: '~', env: {} },
+  { platform: 'win32', home: '%USERPROFILE%', env: { APPDATA: '%APPDATA%' } },
+];
+
+/** Where each client keeps its servers. */
+export function renderClientFiles(): string {
+  const rows = CLIENT_IDS.map((id) => {
+    const client = clientOf(id);
+    // The same place on two systems is said once.
+    const [linux = '', mac = '', windows = ''] = SYSTEMS.map((system) => client.userFiles(system)[0] ?? '');
+    const places = linux === mac ? [`\`${linux}\``] : [`Linux \`${linux}\``, `macOS \`${mac}\``];
+    const isSame = linux === mac && windows.replaceAll('\\', '/') === linux.replace('~', '%USERPROFILE%');
+    const all = isSame ? places : [...places, `Windows \`${windows}\``];
+    const project = client.projectFiles?.[0];
+    return [
+      client.title,
+      `\`${id}\``,
+      all.join('<br>'),
+      project === undefined ? '–' : `\`${project}\``,
+      `\`${client.keys.join('.')}\``,
+      client.afterwards,
+    ];
+  });
+  return renderTable(['Client', 'Name', 'File', 'File of a project', 'Key', 'Then'], rows);
+}
+
+/** Where the facts are from, and what could not be checked. */
+export function renderClientSources(): string {
+  const rows = CLIENT_IDS.map((id) => {
+    const { title, source, unverified } = clientOf(id);
+    return [title, source.replace(/https:\S*[^\s,]/, (url) => `<${url}>`), unverified ?? '–'];
+  });
+  return renderTable(['Client', 'Source', 'Not checked'], rows);
+}

@@ -1,0 +1,131 @@
+/**
+ * Reading and changing the files of clients as text: only the lines of one entry change, everything else keeps its
+ * bytes. Each format brings its own splice; whether it did what was meant is checked here, by reading the result.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { FileFormatName } from './table.ts';
+
+/** An object of a file, whatever its format. */
+export type FileObject = Readonly<Record<string, unknown>>;
+
+/** A place in an object: the keys of the servers and the name of one. */
+export interface EntryPlace {
+  readonly keys: readonly string[];
+  readonly name: string;
+}
+
+/** One format. All functions take the whole text, without a byte order mark, and do no I/O. */
+export interface FileFormat {
+  /** The root of the file; an empty file is an empty object. Throws `FileSyntaxError`. */
+  parse(text: string): FileObject;
+  /** The text with a new entry at a place where there is none, as the last of its object. */
+  add(text: string, place: EntryPlace, entry: FileObject): string;
+  /** The text without an entry that is there. */
+  remove(text: string, place: EntryPlace): string;
+}
+
+/** The text is not what its format demands. `line` and `column` count from 1. */
+export class FileSyntaxError extends Error {
+  override readonly name = 'FileSyntaxError';
+  readonly line: number;
+  readonly column: number;
+
+  constructor(message: string, position: { readonly line: number; readonly column: number }) {
+    super(message);
+    this.line = position.line;
+    this.column = position.column;
+  }
+}
+
+/** The file is right, but written in a way that cannot be changed in place. */
+export class UnsafeEditError extends Error {
+  override readonly name = 'UnsafeEditError';
+}
+
+/** A format, loaded when a file of it is first met: none of the parsers is needed to serve. */
+export async function loadFormat(name: FileFormatName): Promise<FileFormat> {
+  switch (name) {
+    case 'json':
+      return checked((await import('./json-format.ts')).jsonFormat);
+    case 'toml':
+      return checked((await import('./toml-format.ts')).tomlFormat);
+    case 'yaml':
+      return checked((await import('./yaml-format.ts')).yamlFormat);
+  }
+}
+
+/** The servers of a file, by name; undefined when there is no such object, also when something else is in its place. */
+export function entriesAt(root: FileObject, keys: readonly string[]): FileObject | undefined {
+  let value: unknown = root;
+  for (const key of keys) {
+    value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  }
+  return isObject(value) ? value : undefined;
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Line and column, from 1, of a place in a text. */
+export function positionAt(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
+/** The format with its edits checked: the result must read as the old content with exactly that entry changed. */
+function checked(format: FileFormat): FileFormat {
+  const expectSame = (text: string, place: EntryPlace, expected: FileObject | undefined, before: string): string => {
+    const wanted = withEntry(format.parse(before), place, expected);
+    if (!isDeepStrictEqual(wanted, withEntry(parseEdited(format, text), place, entryAt(format, text, place)))) {
+      throw new UnsafeEditError('the change would have touched other parts of the file');
+    }
+    return text;
+  };
+  return {
+    parse: (text) => format.parse(text),
+    add(text, place, entry) {
+      refuseOtherValues(format.parse(text), place.keys);
+      return expectSame(format.add(text, place, entry), place, entry, text);
+    },
+    remove: (text, place) => expectSame(format.remove(text, place), place, undefined, text),
+  };
+}
+
+/** Every key on the way must hold an object, or nothing yet. */
+function refuseOtherValues(root: FileObject, keys: readonly string[]): void {
+  for (const [index] of keys.entries()) {
+    const value = entriesAt(root, keys.slice(0, index))?.[keys[index] ?? ''];
+    if (value !== undefined && value !== null && !isObject(value)) {
+      throw new UnsafeEditError(`"${keys.slice(0, index + 1).join('.')}" holds something else than servers`);
+    }
+  }
+}
+
+function parseEdited(format: FileFormat, text: string): FileObject {
+  try {
+    return format.parse(text);
+  } catch (error) {
+    throw new UnsafeEditError('the changed file could not be read again', { cause: error });
+  }
+}
+
+function entryAt(format: FileFormat, text: string, { keys, name }: EntryPlace): FileObject | undefined {
+  const entry = entriesAt(parseEdited(format, text), keys)?.[name];
+  return isObject(entry) ? entry : undefined;
+}
+
+/** A copy with that entry, or without it; without objects that are left empty, which are as good as none. */
+function withEntry(root: FileObject, { keys, name }: EntryPlace, entry: FileObject | undefined): FileObject {
+  const [key, ...deeper] = keys;
+  if (key === undefined) {
+    return without(root, name, entry);
+  }
+  const inner = root[key];
+  return without(root, key, withEntry(isObject(inner) ? inner : {}, { keys: deeper, name }, entry));
+}
+
+function without(root: FileObject, key: string, value: FileObject | undefined): FileObject {
+  const { [key]: _old, ...rest } = root;
+  return value === undefined || Object.keys(value).length === 0 ? rest : { ...rest, [key]: value };
+}

@@ -1,0 +1,261 @@
+/**
+ * The MCP clients whose configuration files are known: where each keeps them on each system, in which format, under
+ * which key, and what an entry looks like. The one place that knows such facts; documentation is generated from it.
+ * Pure: a system is data, so the paths of all three are tested on any of them.
+ */
+import { posix, win32 } from 'node:path';
+
+/** What the places depend on. */
+export interface ClientSystem {
+  readonly platform: 'linux' | 'darwin' | 'win32';
+  /** Absolute. */
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export type FileFormatName = 'json' | 'toml' | 'yaml';
+
+/** Program and arguments that start the bridge. */
+export interface StartCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+export interface ClientDefinition {
+  readonly title: string;
+  readonly format: FileFormatName;
+  /** Keys from the root of the file to the object of servers. */
+  readonly keys: readonly string[];
+  /** The file for all projects: the first that exists is read and changed, and if none does, the first is made. */
+  readonly userFiles: (system: ClientSystem) => readonly string[];
+  /** The file for one project, from its folder, with slashes; undefined when the client has none or none is known. */
+  readonly projectFiles?: readonly string[];
+  /** An entry of this client that starts the bridge. */
+  readonly entry: (start: StartCommand, name: string) => Readonly<Record<string, unknown>>;
+  /** Whether a bare `npx`, which is a script on Windows, has to be started through `cmd /c`. */
+  readonly needsCmd: boolean;
+  /** Unit of a bare number in `timeout`; what is no timeout of one call is left out. */
+  readonly timeoutUnit?: 's' | 'ms';
+  /** What a user does for the change to count. */
+  readonly afterwards: string;
+  /** Where the facts are from. */
+  readonly source: string;
+  /** What could not be checked. */
+  readonly unverified?: string;
+}
+
+const plainEntry = ({ command, args }: StartCommand) => ({ command, args });
+const typedEntry = ({ command, args }: StartCommand) => ({ type: 'stdio', command, args });
+
+export const CLIENTS = {
+  'claude-code': {
+    title: 'Claude Code',
+    format: 'json',
+    keys: ['mcpServers'],
+    userFiles: (system) => [inFolder(system, system.env['CLAUDE_CONFIG_DIR'] || system.home, '.claude.json')],
+    projectFiles: ['.mcp.json'],
+    entry: typedEntry,
+    needsCmd: true,
+    afterwards: 'start a new session; `/mcp` shows it',
+    source: 'https://code.claude.com/docs/en/mcp',
+    unverified: 'the place below `CLAUDE_CONFIG_DIR`',
+  },
+  'claude-desktop': {
+    title: 'Claude Desktop',
+    format: 'json',
+    keys: ['mcpServers'],
+    userFiles: (system) => [inConfig(system, 'Claude', 'claude_desktop_config.json')],
+    entry: plainEntry,
+    needsCmd: false,
+    afterwards: 'quit the app and start it again',
+    source: 'https://modelcontextprotocol.io/docs/develop/connect-local-servers',
+    unverified: 'the place on Linux, for which there is no official build',
+  },
+  cursor: {
+    title: 'Cursor',
+    format: 'json',
+    keys: ['mcpServers'],
+    userFiles: (system) => [inFolder(system, system.home, '.cursor', 'mcp.json')],
+    projectFiles: ['.cursor/mcp.json'],
+    entry: plainEntry,
+    needsCmd: true,
+    afterwards: 'restart Cursor',
+    source: 'https://cursor.com/docs/context/mcp',
+  },
+  vscode: {
+    title: 'VS Code',
+    format: 'json',
+    keys: ['servers'],
+    userFiles: (system) => [inConfig(system, 'Code', 'User', 'mcp.json')],
+    projectFiles: ['.vscode/mcp.json'],
+    entry: typedEntry,
+    needsCmd: false,
+    afterwards: 'start it with "MCP: List Servers"',
+    source: 'https://code.visualstudio.com/docs/copilot/customization/mcp-servers',
+    unverified: 'profiles other than the default one, which have folders of their own',
+  },
+  windsurf: {
+    title: 'Windsurf',
+    format: 'json',
+    keys: ['mcpServers'],
+    userFiles: (system) => [inFolder(system, system.home, '.codeium', 'windsurf', 'mcp_config.json')],
+    entry: plainEntry,
+    needsCmd: true,
+    afterwards: 'press refresh in the MCP panel of Cascade',
+    source: 'https://docs.windsurf.com/windsurf/cascade/mcp',
+  },
+  codex: {
+    title: 'Codex',
+    format: 'toml',
+    keys: ['mcp_servers'],
+    userFiles: (system) => [
+      inFolder(system, system.env['CODEX_HOME'] || inFolder(system, system.home, '.codex'), 'config.toml'),
+    ],
+    projectFiles: ['.codex/config.toml'],
+    entry: plainEntry,
+    needsCmd: true,
+    afterwards: 'start Codex again; a project must be trusted',
+    source: 'https://developers.openai.com/codex/mcp',
+  },
+  gemini: {
+    title: 'Gemini CLI',
+    format: 'json',
+    keys: ['mcpServers'],
+    userFiles: (system) => [inFolder(system, system.home, '.gemini', 'settings.json')],
+    projectFiles: ['.gemini/settings.json'],
+    entry: plainEntry,
+    needsCmd: false,
+    timeoutUnit: 'ms',
+    afterwards: 'start Gemini CLI again; `/mcp` shows it',
+    source: 'https://geminicli.com/docs/tools/mcp-server',
+  },
+  opencode: {
+    title: 'OpenCode',
+    format: 'json',
+    keys: ['mcp'],
+    // Also on macOS and Windows: it follows the XDG folders everywhere.
+    userFiles: (system) => ['opencode.json', 'opencode.jsonc'].map((name) => inXdg(system, 'opencode', name)),
+    projectFiles: ['opencode.json', 'opencode.jsonc'],
+    entry: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
+    needsCmd: false,
+    timeoutUnit: 'ms',
+    afterwards: 'start OpenCode again',
+    source: 'https://opencode.ai/docs/mcp-servers',
+    unverified: 'the place on Windows',
+  },
+  zed: {
+    title: 'Zed',
+    format: 'json',
+    keys: ['context_servers'],
+    userFiles: (system) => [zedSettings(system)],
+    entry: (start) => ({ source: 'custom', ...plainEntry(start) }),
+    needsCmd: true,
+    afterwards: 'nothing; Zed reads it at once',
+    source: 'https://zed.dev/docs/ai/mcp, and `config_dir` in the source of Zed',
+    unverified: 'settings of a project, which are therefore not written',
+  },
+  cline: {
+    title: 'Cline',
+    format: 'json',
+    keys: ['mcpServers'],
+    userFiles: clineFiles,
+    entry: plainEntry,
+    needsCmd: false,
+    timeoutUnit: 's',
+    afterwards: 'nothing; Cline reads it at once',
+    source: 'https://docs.cline.bot/getting-started/config',
+    unverified:
+      'from which version on the extension reads the shared file; its older one is used when only that exists',
+  },
+  goose: {
+    title: 'Goose',
+    format: 'yaml',
+    keys: ['extensions'],
+    userFiles: (system) => [
+      system.platform === 'win32'
+        ? inConfig(system, 'Block', 'goose', 'config', 'config.yaml')
+        : inXdg(system, 'goose', 'config.yaml'),
+    ],
+    entry: ({ command, args }, name) => ({
+      enabled: true,
+      type: 'stdio',
+      name,
+      description: 'Runs Python that calls MCP servers',
+      cmd: command,
+      args,
+      envs: {},
+      timeout: 300,
+    }),
+    needsCmd: true,
+    timeoutUnit: 's',
+    afterwards: 'start a new session',
+    source: 'https://block.github.io/goose/docs/guides/config-files',
+  },
+} as const satisfies Record<string, ClientDefinition>;
+
+export type ClientId = keyof typeof CLIENTS;
+export const CLIENT_IDS = Object.keys(CLIENTS) as readonly ClientId[];
+
+/** Facts of one client. */
+export function clientOf(id: ClientId): ClientDefinition {
+  return CLIENTS[id];
+}
+
+/** The command that a client of this system registers; always the newest release, from npm. */
+export function startCommand(client: ClientDefinition, platform: ClientSystem['platform']): StartCommand {
+  const args = ['-y', 'mcp-server-code-execution-mode'];
+  return platform === 'win32' && client.needsCmd
+    ? { command: 'cmd', args: ['/c', 'npx', ...args] }
+    : { command: 'npx', args };
+}
+
+function zedSettings(system: ClientSystem): string {
+  const { platform, env } = system;
+  if (platform === 'win32') {
+    return inConfig(system, 'Zed', 'settings.json');
+  }
+  const flatpak = platform === 'linux' ? env['FLATPAK_XDG_CONFIG_HOME'] : undefined;
+  if (flatpak) {
+    return inFolder(system, flatpak, 'zed', 'settings.json');
+  }
+  return platform === 'linux'
+    ? inXdg(system, 'zed', 'settings.json')
+    : inFolder(system, system.home, '.config', 'zed', 'settings.json');
+}
+
+function clineFiles(system: ClientSystem): string[] {
+  const { env, home } = system;
+  const name = 'cline_mcp_settings.json';
+  const folder = env['CLINE_DIR'] || inFolder(system, home, '.cline');
+  const data = env['CLINE_DATA_DIR'] || inFolder(system, folder, 'data');
+  return [
+    env['CLINE_MCP_SETTINGS_PATH'] || inFolder(system, data, 'settings', name),
+    inConfig(system, 'Code', 'User', 'globalStorage', 'saoudrizwan.claude-dev', 'settings', name),
+  ];
+}
+
+/** Where applications of the desktop keep their settings. */
+function inConfig(system: ClientSystem, ...parts: string[]): string {
+  const { platform, home, env } = system;
+  if (platform === 'win32') {
+    return inFolder(system, env['APPDATA'] || inFolder(system, home, 'AppData', 'Roaming'), ...parts);
+  }
+  return platform === 'darwin'
+    ? inFolder(system, home, 'Library', 'Application Support', ...parts)
+    : inXdg(system, ...parts);
+}
+
+/** Where programs that follow the XDG rules keep their settings; a relative variable counts as not set. */
+function inXdg(system: ClientSystem, ...parts: string[]): string {
+  const named = system.env['XDG_CONFIG_HOME'] ?? '';
+  const folder = pathOf(system).isAbsolute(named) ? named : inFolder(system, system.home, '.config');
+  return inFolder(system, folder, ...parts);
+}
+
+function inFolder(system: ClientSystem, folder: string, ...parts: string[]): string {
+  return pathOf(system).join(folder, ...parts);
+}
+
+function pathOf({ platform }: ClientSystem): typeof posix {
+  return platform === 'win32' ? win32 : posix;
+}

@@ -1,0 +1,204 @@
+/** What `install` and `uninstall` would do to the files of one client. Reads, and writes nothing. */
+import { join } from 'node:path';
+import { toServerEntry } from '../clients/entry.ts';
+import {
+  type FileFormat,
+  type FileObject,
+  FileSyntaxError,
+  isObject,
+  loadFormat,
+  UnsafeEditError,
+} from '../clients/format.ts';
+import { findOriginal, ownNames, type RegistrationOptions, register, unregister } from '../clients/registration.ts';
+import { type ClientDefinition, type ClientId, type ClientSystem, clientOf, startCommand } from '../clients/table.ts';
+import { type ClientFile, readBackups, readClientFile, refuseReadOnly } from '../config/client-file.ts';
+import { addImported, importedFrom, takeBack } from '../config/imported-servers.ts';
+import { findSelfReference } from '../config/self.ts';
+import { BridgeError } from '../errors.ts';
+import { chooseMovable } from './movable-servers.ts';
+
+export type Scope = 'user' | 'project';
+
+export interface PlanOptions {
+  readonly system: ClientSystem;
+  /** Folder of the project, for its files. */
+  readonly cwd: string;
+  readonly scope: Scope;
+  readonly stateDir: string;
+}
+
+export interface FileChange {
+  readonly file: ClientFile;
+  /** Undefined: the file goes. */
+  readonly next: string | undefined;
+  readonly format: FileFormat;
+}
+
+export interface Plan {
+  readonly client: ClientDefinition;
+  readonly path: string;
+  /** In the order in which they are written: a server is never in neither file. */
+  readonly changes: readonly FileChange[];
+  /** Sentences about what is moved, and what stays and why. */
+  readonly notes: readonly string[];
+}
+
+/** How to register the bridge. Rejects with `CONFIG_INVALID` when a file cannot be read or changed. */
+export async function planInstall(id: ClientId, options: PlanOptions & { readonly isImport: boolean }): Promise<Plan> {
+  const opened = await open(id, options);
+  const { client, file, registration, format } = opened;
+  const text = file.text ?? '';
+  return explaining(file.path, async () => {
+    const notes: string[] = [];
+    const movable = options.isImport
+      ? await chooseMovable({ ...opened, ...options, timeoutUnit: client.timeoutUnit })
+      : undefined;
+    for (const { name, reason } of movable?.staying ?? []) {
+      notes.push(`'${name}' stays: it ${reason}.`);
+    }
+    const moved = movable?.moved ?? {};
+    const names = Object.keys(moved);
+    const changes: FileChange[] = [];
+    if (names.length > 0) {
+      const store = await openStore(id, options);
+      const next = await explaining(store.file.path, async () =>
+        addImported(store.file.text ?? '', store.format, file.target, moved),
+      );
+      changes.push({ ...store, next });
+      notes.push(`${names.map((name) => `'${name}'`).join(', ')}: moved to ${store.file.path}.`);
+    }
+    changes.push({ file, next: register(text, registration, names), format });
+    return { client, path: file.path, changes: changes.filter(isChange), notes };
+  });
+}
+
+/** How to take the registration out, and what was moved back in. Rejects with `CONFIG_INVALID`. */
+export async function planUninstall(id: ClientId, options: PlanOptions): Promise<Plan> {
+  const { client, file, registration, format } = await open(id, options);
+  const store = await openStore(id, options);
+  const { text } = file;
+  const moved = await explaining(store.file.path, async () =>
+    importedFrom(store.file.text ?? '', store.format, file.target),
+  );
+  return explaining(file.path, async () => {
+    const names = Object.keys(moved);
+    if (names.length === 0 && (text === undefined || ownNames(text, registration).length === 0)) {
+      return { client, path: file.path, changes: [], notes: [] };
+    }
+    const backups = await readBackups(file);
+    const original = findOriginal(text ?? '', backups, registration, moved);
+    // What is exactly the file that `install` makes where there is none, is removed as a whole.
+    const isMade = original === undefined && names.length === 0 && text === register('', registration);
+    const next = isMade ? undefined : (original ?? unregister(text ?? '', registration, moved));
+    const changes: FileChange[] = [{ file, next, format }];
+    const notes: string[] = [];
+    if (names.length > 0) {
+      const rest = takeBack(store.file.text ?? '', store.format, file.target);
+      changes.push({ ...store, next: rest.text });
+      notes.push(`${names.map((name) => `'${name}'`).join(', ')}: put back from ${store.file.path}.`);
+      notes.push(...rest.kept.map((name) => `'${name}' was changed in ${store.file.path}, and stays there too.`));
+    }
+    return { client, path: file.path, changes: changes.filter(isChange), notes };
+  });
+}
+
+/** The path of the client's file, and an entry as it belongs there. */
+export async function snippetOf(id: ClientId, options: PlanOptions) {
+  const { client, file, registration, format } = await open(id, options, { isRead: false });
+  return { client, path: file.path, text: register('', { ...registration, format }) };
+}
+
+interface Opened {
+  readonly client: ClientDefinition;
+  readonly file: ClientFile;
+  readonly format: FileFormat;
+  readonly registration: RegistrationOptions;
+}
+
+async function open(id: ClientId, options: PlanOptions, { isRead } = { isRead: true }): Promise<Opened> {
+  const client = clientOf(id);
+  const format = await loadFormat(client.format);
+  const start = startCommand(client, options.system.platform);
+  const registration: RegistrationOptions = {
+    format,
+    keys: client.keys,
+    entry: (name) => client.entry(start, name),
+    isOwn: (name, entry) => isOwnEntry(name, entry, options),
+  };
+  const file = await chooseFile(candidates(client, options), isRead);
+  return { client, file, format, registration };
+}
+
+function candidates(client: ClientDefinition, { scope, system, cwd }: PlanOptions): readonly string[] {
+  if (scope === 'user') {
+    return client.userFiles(system);
+  }
+  if (client.projectFiles === undefined) {
+    throw new BridgeError('USAGE_INVALID', `${client.title} has no file for one project that is known here.`, {
+      hint: 'Leave --scope out, to register it for all projects.',
+    });
+  }
+  return client.projectFiles.map((path) => join(cwd, path));
+}
+
+/** The first file that exists, else the first. */
+async function chooseFile(paths: readonly string[], isRead: boolean): Promise<ClientFile> {
+  const [first = ''] = paths;
+  const missing = { path: first, target: first, text: undefined, bytes: undefined, mode: 0o600, owner: undefined };
+  if (!isRead) {
+    return missing;
+  }
+  for (const path of paths) {
+    const file = await readClientFile(path);
+    if (file.text !== undefined) {
+      return file;
+    }
+  }
+  return missing;
+}
+
+async function openStore(id: ClientId, { stateDir }: PlanOptions) {
+  const file = await readClientFile(join(stateDir, `${id}.json`));
+  return { file, format: await loadFormat('json') };
+}
+
+/** Whether an entry starts this bridge again; also one that a user wrote under another name. */
+function isOwnEntry(name: string, value: unknown, { system }: PlanOptions): boolean {
+  const found = toServerEntry(value);
+  const { command, args } = 'entry' in found && isObject(found.entry) ? found.entry : ({} as FileObject);
+  const words = Array.isArray(args) ? args.map(String) : [];
+  return (
+    findSelfReference({ name, command: typeof command === 'string' ? command : '', args: words }, system.env) !==
+    undefined
+  );
+}
+
+function isChange(change: FileChange): boolean {
+  if (change.next === change.file.text || (change.next === '' && change.file.text === undefined)) {
+    return false;
+  }
+  refuseReadOnly(change.file);
+  return true;
+}
+
+/** Faults of a file as errors that name it, the place, and what to do. */
+async function explaining<T>(path: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof FileSyntaxError) {
+      const place = `${path}:${error.line}:${error.column}`;
+      throw new BridgeError('CONFIG_INVALID', `${place} ${error.message}; nothing was changed`, {
+        hint: 'Mend it there first; the client probably does not read it as it is.',
+        cause: error,
+      });
+    }
+    if (error instanceof UnsafeEditError) {
+      throw new BridgeError('CONFIG_INVALID', `${path} was not changed: ${error.message}`, {
+        hint: 'Make the change by hand; `install --print` shows the entry.',
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}

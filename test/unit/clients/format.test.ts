@@ -1,0 +1,154 @@
+/** Edits of files: one entry comes and goes, and every other byte stays. */
+import { describe, expect, it } from 'vitest';
+import { FileSyntaxError, loadFormat, UnsafeEditError } from '../../../src/clients/format.ts';
+import type { FileFormatName } from '../../../src/clients/table.ts';
+
+const ENTRY = { command: 'npx', args: ['-y', 'x'] };
+
+interface Edit {
+  readonly title: string;
+  readonly format: FileFormatName;
+  readonly keys: readonly string[];
+  readonly before: string;
+  readonly after: string;
+}
+
+const JSON_ENTRY = (indent: string, unit = '  ') =>
+  [
+    `"new": {`,
+    `${unit}"command": "npx",`,
+    `${unit}"args": [`,
+    `${unit}${unit}"-y",`,
+    `${unit}${unit}"x"`,
+    `${unit}]`,
+    '}',
+  ]
+    .map((line) => indent + line)
+    .join('\n');
+
+const EDITS: readonly Edit[] = [
+  {
+    title: 'json: after the last, with its comment and trailing comma',
+    format: 'json',
+    keys: ['s'],
+    before: `{\n  // top\n  "s": {\n    "a": { "command": "a" }, // about a\n  },\n  "z": [1,2]\n}\n`,
+    after: `{\n  // top\n  "s": {\n    "a": { "command": "a" }, // about a\n${JSON_ENTRY('    ')},\n  },\n  "z": [1,2]\n}\n`,
+  },
+  {
+    title: 'json: after the last, without a comma',
+    format: 'json',
+    keys: ['s'],
+    before: `{"x":1,\n\t"s": {\n\t\t"a": {} /* a */ // b\n\t}\n}`,
+    after: `{"x":1,\n\t"s": {\n\t\t"a": {}, /* a */ // b\n${JSON_ENTRY('\t\t', '\t')}\n\t}\n}`,
+  },
+  {
+    title: 'json: in one line',
+    format: 'json',
+    keys: ['s'],
+    before: `{"s":{"a":{}}}`,
+    after: `{"s":{"a":{}, "new": {"command":"npx","args":["-y","x"]}}}`,
+  },
+  {
+    title: 'json: into an empty object',
+    format: 'json',
+    keys: ['s'],
+    before: `{\n  "s": {},\n  "t": 1\n}\n`,
+    after: `{\n  "s": {\n${JSON_ENTRY('    ')}\n  },\n  "t": 1\n}\n`,
+  },
+  {
+    title: 'json: into an object with a comment alone',
+    format: 'json',
+    keys: ['s'],
+    before: `{\n  "s": {\n    // none yet\n  }\n}\n`,
+    after: `{\n  "s": {\n    // none yet\n${JSON_ENTRY('    ')}\n  }\n}\n`,
+  },
+  {
+    title: 'toml: at the end',
+    format: 'toml',
+    keys: ['s'],
+    before: `# mine\na = 1 # one\n\n[s.old]\ncommand = 'x'\n# last\n`,
+    after: `# mine\na = 1 # one\n\n[s.old]\ncommand = 'x'\n# last\n\n[s.new]\ncommand = "npx"\nargs = ["-y", "x"]\n`,
+  },
+  {
+    title: 'yaml: after the last, with its indentation',
+    format: 'yaml',
+    keys: ['s'],
+    before: `# mine\nA: x   # a\ns:\n    old:\n        cmd: "y"\n\n# tail\nB: 1\n`,
+    after: `# mine\nA: x   # a\ns:\n    old:\n        cmd: "y"\n    new:\n        command: npx\n        args:\n            - -y\n            - x\n\n# tail\nB: 1\n`,
+  },
+];
+
+describe.each(EDITS)('$title', ({ format: name, keys, before, after }) => {
+  it.each([
+    ['with line feeds', (text: string) => text],
+    ['with carriage returns', (text: string) => text.replaceAll('\n', '\r\n')],
+  ])('comes and goes %s', async (_title, eol) => {
+    const format = await loadFormat(name);
+    expect(format.add(eol(before), { keys, name: 'new' }, ENTRY)).toBe(eol(after));
+    // What was an empty object in one line becomes one in two; everything else is as it was.
+    const removed = format.remove(eol(after), { keys, name: 'new' });
+    expect(removed.replace(/\{\s+\}/, '{}')).toBe(eol(before));
+  });
+});
+
+describe('what is taken out', () => {
+  const text = `{\n  "s": {\n    // first\n    "a": {}, // a\n    "b": {\n      "x": 1\n    },\n    "c": {} // c\n  }\n}\n`;
+  it.each([
+    ['a', `{\n  "s": {\n    // first\n    "b": {\n      "x": 1\n    },\n    "c": {} // c\n  }\n}\n`],
+    ['b', `{\n  "s": {\n    // first\n    "a": {}, // a\n    "c": {} // c\n  }\n}\n`],
+    ['c', `{\n  "s": {\n    // first\n    "a": {}, // a\n    "b": {\n      "x": 1\n    }\n  }\n}\n`],
+  ])('takes the lines of %s', async (name, expected) => {
+    expect((await loadFormat('json')).remove(text, { keys: ['s'], name })).toBe(expected);
+  });
+  it.each([
+    ['a', '{"s":{"b":1}}'],
+    ['b', '{"s":{"a":{}}}'],
+  ])('takes %s out of its line', async (name, expected) => {
+    expect((await loadFormat('json')).remove('{"s":{"a":{},"b":1}}', { keys: ['s'], name })).toBe(expected);
+  });
+  it('takes tables with their sub-tables', async () => {
+    const toml = `[s.a]\nx = 1\n\n[s.a.env]\nK = "v" # k\n\n# about b\n[s."b.c"]\nargs = [\n  "1",\n]\n`;
+    const format = await loadFormat('toml');
+    expect(format.remove(toml, { keys: ['s'], name: 'a' })).toBe(`\n# about b\n[s."b.c"]\nargs = [\n  "1",\n]\n`);
+    expect(format.remove(toml, { keys: ['s'], name: 'b.c' })).toBe(
+      `[s.a]\nx = 1\n\n[s.a.env]\nK = "v" # k\n\n# about b\n`,
+    );
+    expect(format.remove(`[s]\na = {x = 1}\nb.x = 2\n`, { keys: ['s'], name: 'b' })).toBe(`[s]\na = {x = 1}\n`);
+  });
+  it('takes mappings, and leaves an empty one behind the last', async () => {
+    const format = await loadFormat('yaml');
+    const yaml = `s:\n  a:\n    x: 1\n  b: {x: 2} # b\nt: 1\n`;
+    const withoutA = `s:\n  b: {x: 2} # b\nt: 1\n`;
+    expect(format.remove(yaml, { keys: ['s'], name: 'a' })).toBe(withoutA);
+    expect(format.remove(yaml, { keys: ['s'], name: 'b' })).toBe(`s:\n  a:\n    x: 1\nt: 1\n`);
+    expect(format.parse(format.remove(`s:\n  a:\n    x: 1\nt: 1\n`, { keys: ['s'], name: 'a' }))).toEqual({
+      s: {},
+      t: 1,
+    });
+  });
+});
+
+describe('what is refused', () => {
+  it.each([
+    ['json', '{\n  "s": {\n    "a" 1\n', 3, 9],
+    ['toml', 'a = 1\nb = ]\n', 2, 5],
+    ['yaml', 'a: 1\nb: [1\nc: 2\n', 3, 1],
+  ] as const)('says where %s is broken', async (name, text, line, column) => {
+    const format = await loadFormat(name);
+    const failed = (): unknown => format.parse(text);
+    expect(failed).toThrow(FileSyntaxError);
+    expect(failed).toThrow(expect.objectContaining({ line, column }));
+  });
+  it.each([
+    ['json', '{"s": []}'],
+    ['json', '{"s": "x"}'],
+    ['toml', 's = {}\n'],
+    ['toml', 's = 1\n'],
+    ['yaml', 's:\n'],
+    ['yaml', 's: [1]\n'],
+    ['yaml', 's: &a\n  b: 1\nt: *a\n'],
+  ] as const)('leaves %s alone where it cannot be changed: %j', async (name, text) => {
+    const format = await loadFormat(name);
+    expect(() => format.add(text, { keys: ['s'], name: 'new' }, ENTRY)).toThrow(UnsafeEditError);
+  });
+});

@@ -1,0 +1,88 @@
+/** Where the files of the clients are, on three systems; written out, so that a change of a path is seen. */
+import { describe, expect, it } from 'vitest';
+import { CLIENT_IDS, type ClientSystem, clientOf, startCommand } from '../../../src/clients/table.ts';
+
+const LINUX: ClientSystem = { platform: 'linux', home: '/home/u', env: {} };
+const MAC: ClientSystem = { platform: 'darwin', home: '/Users/u', env: {} };
+const WINDOWS: ClientSystem = {
+  platform: 'win32',
+  home: 'C:\\Users\\u',
+  env: { APPDATA: 'C:\\Users\\u\\AppData\\Roaming' },
+};
+
+const PLACES = {
+  'claude-code': ['~/.claude.json', '~/.claude.json', '~\\.claude.json'],
+  'claude-desktop': [
+    '~/.config/Claude/claude_desktop_config.json',
+    '~/Library/Application Support/Claude/claude_desktop_config.json',
+    '~\\AppData\\Roaming\\Claude\\claude_desktop_config.json',
+  ],
+  cursor: ['~/.cursor/mcp.json', '~/.cursor/mcp.json', '~\\.cursor\\mcp.json'],
+  vscode: [
+    '~/.config/Code/User/mcp.json',
+    '~/Library/Application Support/Code/User/mcp.json',
+    '~\\AppData\\Roaming\\Code\\User\\mcp.json',
+  ],
+  windsurf: [
+    '~/.codeium/windsurf/mcp_config.json',
+    '~/.codeium/windsurf/mcp_config.json',
+    '~\\.codeium\\windsurf\\mcp_config.json',
+  ],
+  codex: ['~/.codex/config.toml', '~/.codex/config.toml', '~\\.codex\\config.toml'],
+  gemini: ['~/.gemini/settings.json', '~/.gemini/settings.json', '~\\.gemini\\settings.json'],
+  opencode: [
+    '~/.config/opencode/opencode.json',
+    '~/.config/opencode/opencode.json',
+    '~\\.config\\opencode\\opencode.json',
+  ],
+  zed: ['~/.config/zed/settings.json', '~/.config/zed/settings.json', '~\\AppData\\Roaming\\Zed\\settings.json'],
+  cline: [
+    '~/.cline/data/settings/cline_mcp_settings.json',
+    '~/.cline/data/settings/cline_mcp_settings.json',
+    '~\\.cline\\data\\settings\\cline_mcp_settings.json',
+  ],
+  goose: [
+    '~/.config/goose/config.yaml',
+    '~/.config/goose/config.yaml',
+    '~\\AppData\\Roaming\\Block\\goose\\config\\config.yaml',
+  ],
+} satisfies Record<(typeof CLIENT_IDS)[number], readonly [string, string, string]>;
+
+describe('places', () => {
+  it.each(CLIENT_IDS)('of %s', (id) => {
+    const found = [LINUX, MAC, WINDOWS].map((system) => clientOf(id).userFiles(system)[0]?.replace(system.home, '~'));
+    expect(found).toEqual(PLACES[id]);
+  });
+
+  it('follow the variables of the clients', () => {
+    const first = (id: (typeof CLIENT_IDS)[number], env: Record<string, string>, system = LINUX) =>
+      clientOf(id).userFiles({ ...system, env })[0];
+    expect(first('claude-code', { CLAUDE_CONFIG_DIR: '/c' })).toBe('/c/.claude.json');
+    expect(first('codex', { CODEX_HOME: '/c' })).toBe('/c/config.toml');
+    expect(first('cline', { CLINE_DIR: '/c' })).toBe('/c/data/settings/cline_mcp_settings.json');
+    expect(first('cline', { CLINE_MCP_SETTINGS_PATH: '/c.json' })).toBe('/c.json');
+    expect(first('vscode', { XDG_CONFIG_HOME: '/x' })).toBe('/x/Code/User/mcp.json');
+    expect(first('vscode', { XDG_CONFIG_HOME: 'relative' })).toBe('/home/u/.config/Code/User/mcp.json');
+    expect(first('zed', { FLATPAK_XDG_CONFIG_HOME: '/f', XDG_CONFIG_HOME: '/x' })).toBe('/f/zed/settings.json');
+    expect(first('goose', {}, WINDOWS)).toBe('C:\\Users\\u\\AppData\\Roaming\\Block\\goose\\config\\config.yaml');
+  });
+});
+
+describe('what is registered', () => {
+  const shown = (platform: ClientSystem['platform'], id: (typeof CLIENT_IDS)[number]) => {
+    const client = clientOf(id);
+    return client.entry(startCommand(client, platform), 'code');
+  };
+  const args = ['-y', 'mcp-server-code-execution-mode'];
+  it('is npx, in the shape of the client', () => {
+    expect(shown('linux', 'cursor')).toEqual({ command: 'npx', args });
+    expect(shown('linux', 'vscode')).toEqual({ type: 'stdio', command: 'npx', args });
+    expect(shown('linux', 'opencode')).toEqual({ type: 'local', command: ['npx', ...args], enabled: true });
+    expect(shown('linux', 'zed')).toEqual({ source: 'custom', command: 'npx', args });
+    expect(shown('linux', 'goose')).toMatchObject({ type: 'stdio', name: 'code', cmd: 'npx', args, enabled: true });
+  });
+  it('goes through cmd on Windows where the client does not do that itself', () => {
+    expect(shown('win32', 'claude-code')).toEqual({ type: 'stdio', command: 'cmd', args: ['/c', 'npx', ...args] });
+    expect(shown('win32', 'vscode')).toEqual({ type: 'stdio', command: 'npx', args });
+  });
+});
