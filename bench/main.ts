@@ -15,6 +15,7 @@ import { idleMemory } from './measures/idle-memory.ts';
 import { keptTools } from './measures/kept-tools.ts';
 import { largeData } from './measures/large-data.ts';
 import { startUp } from './measures/start-up.ts';
+import { stubTokens } from './measures/stub-tokens.ts';
 import { toolCall } from './measures/tool-call.ts';
 import { toolListSize } from './measures/tool-list-size.ts';
 import { toolSearch } from './measures/tool-search.ts';
@@ -33,6 +34,7 @@ const MEASURES: readonly Measure[] = [
   answers,
   startUp,
   toolListSize,
+  stubTokens,
   toolSearch,
   keptTools,
   cellCheck,

@@ -20,6 +20,7 @@ import { artifactCalls, LoadArtifactParams, SaveArtifactParams } from './artifac
 import { createFindCallable, type FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
 import { findServersMethod } from './find-servers.ts';
+import { createObservedResults, type ObservedResults } from './observed-results.ts';
 import type { ServerDirectory } from './server-directory.ts';
 import { specMethods } from './spec-calls.ts';
 import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
@@ -75,15 +76,20 @@ const SaveToolParams = z.strictObject({
   source: z.string(),
 });
 
+interface CallOptions extends HostCallsOptions {
+  readonly observed: ObservedResults;
+}
+
 /** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
 export function createHostCalls(options: HostCallsOptions): HandleCall {
   const { directory, autoload = false } = options;
   const findCallable = createFindCallable(directory, autoload);
   const artifacts = artifactCalls(options.artifacts);
+  const observed = createObservedResults();
   const methods = new Map<string, Method>([
-    ...toolMethods(directory, findCallable, options),
-    ...documentMethods(directory, options),
-    ...specMethods(directory),
+    ...toolMethods(directory, findCallable, { ...options, observed }),
+    ...documentMethods(directory, { ...options, observed }),
+    ...specMethods(directory, observed),
     ...surfaceMethods(findCallable, options.pool),
     findServersMethod(directory, autoload),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
@@ -101,11 +107,17 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
   };
 }
 
+/** What goes on while nobody waits for an answer is worth a line. */
+function logCall(logger: Logger, { session, job }: CallContext, tool: string): void {
+  const caller = job === undefined ? `session ${session}` : `session ${session}, job ${job}`;
+  logger[job === undefined ? 'debug' : 'info'](`${caller}: call ${tool}`);
+}
+
 /** Calls that need the server to be loaded. */
 function toolMethods(
   directory: ServerDirectory,
   findCallable: FindCallable,
-  { pool, logger }: HostCallsOptions,
+  { pool, logger, observed }: CallOptions,
 ): [string, Method][] {
   function describeWithoutTools(server: CatalogServer): Record<string, unknown> {
     const { name, alias, description } = server;
@@ -128,13 +140,11 @@ function toolMethods(
   }
 
   const callTool = checked(CallToolParams, async (params, context) => {
-    const { session, job, signal, onProgress } = context;
+    const { signal, onProgress } = context;
     const server = await findCallable(params.server, context);
     const tool = await directory.findTool(server, params.tool, signal);
-    // What goes on while nobody waits for an answer is worth a line.
-    const caller = job === undefined ? `session ${session}` : `session ${session}, job ${job}`;
-    logger[job === undefined ? 'debug' : 'info'](`${caller}: call ${server.name}.${tool.name}`);
-    const result = pool.callTool({
+    logCall(logger, context, `${server.name}.${tool.name}`);
+    const answer = pool.callTool({
       server: server.name,
       tool: tool.wireName ?? tool.name,
       arguments: exactArguments(tool, params.arguments),
@@ -142,7 +152,8 @@ function toolMethods(
       onProgress: params.progress ? onProgress : undefined,
     });
     directory.noteUse(server);
-    return result;
+    observed.note(directory.definitionKey(server), tool, await answer);
+    return answer;
   });
 
   const describeServers = checked(DescribeServerParams, async (params, context) => {
@@ -161,7 +172,7 @@ function toolMethods(
 }
 
 /** Calls that read documents, of loaded servers and of others. */
-function documentMethods(directory: ServerDirectory, { searchWaitMs }: HostCallsOptions): [string, Method][] {
+function documentMethods(directory: ServerDirectory, { searchWaitMs, observed }: CallOptions): [string, Method][] {
   const searchTools = createToolSearch(directory, searchWaitMs);
 
   const listTools = checked(ListToolsParams, async (params, { loaded, signal }) => {
@@ -182,7 +193,10 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs }: HostCalls
     const isLoaded = loaded.has(server.name);
     const notices = directory.metadata(server)?.notices ?? [];
     return {
-      documents: tools.map((tool) => describeTool(server, tool, { detail: params.detail, isLoaded })),
+      documents: tools.map((tool) => {
+        const shape = observed.schema(directory.definitionKey(server), tool);
+        return describeTool(server, tool, { detail: params.detail, isLoaded, observed: shape });
+      }),
       notices: notices.map((notice) => ({ server: server.name, notice })),
     };
   });

@@ -53,6 +53,8 @@ export interface ServerDirectory {
   lastError(server: CatalogServer): string | undefined;
   /** Its working directory, when the configuration names one. */
   workingDirectory(server: CatalogServer): string | undefined;
+  /** Tells its definition from others, of other servers or of another time. */
+  definitionKey(server: CatalogServer): string;
   /** The known tools that fit best. */
   search(query: string, limit: number): Promise<FoundTools>;
   /** Resolves when what was learned is written. */
@@ -199,6 +201,10 @@ class Directory implements ServerDirectory {
   close(): Promise<void> {
     this.#background.close();
     return this.#source.flush();
+  }
+
+  definitionKey(server: CatalogServer): string {
+    return `${server.name}\0${this.#definitionOf(server).definitionHash ?? ''}`;
   }
 
   #definitionOf(server: CatalogServer): CallableServer {

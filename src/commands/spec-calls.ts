@@ -4,6 +4,7 @@ import { resolveName } from '../catalog/names.ts';
 import { serverStub } from '../catalog/stubs.ts';
 import { specText, type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
+import type { ObservedResults } from './observed-results.ts';
 import type { ServerDirectory } from './server-directory.ts';
 
 /** Tools of one request. Chosen: a cell names far fewer. */
@@ -26,7 +27,7 @@ interface DescribedSpec extends ToolSpec {
   readonly text: string;
 }
 
-export function specMethods(directory: ServerDirectory): [string, Method][] {
+export function specMethods(directory: ServerDirectory, observed: ObservedResults): [string, Method][] {
   /** One answer for each name, in order; null for a tool that the server does not list. */
   const toolSpecs = checked(ToolSpecsParams, async ({ server: wantedServer, tools, fresh }, { signal }) => {
     const server = await directory.find(wantedServer);
@@ -39,7 +40,7 @@ export function specMethods(directory: ServerDirectory): [string, Method][] {
       if (tool === undefined) {
         return null;
       }
-      const spec = toolSpec(tool);
+      const spec = toolSpec(tool, { observed: observed.schema(directory.definitionKey(server), tool) });
       return { ...spec, text: specText(spec) };
     });
   });
@@ -52,7 +53,7 @@ export function specMethods(directory: ServerDirectory): [string, Method][] {
     const tools = wanted === undefined ? listed : await Promise.all(wanted);
     return serverStub(
       server,
-      tools.map((tool) => ({ tool })),
+      tools.map((tool) => ({ tool, observed: observed.schema(directory.definitionKey(server), tool) })),
     );
   });
 

@@ -27,6 +27,11 @@ export function stringifyExact(value: unknown): string {
   return text.includes(KEY) ? text.replace(CARRIED, '$1') : text;
 }
 
+/** Whether an object of `parseExact` stands for a number. */
+export function isCarriedNumber(value: object): boolean {
+  return Object.hasOwn(value, KEY);
+}
+
 /** The text with the numbers outside strings replaced where they need it. */
 function carryNumbers(text: string): string {
   const pieces: string[] = [];

@@ -15,6 +15,7 @@ export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do
 - \`await runtime.find_servers("issues")\`: servers by what they do, with how to load them.
 - \`await runtime.search_tool_docs("create issue", limit=5)\`: tools by meaning; each has \`server\`, \`toolAlias\`, \`signature\`, \`description\`.
 - \`await runtime.query_tool_docs("github", "create_issue", detail="full")\`: one tool with its input schema; without a tool, all tools of the server.
+- \`print(runtime.stubs("github"))\`: signatures and types of all its tools.
 
 **Call tools.** Load servers with the \`servers\` argument of run_python; they stay loaded in the session.
 \`\`\`python

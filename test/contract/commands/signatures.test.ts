@@ -136,7 +136,23 @@ for name in mcp_booking:
         assert line in shown.getvalue() and line in stub, line
     compile(stub, 'stub', 'exec')
     print(document.signature)`);
-    expect(out.split('\n')).toHaveLength(7);
+    expect(out.split('\n')).toHaveLength(8);
+  });
+
+  it('remembers what results looked like, and says that it did', async () => {
+    await printed('await mcp_booking.seats()');
+    const out = await printed(`
+document = await runtime.query_tool_docs('booking', 'seats', detail='full')
+print(document.signature, document.resultObserved, *document.types)
+print(runtime.stubs('booking', ['seats']).splitlines()[-1])
+import inspect
+print(inspect.signature(mcp_booking.seats))`);
+    expect(out.split('\n')).toEqual([
+      'seats(**kwargs) -> list[SeatsResult] True class SeatsResult(TypedDict): row: int; free: NotRequired[bool]',
+      "async def seats(**kwargs) -> list[SeatsResult]: 'The tool seats.'  # result as observed",
+      '(**kwargs) -> list[SeatsResult]',
+      '',
+    ]);
   });
 
   it('works without await: in functions, callbacks and threads', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { resolveName } from '../../../src/catalog/names.ts';
+import { createObservedResults } from '../../../src/commands/observed-results.ts';
 import type { ServerDirectory } from '../../../src/commands/server-directory.ts';
 import { specMethods } from '../../../src/commands/spec-calls.ts';
 import { BridgeError } from '../../../src/errors.ts';
@@ -22,6 +23,7 @@ const directory = {
     return { tools: [], notices: [] };
   },
   find: async () => SERVER,
+  definitionKey: () => 'key',
   tools: async () => TOOLS,
   findTool: async (_: unknown, wanted: string) => {
     const tool = resolveName(TOOLS, wanted);
@@ -33,7 +35,7 @@ const directory = {
 } satisfies Partial<ServerDirectory> as unknown as ServerDirectory;
 
 async function ask(method: string, params: Record<string, unknown>): Promise<unknown> {
-  const run = new Map(specMethods(directory)).get(method);
+  const run = new Map(specMethods(directory, createObservedResults())).get(method);
   return run?.(params, { session: 'default', loaded: new Set(), signal: new AbortController().signal });
 }
 

@@ -1,0 +1,89 @@
+/**
+ * The shape of values seen so far, as a JSON Schema: what a tool returns whose server does not say. Bounded in depth,
+ * width and number of members looked at; of the values themselves nothing is kept but the keys of objects.
+ */
+import type { Schema } from './json-schema.ts';
+
+/** Levels below the value that are told apart. Chosen: a reader needs the first few. */
+const MAX_DEPTH = 4;
+/** Objects with more keys are maps by data (ids, names), whose keys say nothing about the next result. Chosen. */
+const MAX_KEYS = 40;
+/** Members of an array that are looked at; further ones are hardly ever of another shape. Chosen. */
+const MAX_MEMBERS = 20;
+
+/** Grows with each value. */
+export class ObservedShape {
+  readonly #isNumber: (value: object) => boolean;
+  readonly #types = new Set<string>();
+  #members: ObservedShape | undefined;
+  readonly #keys = new Map<string, { readonly shape: ObservedShape; count: number }>();
+  #objects = 0;
+  #isMap = false;
+
+  /** `isNumber` tells objects that stand for numbers which JavaScript could not hold. */
+  constructor(isNumber: (value: object) => boolean) {
+    this.#isNumber = isNumber;
+  }
+
+  /** Takes in one more value, JSON. */
+  add(value: unknown, depth = MAX_DEPTH): void {
+    if (Array.isArray(value)) {
+      this.#types.add('array');
+      for (const member of depth === 0 ? [] : value.slice(0, MAX_MEMBERS)) {
+        this.#members ??= new ObservedShape(this.#isNumber);
+        this.#members.add(member, depth - 1);
+      }
+    } else if (typeof value === 'object' && value !== null && !this.#isNumber(value)) {
+      this.#types.add('object');
+      this.#addObject(value, depth);
+    } else {
+      this.#types.add(typeOf(value));
+    }
+  }
+
+  #addObject(value: object, depth: number): void {
+    const entries = Object.entries(value);
+    this.#objects += 1;
+    this.#isMap ||= depth === 0 || entries.length > MAX_KEYS;
+    if (this.#isMap) {
+      return;
+    }
+    for (const [key, member] of entries) {
+      const known = this.#keys.get(key) ?? { shape: new ObservedShape(this.#isNumber), count: 0 };
+      known.shape.add(member, depth - 1);
+      known.count += 1;
+      this.#keys.set(key, known);
+    }
+    this.#isMap = this.#keys.size > MAX_KEYS;
+  }
+
+  /** A key that every object had is required. */
+  toSchema(): Schema {
+    const schemas = [...this.#types].map((type) => this.#schemaOf(type));
+    const [only] = schemas;
+    return schemas.length === 1 && only !== undefined ? only : { anyOf: schemas };
+  }
+
+  #schemaOf(type: string): Schema {
+    if (type === 'array') {
+      return this.#members === undefined ? { type } : { type, items: this.#members.toSchema() };
+    }
+    if (type !== 'object' || this.#isMap) {
+      return { type };
+    }
+    const keys = [...this.#keys];
+    return {
+      type,
+      properties: Object.fromEntries(keys.map(([key, { shape }]) => [key, shape.toSchema()])),
+      required: keys.filter(([, { count }]) => count === this.#objects).map(([key]) => key),
+    };
+  }
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) {
+    return 'null';
+  }
+  // The only objects that come here stand for numbers, nearly always long integers.
+  return typeof value === 'object' || Number.isInteger(value) ? 'integer' : typeof value;
+}
