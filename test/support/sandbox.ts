@@ -1,7 +1,8 @@
 /** Running things in a sandbox from a test, and looking at what is left afterwards. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
@@ -86,12 +87,14 @@ export interface SandboxOwner {
 /** Starts another process that owns a sandbox which does not end by itself; resolves when that runs. */
 export async function startOwner(engine: TestEngine): Promise<SandboxOwner> {
   const instanceId = `owner-${process.pid}-${Date.now()}`;
+  // What it would remove at its end, had it one.
+  const temporary = mkdtempSync(join(tmpdir(), 'bridge-owner-'));
   const loader = join(ROOT, 'scripts', 'typescript-loader.mjs');
   const script = join(ROOT, 'test', 'fixtures', 'engines', 'owner.ts');
   const executable = findExecutable(COMMANDS[engine.name], engine.env) ?? engine.name;
   const child = spawn(process.execPath, ['--import', loader, script, engine.name, executable, instanceId], {
     cwd: ROOT,
-    env: { ...engine.env },
+    env: { ...engine.env, ...(engine.isContainer ? {} : { TMPDIR: temporary }) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');
@@ -102,6 +105,7 @@ export async function startOwner(engine: TestEngine): Promise<SandboxOwner> {
     async kill() {
       child.kill('SIGKILL');
       await exited;
+      rmSync(temporary, { recursive: true });
     },
   };
 }
