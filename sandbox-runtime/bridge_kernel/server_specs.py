@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bridge_kernel.errors import ArgumentError
-from bridge_kernel.specs import ToolSpec
 from bridge_kernel.values import as_dict, as_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from typing import Protocol
+
+    from bridge_kernel.specs import ToolSpec
 
     class _Host(Protocol):
         async def call(self, method: str, params: dict[str, object], timeout: float | None = None) -> object: ...
@@ -92,6 +93,9 @@ class ServerSpecs:
         return {**params, "fresh": True} if fresh else params
 
     def _keep(self, tool: str, fresh: bool, facts: object) -> None:
+        # Not at the start: a session that calls no tool needs none of it.
+        from bridge_kernel.specs import ToolSpec
+
         self._specs[tool] = ToolSpec(as_dict(facts), self._server) if facts else None
         self._asked.add(tool)
         if fresh:
