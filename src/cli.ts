@@ -48,8 +48,8 @@ async function runCommand(commandLine: CommandLine): Promise<number> {
     return doctor(commandLine, { ...context, writeOut });
   }
   if (commandLine.command === 'install' || commandLine.command === 'uninstall') {
-    const { install, thisSystem } = await import('./commands/install.ts');
-    return install(commandLine, { ...context, system: thisSystem(), cwd: process.cwd(), writeOut, writeError });
+    const { install } = await import('./commands/install.ts');
+    return install(commandLine, { ...context, writeOut, writeError });
   }
   if (process.stdin.isTTY) {
     process.stderr.write(TERMINAL_HINT);

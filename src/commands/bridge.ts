@@ -30,7 +30,7 @@ export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridg
 /** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
 export const createBridge: CreateBridge = async (settings, logger) => {
   const engine = detectEngine(engineOptions(settings, logger));
-  const directory = createConfiguredServers(settings, logger);
+  const directory = await createConfiguredServers(settings, logger);
   const artifacts = createArtifacts(settings.stateDir);
   const { pool } = directory;
   const { autoload } = settings;

@@ -3,6 +3,7 @@ import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
 import { renderIssue } from '../config/explain.ts';
 import type { Settings } from '../config/settings.ts';
+import { loadSources, thisSystem } from '../config/sources.ts';
 import type { Logger } from '../log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { likelySecrets } from '../upstream/mask.ts';
@@ -24,11 +25,12 @@ export interface ConfiguredServers {
   refresh(): readonly ServerReference[];
 }
 
-/** Starts nothing and reads nothing before the first `refresh`. */
-export function createConfiguredServers(settings: Settings, logger: Logger): ConfiguredServers {
+/** Starts nothing and reads no file of servers before the first `refresh`. */
+export async function createConfiguredServers(settings: Settings, logger: Logger): Promise<ConfiguredServers> {
   const discover = createServerDiscovery({
     stateDir: settings.stateDir,
     extraFile: settings.serversConfig,
+    sources: await loadSources(settings.configSources, thisSystem(process.env)),
     env: process.env,
     allowsSelf: settings.allowSelfServer,
   });

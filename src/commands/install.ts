@@ -1,17 +1,18 @@
 /** `install` and `uninstall`: puts this bridge into the configuration of MCP clients, and takes it out again. */
-import { homedir } from 'node:os';
 import type { ClientSystem } from '../clients/table.ts';
 import { writeClientFile } from '../config/client-file.ts';
 import type { Settings } from '../config/settings.ts';
+import { thisSystem } from '../config/sources.ts';
 import type { InstallCommand } from './command-line.ts';
 import { type Plan, planInstall, planUninstall, snippetOf } from './install-plan.ts';
 import { renderChange } from './install-text.ts';
 
 export interface InstallOptions {
   readonly settings: Pick<Settings, 'stateDir'>;
-  readonly system: ClientSystem;
-  /** Folder of the project. */
-  readonly cwd: string;
+  /** This machine when left out. */
+  readonly system?: ClientSystem;
+  /** Folder of the project; the working directory when left out. */
+  readonly cwd?: string;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
 }
@@ -19,8 +20,8 @@ export interface InstallOptions {
 /** Resolves with the exit code. All clients are looked at before anything is written: a refusal leaves all as they are. */
 export async function install(command: InstallCommand, options: InstallOptions): Promise<number> {
   const planOptions = {
-    system: options.system,
-    cwd: options.cwd,
+    system: options.system ?? thisSystem(process.env),
+    cwd: options.cwd ?? process.cwd(),
     scope: command.scope,
     stateDir: options.settings.stateDir,
     isImport: command.isImport,
@@ -73,14 +74,4 @@ async function carryOut({ client, changes }: Plan, { writeOut }: InstallOptions)
   if (changes.length > 0) {
     writeOut(`For the change to count: ${client.afterwards}.\n`);
   }
-}
-
-/** The machine we are on. */
-export function thisSystem(): ClientSystem {
-  const { platform, env } = process;
-  return {
-    platform: platform === 'win32' || platform === 'darwin' ? platform : 'linux',
-    home: env['HOME'] || homedir(),
-    env,
-  };
 }

@@ -53,7 +53,7 @@ export interface Refreshed {
 /** Answers one question; resolves with the exit code once every server that was started is gone. */
 export async function servers(command: ServersCommand, options: ServersOptions): Promise<number> {
   const { settings, logger } = options;
-  const configured = createConfiguredServers(settings, logger);
+  const configured = await createConfiguredServers(settings, logger);
   configured.refresh();
   await configured.known.ready();
   const lifecycle = watchProcess(logger);

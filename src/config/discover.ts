@@ -1,6 +1,6 @@
 /**
- * Finds the configured servers: `*.json` in the state directory, sorted by name, then the file of
- * `MCP_SERVERS_CONFIG`. The first definition of a name wins. Asked before every cell, so that changes are seen at
+ * Finds the configured servers: in each source of `MCP_BRIDGE_CONFIG_SOURCES`, in its order. The state directory is its
+ * `*.json`, sorted by name, then the file of `MCP_SERVERS_CONFIG`. The first definition of a name wins. Asked before every cell, so that changes are seen at
  * once; only files whose stat changed are read again.
  */
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
@@ -8,7 +8,9 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../errors.ts';
 import { type ConfigIssue, renderPath } from './explain.ts';
+import { parseForeignFile } from './foreign-file.ts';
 import { parseServerFile, type ServerDefinition, type ServerFile, type ServerFileContext } from './server-file.ts';
+import type { ClientSource } from './sources.ts';
 
 export type { ServerDefinition } from './server-file.ts';
 
@@ -20,8 +22,10 @@ const RESERVED_FILES: ReadonlySet<string> = new Set(['policy.json']);
 export interface DiscoveryOptions {
   /** Absolute; a folder that does not exist holds no servers. */
   readonly stateDir: string;
-  /** The file of `MCP_SERVERS_CONFIG`; one that does not exist is an issue. */
+  /** The file of `MCP_SERVERS_CONFIG`, read first when the state directory is no source; one that does not exist is an issue. */
   readonly extraFile?: string | undefined;
+  /** The state directory alone when left out. */
+  readonly sources?: readonly ('mcps' | ClientSource)[] | undefined;
   /** Whether entries that would start this bridge again are kept; no when left out. */
   readonly allowsSelf?: boolean | undefined;
   /** `PATH` and the variables that server files name are read from it. */
@@ -51,8 +55,8 @@ export function createServerDiscovery(options: DiscoveryOptions): () => Discover
   return () => {
     const issues: ConfigIssue[] = [];
     const next = new Map<string, CachedFile>();
-    for (const file of listFiles(options, issues)) {
-      const read = readCached(file, cache.get(file), context);
+    for (const [file, source] of listFiles(options, issues)) {
+      const read = readCached({ file, source }, cache.get(file), context);
       if (read !== undefined) {
         next.set(file, read);
       }
@@ -72,33 +76,57 @@ export function discoverServers(options: DiscoveryOptions): DiscoveredServers {
   return createServerDiscovery(options)();
 }
 
-function listFiles(options: DiscoveryOptions, issues: ConfigIssue[]): string[] {
+/** The files to read, in order, each with the source it was named by first; undefined is the state directory. */
+function listFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<string, ClientSource | undefined> {
+  const { sources = ['mcps'] } = options;
+  const files = new Map<string, ClientSource | undefined>();
+  const add = (file: string, source: ClientSource | undefined): void => {
+    if (!files.has(file)) {
+      files.set(file, source);
+    }
+  };
+  if (!sources.includes('mcps')) {
+    listExtraFile(options, issues).forEach((file) => add(file, undefined));
+  }
+  for (const source of sources) {
+    if (source === 'mcps') {
+      [...listStateDir(options, issues), ...listExtraFile(options, issues)].forEach((file) => add(file, undefined));
+    } else {
+      const file = source.files.find((candidate) => statOf(candidate) !== undefined);
+      if (file !== undefined) {
+        add(resolve(file), source);
+      } else if (source.isRequired) {
+        const message = 'named by MCP_BRIDGE_CONFIG_SOURCES, does not exist';
+        issues.push({ level: 'error', file: source.files[0] ?? '', path: '', message });
+      }
+    }
+  }
+  return files;
+}
+
+function listStateDir(options: DiscoveryOptions, issues: ConfigIssue[]): string[] {
   const stateDir = resolve(options.stateDir);
-  const files = new Set<string>();
   try {
     const names = readdirSync(stateDir).filter(isServerFileName);
     // By code unit, so that the order is the same in every locale.
-    for (const name of names.toSorted((a, b) => (a < b ? -1 : 1))) {
-      files.add(join(stateDir, name));
-    }
+    return names.toSorted((a, b) => (a < b ? -1 : 1)).map((name) => join(stateDir, name));
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) {
       issues.push({ level: 'error', file: stateDir, path: '', message: `cannot be listed: ${messageOf(error)}` });
     }
+    return [];
   }
-  if (options.extraFile !== undefined && options.extraFile !== '') {
-    const extraFile = resolve(options.extraFile);
-    files.add(extraFile);
-    if (statOf(extraFile) === undefined) {
-      issues.push({
-        level: 'error',
-        file: extraFile,
-        path: '',
-        message: 'named by MCP_SERVERS_CONFIG, does not exist',
-      });
-    }
+}
+
+function listExtraFile({ extraFile }: DiscoveryOptions, issues: ConfigIssue[]): string[] {
+  if (extraFile === undefined || extraFile === '') {
+    return [];
   }
-  return [...files];
+  const file = resolve(extraFile);
+  if (statOf(file) === undefined) {
+    issues.push({ level: 'error', file, path: '', message: 'named by MCP_SERVERS_CONFIG, does not exist' });
+  }
+  return [file];
 }
 
 function isServerFileName(name: string): boolean {
@@ -115,7 +143,11 @@ function statOf(file: string): Stats | undefined {
 }
 
 /** The content of `file`, from `cached` if its stat is the same; undefined if it is gone or no plain file. */
-function readCached(file: string, cached: CachedFile | undefined, context: ServerFileContext): CachedFile | undefined {
+function readCached(
+  { file, source }: { readonly file: string; readonly source: ClientSource | undefined },
+  cached: CachedFile | undefined,
+  context: ServerFileContext,
+): CachedFile | undefined {
   const stat = statOf(file);
   if (stat !== undefined && !stat.isFile()) {
     return undefined;
@@ -125,13 +157,16 @@ function readCached(file: string, cached: CachedFile | undefined, context: Serve
     return cached;
   }
   const failed = (message: string): CachedFile => {
-    return { stamp, servers: [], issues: [{ level: 'error', file, path: '', message }] };
+    return { stamp, servers: [], issues: [{ level: 'error', file, path: '', message }], keys: [] };
   };
   if ((stat?.size ?? 0) > MAX_FILE_BYTES) {
     return failed(`has ${stat?.size} bytes; a server file has at most ${MAX_FILE_BYTES} bytes`);
   }
   try {
-    return { stamp, ...parseServerFile(file, readFileSync(file, 'utf8'), context) };
+    const text = readFileSync(file, 'utf8');
+    const read =
+      source === undefined ? parseServerFile(file, text, context) : parseForeignFile(file, text, context, source);
+    return { stamp, ...read };
   } catch (error) {
     return hasCode(error, 'ENOENT') ? undefined : failed(`cannot be read: ${messageOf(error)}`);
   }
@@ -147,13 +182,21 @@ function merge(files: readonly ServerFile[], issues: readonly ConfigIssue[]): Di
       if (winner === undefined) {
         servers.set(definition.name, definition);
       } else {
-        const path = renderPath(['mcpServers', definition.name]);
-        const message = `was left out, because ${winner.file} defines that name first; rename one of them`;
-        all.push({ level: 'warning', file: definition.file, path, message });
+        const path = renderPath([...file.keys, definition.name]);
+        all.push({ file: definition.file, path, ...explainLoser(definition, winner) });
       }
     }
   }
   return { servers, issues: all };
+}
+
+function explainLoser(loser: ServerDefinition, winner: ServerDefinition): Pick<ConfigIssue, 'level' | 'message'> {
+  return loser.definitionHash === winner.definitionHash
+    ? { level: 'debug', message: `is the same server as in ${winner.file}, and taken once` }
+    : {
+        level: 'warning',
+        message: `was left out, because ${winner.file} defines that name first; rename one of them`,
+      };
 }
 
 function hasCode(error: unknown, code: string): boolean {

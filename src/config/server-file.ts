@@ -33,6 +33,8 @@ export interface ServerDefinition {
 export interface ServerFile {
   readonly servers: readonly ServerDefinition[];
   readonly issues: readonly ConfigIssue[];
+  /** Where in the file the servers stand. */
+  readonly keys: readonly string[];
 }
 
 /** What the text of a server file is read with. */
@@ -47,34 +49,58 @@ export function parseServerFile(file: string, text: string, context: ServerFileC
   const report = (level: ConfigIssue['level'], path: readonly PropertyKey[], message: string): void => {
     issues.push({ level, file, path: renderPath(path), message });
   };
+  const keys = ['mcpServers'];
   const root = parseObject(text, (message) => report('error', [], message));
   if (root === undefined) {
-    return { servers: [], issues };
+    return { servers: [], issues, keys };
   }
   const { mcpServers } = root;
   if (!isObject(mcpServers)) {
     report(...explainMissingServers(root));
-    return { servers: [], issues };
+    return { servers: [], issues, keys };
   }
+  return readServers({ file, keys, entries: mcpServers, fileDescription: root['description'] }, context, 'warning');
+}
+
+/** The servers of a file, whatever its format. */
+export interface ServerEntries {
+  readonly file: string;
+  readonly keys: readonly string[];
+  /** By name, in our shape, not checked yet. */
+  readonly entries: Readonly<Record<string, unknown>>;
+  /** For entries that have no description of their own. */
+  readonly fileDescription: unknown;
+}
+
+/** The definitions of `entries`; those of this bridge are left out, and reported at the level given. */
+export function readServers(
+  { file, keys, entries, fileDescription }: ServerEntries,
+  context: ServerFileContext,
+  selfLevel: ConfigIssue['level'],
+): ServerFile {
+  const issues: ConfigIssue[] = [];
   const servers: ServerDefinition[] = [];
-  for (const [name, value] of Object.entries(mcpServers)) {
-    const reportEntry = (message: string): void => report('warning', ['mcpServers', name], message);
-    const entry = readEntry({ file, name, value }, issues);
+  for (const [name, value] of Object.entries(entries)) {
+    const path = renderPath([...keys, name]);
+    const reportEntry = (level: ConfigIssue['level'], message: string): void => {
+      issues.push({ level, file, path, message });
+    };
+    const entry = readEntry({ file, keys, name, value }, issues);
     if (entry === undefined) {
       continue;
     }
     const expanded = expandEntry(entry, context, (variable) => {
-      reportEntry(`the variable ${variable} is not set; its place was left as it is`);
+      reportEntry('warning', `the variable ${variable} is not set; its place was left as it is`);
     });
-    const definition = toDefinition(expanded, { file, name, fileDescription: root['description'] });
+    const definition = toDefinition(expanded, { file, name, fileDescription });
     const self = context.allowsSelf === true ? undefined : findSelfReference(definition, context.env);
     if (self === undefined) {
       servers.push(definition);
     } else {
-      reportEntry(`was skipped, because ${self}; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it`);
+      reportEntry(selfLevel, `was skipped, because ${self}; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it`);
     }
   }
-  return { servers, issues };
+  return { servers, issues, keys };
 }
 
 function parseObject(text: string, fail: (message: string) => void): Record<string, unknown> | undefined {
@@ -121,13 +147,14 @@ function explainMissingServers(root: Record<string, unknown>): [ConfigIssue['lev
 
 interface RawEntry {
   readonly file: string;
+  readonly keys: readonly string[];
   readonly name: string;
   readonly value: unknown;
 }
 
 function readEntry(raw: RawEntry, issues: ConfigIssue[]): ServerEntry | undefined {
-  const { file, name, value } = raw;
-  const base = ['mcpServers', name];
+  const { file, keys, name, value } = raw;
+  const base = [...keys, name];
   const report = (level: ConfigIssue['level'], message: string): undefined => {
     issues.push({ level, file, path: renderPath(base), message });
     return undefined;

@@ -5,12 +5,14 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { CLIENT_IDS } from '../clients/table.ts';
 import { BridgeError, messageOf } from '../errors.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../limits.ts';
 import { escapeControls, LOG_LEVELS } from '../log.ts';
 import { didYouMean } from '../suggest.ts';
 import { parseMounts } from './mounts.ts';
 import { DEPTH_VARIABLE } from './self.ts';
+import { type ConfigSource, parseSources } from './sources.ts';
 import { parseDurationMs, parseSizeBytes } from './units.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -160,6 +162,21 @@ const DEFINITIONS = {
     allowed: 'a path; ~ is your home folder',
     schema: z.string(),
   },
+  configSources: {
+    variable: 'MCP_BRIDGE_CONFIG_SOURCES',
+    default: 'mcps',
+    meaning:
+      'Where servers are looked for, in order of precedence: `mcps` is the state directory and `MCP_SERVERS_CONFIG`, a client is the file it keeps for all projects.',
+    allowed: `a list of mcps, all, claude (both), ${CLIENT_IDS.join(', ')}, and paths of files`,
+    schema: z.string().transform((text, context) => {
+      try {
+        return parseSources(text);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: messageOf(error) });
+        return z.NEVER;
+      }
+    }),
+  },
   mounts: {
     variable: 'MCP_BRIDGE_MOUNTS',
     meaning: 'Folders of this machine that the code sees, separated by commas; `ro` (read-only) when nothing is said.',
@@ -290,6 +307,9 @@ function finish(settings: Settings, env: Environment): Settings {
     ...settings,
     timeoutSeconds: Math.min(settings.timeoutSeconds, maxTimeoutSeconds),
     stateDir: toPath(settings.stateDir, env),
+    configSources: settings.configSources.map((source): ConfigSource => {
+      return source.kind === 'file' ? { kind: 'file', path: toPath(source.path, env) } : source;
+    }),
     ...(settings.serversConfig !== undefined && { serversConfig: toPath(settings.serversConfig, env) }),
   };
 }

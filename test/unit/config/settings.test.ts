@@ -29,6 +29,7 @@ test('the defaults', () => {
     memoryBytes: 536_870_912,
     pids: 128,
     containerUser: '65534:65534',
+    configSources: [{ kind: 'mcps' }],
     stateDir: '/home/ada/MCPs',
     outputMode: 'compact',
     maxOutputChars: 40_000,
