@@ -3,20 +3,63 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { it, onTestFinished } from 'vitest';
 import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
+import { chooseSurroundings, LAYER_NAMES, type LayerName, readMachine } from '../../src/engines/embedded/layers.ts';
 import type { Engine } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
 import { silentLogger } from '../../src/log.ts';
 import { processEnvironment, TEST_LIMITS } from './engines.ts';
 
-/** What can be put around the child, and the commands on PATH that lead to it. */
-export const SURROUNDINGS = [
-  { label: 'inside bubblewrap', commands: ['bwrap'], words: 'inside bubblewrap and a system-call filter' },
-  { label: 'inside namespaces', commands: ['unshare'], words: 'inside Linux namespaces of its own' },
+interface TestSurroundings {
+  readonly label: string;
+  readonly layer?: LayerName;
+  /** The commands on PATH that lead to it. */
+  readonly commands: readonly string[];
+  readonly words: string;
+}
+
+const SURROUNDINGS: readonly TestSurroundings[] = [
+  {
+    label: 'inside bubblewrap',
+    layer: 'bubblewrap',
+    commands: ['bwrap'],
+    words: 'inside bubblewrap and a system-call filter',
+  },
+  {
+    label: 'inside namespaces',
+    layer: 'unshare',
+    commands: ['unshare'],
+    words: 'inside Linux namespaces of its own',
+  },
   { label: 'with no layer', commands: [], words: 'with no layer of the operating system around it' },
-] as const;
+];
+
+/** What can be put around the child on this machine. Each that cannot becomes a skipped test of the calling file, by name. */
+export async function coverSurroundings(): Promise<TestSurroundings[]> {
+  const covered: TestSurroundings[] = [];
+  for (const surroundings of SURROUNDINGS) {
+    const reason = surroundings.layer === undefined ? undefined : await whyNotAround(surroundings.layer);
+    if (reason === undefined) {
+      covered.push(surroundings);
+    } else if (process.env['MCP_BRIDGE_TEST_REQUIRE_ENGINES'] === '1') {
+      throw new Error(`missing: ${surroundings.label}: ${reason}`);
+    } else {
+      it.skip(`not covered: embedded ${surroundings.label}: ${reason}`, () => undefined);
+    }
+  }
+  return covered;
+}
+
+async function whyNotAround(layer: LayerName): Promise<string | undefined> {
+  const refused = LAYER_NAMES.filter((name) => name !== layer).map((name) => ({
+    layer: name,
+    reason: 'not asked for',
+  }));
+  const chosen = await chooseSurroundings(readMachine(ARTIFACTS_FOLDER, processEnvironment()), refused);
+  return chosen.layer === layer ? undefined : refused.at(-1)?.reason;
+}
 
 let nextInstance = 0;
 

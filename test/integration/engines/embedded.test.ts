@@ -13,11 +13,11 @@ import type { BridgeError } from '../../../src/errors.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import {
   copyOfBuilt,
+  coverSurroundings,
   embeddedEngine,
   folderWithProgram,
   nodeWith,
   pathWith,
-  SURROUNDINGS,
 } from '../../support/embedded.ts';
 import { processEnvironment } from '../../support/engines.ts';
 import { descendantsOf, isAlive } from '../../support/processes.ts';
@@ -28,6 +28,7 @@ const READY = 'process.stdout.write("ready\\n");';
 const DEAF = `${READY} setInterval(() => undefined, 1000);`;
 
 const embedded = (await coverEngines()).find(({ label }) => label === 'embedded');
+const surroundings = await coverSurroundings();
 
 /** Starts a sandbox and waits for its end. What it said, and how the engine explains it. */
 async function startToEnd(engine: Engine): Promise<{ said: string; error: BridgeError }> {
@@ -148,14 +149,14 @@ describe('a child that goes wrong later', () => {
   });
 });
 
-describe.each(SURROUNDINGS)('a child $label', ({ commands, label, words }) => {
+describe.each(surroundings)('a child $label', ({ commands, label, words }) => {
   const has = async (PATH: string) =>
     (await chooseSurroundings(readMachine(ARTIFACTS_FOLDER, { PATH }), [])).words === words;
 
   /** What Node in these surroundings prints; its own permission model is off, so that only they hold. */
   async function runInside(code: string): Promise<unknown> {
-    const surroundings = await chooseSurroundings(readMachine(ARTIFACTS_FOLDER, { PATH: pathWith(commands) }), []);
-    const { arguments: launchArguments, executable, input = '' } = surroundings.launch(['-e', code]);
+    const chosen = await chooseSurroundings(readMachine(ARTIFACTS_FOLDER, { PATH: pathWith(commands) }), []);
+    const { arguments: launchArguments, executable, input = '' } = chosen.launch(['-e', code]);
     const child = spawn(executable, launchArguments, { env: {}, stdio: ['ignore', 'pipe', 'inherit', 'pipe'] });
     (child.stdio[3] as NodeJS.WritableStream).on('error', () => undefined).end(input);
     return JSON.parse(await text(child.stdout as NodeJS.ReadableStream));
