@@ -52,7 +52,8 @@ export function assignAliases(names: readonly string[], identifier: (name: strin
     let alias = base;
     while (taken.has(alias)) {
       count += 1;
-      alias = `${base}_${count}`;
+      // Two underscores at the start would mean something to Python.
+      alias = base.endsWith('_') ? `${base}${count}` : `${base}_${count}`;
     }
     counts.set(base, count);
     taken.add(alias);

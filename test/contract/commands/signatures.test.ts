@@ -19,6 +19,9 @@ import { createHarness, type Harness, textOf } from '../../support/session-harne
 
 const SCRIPT = join(import.meta.dirname, '../../fixtures/servers/booking.mjs');
 
+const HOSTILE = join(import.meta.dirname, '../../fixtures/servers/hostile-tools.mjs');
+const DEFINITION = { command: process.execPath, env: {}, cwd: undefined, timeoutMs: undefined, file: 'test' };
+
 describe.skipIf(!hasLocalPython())('tools as code sees them', () => {
   let folder: string;
   let ledger: string;
@@ -28,9 +31,13 @@ describe.skipIf(!hasLocalPython())('tools as code sees them', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'bridge-signatures-'));
     ledger = join(folder, 'ledger');
-    const definition = { name: 'booking', command: process.execPath, args: [SCRIPT, ledger], env: {} };
-    const rest = { cwd: undefined, timeoutMs: undefined, definitionHash: 'booking', file: 'test' };
-    const servers = new Map([['booking', { ...definition, ...rest }]]);
+    const servers = new Map(
+      [
+        ['booking', SCRIPT, ledger] as const,
+        ['names', HOSTILE, 'names'] as const,
+        ['schemas', HOSTILE, 'schemas'] as const,
+      ].map(([name, ...args]) => [name, { ...DEFINITION, name, args, definitionHash: name }]),
+    );
     pool = createUpstreamPool({ logger: silentLogger });
     pool.update(servers);
     harness = await createHarness({
@@ -42,7 +49,7 @@ describe.skipIf(!hasLocalPython())('tools as code sees them', () => {
         savedTools: createSavedTools({ stateDir: folder, logger: silentLogger }),
         logger: silentLogger,
       }),
-      servers: [{ name: 'booking', alias: 'booking' }],
+      servers: [...servers.keys()].map((name) => ({ name, alias: name })),
     });
   });
 
@@ -55,7 +62,7 @@ describe.skipIf(!hasLocalPython())('tools as code sees them', () => {
   });
 
   async function printed(code: string): Promise<string> {
-    const answer = await harness.run(code, { servers: ['booking'], timeoutMs: 25_000 });
+    const answer = await harness.run(code, { servers: ['booking', 'names', 'schemas'], timeoutMs: 25_000 });
     expect(answer.error).toBeUndefined();
     return textOf(answer.stdout);
   }
@@ -153,6 +160,21 @@ print(inspect.signature(mcp_booking.seats))`);
       '(**kwargs) -> list[SeatsResult]',
       '',
     ]);
+  });
+
+  it.each(['names', 'schemas'])('hostile %s have a valid, distinct name and a signature each', async (server) => {
+    const out = await printed(`
+import inspect
+tools = list(mcp_servers['${server}'])
+assert len(set(tools)) == len(tools) and all(name.isidentifier() for name in tools), tools
+for name in tools:
+    tool = getattr(mcp_${server}, name)
+    assert str(inspect.signature(tool)) in tool.__doc__, (inspect.signature(tool), tool.__doc__)
+stub = runtime.stubs('${server}')
+compile(stub, 'stub', 'exec')
+assert stub.isprintable() or set(c for c in stub if not c.isprintable()) <= {'\\n'} | set('🦊'), ascii(stub)
+print(len(tools) > 5, len(stub) < 100_000)`);
+    expect(out).toBe('True True\n');
   });
 
   it('works without await: in functions, callbacks and threads', async () => {

@@ -1,0 +1,41 @@
+/** Tools called by pandas, which awaits nothing, and values of pandas and numpy as arguments. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+import { TEST_IMAGES } from '../support/engines.ts';
+
+const engines = (await coverEngines()).filter(({ isContainer }) => isContainer);
+
+const CODE = `
+import numpy as np, pandas as pd
+frame = pd.DataFrame({"seats": [1, 2]})
+print(frame["seats"].apply(lambda n: mcp_booking.book.sync("BER", n)).tolist())
+print(frame.apply(lambda row: mcp_booking.book.sync(from_="BER", seats=row["seats"]), axis=1).tolist())
+mcp_booking.anything.sync(rows=frame["seats"], day=pd.Timestamp("2026-01-02"), x=np.float64(1.5), y=np.array([1, 2]))
+try:
+    frame["seats"].apply(lambda n: mcp_booking.book.sync("BER", n + 9))
+except ValueError as error:
+    print(error.message)
+`;
+
+describe.each(engines)('pandas on $label', (engine) => {
+  it('calls tools in apply; a wrong argument ends it before anything is sent', async () => {
+    const bridge = await startBridge({
+      engine,
+      env: { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience },
+      servers: (folder) => ({ booking: fixtureServer('booking.mjs', join(folder, 'ledger')) }),
+    });
+    onTestFinished(async () => bridge.close());
+    const { text } = await bridge.runPython(CODE, { servers: ['booking'], timeout: 60 });
+    expect(text).toBe("['done', 'done']\n['done', 'done']\nbooking.book: seats must be at most 9, not 10 (int)");
+    const calls = readFileSync(join(bridge.folder, 'ledger'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown);
+    expect(calls.slice(4)).toEqual([
+      { tool: 'anything', arguments: { rows: [1, 2], day: '2026-01-02T00:00:00', x: 1.5, y: [1, 2] } },
+    ]);
+  });
+});
