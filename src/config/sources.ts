@@ -112,5 +112,6 @@ export function findServers(
 export function thisSystem(env: Readonly<Record<string, string | undefined>>): ClientSystem {
   const { platform } = process;
   const known = platform === 'win32' || platform === 'darwin' ? platform : 'linux';
-  return { platform: known, home: env['HOME'] || homedir(), env };
+  // On Windows `HOME` is a variable of shells from elsewhere, which the clients do not follow.
+  return { platform: known, home: known === 'win32' ? homedir() : env['HOME'] || homedir(), env };
 }
