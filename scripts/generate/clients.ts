@@ -33,8 +33,8 @@ export function renderClientFiles(): string {
 /** Where the facts are from, and what could not be checked. */
 export function renderClientSources(): string {
   const rows = CLIENT_IDS.map((id) => {
-    const { title, source, unverified } = clientOf(id);
-    return [title, source.replace(/https:\S*[^\s,]/, (url) => `<${url}>`), unverified ?? '–'];
+    const { title, source, seenIn, unverified } = clientOf(id);
+    return [title, source.replace(/https:\S*[^\s,]/, (url) => `<${url}>`), seenIn ?? '–', unverified ?? '–'];
   });
-  return renderTable(['Client', 'Source', 'Not checked'], rows);
+  return renderTable(['Client', 'Source', 'Seen in', 'Not checked'], rows);
 }

@@ -40,6 +40,8 @@ export interface ClientDefinition {
   readonly afterwards: string;
   /** Where the facts are from. */
   readonly source: string;
+  /** The version that was seen to list the entry, run by hand on Linux in November 2026. */
+  readonly seenIn?: string;
   /** What could not be checked. */
   readonly unverified?: string;
 }
@@ -58,7 +60,7 @@ export const CLIENTS = {
     needsCmd: true,
     afterwards: 'start a new session; `/mcp` shows it',
     source: 'https://code.claude.com/docs/en/mcp',
-    unverified: 'the place below `CLAUDE_CONFIG_DIR`',
+    seenIn: '2.1.197, which also connected',
   },
   'claude-desktop': {
     title: 'Claude Desktop',
@@ -116,6 +118,7 @@ export const CLIENTS = {
     needsCmd: true,
     afterwards: 'start Codex again; a project must be trusted',
     source: 'https://developers.openai.com/codex/mcp',
+    seenIn: '0.169.0',
   },
   gemini: {
     title: 'Gemini CLI',
@@ -128,6 +131,7 @@ export const CLIENTS = {
     timeoutUnit: 'ms',
     afterwards: 'start Gemini CLI again; `/mcp` shows it',
     source: 'https://geminicli.com/docs/tools/mcp-server',
+    seenIn: '0.61.0',
   },
   opencode: {
     title: 'OpenCode',
@@ -141,6 +145,7 @@ export const CLIENTS = {
     timeoutUnit: 'ms',
     afterwards: 'start OpenCode again',
     source: 'https://opencode.ai/docs/mcp-servers',
+    seenIn: '1.18.33, which also connected',
     unverified: 'the place on Windows',
   },
   zed: {

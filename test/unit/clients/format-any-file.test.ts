@@ -1,5 +1,5 @@
 /** Edits of files nobody thought of: an entry comes and goes, and the rest reads as before. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { type FileObject, loadFormat } from '../../../src/clients/format.ts';
@@ -68,7 +68,7 @@ describe.each(TEXTS)('%s', (name, texts) => {
     fc.assert(
       fc.property(texts, (text) => {
         let rest = text;
-        for (const entry of Object.keys((format.parse(text)['s'] ?? {}) as FileObject)) {
+        for (const entry of Object.keys(format.parse(text)['s'] ?? {})) {
           rest = format.remove(rest, { keys: ['s'], name: entry });
         }
         expect({ ...format.parse(rest), s: {} }).toEqual({ ...format.parse(text), s: {} });
