@@ -74,7 +74,7 @@ class Channel(rpc.Channel):
         on_progress: Callable[[Frame], None] | None = None,
     ) -> object:
         """As in any channel; while no cell runs there is nobody who could open the gate, so it is refused."""
-        if not self._gate.is_set():
+        if not rpc.current_job.get() and not self._gate.is_set():
             raise MCPError(
                 f"{method} was called without await while no cell runs",
                 "CALL_REFUSED",

@@ -10,12 +10,13 @@ async def work():
     print("begun")
     await asyncio.sleep(0.2)
     await mcp_fake.later(n=1)
+    mcp_fake.later_sync.sync(n=2)
     print("called")
     return 42
 job = runtime.background(work(), "nightly")
 job.status()`;
       expect(await run(code)).toMatchObject({ value: "'running'", stdout: { head: '' } });
-      await expect.poll(() => tools.calls.includes('later')).toBe(true);
+      await expect.poll(() => tools.calls.includes('later_sync')).toBe(true);
       expect((await run('await job.result(5), job.status(), job.output()')).value).toBe(
         String.raw`(42, 'done', 'begun\ncalled\n')`,
       );
