@@ -11,6 +11,7 @@ import type { Logger } from '../log.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
 import { parseExact, stringifyExact } from '../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
+import { waitForDrain } from './drain.ts';
 import type { Guardian } from './guardian.ts';
 import { idOfLine, LineReader } from './line-reader.ts';
 import { type ServerCommand, type ServerExit, ServerProcess } from './server-process.ts';
@@ -221,11 +222,4 @@ function parseMessage(line: Buffer): JsonObject | undefined {
     // Noise on stdout; the caller counts it.
     return undefined;
   }
-}
-
-function waitForDrain(stream: Writable): Promise<void> {
-  return new Promise((resolve) => {
-    stream.once('drain', resolve);
-    stream.once('close', resolve);
-  });
 }

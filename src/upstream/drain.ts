@@ -1,0 +1,13 @@
+/** Room in the pipe to a server. */
+import type { Writable } from 'node:stream';
+
+/** Resolves when the stream takes more, or never will. */
+export function waitForDrain(stream: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      stream.off('drain', done).off('close', done);
+      resolve();
+    };
+    stream.once('drain', done).once('close', done);
+  });
+}
