@@ -4,7 +4,6 @@
  * install, and a start that reads few files. A module behind `import()` becomes a chunk that is read when it is first
  * needed. Reasons and figures: docs/decisions/001-bundled-dependencies.md.
  */
-import { existsSync } from 'node:fs';
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -65,10 +64,6 @@ if (!(await readFile(`${root}dist/cli.js`, 'utf8')).startsWith('#!/usr/bin/env n
 }
 await chmod(`${root}dist/cli.js`, 0o755);
 await writeFile(`${root}dist/THIRD_PARTY_LICENSES.txt`, await renderLicenses(await bundledPackages(root, metafile)));
-if (existsSync(`${root}sandbox-runtime/wasm/artifacts`) || process.env.BRIDGE_WASM_FOLDER !== undefined) {
-  // The embedded engine is booted once, by its own code.
-  register('./typescript-loader.mjs', import.meta.url);
-  await buildEmbedded(root, `${root}dist/embedded`);
-} else {
-  console.warn('Without the embedded engine: sandbox-runtime/wasm/artifacts is missing.');
-}
+// The embedded engine is booted once, by its own code.
+register('./typescript-loader.mjs', import.meta.url);
+await buildEmbedded(root, `${root}dist/embedded`);

@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { hasEmbeddedFiles } from '../../src/engines/embedded/embedded.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -40,8 +39,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 describe('the package', () => {
   it('holds what runs and nothing else', async () => {
     const kernel = await readdir(join(ROOT, 'sandbox-runtime', 'bridge_kernel'));
-    const isBuilt = hasEmbeddedFiles();
-    const embedded = isBuilt ? EMBEDDED_FILES.map((file) => `dist/embedded/${file}`) : [];
+    const embedded = EMBEDDED_FILES.map((file) => `dist/embedded/${file}`);
     const isLicense = (path: string) => path.startsWith('dist/embedded/licenses/');
     const isChunk = (path: string) => /^dist\/[\w-]+-[0-9A-Z]{8}\.js$/.test(path);
     expect(packed.filter((path) => !isChunk(path) && !isLicense(path)).toSorted()).toEqual(
