@@ -4,39 +4,27 @@
  * server against the servers loaded in that session, the tool against what its server lists.
  */
 import { z } from 'zod';
-import type { CancelSignal } from '../cancel.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { describeTool, toolMetadata } from '../catalog/describe.ts';
 import { describeHit } from '../catalog/describe-hit.ts';
-import { restoreHidden, type ServerMetadata } from '../catalog/intake.ts';
 import { isPythonKeyword } from '../catalog/names.ts';
-import { resolveArguments } from '../catalog/parameters.ts';
 import type { Artifacts } from '../config/artifacts.ts';
 import type { SavedTools } from '../config/saved-tools.ts';
-import { BridgeError, renderError, toBridgeError } from '../errors.ts';
+import { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { CallContext, HandleCall } from '../session/dispatch.ts';
+import type { HandleCall } from '../session/dispatch.ts';
 import { artifactCalls, LoadArtifactParams, SaveArtifactParams } from './artifact-calls.ts';
-import { createFindCallable, type FindCallable } from './callable-servers.ts';
+import { createFindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
 import { findServersMethod } from './find-servers.ts';
 import { createObservedResults, type ObservedResults } from './observed-results.ts';
 import type { ServerDirectory } from './server-directory.ts';
 import { specMethods } from './spec-calls.ts';
 import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
+import { type CallGate, type ToolCaller, toolMethods } from './tool-calls.ts';
 import { createToolSearch } from './tool-search.ts';
 
 /** The connections to the servers. */
-export interface ToolPool extends SurfacePool {
-  /** The untouched `CallToolResult`. Starts the server if need be; rejects with a `BridgeError`. */
-  callTool(request: {
-    readonly server: string;
-    readonly tool: string;
-    readonly arguments: Record<string, unknown>;
-    readonly signal: CancelSignal;
-    readonly onProgress?: CallContext['onProgress'];
-  }): Promise<unknown>;
-}
+export interface ToolPool extends SurfacePool, ToolCaller {}
 
 export interface HostCallsOptions {
   readonly pool: ToolPool;
@@ -48,6 +36,8 @@ export interface HostCallsOptions {
   readonly searchWaitMs?: number;
   /** Whether a server is loaded by its first call. */
   readonly autoload?: boolean;
+  /** What stands around each call of a tool, outermost first; nothing when left out. */
+  readonly gates?: readonly CallGate[];
 }
 
 /** Far more than a search reads; a long one is no mistake. */
@@ -56,15 +46,7 @@ const MAX_LIMIT = 20;
 const DEFAULT_LIMIT = 5;
 
 const detailParam = z.enum(['summary', 'full']).default('summary');
-const CallToolParams = z.strictObject({
-  server: nameParam,
-  tool: nameParam,
-  arguments: z.record(z.string(), z.unknown()).default({}),
-  /** Whether the code listens to what the server reports of its progress. */
-  progress: z.boolean().default(false),
-});
 const ListToolsParams = z.strictObject({ server: nameParam });
-const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
 const QueryToolDocsParams = z.strictObject({ server: nameParam, tool: nameParam.optional(), detail: detailParam });
 const SearchToolDocsParams = z.strictObject({
   query: z.string().max(MAX_QUERY_CHARS),
@@ -82,15 +64,15 @@ interface CallOptions extends HostCallsOptions {
 
 /** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
 export function createHostCalls(options: HostCallsOptions): HandleCall {
-  const { directory, autoload = false } = options;
+  const { directory, pool, logger, autoload = false, gates = [] } = options;
   const findCallable = createFindCallable(directory, autoload);
   const artifacts = artifactCalls(options.artifacts);
   const observed = createObservedResults();
   const methods = new Map<string, Method>([
-    ...toolMethods(directory, findCallable, { ...options, observed }),
+    ...toolMethods({ directory, findCallable, pool, observed, logger, gates }),
     ...documentMethods(directory, { ...options, observed }),
     ...specMethods(directory, observed),
-    ...surfaceMethods(findCallable, options.pool),
+    ...surfaceMethods(findCallable, pool),
     findServersMethod(directory, autoload),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
     ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],
@@ -105,70 +87,6 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
     }
     return run(params, context);
   };
-}
-
-/** What goes on while nobody waits for an answer is worth a line. */
-function logCall(logger: Logger, { session, job }: CallContext, tool: string): void {
-  const caller = job === undefined ? `session ${session}` : `session ${session}, job ${job}`;
-  logger[job === undefined ? 'debug' : 'info'](`${caller}: call ${tool}`);
-}
-
-/** Calls that need the server to be loaded. */
-function toolMethods(
-  directory: ServerDirectory,
-  findCallable: FindCallable,
-  { pool, logger, observed }: CallOptions,
-): [string, Method][] {
-  function describeWithoutTools(server: CatalogServer): Record<string, unknown> {
-    const { name, alias, description } = server;
-    return { name, alias, description, cwd: directory.workingDirectory(server) ?? null };
-  }
-
-  async function describe(server: CatalogServer, signal: CancelSignal): Promise<Record<string, unknown>> {
-    const tools = await directory.tools(server, signal);
-    directory.noteUse(server);
-    return { ...describeWithoutTools(server), ...wordsOf(directory.metadata(server)), tools: tools.map(toolMetadata) };
-  }
-
-  /** One server that fails must not hide the others. */
-  async function describeOrSayWhyNot(server: CatalogServer, signal: CancelSignal): Promise<Record<string, unknown>> {
-    try {
-      return await describe(server, signal);
-    } catch (error) {
-      return { ...describeWithoutTools(server), tools: [], error: renderError(toBridgeError(error)) };
-    }
-  }
-
-  const callTool = checked(CallToolParams, async (params, context) => {
-    const { signal, onProgress } = context;
-    const server = await findCallable(params.server, context);
-    const tool = await directory.findTool(server, params.tool, signal);
-    logCall(logger, context, `${server.name}.${tool.name}`);
-    const answer = pool.callTool({
-      server: server.name,
-      tool: tool.wireName ?? tool.name,
-      arguments: exactArguments(tool, params.arguments),
-      signal,
-      onProgress: params.progress ? onProgress : undefined,
-    });
-    directory.noteUse(server);
-    observed.note(directory.definitionKey(server), tool, await answer);
-    return answer;
-  });
-
-  const describeServers = checked(DescribeServerParams, async (params, context) => {
-    const { loaded, signal } = context;
-    if (params.server !== undefined) {
-      return describe(await findCallable(params.server, context), signal);
-    }
-    const servers = directory.servers().filter((server) => loaded.has(server.name));
-    return Promise.all(servers.map((server) => describeOrSayWhyNot(server, signal)));
-  });
-
-  return [
-    ['call_tool', callTool],
-    ['describe_server', describeServers],
-  ];
 }
 
 /** Calls that read documents, of loaded servers and of others. */
@@ -227,21 +145,4 @@ async function serverStates(directory: ServerDirectory, loaded: ReadonlySet<stri
     tool_count: directory.metadata(server)?.tools.length ?? null,
     last_error: directory.lastError(server) ?? null,
   }));
-}
-
-/** What a server said of itself, under the names that code reads. */
-function wordsOf(metadata: ServerMetadata | undefined): Record<string, unknown> {
-  return {
-    instructions: metadata?.instructions ?? null,
-    protocol_version: metadata?.protocolVersion ?? null,
-    server_version: metadata?.serverVersion ?? null,
-    capabilities: metadata?.capabilities ?? {},
-    notices: metadata?.notices ?? [],
-  };
-}
-
-/** The arguments with the names and texts that the server expects. */
-function exactArguments(tool: CatalogTool, given: Record<string, unknown>): Record<string, unknown> {
-  const named = resolveArguments(tool.inputSchema, given);
-  return tool.hiddenTexts === undefined ? named : (restoreHidden(named, tool.hiddenTexts) as Record<string, unknown>);
 }

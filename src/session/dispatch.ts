@@ -15,6 +15,10 @@ import type { CallCounts } from './progress.ts';
 
 export interface CallContext {
   readonly session: string;
+  /** Number of the cell that makes the call; 0 for a call of a job. */
+  readonly cell: number;
+  /** Number of the call in its sandbox. */
+  readonly call: number;
   /** Names of the servers that code of this session may call. */
   readonly loaded: ReadonlySet<string>;
   /** Adds to them, which the answer of the cell tells; nothing for one that is loaded. */
@@ -138,10 +142,11 @@ export class Dispatcher {
     const weight = isToolCall(frame) ? 1 : 0;
     this.#toolCallsRunning += weight;
     const controller = new CancelSource();
-    this.#running.set(call, { cell: job === undefined ? this.#cell : 0, controller });
+    const cell = job === undefined ? this.#cell : 0;
+    this.#running.set(call, { cell, controller });
     const progress = createCallProgressReporter((report) => this.#sendProgress(call, report));
     try {
-      const value = await this.#handle(frame, { signal: controller.signal, onProgress: progress.report });
+      const value = await this.#handle(frame, { cell, call, signal: controller.signal, onProgress: progress.report });
       progress.end();
       this.#answer(call, value);
     } catch (error) {
@@ -157,7 +162,7 @@ export class Dispatcher {
 
   async #handle(
     { method, params, job }: CallFrame,
-    ofCall: Pick<CallContext, 'signal' | 'onProgress'>,
+    ofCall: Pick<CallContext, 'cell' | 'call' | 'signal' | 'onProgress'>,
   ): Promise<unknown> {
     if (method === 'start_job') {
       return this.#jobs.start(params['name']);

@@ -34,6 +34,8 @@ function setUp(autoload = false) {
   const loadedByCode: string[] = [];
   const context = {
     session: 'default',
+    cell: 1,
+    call: 1,
     loaded: new Set(['files']),
     load: (name: string) => void loadedByCode.push(name),
     signal: new AbortController().signal,

@@ -36,7 +36,13 @@ const directory = {
 
 async function ask(method: string, params: Record<string, unknown>): Promise<unknown> {
   const run = new Map(specMethods(directory, createObservedResults())).get(method);
-  return run?.(params, { session: 'default', loaded: new Set(), signal: new AbortController().signal });
+  return run?.(params, {
+    session: 'default',
+    cell: 1,
+    call: 1,
+    loaded: new Set(),
+    signal: new AbortController().signal,
+  });
 }
 
 describe('tool_specs', () => {

@@ -1,0 +1,165 @@
+/**
+ * Calls of tools, and what a loaded server says of itself. Everything that decides about a call or keeps a record of it is a
+ * gate: it stands between the sandbox, which is not believed, and the pool, which sends what it is given.
+ */
+import { z } from 'zod';
+import type { CancelSignal } from '../cancel.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
+import { toolMetadata } from '../catalog/describe.ts';
+import { restoreHidden, type ServerMetadata } from '../catalog/intake.ts';
+import { resolveArguments } from '../catalog/parameters.ts';
+import { renderError, toBridgeError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { CallContext } from '../session/dispatch.ts';
+import type { FindCallable } from './callable-servers.ts';
+import { checked, type Method, nameParam } from './checked-call.ts';
+import type { ObservedResults } from './observed-results.ts';
+import type { ServerDirectory } from './server-directory.ts';
+
+/** The connections to the servers, for calls of tools. */
+export interface ToolCaller {
+  /** The untouched `CallToolResult`. Starts the server if need be; rejects with a `BridgeError`. */
+  callTool(request: {
+    readonly server: string;
+    readonly tool: string;
+    readonly arguments: Record<string, unknown>;
+    readonly signal: CancelSignal;
+    readonly onProgress?: CallContext['onProgress'];
+  }): Promise<unknown>;
+}
+
+/** One call of a tool that exists on a server that is loaded. */
+export interface ToolCall {
+  readonly server: CatalogServer;
+  readonly tool: CatalogTool;
+  /** As the server will get them. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly context: CallContext;
+}
+
+/**
+ * Stands around each call: refuses it by rejecting with a `BridgeError`, waits, looks at its outcome, or changes it.
+ * `proceed` makes the call, once; with nothing to do a gate returns what `proceed` gives, unawaited.
+ */
+export type CallGate = (call: ToolCall, proceed: () => Promise<unknown>) => Promise<unknown>;
+
+export interface ToolCallOptions {
+  readonly directory: ServerDirectory;
+  readonly findCallable: FindCallable;
+  readonly pool: ToolCaller;
+  readonly observed: ObservedResults;
+  readonly logger: Logger;
+  /** The first one is asked first and sees the outcome last. */
+  readonly gates: readonly CallGate[];
+}
+
+const CallToolParams = z.strictObject({
+  server: nameParam,
+  tool: nameParam,
+  arguments: z.record(z.string(), z.unknown()).default({}),
+  /** Whether the code listens to what the server reports of its progress. */
+  progress: z.boolean().default(false),
+});
+const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
+
+/** Calls that need the server to be loaded. */
+export function toolMethods(options: ToolCallOptions): [string, Method][] {
+  const { directory, findCallable, pool, logger, observed } = options;
+  const gate = inSequence(options.gates);
+
+  async function send(call: ToolCall, wantsProgress: boolean): Promise<unknown> {
+    const { server, tool, context } = call;
+    logCall(logger, context, `${server.name}.${tool.name}`);
+    const answer = pool.callTool({
+      server: server.name,
+      tool: tool.wireName ?? tool.name,
+      arguments: call.arguments,
+      signal: context.signal,
+      onProgress: wantsProgress ? context.onProgress : undefined,
+    });
+    directory.noteUse(server);
+    observed.note(directory.definitionKey(server), tool, await answer);
+    return answer;
+  }
+
+  const callTool = checked(CallToolParams, async (params, context) => {
+    const server = await findCallable(params.server, context);
+    const tool = await directory.findTool(server, params.tool, context.signal);
+    const call = { server, tool, arguments: exactArguments(tool, params.arguments), context };
+    return gate(call, () => send(call, params.progress));
+  });
+
+  const describeServers = checked(DescribeServerParams, async (params, context) => {
+    const { loaded, signal } = context;
+    if (params.server !== undefined) {
+      return describeServer(directory, await findCallable(params.server, context), signal);
+    }
+    const servers = directory.servers().filter((server) => loaded.has(server.name));
+    return Promise.all(servers.map((server) => describeOrSayWhyNot(directory, server, signal)));
+  });
+
+  return [
+    ['call_tool', callTool],
+    ['describe_server', describeServers],
+  ];
+}
+
+/** All gates as one. */
+function inSequence(gates: readonly CallGate[]): CallGate {
+  return gates.reduceRight<CallGate>(
+    (further, gate) => (call, proceed) => gate(call, () => further(call, proceed)),
+    (_, proceed) => proceed(),
+  );
+}
+
+/** What goes on while nobody waits for an answer is worth a line. */
+function logCall(logger: Logger, { session, job }: CallContext, tool: string): void {
+  const caller = job === undefined ? `session ${session}` : `session ${session}, job ${job}`;
+  logger[job === undefined ? 'debug' : 'info'](`${caller}: call ${tool}`);
+}
+
+/** The arguments with the names and texts that the server expects. */
+function exactArguments(tool: CatalogTool, given: Record<string, unknown>): Record<string, unknown> {
+  const named = resolveArguments(tool.inputSchema, given);
+  return tool.hiddenTexts === undefined ? named : (restoreHidden(named, tool.hiddenTexts) as Record<string, unknown>);
+}
+
+function describeWithoutTools(directory: ServerDirectory, server: CatalogServer): Record<string, unknown> {
+  const { name, alias, description } = server;
+  return { name, alias, description, cwd: directory.workingDirectory(server) ?? null };
+}
+
+async function describeServer(
+  directory: ServerDirectory,
+  server: CatalogServer,
+  signal: CancelSignal,
+): Promise<Record<string, unknown>> {
+  const tools = await directory.tools(server, signal);
+  directory.noteUse(server);
+  const words = wordsOf(directory.metadata(server));
+  return { ...describeWithoutTools(directory, server), ...words, tools: tools.map(toolMetadata) };
+}
+
+/** One server that fails must not hide the others. */
+async function describeOrSayWhyNot(
+  directory: ServerDirectory,
+  server: CatalogServer,
+  signal: CancelSignal,
+): Promise<Record<string, unknown>> {
+  try {
+    return await describeServer(directory, server, signal);
+  } catch (error) {
+    return { ...describeWithoutTools(directory, server), tools: [], error: renderError(toBridgeError(error)) };
+  }
+}
+
+/** What a server said of itself, under the names that code reads. */
+function wordsOf(metadata: ServerMetadata | undefined): Record<string, unknown> {
+  return {
+    instructions: metadata?.instructions ?? null,
+    protocol_version: metadata?.protocolVersion ?? null,
+    server_version: metadata?.serverVersion ?? null,
+    capabilities: metadata?.capabilities ?? {},
+    notices: metadata?.notices ?? [],
+  };
+}
