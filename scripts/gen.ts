@@ -10,6 +10,7 @@ import { renderFrameSchema } from './generate/frame-schema.ts';
 import { replaceGenerated } from './generate/markers.ts';
 import {
   renderCallMethods,
+  renderErrorPages,
   renderErrors,
   renderFrames,
   renderSettings,
@@ -28,7 +29,8 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'reports of the supervisor': renderSupervisorReports,
       'call methods': renderCallMethods,
     }),
-  'docs/errors.md': (current) => replaceGenerated(current, { errors: renderErrors }),
+  'docs/errors.md': (current) =>
+    replaceGenerated(current, { errors: renderErrors, 'pages of errors': renderErrorPages }),
   'test/fixtures/toon/golden.jsonl': renderToonGolden,
   'docs/clients.md': (current) =>
     replaceGenerated(current, { clients: renderClientFiles, 'sources of clients': renderClientSources }),

@@ -19,7 +19,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const commandLine = await parseCommandLine(argv);
   switch (commandLine.command) {
     case 'help':
-      process.stdout.write(HELP);
+      process.stdout.write(commandLine.code === undefined ? HELP : await helpForError(commandLine.code));
       return 0;
     case 'version':
       process.stdout.write(`${VERSION}\n`);
@@ -27,6 +27,11 @@ async function main(argv: readonly string[]): Promise<number> {
     default:
       return runCommand(commandLine);
   }
+}
+
+async function helpForError(code: string): Promise<string> {
+  const { renderErrorHelp } = await import('./commands/error-help.ts');
+  return renderErrorHelp(code);
 }
 
 /** Commands are loaded when they are called: `--version` does not pay for the MCP SDK. */

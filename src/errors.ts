@@ -15,7 +15,10 @@ interface ErrorCodeEntry {
   readonly exitCode: number;
 }
 
-/** Every code the bridge can answer with. Frozen by a pin test; Python's `errors.py` is compared with it. */
+/**
+ * Every code the bridge can answer with. Frozen by a pin test; Python's `errors.py` is compared with it, `error-pages.ts` has
+ * a page for each, and a test makes each happen.
+ */
 // biome-ignore format: one row per code reads like the table it is.
 export const ERROR_CODES = {
   ARGUMENT_INVALID: { meaning: 'an argument of run_python was refused', fixedBy: 'model', retry: false, exitCode: 64 },
@@ -23,7 +26,6 @@ export const ERROR_CODES = {
   CONFIG_INVALID: { meaning: 'a setting or a server file was refused', fixedBy: 'user', retry: false, exitCode: 78 },
   ENGINE_UNAVAILABLE: { meaning: 'no engine could be used', fixedBy: 'user', retry: true, exitCode: 69 },
   ENGINE_FAILED: { meaning: 'the engine refused or failed to run the sandbox', fixedBy: 'user', retry: true, exitCode: 69 },
-  ENGINE_LIMITS_IGNORED: { meaning: 'the engine would not enforce a limit', fixedBy: 'user', retry: false, exitCode: 69 },
   IMAGE_MISSING: { meaning: 'the image of the sandbox is not on this machine', fixedBy: 'user', retry: true, exitCode: 69 },
   IMAGE_PULLING: { meaning: 'the image of the sandbox is still being pulled', fixedBy: 'model', retry: true, exitCode: 75 },
   IMAGE_UNSUITABLE: { meaning: 'the image has no usable Python', fixedBy: 'user', retry: false, exitCode: 69 },
@@ -33,7 +35,6 @@ export const ERROR_CODES = {
   CHECK_FAILED: { meaning: 'the cell was not run, because it was certain to fail', fixedBy: 'model', retry: false, exitCode: 65 },
   CELL_DEADLINE: { meaning: 'the cell reached its deadline', fixedBy: 'model', retry: false, exitCode: 124 },
   CELL_CANCELLED: { meaning: 'the client cancelled the cell', fixedBy: 'model', retry: true, exitCode: 130 },
-  LIMIT_OUTPUT: { meaning: 'the cell printed more than is kept', fixedBy: 'model', retry: false, exitCode: 70 },
   LIMIT_CALLS: { meaning: 'the cell made too many calls', fixedBy: 'model', retry: false, exitCode: 70 },
   LIMIT_ARTIFACT: {
     meaning: 'an artifact is larger than the limit, or there are too many',

@@ -11,13 +11,13 @@ import { readFile } from 'node:fs/promises';
 const PACKAGE_PATH = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\/(?!.*node_modules\/)/;
 
 /**
- * Names of the packages that are read when `modules` are loaded: those in their chunks and in the chunks these import
- * statically. Each module must be an entry point or the target of an `import()`.
+ * The files that are read when `modules` are loaded: those in their chunks and in the chunks these import statically.
+ * Each module must be an entry point or the target of an `import()`.
  * @param {import('esbuild').Metafile} metafile
  * @param {readonly string[]} modules
  * @returns {string[]}
  */
-export function startUpPackages(metafile, modules) {
+export function startUpInputs(metafile, modules) {
   const chunks = new Set(modules.map((module) => chunkOf(metafile, module)));
   for (const chunk of chunks) {
     for (const { path, kind } of metafile.outputs[chunk]?.imports ?? []) {
@@ -26,7 +26,15 @@ export function startUpPackages(metafile, modules) {
       }
     }
   }
-  const inputs = [...chunks].flatMap((chunk) => inputsOf(metafile.outputs[chunk]));
+  return [...chunks].flatMap((chunk) => inputsOf(metafile.outputs[chunk]));
+}
+
+/**
+ * Names of the packages that `inputs` belong to, each once.
+ * @param {readonly string[]} inputs
+ * @returns {string[]}
+ */
+export function packagesOf(inputs) {
   return [...new Set(inputs.flatMap((input) => PACKAGE_PATH.exec(input)?.[2] ?? []))];
 }
 

@@ -1,8 +1,11 @@
 /** The tables of the documentation, as Markdown. */
 import { SETTINGS_TABLE } from '../../src/config/settings.ts';
-import { ERROR_CODES } from '../../src/errors.ts';
+import { errorFacts } from '../../src/error-pages.ts';
+import { ERROR_CODES, type ErrorCode } from '../../src/errors.ts';
 import { CALL_METHODS } from '../../src/protocol/frames.ts';
 import { membersOf, type ObjectSchema, type PropertySchema } from './frame-schema.ts';
+
+const ERROR_CODE_NAMES = Object.keys(ERROR_CODES) as ErrorCode[];
 
 /** One section per frame: what it is, and its fields. Throws for a frame or field without a description. */
 export function renderFrames(union: 'HostFrame' | 'SandboxFrame'): string {
@@ -25,11 +28,19 @@ export function renderCallMethods(): string {
 }
 
 export function renderErrors(): string {
-  const fixedBy = { user: 'the user', model: 'the code', us: 'the bridge' };
-  const rows = Object.entries(ERROR_CODES).map(([code, entry]) => {
-    return [`\`${code}\``, entry.meaning, fixedBy[entry.fixedBy], entry.retry ? 'yes' : 'no', String(entry.exitCode)];
+  const rows = ERROR_CODE_NAMES.map((code) => {
+    const { meaning, retry, exitCode } = ERROR_CODES[code];
+    return [`[\`${code}\`](#${code.toLowerCase()})`, meaning, retry ? 'yes' : 'no', String(exitCode)];
   });
-  return renderTable(['Code', 'Meaning', 'Mended by', 'A retry can help', 'Exit code'], rows);
+  return renderTable(['Code', 'Meaning', 'A retry can help', 'Exit code'], rows);
+}
+
+/** One section per code. */
+export function renderErrorPages(): string {
+  return ERROR_CODE_NAMES.map((code) => {
+    const facts = errorFacts(code).map(([name, text]) => `- **${name}**: ${text}`);
+    return `### ${code}\n\n${facts.join('\n')}`;
+  }).join('\n\n');
 }
 
 export function renderSettings(): string {

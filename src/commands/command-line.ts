@@ -18,6 +18,12 @@ export interface ExecCommand {
   readonly timeoutSeconds: number | undefined;
 }
 
+interface HelpCommand {
+  readonly command: 'help';
+  /** The code of an error, as typed; undefined for the text about everything. */
+  readonly code?: string;
+}
+
 export interface DoctorCommand {
   readonly command: 'doctor';
   readonly isJson: boolean;
@@ -45,7 +51,8 @@ export interface InstallCommand {
 }
 
 export type CommandLine =
-  | { readonly command: 'run' | 'help' | 'version' }
+  | { readonly command: 'run' | 'version' }
+  | HelpCommand
   | ExecCommand
   | ServersCommand
   | InstallCommand
@@ -104,11 +111,21 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   if (values['version'] !== undefined) {
     return { command: 'version' };
   }
-  if (first === 'help' || values['help'] !== undefined) {
+  if (first === 'help') {
+    return parseHelp(positionals);
+  }
+  if (values['help'] !== undefined) {
     return { command: 'help' };
   }
   refuseMore(positionals, 'run');
   return { command: 'run' };
+}
+
+function parseHelp([code, ...more]: readonly string[]): CommandLine {
+  if (more.length > 0) {
+    throw usage(`'${more[0]}' is one argument too many; \`help\` takes the code of one error.`);
+  }
+  return code === undefined ? { command: 'help' } : { command: 'help', code };
 }
 
 async function parseServers(argv: readonly string[]): Promise<CommandLine> {

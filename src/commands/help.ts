@@ -9,6 +9,7 @@ export const HELP = `Usage: ${COMMAND_NAME} [run]
        ${COMMAND_NAME} install CLIENT... [--import] [--scope user|project] [--dry-run] [--print]
        ${COMMAND_NAME} uninstall CLIENT... [--scope user|project] [--dry-run]
        ${COMMAND_NAME} doctor [--json]
+       ${COMMAND_NAME} help [CODE]
 
 run     Serve MCP over stdin and stdout; an MCP client starts this. The default.
 exec    Run one cell of Python in a sandbox and print what it prints.
@@ -40,7 +41,8 @@ Options of servers:
 
 exec ends with 0 when the cell succeeded, 1 when it failed, its own status after
 sys.exit(), and 124 at the deadline. doctor ends with 0 when an engine can be
-used, and with 69 when none can.
+used, and with 69 when none can. help SESSION_LOST (or any other code of an error)
+says what it means and what to do.
 
 Settings are environment variables (MCP_BRIDGE_RUNTIME, MCP_BRIDGE_TIMEOUT, ...);
 docs/configuration.md lists them.

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Metafile } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { bundledPackages, startUpPackages } from '../../../scripts/bundle/contents.mjs';
+import { bundledPackages, packagesOf, startUpInputs } from '../../../scripts/bundle/contents.mjs';
 import { renderLicenses } from '../../../scripts/bundle/licenses.mjs';
 
 function output(inputs: Record<string, number>, imports: Metafile['outputs'][string]['imports'] = []) {
@@ -28,13 +28,15 @@ const METAFILE: Metafile = {
   },
 };
 
-describe('startUpPackages', () => {
+describe('what is loaded at the start', () => {
   it('follows static imports, not import()', () => {
-    expect(startUpPackages(METAFILE, ['src/cli.ts'])).toEqual(['zod', 'b']);
+    const inputs = startUpInputs(METAFILE, ['src/cli.ts']);
+    expect(inputs).toContain('src/cli.ts');
+    expect(packagesOf(inputs)).toEqual(['zod', 'b']);
   });
 
   it('refuses a module that is no chunk of its own', () => {
-    expect(() => startUpPackages(METAFILE, ['src/moved.ts'])).toThrow('src/moved.ts is no chunk');
+    expect(() => startUpInputs(METAFILE, ['src/moved.ts'])).toThrow('src/moved.ts is no chunk');
   });
 });
 
