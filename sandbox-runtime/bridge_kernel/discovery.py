@@ -15,6 +15,7 @@ from bridge_kernel.errors import ArgumentError, MCPError, ToolError
 from bridge_kernel.near import close_names
 from bridge_kernel.pending import Pending
 from bridge_kernel.proxies import arguments_of
+from bridge_kernel.servers import NO_SERVER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class Runtime(ModuleType):
 
     def discovered_servers(self, detailed: bool = False) -> tuple[Any, ...]:
         """Names of all configured servers; with `detailed`, dicts that also tell `description`, `tool_count` …"""
+        self._mention_no_server()
         if not detailed:
             return tuple(server.name for server in self._registry.all())
         return tuple(_as_list(self._host.call_sync("discovered_servers", {})))
@@ -136,6 +138,7 @@ class Runtime(ModuleType):
         params: dict[str, object] = {"query": query, "limit": limit}
 
         async def run() -> object:
+            self._mention_no_server()
             return _as_list(await self._host.call("find_servers", params))
 
         return self._pending("find_servers", run)
@@ -182,13 +185,13 @@ class Runtime(ModuleType):
         params = _search_params(query, limit, detail)
 
         async def run() -> object:
-            return _hits(self._found(await self._host.call("search_tool_docs", params)))
+            return self._hits(await self._host.call("search_tool_docs", params))
 
         return self._pending("search_tool_docs", run)
 
     def search_tool_docs_sync(self, query: str, *, limit: int = 5, detail: str = "summary") -> list[Any]:
         """As `search_tool_docs`, without await."""
-        return _hits(self._found(self._host.call_sync("search_tool_docs", _search_params(query, limit, detail))))
+        return self._hits(self._host.call_sync("search_tool_docs", _search_params(query, limit, detail)))
 
     def stubs(self, server: str, tools: list[str] | None = None) -> str:
         """Signatures and types of a server's tools, or of those named, as a compact `.pyi`; print it."""
@@ -359,14 +362,18 @@ class Runtime(ModuleType):
             print(f"nothing fits well: no tool has {unmatched}", file=sys.stderr)
         return _as_list(found.get("documents"))
 
+    def _hits(self, answer: object) -> list[Any]:
+        self._mention_no_server()
+        return [ToolHit(document) for document in self._found(answer)]
+
+    def _mention_no_server(self) -> None:
+        if not self._registry.all():
+            self._say_once(NO_SERVER)
+
     def _say_once(self, missing: str) -> None:
         if missing not in self._said:
             self._said.add(missing)
             print(missing, file=sys.stderr)
-
-
-def _hits(documents: list[Any]) -> list[Any]:
-    return [ToolHit(document) for document in documents]
 
 
 def _unmatched_word(entry: dict[str, Any]) -> str:

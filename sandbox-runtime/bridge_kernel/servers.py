@@ -9,6 +9,13 @@ from bridge_kernel.errors import ServerNotAvailableError
 from bridge_kernel.near import close_names
 from bridge_kernel.server_specs import ServerSpecs
 
+NO_SERVER = (
+    "No server is configured. Whoever runs the bridge puts a server file (NAME.json) into its state directory (~/MCPs "
+    "unless MCP_BRIDGE_STATE_DIR is set), or moves the servers of an MCP client there: mcp-server-code-execution-mode "
+    "install CLIENT --import. Without servers, code runs all the same."
+)
+"""What stands for the names of servers where there are none."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,7 +171,7 @@ class Registry:
             hint = f"Call run_python again with servers=['{server.name}']."
             return ServerNotAvailableError(message, "SERVER_NOT_AVAILABLE", hint)
         names = [known.name for known in self.all()]
-        known = f"Configured: {', '.join(names)}." if names else "No server is configured."
+        known = f"Configured: {', '.join(names)}." if names else NO_SERVER
         return ServerNotAvailableError(message, "SERVER_UNKNOWN", f"{close_names(name, names)} {known}".strip())
 
 

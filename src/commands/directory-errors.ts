@@ -3,6 +3,7 @@ import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { howToLoad } from '../catalog/describe.ts';
 import { BridgeError } from '../errors.ts';
 import { escapeControls } from '../log.ts';
+import { noServerConfigured } from '../no-server.ts';
 import { didYouMean } from '../suggest.ts';
 
 const MAX_SHOWN_NAME_CHARS = 80;
@@ -29,7 +30,7 @@ export async function serverNotFound(
 
 async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Promise<string> {
   if (known.length === 0) {
-    return 'No server is configured.';
+    return noServerConfigured();
   }
   const names = known.map((server) => server.name);
   return `${await didYouMean(shown(wanted), names)} Configured: ${names.join(', ')}.`.trim();

@@ -2,6 +2,7 @@
 import { CancelSource } from '../cancel.ts';
 import type { CatalogServer } from '../catalog/catalog.ts';
 import { ERROR_CODES, toBridgeError } from '../errors.ts';
+import { noServerConfigured } from '../no-server.ts';
 import { createMask } from '../upstream/mask.ts';
 import type { ServersCommand } from './command-line.ts';
 import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
@@ -76,10 +77,11 @@ async function answer(
   const print = (json: unknown, text: () => string): void => {
     options.writeOut(command.isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text());
   };
+  const nothing = noServerConfigured(options.settings.stateDir);
   switch (command.action) {
     case 'list': {
       const reports = [...configured.definitions().keys()].map((name) => reportOf(configured, name));
-      print(reports, () => renderTable(reports.map(renderServerLine), 'No server is configured.'));
+      print(reports, () => renderTable(reports.map(renderServerLine), nothing));
       return 0;
     }
     case 'show': {
@@ -94,10 +96,10 @@ async function answer(
       return 0;
     }
     case 'search':
-      return search(command, configured, { print, writeError: options.writeError });
+      return search(command, configured, { print, writeError: options.writeError, nothing });
     case 'refresh': {
       const refreshed = await refreshAll(command.names, configured);
-      print(refreshed, () => renderTable(refreshed.map(renderRefreshed), 'No server is configured.'));
+      print(refreshed, () => renderTable(refreshed.map(renderRefreshed), nothing));
       return refreshed.some(({ error }) => error !== null) ? ERROR_CODES.SERVER_START_FAILED.exitCode : 0;
     }
   }
@@ -106,6 +108,8 @@ async function answer(
 interface Output {
   readonly print: (json: unknown, text: () => string) => void;
   readonly writeError: (text: string) => void;
+  /** What is said when there is no server. */
+  readonly nothing: string;
 }
 
 async function search(command: ServersCommand, { known }: ConfiguredServers, output: Output): Promise<number> {
@@ -114,7 +118,7 @@ async function search(command: ServersCommand, { known }: ConfiguredServers, out
   const hits = result.found.map(({ server, tool }) => ({ server: server.name, ...tool }));
   output.print({ tools: hits, notSearched: result.notSearched, notices: result.notices }, () => {
     const rows = result.found.map(({ server, tool }) => [server.name, ...renderToolLine(tool)]);
-    return renderTable(rows, 'No tool fits.');
+    return renderTable(rows, known.servers().length === 0 ? output.nothing : 'No tool fits.');
   });
   if (!command.isJson) {
     for (const { server, reason } of result.notSearched) {

@@ -6,6 +6,7 @@
 import { DEFAULT_SESSION } from '../cell.ts';
 import { BridgeError } from '../errors.ts';
 import { MAX_CODE_BYTES } from '../limits.ts';
+import { howToAddServers } from '../no-server.ts';
 import { cutEnd } from '../render/truncate.ts';
 import { didYouMean } from '../suggest.ts';
 
@@ -105,15 +106,16 @@ async function checkServers(servers: unknown, rules: ArgumentRules): Promise<rea
   const known = await rules.knownServers();
   const missing = wanted.find((name) => !known.includes(name));
   if (missing !== undefined) {
-    throw refusal(await unknownServer(missing, known));
+    throw known.length === 0 ? noServer(missing) : refusal(await unknownServer(missing, known));
   }
   return wanted;
 }
 
+function noServer(name: string): BridgeError {
+  return refusal(`\`servers\` names ${quoted(name)}, but no server is configured.`, howToAddServers());
+}
+
 async function unknownServer(name: string, known: readonly string[]): Promise<string> {
-  if (known.length === 0) {
-    return `\`servers\` names ${quoted(name)}, but no server is configured.`;
-  }
   const guess = await didYouMean(name.slice(0, MAX_SHOWN_VALUE_CHARS), known);
   return `\`servers\` names ${quoted(name)}, which is not configured; configured are ${listed(known)}.${guess}`;
 }

@@ -37,5 +37,8 @@ it('registers the bridge in one file of each format, moves servers, and leaves e
   expect(await run('uninstall', 'claude-code', '--scope', 'project')).toMatchObject({ exitCode: 0, stderr: '' });
   expect(readFileSync(join(home, '.mcp.json'), 'utf8')).toBe(before);
   expect(existsSync(join(home, '.codex/config.toml'))).toBe(false);
-  expect((await run('servers')).stdout).toBe('No server is configured.\n');
+  expect((await run('servers')).stdout).toBe(
+    `No server is configured. Put a server file (NAME.json) into ${join(home, 'MCPs')}, or move the servers of your MCP client ` +
+      'there: mcp-server-code-execution-mode install CLIENT --import. See docs/configuration.md.\n',
+  );
 });

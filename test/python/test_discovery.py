@@ -7,11 +7,14 @@ import inspect
 import io
 import linecache
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fake_host import READ_FILE, ApiTestCase, text_result
 
 from bridge_kernel.errors import MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DOCUMENT = {"server": "files", "serverAlias": "files", "tool": "read-file", "toolAlias": "read_file"}
 
@@ -259,3 +262,27 @@ class Progress(ApiTestCase):
     def test_refuses_what_is_no_number(self) -> None:
         with self.assertRaisesRegex(ValueError, "done is a finite number, not nan"):
             self.run_code("runtime.progress(float('nan'))")
+
+
+class WithoutServers(RuntimeTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.api.update([], [])
+        self.host.answers["find_servers"] = lambda params: []
+        self.host.answers["search_tool_docs"] = lambda params: {"documents": []}
+
+    async def assert_says_once(self, look: Callable[[], Any]) -> None:
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            for _ in range(2):
+                found = look()
+                self.assertEqual(len(await found if inspect.isawaitable(found) else found), 0)
+        self.assertRegex(said.getvalue(), r"\ANo server is configured\. .*install CLIENT --import.*\n\Z")
+
+    async def test_the_list_of_servers_says_how_to_get_one(self) -> None:
+        await self.assert_says_once(self.runtime.discovered_servers)
+
+    async def test_a_search_for_servers_says_how_to_get_one(self) -> None:
+        await self.assert_says_once(lambda: self.runtime.find_servers("x"))
+
+    async def test_a_search_for_tools_says_how_to_get_one(self) -> None:
+        await self.assert_says_once(lambda: self.runtime.search_tool_docs("x"))

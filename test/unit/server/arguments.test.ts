@@ -100,6 +100,10 @@ describe('refused arguments', () => {
   test('a server when none is configured', async () => {
     const sentence = "`servers` names 'github', but no server is configured.";
     expect(await refusal({ code: 'x', servers: ['github'] }, async () => [])).toBe(sentence);
+    const given = { code: 'x', servers: ['github'] };
+    await expect(checkArguments(given, { ...rules, knownServers: async () => [] })).rejects.toMatchObject({
+      hint: expect.stringContaining('install CLIENT --import'),
+    });
   });
 
   test('long values are cut, and never inside a character', async () => {
