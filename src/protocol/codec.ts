@@ -19,11 +19,11 @@ export interface LineSplitter {
 }
 
 /**
- * Splits a byte stream into lines of at most `maxLineBytes`. A longer line is discarded up to its end, without being
- * stored, and reported once with `onOversize`.
+ * Splits a byte stream into lines of at most `maxLineBytes`; a function gives that by the first bytes of each line. A
+ * longer line is discarded up to its end, without being stored, and reported once with `onOversize`.
  */
 export function createLineSplitter(
-  maxLineBytes: number,
+  maxLineBytes: number | ((firstBytes: Buffer) => number),
   onLine: (line: Buffer) => void,
   onOversize: (bytes: number) => void,
 ): LineSplitter {
@@ -31,10 +31,14 @@ export function createLineSplitter(
   let held = 0;
   let discarded = 0;
 
+  function limitOf(piece: Buffer): number {
+    return typeof maxLineBytes === 'number' ? maxLineBytes : maxLineBytes(pieces[0] ?? piece);
+  }
+
   function take(piece: Buffer): void {
     if (discarded > 0) {
       discarded += piece.length;
-    } else if (held + piece.length > maxLineBytes) {
+    } else if (held + piece.length > limitOf(piece)) {
       discarded = held + piece.length;
       pieces = [];
       held = 0;

@@ -6,7 +6,7 @@ import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { createMask } from './mask.ts';
 import type { RequestError } from './requests.ts';
 import type { ServerExit } from './server-process.ts';
-import { LINE_TOO_LONG, NESTED_TOO_DEEP } from './stdio-transport.ts';
+import { ANSWER_BROKEN, LINE_TOO_LONG, NESTED_TOO_DEEP } from './stdio-transport.ts';
 
 const INVALID_PARAMS = -32_602;
 const METHOD_NOT_FOUND = -32_601;
@@ -100,7 +100,7 @@ export class Failures {
   /** The server's own error, or an answer that is none: `TOOL_UNKNOWN`, `TOOL_FAILED`, `LIMIT_RESULT`, `SERVER_PROTOCOL`. */
   ofRequest(error: RequestError, tool: string | undefined): BridgeError {
     const data = { tool, rpc_code: error.code };
-    if (error.kind !== 'rpc' || error.code === NESTED_TOO_DEEP) {
+    if (error.kind !== 'rpc' || error.code === NESTED_TOO_DEEP || error.code === ANSWER_BROKEN) {
       const message = `gave no usable answer to ${nameOf(tool)}: ${error.message}`;
       return this.#fail('SERVER_PROTOCOL', message, { data: { tool }, cause: error });
     }

@@ -5,6 +5,11 @@
 import { createLineSplitter, type LineSplitter } from '../protocol/codec.ts';
 
 const NEWLINE = 0x0a;
+const BRACE = 0x7b;
+/** Kept of a line that does not begin as a message does. Chosen: banners and debugging output are shorter. */
+const MAX_NOISE_BYTES = 1024 * 1024;
+/** Of JSON (RFC 8259, section 2). */
+const WHITE_SPACE: ReadonlySet<number> = new Set(Buffer.from(' \t\r'));
 /** Room for the version, an id and white space. */
 const EDGE_BYTES = 256;
 
@@ -17,22 +22,32 @@ const AT_END = new RegExp(`,\\s*${ID}\\s*(?:,\\s*${VERSION}\\s*)?\\}\\s*$`);
 
 export interface LineHandlers {
   onLine(line: Buffer): void;
-  /** A line of `bytes` was dropped; `id` is that of its message, if it stands where servers write it. */
-  onOversize(bytes: number, id: string | number | undefined): void;
+  /** A line was dropped. */
+  onOversize(line: DroppedLine): void;
+}
+
+export interface DroppedLine {
+  readonly bytes: number;
+  /** That of its message, if it stands where servers write it. */
+  readonly id: string | number | undefined;
+  /** Whether it begins as a message does; else it is noise, of which less is kept. */
+  readonly isMessage: boolean;
+  /** Whether it ends as a message does: an answer may have followed the noise. */
+  readonly endsAsMessage: boolean;
 }
 
 export class LineReader {
   readonly #splitter: LineSplitter;
-  /** Edges of a line that came in several chunks; one that came in a single chunk is never too long. */
+  /** Edges of a line that came in several chunks; one that came in a single chunk (64 KiB) is never too long. */
   #first = Buffer.alloc(0);
   #last = Buffer.alloc(0);
   #isInLine = false;
 
   constructor(maxLineBytes: number, handlers: LineHandlers) {
     this.#splitter = createLineSplitter(
-      maxLineBytes,
+      (firstBytes) => (isNoise(firstBytes) ? Math.min(MAX_NOISE_BYTES, maxLineBytes) : maxLineBytes),
       (line) => handlers.onLine(line),
-      (bytes) => handlers.onOversize(bytes, this.#id()),
+      (bytes) => handlers.onOversize({ bytes, ...this.#lookAtEdges() }),
     );
   }
 
@@ -61,9 +76,19 @@ export class LineReader {
     this.#last = Buffer.from(Buffer.concat([last, piece.subarray(-EDGE_BYTES)]).subarray(-EDGE_BYTES));
   }
 
-  #id(): string | number | undefined {
-    return idAtEdges(this.#first, this.#last);
+  #lookAtEdges(): Omit<DroppedLine, 'bytes'> {
+    return {
+      id: idAtEdges(this.#first, this.#last),
+      isMessage: !isNoise(this.#first),
+      endsAsMessage: /\}\s*$/.test(this.#last.toString('latin1')),
+    };
   }
+}
+
+/** Whether a line that begins so is no message, though one may follow in it. */
+export function isNoise(firstBytes: Buffer): boolean {
+  const first = firstBytes.find((byte) => !WHITE_SPACE.has(byte));
+  return first !== undefined && first !== BRACE;
 }
 
 /** The id of the message in a line, if it stands where servers write it. */

@@ -13,13 +13,14 @@ import { parseExact, stringifyExact } from '../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 import { waitForDrain } from './drain.ts';
 import type { Guardian } from './guardian.ts';
-import { idOfLine, LineReader } from './line-reader.ts';
+import { type DroppedLine, idOfLine, isNoise, LineReader } from './line-reader.ts';
 import { type ServerCommand, type ServerExit, ServerProcess } from './server-process.ts';
 
 const PREVIEW_BYTES = 200;
 /** JSON-RPC codes -32000 to -32099 are free for implementations; servers use the low ones. */
 export const LINE_TOO_LONG = -32_098;
 export const NESTED_TOO_DEEP = -32_097;
+export const ANSWER_BROKEN = -32_096;
 
 export interface StdioTransportOptions extends ServerCommand {
   /** Name of the server, for the log. */
@@ -61,7 +62,7 @@ export class StdioTransport implements Transport {
     this.#options = options;
     const reader = new LineReader(MAX_RESULT_BYTES, {
       onLine: (line) => this.#onLine(line),
-      onOversize: (bytes, id) => this.#onOversize(bytes, id),
+      onOversize: (line) => this.#onOversize(line),
     });
     this.#process = new ServerProcess({ ...options, onOutput: (chunk) => reader.push(chunk) });
     void this.#process.exited.then(() => {
@@ -146,9 +147,11 @@ export class StdioTransport implements Transport {
     if (this.#isClosed || line.length === 0 || this.#isTakenUnread(line)) {
       return;
     }
-    const message = parseMessage(line);
+    const message = parseMessage(line) ?? answerAfterNoise(line);
     if (message === undefined) {
       this.#ignoreLine(line);
+      // An answer with something else written into it: it will not come again.
+      this.#failRequest(idOfLine(line), ANSWER_BROKEN, 'it is no JSON');
     } else if (isDeeperThan(message, MAX_JSON_DEPTH)) {
       const reason = `nested deeper than ${MAX_JSON_DEPTH} levels`;
       this.#options.logger.warning(`Server '${this.#options.name}' sent a message ${reason}`);
@@ -164,12 +167,15 @@ export class StdioTransport implements Transport {
     return id !== undefined && lines.acceptLine(id, line) && this.#takePending(id);
   }
 
-  #onOversize(bytes: number, id: MessageId | undefined): void {
-    const reason = `a message of ${bytes} bytes; the limit is ${MAX_RESULT_BYTES} bytes`;
+  #onOversize({ bytes, id, isMessage, endsAsMessage }: DroppedLine): void {
+    const reason = isMessage
+      ? `a message of ${bytes} bytes; the limit is ${MAX_RESULT_BYTES} bytes`
+      : `${bytes} bytes on stdout that are no message, without a newline before what follows`;
     this.#options.logger.warning(`Server '${this.#options.name}' sent ${reason}`);
     // Nobody knows whose answer it was: better all fail now than one waits for its deadline.
-    const failed = id === undefined ? [...this.#pending] : [id];
-    failed.forEach((each) => this.#failRequest(each, LINE_TOO_LONG, reason));
+    const others = isMessage || endsAsMessage ? [...this.#pending] : [];
+    const failed = id === undefined ? others : [id];
+    failed.forEach((each) => this.#failRequest(each, isMessage ? LINE_TOO_LONG : ANSWER_BROKEN, reason));
   }
 
   /** Servers print start-up banners and debugging output; the first line is logged, so that people can find out. */
@@ -211,6 +217,13 @@ export class StdioTransport implements Transport {
 
 function isMessageId(value: unknown): value is MessageId {
   return typeof value === 'string' || typeof value === 'number';
+}
+
+/** The answer on a line that begins with something else, as when a server prints without a newline. */
+function answerAfterNoise(line: Buffer): JsonObject | undefined {
+  const start = isNoise(line) ? line.indexOf('{"') : -1;
+  const message = start === -1 ? undefined : parseMessage(line.subarray(start));
+  return message?.['method'] === undefined ? message : undefined;
 }
 
 /** The object in a line, if it is one of JSON-RPC 2.0. */

@@ -21,6 +21,30 @@ describe('noise', () => {
     ]);
   });
 
+  it('loses no answer to noise before it on the same line, and fails the one that noise broke', async () => {
+    const pool = startPool({ chatty: fixtureServer('chatty') });
+    expect(await callText(pool, 'chatty', 'no_newline')).toBe('after the dots');
+    const error = await failureOf(pool.callTool({ server: 'chatty', tool: 'broken', arguments: {} }));
+    expect(error).toMatchObject({
+      code: 'SERVER_PROTOCOL',
+      message: "server 'chatty' gave no usable answer to 'broken': it is no JSON",
+    });
+    expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
+  });
+
+  it('fails the call whose answer follows a flood without a newline, and keeps none of it', async () => {
+    const pool = startPool({ chatty: fixtureServer('chatty') });
+    await pool.describe('chatty');
+    const before = process.memoryUsage.rss();
+    const error = await failureOf(pool.callTool({ server: 'chatty', tool: 'flood_stdout', arguments: { mib: 100 } }));
+    expect(error.code).toBe('SERVER_PROTOCOL');
+    expect(error.message).toMatch(
+      /^server 'chatty' gave no usable answer to 'flood_stdout': 1048576\d\d bytes on stdout/,
+    );
+    expect(process.memoryUsage.rss() - before).toBeLessThan(64 * MIB);
+    expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
+  });
+
   it('reads stderr without keeping it', async () => {
     const pool = startPool({ chatty: fixtureServer('chatty') });
     await pool.describe('chatty');

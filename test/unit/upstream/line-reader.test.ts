@@ -1,14 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LineReader } from '../../../src/upstream/line-reader.ts';
+import { type DroppedLine, LineReader } from '../../../src/upstream/line-reader.ts';
 
 /** Lines and dropped lines of `text`, read in chunks of `chunkBytes`. */
 function read(text: string, maxLineBytes: number, chunkBytes: number) {
   const lines: string[] = [];
-  const dropped: { bytes: number; id: string | number | undefined }[] = [];
+  const dropped: DroppedLine[] = [];
   const reader = new LineReader(maxLineBytes, {
     onLine: (line) => lines.push(line.toString('utf8')),
-    onOversize: (bytes, id) => dropped.push({ bytes, id }),
+    onOversize: (line) => dropped.push(line),
   });
   const bytes = Buffer.from(text);
   for (let start = 0; start < bytes.length; start += chunkBytes) {
@@ -28,7 +28,25 @@ describe('lines', () => {
   });
 
   it('may have exactly the limit', () => {
-    expect(read('abcd\nabcde\nab\n', 4, 3)).toEqual({ lines: ['abcd', 'ab'], dropped: [{ bytes: 5, id: undefined }] });
+    expect(read('abcd\nabcde\nab\n', 4, 3)).toMatchObject({ lines: ['abcd', 'ab'], dropped: [{ bytes: 5 }] });
+  });
+});
+
+describe('noise', () => {
+  const noise = 'x'.repeat(1024 * 1024);
+  it('is kept up to 1 MiB, a message up to the limit', () => {
+    const message = `{"result":"${noise}"}`;
+    const { lines, dropped } = read(`${noise}\n${noise}x\n ${message}\n`, 2 ** 21, 65_536);
+    expect(lines.map((line) => line.length)).toEqual([noise.length, message.length + 1]);
+    expect(dropped).toEqual([{ bytes: noise.length + 1, id: undefined, isMessage: false, endsAsMessage: false }]);
+  });
+
+  it.each([
+    ['last', '{"result":{},"jsonrpc":"2.0","id":7}', 7],
+    ['first', '{"jsonrpc":"2.0","id":7,"result":{}}', undefined],
+  ])('may have an answer after it, whose id is found if it stands last (%s)', (_where, answer, id) => {
+    const { dropped } = read(`${noise}${answer}\n`, 2 ** 21, 65_536);
+    expect(dropped).toMatchObject([{ id, isMessage: false, endsAsMessage: true }]);
   });
 });
 
@@ -46,7 +64,7 @@ describe('the id of a line that is too long', () => {
   ])('is found %s', (_where, line, id) => {
     for (const chunkBytes of [1, 100, 255, 256, 257, 1_500]) {
       const { dropped, lines } = read(`{"a":1}\n${line}\n{"b":2}\n`, 1_000, chunkBytes);
-      expect(dropped).toEqual([{ bytes: Buffer.byteLength(line), id }]);
+      expect(dropped).toEqual([{ bytes: Buffer.byteLength(line), id, isMessage: true, endsAsMessage: true }]);
       expect(lines).toEqual(['{"a":1}', '{"b":2}']);
     }
   });
