@@ -57,6 +57,8 @@ export const WORKSPACE_BYTES = 128 * MIB;
 export const MAX_SESSIONS = 16;
 /** Time from spawn until the kernel is ready. A cold start is 0.2 s; a loaded laptop takes several seconds. */
 export const START_TIMEOUT_MS = 60_000;
+/** Time a start has beyond the time of its cell: a cold start on a busy machine takes a second, and a cell may ask for no more. Chosen. */
+export const START_GRACE_MS = 2_000;
 /** Time a cell has to end after an interrupt before its session is killed. */
 export const INTERRUPT_GRACE_MS = 2_000;
 /** A second interrupt is sent after this long, for code that swallowed the first in a callback. */

@@ -4,7 +4,7 @@
  */
 import type { Attachment } from '../cell.ts';
 import type { Sandbox, SandboxExit, SandboxLimits } from '../engines/engine.ts';
-import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES, START_TIMEOUT_MS } from '../limits.ts';
+import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { createLineSplitter, decodeFrame } from '../protocol/codec.ts';
 import {
@@ -33,6 +33,8 @@ export interface ConnectionOptions extends DispatcherOptions {
   readonly limits: SandboxLimits;
   readonly packs: CodePackStore;
   readonly packKey: string;
+  /** A sandbox that is not ready after this long is ended. */
+  readonly startTimeoutMs: number;
   readonly logger: Logger;
 }
 
@@ -142,10 +144,11 @@ export class Connection {
   }
 
   #limitStart(): void {
+    const { startTimeoutMs } = this.#options;
     const timer = setTimeout(() => {
-      void this.kill(`it was not ready within ${START_TIMEOUT_MS / 1000} s`);
+      void this.kill(`it was not ready within ${startTimeoutMs / 1000} s`);
       this.#ready.resolve({});
-    }, START_TIMEOUT_MS);
+    }, startTimeoutMs);
     void this.#ready.promise.then(() => clearTimeout(timer));
   }
 

@@ -14,7 +14,6 @@ import {
   MAX_SANDBOX_LINE_BYTES,
   MAX_STORED_OUTPUT_BYTES,
   MAX_VALUE_CHARS,
-  START_TIMEOUT_MS,
   STORED_OUTPUT_SHARE,
 } from '../limits.ts';
 import type { Logger } from '../log.ts';
@@ -44,6 +43,8 @@ export interface KernelOptions {
   readonly packs: CodePackStore;
   /** Tells images apart for code packs, for example `python:3.14-slim`. */
   readonly packKey: string;
+  /** Bounds one start of a sandbox; what `prepare` does is not counted. */
+  readonly startTimeoutMs: number;
   readonly session: string;
   readonly generation: number;
   readonly hello: Pick<HelloFrame, 'saved_tools' | 'capability_summary' | 'autoload'>;
@@ -140,10 +141,14 @@ function explainStart(failure: FailedStart, connection: Connection, options: Ker
     });
   }
   if (failure.exit === undefined && !isEnginesFault) {
-    return new BridgeError('SESSION_START_TIMEOUT', `the sandbox was not ready within ${START_TIMEOUT_MS / 1000} s`, {
-      hint: 'The machine may be overloaded; try again, or look at the log on stderr.',
-      data: { stderr },
-    });
+    return new BridgeError(
+      'SESSION_START_TIMEOUT',
+      `the sandbox was not ready within ${options.startTimeoutMs / 1000} s`,
+      {
+        hint: 'The machine may be overloaded; try again with a longer timeout, or look at the log on stderr.',
+        data: { stderr },
+      },
+    );
   }
   const exit = failure.exit ?? { exitCode: undefined, signal: undefined };
   return options.engine.explainStartFailure(connection.sandbox, exit, failure.report?.detail ?? stderr);

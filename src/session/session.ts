@@ -5,7 +5,7 @@
 
 import type { CellAnswer, CellRequest, EngineReport } from '../cell.ts';
 import { BridgeError } from '../errors.ts';
-import { MAX_REPORTED_NAMES } from '../limits.ts';
+import { MAX_REPORTED_NAMES, START_GRACE_MS, START_TIMEOUT_MS } from '../limits.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { standInNotice } from './engine-report.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
@@ -13,7 +13,10 @@ import { type CellOutcome, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
 export interface SessionOptions
-  extends Omit<KernelOptions, 'session' | 'generation' | 'loaded' | 'load' | 'onProgress' | 'hello'> {
+  extends Omit<
+    KernelOptions,
+    'session' | 'generation' | 'loaded' | 'load' | 'onProgress' | 'hello' | 'startTimeoutMs'
+  > {
   readonly capabilitySummary: string;
   /** Whether `handleCall` may load servers that no cell asked for; the sandbox is told. */
   readonly autoload: boolean;
@@ -131,6 +134,7 @@ export class Session {
       ...options,
       session: this.name,
       generation: this.#generation,
+      startTimeoutMs: Math.min(START_TIMEOUT_MS, request.timeoutMs + START_GRACE_MS),
       hello: {
         capability_summary: capabilitySummary,
         saved_tools: [...(await savedTools())],
