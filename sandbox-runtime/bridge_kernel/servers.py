@@ -169,6 +169,8 @@ class Registry:
         message = f"Server '{name}' is not available"
         if server is not None:
             hint = f"Call run_python again with servers=['{server.name}']."
+            if server.is_callable:
+                hint = f"It is loaded; in Python its name is mcp_{server.alias}."
             return ServerNotAvailableError(message, "SERVER_NOT_AVAILABLE", hint)
         names = [known.name for known in self.all()]
         known = f"Configured: {', '.join(names)}." if names else NO_SERVER

@@ -172,6 +172,7 @@ WRONG = [
     ("mcp_files.nonsense.sync()", "no tool 'nonsense'", True),
     ("import asyncio\nawait asyncio.gather(mcp_files.nonsense(), mcp_files.list())", "no tool 'nonsense'", True),
     ("await mcp_filez.list()", "Did you mean 'files'", True),
+    ("await mcp_Files.list()", "It is loaded; in Python its name is mcp_files.", True),
     ("print(mcp_nowhere)", "Server 'nowhere' is not available", True),
     ("mcp_servers['nowhere']", "Server 'nowhere' is not available", True),
     ("await mcp_git_hub.list()", "servers=['git-hub']", True),
