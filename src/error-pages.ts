@@ -200,6 +200,34 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     remedy: 'Mend what the server complains about. In code, catch `ToolError`; its `result` is the untouched answer.',
     hasHint: false,
   },
+  POLICY_DENIED: {
+    cause:
+      'A rule that the person set up denies this call, or the file with the rules cannot be read and every call is refused until it can. Nothing was sent.',
+    remedy:
+      'Do without the call, or tell the person what it is for. The message names the rule and its file, which only the person changes.',
+    hasHint: true,
+  },
+  POLICY_LIMIT: {
+    cause: 'The calls together are more, or one is slower or larger, than a limit that the person set up allows.',
+    remedy: 'Make fewer or smaller calls; the message names the limit, and says whether the call was made.',
+    hasHint: true,
+  },
+  APPROVAL_DENIED: {
+    cause: 'A rule wants the person to be asked about this call; they were, and said no. Nothing was sent.',
+    remedy: 'Do without the call, or ask the person what they would rather have.',
+    hasHint: true,
+  },
+  APPROVAL_TIMEOUT: {
+    cause: 'A rule wants the person to be asked about this call; they were, and did not answer. Nothing was sent.',
+    remedy: 'Try again when the person is there.',
+    hasHint: true,
+  },
+  APPROVAL_UNAVAILABLE: {
+    cause:
+      'A rule wants the person to be asked about this call, and the MCP client has no way to ask. Nothing was sent.',
+    remedy: 'Do without the call, or tell the person, who can allow it in the policy or use a client that can ask.',
+    hasHint: true,
+  },
   STATE_WRITE_FAILED: {
     cause: 'The disk is full, or the state directory or a file of a client cannot be written by this user.',
     remedy: 'Make room, make it writable, or set `MCP_BRIDGE_STATE_DIR` to a folder that is.',

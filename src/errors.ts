@@ -57,6 +57,11 @@ export const ERROR_CODES = {
   TOOL_UNKNOWN: { meaning: 'the server has no tool of that name', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_ARGUMENT_INVALID: { meaning: 'an argument does not fit the tool; nothing was sent', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_FAILED: { meaning: 'the tool itself reported an error', fixedBy: 'model', retry: false, exitCode: 70 },
+  POLICY_DENIED: { meaning: 'a policy does not allow the call; nothing was sent', fixedBy: 'user', retry: false, exitCode: 77 },
+  POLICY_LIMIT: { meaning: 'a call went over a limit of a policy', fixedBy: 'user', retry: true, exitCode: 77 },
+  APPROVAL_DENIED: { meaning: 'the person was asked and did not allow the call', fixedBy: 'user', retry: false, exitCode: 77 },
+  APPROVAL_TIMEOUT: { meaning: 'the person was asked and did not answer in time', fixedBy: 'user', retry: true, exitCode: 75 },
+  APPROVAL_UNAVAILABLE: { meaning: 'a policy wants a person to be asked, and nobody can be', fixedBy: 'user', retry: false, exitCode: 77 },
   STATE_WRITE_FAILED: { meaning: 'the state directory could not be written', fixedBy: 'user', retry: true, exitCode: 73 },
   INTERNAL: { meaning: 'a fault of the bridge itself', fixedBy: 'us', retry: false, exitCode: 70 },
 } as const satisfies Record<string, ErrorCodeEntry>;

@@ -45,6 +45,7 @@ class Api:
             "display": display,
             "MCPError": runtime.MCPError,
             "ToolError": runtime.ToolError,
+            "PolicyError": runtime.PolicyError,
             "mcp_servers": Servers(self._registry),
         }
         self._bind_constants()

@@ -11,7 +11,7 @@ import time
 from types import ModuleType
 
 from bridge_kernel import values
-from bridge_kernel.errors import ArgumentError, MCPError, ToolError
+from bridge_kernel.errors import ArgumentError, MCPError, PolicyError, ToolError
 from bridge_kernel.near import close_names
 from bridge_kernel.pending import Pending
 from bridge_kernel.proxies import arguments_of
@@ -66,6 +66,7 @@ _CLASSES = (
     "MCPError",
     "ToolError",
     "ArgumentError",
+    "PolicyError",
     "AttrDict",
     "ImageContent",
     "AudioContent",
@@ -92,6 +93,7 @@ class Runtime(ModuleType):
     MCPError = MCPError
     ToolError = ToolError
     ArgumentError = ArgumentError
+    PolicyError = PolicyError
     AttrDict = values.AttrDict
     ImageContent = values.ImageContent
     AudioContent = values.AudioContent

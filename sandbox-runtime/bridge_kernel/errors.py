@@ -42,6 +42,11 @@ CODES = (
     "TOOL_UNKNOWN",
     "TOOL_ARGUMENT_INVALID",
     "TOOL_FAILED",
+    "POLICY_DENIED",
+    "POLICY_LIMIT",
+    "APPROVAL_DENIED",
+    "APPROVAL_TIMEOUT",
+    "APPROVAL_UNAVAILABLE",
     "STATE_WRITE_FAILED",
     "INTERNAL",
 )
@@ -101,21 +106,34 @@ class ServerNotAvailableError(MCPError, KeyError):
     __module__ = "mcp.runtime"
 
 
+class PolicyError(MCPError):
+    """A call that a policy of the person does not allow, or that the person was asked about and did not allow."""
+
+    __module__ = "mcp.runtime"
+
+
 class CheckError(MCPError):
     """A cell that was not run, because reading it showed that it would fail. Its text stands for a traceback."""
 
     __module__ = "mcp.runtime"
 
 
-def error_from_frame(frame: Mapping[str, object]) -> MCPError:
+def error_from_frame(error: object) -> MCPError:
     """The exception for the `error` member of an `answer` frame."""
-    code = str(frame.get("code", "INTERNAL"))
-    hint = frame.get("hint")
-    data = frame.get("data")
-    kind = ServerNotAvailableError if code in ("SERVER_NOT_AVAILABLE", "SERVER_UNKNOWN") else MCPError
-    return kind(
-        str(frame.get("message", "")),
+    facts: dict[str, object] = {}
+    if isinstance(error, dict):
+        facts.update(error)  # pyright: ignore[reportUnknownArgumentType]
+    code = str(facts.get("code", "INTERNAL"))
+    hint, data = facts.get("hint"), facts.get("data")
+    return _class_of(code)(
+        str(facts.get("message", "the host gave no reason")),
         code,
         hint if isinstance(hint, str) else None,
         data if isinstance(data, dict) else None,  # pyright: ignore[reportUnknownArgumentType]
     )
+
+
+def _class_of(code: str) -> type[MCPError]:
+    if code.startswith(("POLICY_", "APPROVAL_")):
+        return PolicyError
+    return ServerNotAvailableError if code in ("SERVER_NOT_AVAILABLE", "SERVER_UNKNOWN") else MCPError

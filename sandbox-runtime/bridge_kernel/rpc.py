@@ -13,7 +13,7 @@ import threading
 import time
 from contextvars import ContextVar
 
-from bridge_kernel.errors import MCPError
+from bridge_kernel.errors import MCPError, error_from_frame
 from bridge_kernel.frames import Frame, FrameError, decode_frame, encode_frame
 
 # Name of the job that a task belongs to, inherited by the tasks it makes; empty for all others.
@@ -23,16 +23,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
-    from typing import cast
 
     # A future with what it is to hold.
     Answer = tuple[asyncio.Future[object], object, MCPError | None]
-else:
-
-    def cast(_kind: str, value: object) -> object:
-        """`typing.cast`, whose module costs its import at every start."""
-        return value
-
 
 READ_BYTES = 1 << 20
 """How much of the host's input is read at once."""
@@ -167,7 +160,7 @@ class Channel:
         if pending is None:
             return  # Cancelled meanwhile.
         if frame["ok"] is not True:
-            pending.deliver(None, _to_error(frame.get("error")))
+            pending.deliver(None, error_from_frame(frame.get("error")))
             return
         if not pending.parts:
             pending.deliver(frame.get("value"), None)
@@ -332,14 +325,3 @@ def _timed_out(method: str, timeout: float) -> MCPError:
 
 def _number(value: object) -> int:
     return value if isinstance(value, int) else -1
-
-
-def _to_error(error: object) -> MCPError:
-    facts = cast("dict[str, object]", error if isinstance(error, dict) else {})
-    hint, data = facts.get("hint"), facts.get("data")
-    return MCPError(
-        str(facts.get("message", "the host gave no reason")),
-        str(facts.get("code", "INTERNAL")),
-        hint=hint if isinstance(hint, str) else None,
-        data=cast("dict[str, object]", data) if isinstance(data, dict) else None,
-    )

@@ -78,7 +78,16 @@ def _function(func: Callable[..., object] | str, namespace: dict[str, object]) -
 
 def _session_names(code: CodeType, namespace: dict[str, object]) -> list[str]:
     """Names the function takes from the session and that are not there by themselves in a later one."""
-    own = ("runtime", "mcp_servers", "save_tool", "LOADED_MCP_SERVERS", "MCPError", "ToolError", code.co_name)
+    own = (
+        "runtime",
+        "mcp_servers",
+        "save_tool",
+        "LOADED_MCP_SERVERS",
+        "MCPError",
+        "ToolError",
+        "PolicyError",
+        code.co_name,
+    )
     used = _global_names(code) & namespace.keys()
     return sorted(name for name in used if name not in own and not name.startswith(("mcp_", "__")))
 

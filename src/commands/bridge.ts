@@ -5,6 +5,7 @@ import { createArtifacts } from '../config/artifacts.ts';
 import { createSavedTools } from '../config/saved-tools.ts';
 import type { Settings } from '../config/settings.ts';
 import { detectEngine } from '../engines/detect.ts';
+import type { Engine } from '../engines/engine.ts';
 import type { Logger } from '../log.ts';
 import { PACKAGE_ROOT } from '../package.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY } from '../server/capabilities.ts';
@@ -15,9 +16,12 @@ import { describeEngine } from '../session/engine-report.ts';
 import { Sessions } from '../session/sessions.ts';
 import { preloadClient } from '../upstream/connection.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
+import { nobodyToAsk } from './approvals.ts';
 import { createConfiguredServers } from './configured-servers.ts';
 import { engineOptions, limitsOf } from './engine-options.ts';
 import { createHostCalls } from './host-calls.ts';
+import { createPolicyGate } from './policy-gate.ts';
+import type { CallGate } from './tool-calls.ts';
 
 export interface Bridge extends CellRunner {
   /** Loads the modules the first cell will need. Starts no process and opens no connection. */
@@ -35,13 +39,14 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   const { pool } = directory;
   const { autoload } = settings;
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
+  const shared = { pool, savedTools, artifacts, logger, autoload };
   const sessions = new Sessions({
     engine,
     limits: limitsOf(settings),
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
     packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ pool, directory: directory.known, savedTools, artifacts, logger, autoload }),
+    handleCall: createHostCalls({ ...shared, directory: directory.known, gates: callGates() }),
     logger,
     capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
     autoload,
@@ -58,11 +63,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
       if (!hasSwept) {
         hasSwept = true;
         // After the first answer, so that it costs no cold start.
-        void engine.sweep().then((count) => {
-          if (count > 0) {
-            logger.info(`Removed ${count} sandboxes of bridges that are gone.`);
-          }
-        });
+        void sweep(engine, logger);
       }
       return answer;
     },
@@ -79,6 +80,19 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     },
   };
 };
+
+/** What stands around each call of a tool, outermost first. */
+function callGates(): CallGate[] {
+  return [createPolicyGate(() => undefined, nobodyToAsk)];
+}
+
+/** Removes what bridges that are gone left behind. */
+async function sweep(engine: Engine, logger: Logger): Promise<void> {
+  const count = await engine.sweep();
+  if (count > 0) {
+    logger.info(`Removed ${count} sandboxes of bridges that are gone.`);
+  }
+}
 
 function startingServers(pool: UpstreamPool): string[] {
   return pool

@@ -7,7 +7,7 @@ import re
 import unittest
 from pathlib import Path
 
-from bridge_kernel.errors import CODES, MCPError, ServerNotAvailableError, ToolError, error_from_frame
+from bridge_kernel.errors import CODES, MCPError, PolicyError, ServerNotAvailableError, ToolError, error_from_frame
 
 ERRORS_TS = Path(__file__).parents[2] / "src" / "errors.ts"
 
@@ -35,13 +35,24 @@ class Errors(unittest.TestCase):
         self.assertIsInstance(error, KeyError)
         self.assertEqual(str(error), "SERVER_NOT_AVAILABLE: Server 'x' is not available")
 
+    def test_what_a_policy_or_a_person_refuses_is_a_policy_error(self) -> None:
+        for code in ("POLICY_DENIED", "POLICY_LIMIT", "APPROVAL_DENIED", "APPROVAL_TIMEOUT", "APPROVAL_UNAVAILABLE"):
+            error = error_from_frame({"code": code, "message": "no", "hint": "ask"})
+            self.assertIs(type(error), PolicyError)
+            self.assertIsInstance(error, MCPError)
+            self.assertEqual(str(error), f"{code}: no\nHint: ask")
+
+    def test_an_answer_without_facts_is_still_an_error(self) -> None:
+        self.assertEqual(str(error_from_frame(None)), "INTERNAL: the host gave no reason")
+
     def test_a_tool_error_carries_server_tool_and_result(self) -> None:
         error = ToolError("denied", "files", "read", {"isError": True})
         self.assertEqual(str(error), "TOOL_FAILED: files.read: denied")
         self.assertEqual((error.server, error.tool, error.result), ("files", "read", {"isError": True}))
 
     def test_they_survive_copying_and_the_classes_name_the_module_users_import(self) -> None:
-        for error in (MCPError("a", "INTERNAL"), ToolError("b", "s", "t", {}), ServerNotAvailableError("c", "X")):
+        errors = (MCPError("a"), PolicyError("p", "X"), ToolError("b", "s", "t", {}), ServerNotAvailableError("c", "X"))
+        for error in errors:
             again = error.__reduce__()
             assert isinstance(again, tuple)
             self.assertEqual(str(again[0](*again[1])), str(error))

@@ -36,6 +36,11 @@ describe('error codes', () => {
       TOOL_UNKNOWN: 70,
       TOOL_ARGUMENT_INVALID: 70,
       TOOL_FAILED: 70,
+      POLICY_DENIED: 77,
+      POLICY_LIMIT: 77,
+      APPROVAL_DENIED: 77,
+      APPROVAL_TIMEOUT: 75,
+      APPROVAL_UNAVAILABLE: 77,
       STATE_WRITE_FAILED: 73,
       INTERNAL: 70,
     });

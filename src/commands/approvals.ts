@@ -1,0 +1,37 @@
+/** How a person is asked whether a call may be made. */
+import { BridgeError } from '../errors.ts';
+import type { CallContext } from '../session/dispatch.ts';
+
+/** A call that a policy does not decide alone. */
+export interface CallToApprove {
+  /** Name of the server, as configured. */
+  readonly server: string;
+  /** Exact name of the tool; for what is no tool the MCP method, such as `resources/read`. */
+  readonly tool: string;
+  /** As the server will get them. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** What wants the person to be asked: the rule and its place, one clause. */
+  readonly reason: string;
+}
+
+export interface Approvals {
+  /**
+   * Resolves when the person allows the call. Rejects with `APPROVAL_DENIED`, `APPROVAL_TIMEOUT`, `APPROVAL_UNAVAILABLE`
+   * when nobody can be asked, or `CALL_CANCELLED` when the call is given up meanwhile.
+   */
+  approve(call: CallToApprove, context: CallContext): Promise<void>;
+}
+
+/** Where nobody can be asked, every such call is refused. */
+export const nobodyToAsk: Approvals = {
+  approve: ({ server, tool, reason }) =>
+    Promise.reject(
+      new BridgeError(
+        'APPROVAL_UNAVAILABLE',
+        `${server}.${tool} was not called: ${reason}, and nobody can be asked here`,
+        {
+          hint: 'Only the person who runs this can change it, by allowing the call in the policy. Do without it, or tell them.',
+        },
+      ),
+    ),
+};
