@@ -1,6 +1,6 @@
 /**
- * Four layers, one project each (`vitest run --project unit`). Unit and contract tests run in parallel; integration and
- * e2e start containers and servers, so their files run one after the other.
+ * Five layers, one project each (`vitest run --project unit`). Unit and contract tests run in parallel; the others start
+ * containers and servers, so their files run one after the other.
  */
 import { defineConfig } from 'vitest/config';
 
@@ -34,6 +34,7 @@ export default defineConfig({
       layer('contract', CONTRACT_TIMEOUT_MS, true),
       layer('integration', ENGINE_TIMEOUT_MS, false),
       layer('e2e', ENGINE_TIMEOUT_MS, false),
+      layer('faults', ENGINE_TIMEOUT_MS, false),
     ],
   },
 });

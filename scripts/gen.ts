@@ -5,6 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { renderClientFiles, renderClientSources } from './generate/clients.ts';
+import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
 import { renderFilterPrograms } from './generate/filter-programs.ts';
 import { renderFrameSchema } from './generate/frame-schema.ts';
 import { replaceGenerated } from './generate/markers.ts';
@@ -31,6 +32,12 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
     }),
   'docs/errors.md': (current) =>
     replaceGenerated(current, { errors: renderErrors, 'pages of errors': renderErrorPages }),
+  'docs/faults.md': (current) =>
+    replaceGenerated(current, {
+      gates: renderGates,
+      'fault cases': renderFaultCases,
+      'cases elsewhere': renderCasesElsewhere,
+    }),
   'test/fixtures/toon/golden.jsonl': renderToonGolden,
   'docs/clients.md': (current) =>
     replaceGenerated(current, { clients: renderClientFiles, 'sources of clients': renderClientSources }),

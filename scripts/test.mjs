@@ -45,8 +45,9 @@ const STAGES = {
   python: () => unittest(),
   integration: () => vitest('integration'),
   e2e: () => vitest('e2e'),
+  faults: () => vitest('faults', ['--reporter=./test/support/faults/reporter.ts']),
 };
-const NOT_IN_CHECK = ['build', 'integration', 'e2e'];
+const NOT_IN_CHECK = ['build', 'integration', 'e2e', 'faults'];
 
 /**
  * @param {string} command
@@ -60,13 +61,14 @@ async function check(command, args) {
 
 /**
  * @param {string} project
+ * @param {readonly string[]} more Options of vitest.
  * @returns {Promise<Counts>}
  */
-async function vitest(project) {
+async function vitest(project, more = []) {
   const folder = await mkdtemp(join(tmpdir(), 'bridge-test-'));
   const report = join(folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const { exitCode } = await run('vitest', ['run', '--project', project, ...reporters]);
+  const { exitCode } = await run('vitest', ['run', '--project', project, ...reporters, ...more]);
   const text = await readFile(report, 'utf8').catch(() => '{}');
   await rm(folder, { recursive: true });
   const {

@@ -9,7 +9,8 @@ const PREFIX = 'mcp-server-code-execution-mode';
 /** Every container of ours carries it; its value is the id of the bridge that started it. */
 export const INSTANCE_LABEL = `${PREFIX}.instance`;
 const HOST_LABEL = `${PREFIX}.host`;
-const PID_LABEL = `${PREFIX}.pid`;
+/** Process id of that bridge. */
+export const PID_LABEL = `${PREFIX}.pid`;
 const PID_STARTED_LABEL = `${PREFIX}.pid-started`;
 const SESSION_LABEL = `${PREFIX}.session`;
 const CREATED_LABEL = `${PREFIX}.created-at`;

@@ -7,25 +7,13 @@ import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge
 import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { descendantsOf, isAlive, openDescriptors, residentBytes } from '../support/processes.ts';
-import { clientsOf } from '../support/sandbox.ts';
+import { sandboxesOfBridge } from '../support/sandbox.ts';
 
 const MIB = 1024 * 1024;
 /** Ten bridges at a time; a stubborn server is given seconds to end by itself. All 50 on one engine, to save time. */
 const KILL_ROUNDS: Readonly<Record<string, number>> = { podman: 5 };
 
 const engines = await coverEngines();
-
-/** Ids of containers that a bridge with this process id owns, running or not; without containers, of its sandboxes. */
-async function containersOf(engine: TestEngine, pid: number): Promise<string[]> {
-  if (!engine.isContainer) {
-    const below = descendantsOf(pid);
-    return clientsOf('mcp-bridge-')
-      .filter((client) => below.includes(client))
-      .map(String);
-  }
-  const { stdout } = await engine.run('ps', '-aq', '--filter', `label=mcp-server-code-execution-mode.pid=${pid}`);
-  return stdout.split('\n').filter((line) => line !== '');
-}
 
 /** A bridge with two servers; `temporary` is its folder for temporary files. */
 function start(engine: TestEngine, temporary = tmpdir()): Promise<BridgeClient> {
@@ -70,11 +58,11 @@ for (const engine of engines) {
         await run(1_000);
         expect(openDescriptors(bridge.pid)).toBeLessThanOrEqual(before.descriptors + 1);
         expect(residentBytes(bridge.pid) - before.bytes).toBeLessThan(32 * MIB);
-        expect(await containersOf(engine, bridge.pid)).toHaveLength(1);
+        expect(await sandboxesOfBridge(engine, bridge.pid)).toHaveLength(1);
       } finally {
         await bridge.close();
       }
-      await expect.poll(() => containersOf(engine, bridge.pid)).toEqual([]);
+      await expect.poll(() => sandboxesOfBridge(engine, bridge.pid)).toEqual([]);
     });
 
     it('50 sessions in a row leave neither containers nor processes', async () => {
@@ -89,7 +77,7 @@ for (const engine of engines) {
         for (let i = 1; i <= 50; i += 1) {
           await cell(i);
         }
-        await expect.poll(() => containersOf(engine, bridge.pid), { timeout: 10_000 }).toEqual([]);
+        await expect.poll(() => sandboxesOfBridge(engine, bridge.pid), { timeout: 10_000 }).toEqual([]);
         await expect.poll(() => descendantsOf(bridge.pid).length).toBeLessThanOrEqual(before.processes);
         await expect.poll(() => openDescriptors(bridge.pid)).toBeLessThanOrEqual(before.descriptors + 1);
       } finally {
@@ -102,7 +90,7 @@ for (const engine of engines) {
       for (let round = 0; round < (KILL_ROUNDS[engine.label] ?? 1); round += 1) {
         lost.push(...(await Promise.all(Array.from({ length: 10 }, () => killInMidCell(engine)))));
       }
-      const left = async () => (await Promise.all(lost.map((pid) => containersOf(engine, pid)))).flat();
+      const left = async () => (await Promise.all(lost.map((pid) => sandboxesOfBridge(engine, pid)))).flat();
       await expect.poll(left, { timeout: 20_000, interval: 500 }).toEqual([]);
     });
 
@@ -116,7 +104,7 @@ for (const engine of engines) {
       await expect.poll(() => [bridge.pid, ...below].filter(isAlive), { timeout: 10_000 }).toEqual([]);
       await running;
       await bridge.close();
-      expect(await containersOf(engine, bridge.pid)).toEqual([]);
+      expect(await sandboxesOfBridge(engine, bridge.pid)).toEqual([]);
     });
 
     it('a closed stdin ends everything, and no file is left but the state', async () => {
@@ -130,7 +118,7 @@ for (const engine of engines) {
       const files = readdirSync(bridge.folder);
       await bridge.client.close();
       await expect.poll(() => [bridge.pid, ...below].filter(isAlive), { timeout: 10_000 }).toEqual([]);
-      expect(await containersOf(engine, bridge.pid)).toEqual([]);
+      expect(await sandboxesOfBridge(engine, bridge.pid)).toEqual([]);
       // Compiled code is kept for engines whose Python comes without it.
       expect(files.toSorted()).toEqual(engine.name === 'embedded' ? ['servers.json'] : ['.cache', 'servers.json']);
       expect(readdirSync(temporary)).toEqual([]);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Client } from '@modelcontextprotocol/client';
+import { Client, type JSONRPCMessage, type RequestOptions } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { TestEngine } from './engines.ts';
 
@@ -42,7 +42,7 @@ export interface BridgeClient {
   readonly pid: number;
   /** An empty folder that lives as long as the client, the state directory in it. */
   readonly folder: string;
-  runPython(code: string, more?: Record<string, unknown>): Promise<RunPythonAnswer>;
+  runPython(code: string, more?: Record<string, unknown>, options?: RequestOptions): Promise<RunPythonAnswer>;
   close(): Promise<void>;
 }
 
@@ -50,26 +50,38 @@ export interface BridgeOptions {
   readonly engine: TestEngine;
   readonly servers?: (folder: string) => Readonly<Record<string, ServerEntry>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Folder in which the bridge is started; that of the tests when left out. */
+  readonly cwd?: string;
+  /** For Node itself, before the script. */
+  readonly nodeArguments?: readonly string[];
+  /** Gets what the bridge writes to stderr, which is passed on when left out. */
+  readonly onLog?: (text: string) => void;
+  /** Sees each message of the bridge before the client does. */
+  readonly onMessage?: (message: JSONRPCMessage) => void;
 }
 
 /** Starts the bridge and connects. */
-export async function startBridge({ engine, servers, env }: BridgeOptions): Promise<BridgeClient> {
+export async function startBridge(options: BridgeOptions): Promise<BridgeClient> {
+  const { engine, servers, env, onLog } = options;
   const folder = mkdtempSync(join(tmpdir(), 'bridge-e2e-'));
   writeFileSync(join(folder, 'servers.json'), JSON.stringify({ mcpServers: servers?.(folder) ?? {} }));
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [CLI],
+    args: [...(options.nodeArguments ?? []), CLI],
     env: { ...withoutTestSettings(engine.env), MCP_BRIDGE_STATE_DIR: folder, MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...env },
-    stderr: 'inherit',
+    stderr: onLog === undefined ? 'inherit' : 'pipe',
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
+  transport.stderr?.on('data', (chunk: Buffer) => onLog?.(chunk.toString('utf8')));
   const client = new Client({ name: 'e2e', version: '1' });
   await client.connect(transport);
+  listen(transport, options.onMessage);
   return {
     client,
     pid: transport.pid ?? 0,
     folder,
-    async runPython(code, more = {}) {
-      const result = await client.callTool({ name: 'run_python', arguments: { code, ...more } });
+    async runPython(code, more = {}, requestOptions = {}) {
+      const result = await client.callTool({ name: 'run_python', arguments: { code, ...more } }, requestOptions);
       const block = result.content[0];
       return {
         text: block?.type === 'text' ? block.text : '',
@@ -82,6 +94,17 @@ export async function startBridge({ engine, servers, env }: BridgeOptions): Prom
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Puts a listener before the client's own. */
+function listen(transport: StdioClientTransport, onMessage: BridgeOptions['onMessage']): void {
+  const clients = transport.onmessage;
+  if (onMessage !== undefined) {
+    transport.onmessage = (message) => {
+      onMessage(message);
+      clients?.(message);
+    };
+  }
 }
 
 /** The bridge warns about `MCP_BRIDGE_*` variables that it does not know; those of the tests are not meant for it. */

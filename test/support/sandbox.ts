@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
-import { INSTANCE_LABEL } from '../../src/engines/labels.ts';
+import { INSTANCE_LABEL, PID_LABEL } from '../../src/engines/labels.ts';
 import type { ProgressListener } from '../../src/engines/preparation.ts';
 import { KEPT_STDERR_BYTES } from '../../src/limits.ts';
 import { COMMANDS, type TestEngine } from './engines.ts';
@@ -116,6 +116,18 @@ export async function containersOf(engine: TestEngine, instanceId: string): Prom
     return clientsOf(`mcp-bridge-${instanceId}-`).map(String);
   }
   const { stdout } = await engine.run('ps', '--all', '--quiet', `--filter=label=${INSTANCE_LABEL}=${instanceId}`);
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
+/** Ids of containers that a bridge with this process id owns, running or not; without containers, of its sandboxes. */
+export async function sandboxesOfBridge(engine: TestEngine, bridgePid: number): Promise<string[]> {
+  if (!engine.isContainer) {
+    const below = descendantsOf(bridgePid);
+    return clientsOf('mcp-bridge-')
+      .filter((client) => below.includes(client))
+      .map(String);
+  }
+  const { stdout } = await engine.run('ps', '--all', '--quiet', `--filter=label=${PID_LABEL}=${bridgePid}`);
   return stdout.split('\n').filter((line) => line !== '');
 }
 

@@ -1,0 +1,34 @@
+/** The tables of `docs/faults.md`, from the cases and gates of the suite themselves. */
+import { ALL_CASES } from '../../test/faults/cases/all.ts';
+import { CASES_ELSEWHERE } from '../../test/faults/cases/elsewhere.ts';
+import type { FaultCase } from '../../test/support/faults/fault-case.ts';
+import { GATES } from '../../test/support/faults/gates.ts';
+import { renderTable } from './tables.ts';
+
+export function renderGates(): string {
+  return renderTable(['Gate', 'Holds when'], Object.entries(GATES));
+}
+
+export function renderFaultCases(): string {
+  const rows = ALL_CASES.map((fault) => [
+    fault.id,
+    fault.title,
+    fault.expected,
+    gatesOf(fault),
+    fault.quick === true ? 'all' : 'main',
+  ]);
+  return renderTable(['Case', 'What is done', 'What must come of it', 'Gates', 'Engines'], rows);
+}
+
+export function renderCasesElsewhere(): string {
+  return renderTable(
+    ['Case', 'What is done', 'Where'],
+    CASES_ELSEWHERE.map(({ id, title, where }) => [id, title, where]),
+  );
+}
+
+function gatesOf({ without = {}, growth }: FaultCase): string {
+  const left = Object.entries(without).map(([gate, why]) => `without ${gate}: ${why}`);
+  const more = growth === undefined ? [] : [`G2 with ${growth.mib} MiB: ${growth.why}`];
+  return left.length + more.length === 0 ? 'all' : [...left, ...more].join('; ');
+}

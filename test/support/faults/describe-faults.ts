@@ -1,0 +1,111 @@
+/** Makes tests of cases: all of them on one engine, the quick ones on the others. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { coverEngines } from '../covered-engines.ts';
+import type { TestEngine } from '../engines.ts';
+import { isAlive } from '../processes.ts';
+import { type Arena, type ArenaOptions, startArena } from './arena.ts';
+import type { FaultCase, FaultReport } from './fault-case.ts';
+import { GATE_IDS } from './gates.ts';
+import { moveIn, type Neighbour } from './neighbour.ts';
+import { runCase } from './run-case.ts';
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** For the table at the end. */
+    fault?: FaultReport;
+  }
+}
+
+export interface FaultGroup {
+  readonly name: string;
+  readonly cases: readonly FaultCase[];
+  /** Servers and settings of its bridge, by engine. */
+  readonly arena?: (engine: TestEngine) => Omit<ArenaOptions, 'engine'>;
+}
+
+/** Whether all cases are wanted on every engine. */
+const wantsAll = process.env['MCP_BRIDGE_TEST_FAULTS'] === 'all';
+
+/** One `describe` per engine, with one test per case and one that looks at what is left in the end. */
+export async function describeFaults({ name, cases, arena }: FaultGroup): Promise<void> {
+  const engines = await coverEngines();
+  for (const engine of engines) {
+    const chosen = cases.filter((fault) => isChosen(fault, engine, engine === engines[0]));
+    if (chosen.length > 0) {
+      describeOn(engine, name, chosen, () => ({ engine, ...arena?.(engine) }));
+    }
+  }
+}
+
+function isChosen({ quick, needs }: FaultCase, engine: TestEngine, isMain: boolean): boolean {
+  return (isMain || wantsAll || quick === true) && !needs?.some((capability) => engine.lacks.includes(capability));
+}
+
+function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[], options: () => ArenaOptions): void {
+  describe(`${name} on ${engine.label}`, () => {
+    const shared = cases.some(({ bridge }) => bridge !== 'own');
+    let place: Place | undefined;
+    beforeAll(async () => {
+      place = shared ? await openPlace(options()) : undefined;
+    });
+    // For a run that is broken off; else it is closed by the last test.
+    afterAll(async () => {
+      await place?.arena.close();
+    });
+
+    it.for(cases.map((fault) => [`${fault.id} ${fault.title}`, fault] as const))('%s', async ([, fault], { task }) => {
+      // One that a case before this has brought down is that case's failure, not this one's.
+      if (place !== undefined && !isAlive(place.arena.bridge.pid)) {
+        await place.arena.close();
+        place = await openPlace(options());
+      }
+      const own = fault.bridge === 'own' || place === undefined ? await openPlace(options()) : undefined;
+      const { report, ended } = await runCase(fault, own ?? (place as Place));
+      const left = (await own?.arena.close()) ?? [];
+      const complete = left.length === 0 ? report : withLeftovers(report, left);
+      task.meta.fault = complete;
+      expect(failuresOf(complete)).toEqual([]);
+      await ended;
+    });
+
+    it.runIf(shared)('G6 after all of them nothing is left', async () => {
+      const left = await place?.arena.close();
+      place = undefined;
+      expect(left).toEqual([]);
+    });
+  });
+}
+
+/** A bridge somebody lives in. */
+interface Place {
+  readonly arena: Arena;
+  readonly neighbour: Neighbour;
+  readonly neighbourBeforeMs: number;
+}
+
+async function openPlace(options: ArenaOptions): Promise<Place> {
+  const arena = await startArena(options);
+  const neighbour = await moveIn(arena);
+  await warmUp(arena);
+  const { medianMs } = await neighbour.start().stop();
+  return { arena, neighbour, neighbourBeforeMs: medianMs };
+}
+
+/** What is loaded once and stays is no growth of the first case. */
+async function warmUp({ bridge }: Arena): Promise<void> {
+  const code = 'await mcp_echo.echo(text="x")\nprint("x" * 1_000_000)\n1 / 0';
+  await bridge.runPython(code, { session: 'warm-up', servers: ['echo', 'ledger'], timeout: 60 });
+  await bridge.runPython('runtime.reset()', { session: 'warm-up', timeout: 60 });
+}
+
+function withLeftovers(report: FaultReport, left: readonly string[]): FaultReport {
+  const before = report.gates.G6.state === 'failed' ? `${report.gates.G6.why}; ` : '';
+  return { ...report, gates: { ...report.gates, G6: { state: 'failed', why: before + left.join(', ') } } };
+}
+
+function failuresOf({ gates }: FaultReport): string[] {
+  return GATE_IDS.flatMap((gate) => {
+    const result = gates[gate];
+    return result.state === 'failed' ? [`${gate}: ${result.why}`] : [];
+  });
+}

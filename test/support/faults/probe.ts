@@ -1,0 +1,55 @@
+/** What is known of a running bridge from outside and, through `loop-probe.mjs`, from inside. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+export interface Measured {
+  /** How often the loop came round, about every 2 ms when it is idle. */
+  readonly turns: number;
+  /** For how long it was held at most, and in all but one turn of a hundred. */
+  readonly maxMs: number;
+  readonly p99Ms: number;
+  /** Bytes after a garbage collection. */
+  readonly rss: number;
+}
+
+/** Arguments for the Node that runs the bridge. */
+export function probeArguments(folder: string): string[] {
+  const module = pathToFileURL(join(import.meta.dirname, 'loop-probe.mjs'));
+  module.searchParams.set('socket', socketIn(folder));
+  return ['--expose-gc', '--import', module.href];
+}
+
+/** What was measured since this was asked last. Rejects when the bridge is gone. */
+export async function takeMeasured(folder: string): Promise<Measured> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createConnection(socketIn(folder))) {
+    chunks.push(chunk as Buffer);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Measured;
+}
+
+function socketIn(folder: string): string {
+  return join(folder, 'loop-probe.sock');
+}
+
+/** From now on `peakBytes` counts afresh (proc(5), clear_refs). */
+export function resetPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+}
+
+/** The most memory the process had since `resetPeak`. */
+export function peakBytes(pid: number): number {
+  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Number(kib ?? 0) * 1024;
+}
+
+/** Milliseconds since boot in which somebody waited for a core; 0 where the kernel does not count them. */
+export function pressureMs(): number {
+  try {
+    return Number(/^some .*total=(\d+)$/m.exec(readFileSync('/proc/pressure/cpu', 'utf8'))?.[1] ?? 0) / 1000;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,231 @@
+/** Runs one case and checks the eight gates around it. */
+import { readdirSync } from 'node:fs';
+import { isAlive } from '../processes.ts';
+import { sandboxesOfBridge } from '../sandbox.ts';
+import type { Arena } from './arena.ts';
+import { ATTACKED, type Caller, createCaller, startClock } from './call-checks.ts';
+import type { Attack, FaultCase, FaultReport, Figures, GateResult } from './fault-case.ts';
+import {
+  GATE_IDS,
+  type Gate,
+  MAX_GROWTH_BYTES,
+  MAX_KEPT_BYTES,
+  MAX_LOOP_DELAY_MS,
+  MAX_LOOP_DELAY_P99_MS,
+  NEXT_CALL_MS,
+  SETTLE_MS,
+} from './gates.ts';
+import type { Neighbour, NeighbourReport } from './neighbour.ts';
+import { peakBytes, resetPeak, takeMeasured } from './probe.ts';
+import { SEARCH_FOR_CANARIES } from './search-memory.ts';
+import { poll } from './wait.ts';
+
+const MIB = 1024 * 1024;
+
+/** What a case is checked against. */
+interface Surroundings {
+  readonly arena: Arena;
+  readonly neighbour: Neighbour;
+  readonly neighbourBeforeMs: number;
+}
+
+/** A case that is under way. */
+interface Course extends Surroundings {
+  readonly fault: FaultCase;
+  readonly caller: Caller;
+  readonly allowed: string[];
+  readonly ledgerBefore: number;
+  readonly logBefore: number;
+  readonly rssBefore: number;
+  readonly problems: Map<Gate, string[]>;
+}
+
+/** The report, and what the case itself came to. */
+export async function runCase(
+  fault: FaultCase,
+  surroundings: Surroundings,
+): Promise<{ report: FaultReport; ended: Promise<void> }> {
+  const startedAt = performance.now();
+  const course = await begin(fault, surroundings);
+  const beside = surroundings.neighbour.start();
+  const ended = fault.run(createAttack(course));
+  await ended.catch(() => undefined);
+  if (!isLeftOut(course, 'G4')) {
+    await checkNextCall(course);
+  }
+  const neighbour = await beside.stop();
+  const figures = await checkAll(course, neighbour);
+  const report: FaultReport = {
+    id: fault.id,
+    title: fault.title,
+    engine: surroundings.arena.engine.label,
+    gates: Object.fromEntries(GATE_IDS.map((gate) => [gate, resultOf(course, gate)])) as FaultReport['gates'],
+    figures: { seconds: (performance.now() - startedAt) / 1000, ...figures },
+  };
+  return { report, ended };
+}
+
+async function begin(fault: FaultCase, surroundings: Surroundings): Promise<Course> {
+  const { arena } = surroundings;
+  const caller = createCaller(arena);
+  await caller.run(`before_the_case = "${fault.id}"`, { timeout: 60 });
+  const { rss } = await takeMeasured(arena.probeFolder);
+  resetPeak(arena.bridge.pid);
+  arena.noteProcesses();
+  return {
+    ...surroundings,
+    fault,
+    caller,
+    allowed: [],
+    ledgerBefore: arena.ledger().length,
+    logBefore: arena.log().length,
+    rssBefore: rss,
+    problems: new Map(),
+  };
+}
+
+function createAttack(course: Course): Attack {
+  const { arena, caller, allowed } = course;
+  return {
+    arena,
+    run: (code, options) => caller.run(code, options),
+    allow: (...calls) => allowed.push(...calls),
+    calls: () => callsOf(course),
+    log: () => arena.log().slice(course.logBefore),
+  };
+}
+
+/** G4: and whether a state that is gone was said to be gone. */
+async function checkNextCall(course: Course): Promise<void> {
+  const { caller, fault } = course;
+  const clock = startClock();
+  const next = await caller.run('print(1)', { timeout: 30 });
+  const tookMs = clock.elapsed();
+  if (next.status !== 'success' || next.stdout !== '1') {
+    note(course, 'G4', `print(1) answered ${next.text.slice(0, 300)}`);
+  }
+  if (tookMs > NEXT_CALL_MS) {
+    note(course, 'G4', `print(1) took ${Math.round(tookMs)} ms`);
+  }
+  const kept = await caller.run(`print(globals().get("before_the_case"))\n${SEARCH_FOR_CANARIES}`, { timeout: 30 });
+  const [state, ...found] = kept.stdout.split('\n');
+  const texts = caller.texts.get(ATTACKED) ?? [];
+  if (state !== fault.id && !texts.some((text) => text.includes('State was lost'))) {
+    note(course, 'G4', `the state was lost, and no answer said so: ${kept.text.slice(0, 300)}`);
+  }
+  if (String(found) !== 'none') {
+    note(course, 'G8', `in the sandbox: ${found.join(', ') || kept.text.slice(0, 300)}`);
+  }
+}
+
+async function checkAll(course: Course, neighbour: NeighbourReport): Promise<Omit<Figures, 'seconds'>> {
+  course.caller.wrong.forEach((text) => note(course, 'G1', text));
+  neighbour.wrong.slice(0, 3).forEach((text) => note(course, 'G5', text));
+  checkLedger(course);
+  checkSecrets(course);
+  if (!isLeftOut(course, 'G6')) {
+    await checkLeftovers(course);
+  }
+  return {
+    neighbourMs: neighbour.medianMs,
+    neighbourBeforeMs: course.neighbourBeforeMs,
+    ...(isLeftOut(course, 'G3') && isLeftOut(course, 'G2') ? {} : await checkHost(course)),
+  };
+}
+
+/** G2 and G3. */
+async function checkHost(course: Course): Promise<Pick<Figures, 'growthMib' | 'loopMaxMs' | 'loopP99Ms'>> {
+  const { arena, fault, rssBefore } = course;
+  const growth = peakBytes(arena.bridge.pid) - rssBefore;
+  const { p99Ms, maxMs } = await takeMeasured(arena.probeFolder);
+  const allowed = fault.growth === undefined ? MAX_GROWTH_BYTES : fault.growth.mib * MIB;
+  if (growth > allowed) {
+    note(course, 'G2', `grew by ${toMib(growth)} MiB, allowed are ${toMib(allowed)}`);
+  }
+  const kept = await poll(
+    async () => (await takeMeasured(arena.probeFolder)).rss - rssBefore,
+    (bytes) => bytes <= MAX_KEPT_BYTES,
+    SETTLE_MS,
+  );
+  if (kept > MAX_KEPT_BYTES) {
+    note(course, 'G2', `kept ${toMib(kept)} MiB more than before`);
+  }
+  if (maxMs > MAX_LOOP_DELAY_MS || p99Ms > MAX_LOOP_DELAY_P99_MS) {
+    note(course, 'G3', `the loop was held for ${Math.round(maxMs)} ms, p99 ${Math.round(p99Ms)} ms`);
+  }
+  return { growthMib: toMib(growth), loopMaxMs: maxMs, loopP99Ms: p99Ms };
+}
+
+/** G6, as far as it can be seen while the bridge lives: the sessions of the case are reset, that of the neighbour stays. */
+async function checkLeftovers(course: Course): Promise<void> {
+  const { arena, caller } = course;
+  if (!isAlive(arena.bridge.pid)) {
+    return; // Its own end is looked at when it is closed.
+  }
+  for (const session of new Set([ATTACKED, ...caller.texts.keys()])) {
+    await arena.bridge.runPython('runtime.reset()', { session, timeout: 30 });
+  }
+  const left = await poll(
+    () => sandboxesOfBridge(arena.engine, arena.bridge.pid),
+    (found) => found.length <= 1,
+    SETTLE_MS,
+  );
+  if (left.length > 1) {
+    note(course, 'G6', `sandboxes left: ${left.join(', ')}`);
+  }
+  readdirSync(arena.callersFolder).forEach((name) => note(course, 'G6', `file in the caller's folder: ${name}`));
+}
+
+/** G7. */
+function checkLedger(course: Course): void {
+  const got = callsOf(course).toSorted().join(', ');
+  const allowed = course.allowed.toSorted().join(', ');
+  if (got !== allowed) {
+    note(course, 'G7', `the servers got [${got.slice(0, 500)}], allowed was [${allowed.slice(0, 500)}]`);
+  }
+}
+
+/** G8, as far as the client and the log can tell. */
+function checkSecrets(course: Course): void {
+  const { arena, caller, logBefore } = course;
+  const { neighbour, ...others } = arena.canaries;
+  const logged = arena.log().slice(logBefore);
+  const answered = arena.answers.map(({ text }) => text).join('\n');
+  for (const [name, canary] of Object.entries(others)) {
+    if (logged.includes(canary) || answered.includes(canary)) {
+      note(course, 'G8', `the canary of ${name} was told`);
+    }
+  }
+  if (logged.includes(neighbour) || [...caller.texts.values()].flat().join('\n').includes(neighbour)) {
+    note(course, 'G8', 'data of the neighbour was told');
+  }
+}
+
+function callsOf({ arena, ledgerBefore }: Course): string[] {
+  return arena
+    .ledger()
+    .slice(ledgerBefore)
+    .filter(({ server }) => server !== 'neighbour')
+    .map(({ server, tool }) => `${server}.${tool}`);
+}
+
+function note({ problems }: Course, gate: Gate, text: string): void {
+  problems.set(gate, [...(problems.get(gate) ?? []), text]);
+}
+
+function isLeftOut({ fault }: Course, gate: Gate): boolean {
+  return fault.without?.[gate] !== undefined;
+}
+
+function resultOf({ fault, problems }: Course, gate: Gate): GateResult {
+  const reason = fault.without?.[gate];
+  if (reason !== undefined) {
+    return { state: 'not applicable', why: reason };
+  }
+  const found = problems.get(gate);
+  return found === undefined ? { state: 'ok' } : { state: 'failed', why: found.join('; ') };
+}
+
+function toMib(bytes: number): number {
+  return Math.round(bytes / MIB);
+}
