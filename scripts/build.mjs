@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundledPackages, packagesOf, startUpInputs } from './bundle/contents.mjs';
 import { renderLicenses } from './bundle/licenses.mjs';
+import { REQUIRE_BANNER } from './bundle/require-banner.mjs';
 import { slimStartUp } from './bundle/slim-start-up.mjs';
 import { buildEmbedded } from './embedded/build.mjs';
 
@@ -19,6 +20,7 @@ const LAZY = [
   '@modelcontextprotocol/client',
   '@toon-format/toon',
   'fast-fuzzy',
+  'commander',
   'jsonc-parser',
   'toml-eslint-parser',
   'yaml',
@@ -27,11 +29,6 @@ const LAZY = [
 ];
 /** What runs between the start and the answer to `tools/list`. */
 const START_UP_MODULES = ['src/cli.ts', 'src/commands/context.ts', 'src/commands/serve.ts'];
-/** cross-spawn, which is CommonJS, calls `require` for modules of Node; ES modules have none. */
-const REQUIRE_BANNER =
-  "import { createRequire as createRequireOfNode } from 'node:module';\n" +
-  'const require = createRequireOfNode(import.meta.url);';
-
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { version } = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
 await rm(`${root}dist`, { recursive: true, force: true });

@@ -5,6 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { renderClientFiles, renderClientSources } from './generate/clients.ts';
+import { renderCommands } from './generate/commands.ts';
 import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
 import { renderFilterPrograms } from './generate/filter-programs.ts';
 import { renderFrameSchema } from './generate/frame-schema.ts';
@@ -38,6 +39,7 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'fault cases': renderFaultCases,
       'cases elsewhere': renderCasesElsewhere,
     }),
+  'docs/cli.md': (current) => replaceGenerated(current, { commands: renderCommands }),
   'test/fixtures/toon/golden.jsonl': renderToonGolden,
   'docs/clients.md': (current) =>
     replaceGenerated(current, { clients: renderClientFiles, 'sources of clients': renderClientSources }),

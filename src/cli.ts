@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
 import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
-import { HELP, TERMINAL_HINT } from './commands/help.ts';
+import type { ServeOptions } from './commands/serve.ts';
+import { TERMINAL_HINT } from './commands/terminal-hint.ts';
 import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './errors.ts';
 import { VERSION } from './package.ts';
 
@@ -16,16 +17,22 @@ function refuseDebugger(): void {
 }
 
 async function main(argv: readonly string[]): Promise<number> {
-  const commandLine = await parseCommandLine(argv);
-  switch (commandLine.command) {
+  const line = await parseCommandLine(argv);
+  switch (line.command) {
     case 'help':
-      process.stdout.write(commandLine.code === undefined ? HELP : await helpForError(commandLine.code));
+      process.stdout.write(line.text);
+      return 0;
+    case 'error':
+      process.stdout.write(await helpForError(line.code));
       return 0;
     case 'version':
       process.stdout.write(`${VERSION}\n`);
       return 0;
+    case 'completion':
+      process.stdout.write(line.script);
+      return 0;
     default:
-      return runCommand(commandLine);
+      return runCommand(line);
   }
 }
 
@@ -35,33 +42,38 @@ async function helpForError(code: string): Promise<string> {
 }
 
 /** Commands are loaded when they are called: `--version` does not pay for the MCP SDK. */
-async function runCommand(commandLine: CommandLine): Promise<number> {
+async function runCommand(
+  line: Exclude<CommandLine, { command: 'help' | 'error' | 'version' | 'completion' }>,
+): Promise<number> {
   const { loadContext } = await import('./commands/context.ts');
-  const context = { ...(await loadContext(process.env)), input: process.stdin };
-  const writeOut = (text: string) => process.stdout.write(text);
-  const writeError = (text: string) => process.stderr.write(text);
-  if (commandLine.command === 'exec') {
-    const { exec } = await import('./commands/exec.ts');
-    return exec(commandLine, { ...context, writeOut, writeError });
+  const context = { ...(await loadContext(process.env)), input: process.stdin, writeOut, writeError };
+  switch (line.command) {
+    case 'exec':
+      return (await import('./commands/exec.ts')).exec(line, context);
+    case 'servers':
+      return (await import('./commands/servers.ts')).servers(line, context);
+    case 'install':
+    case 'uninstall':
+      return (await import('./commands/install.ts')).install(line, context);
+    case 'doctor':
+      return (await import('./commands/doctor.ts')).doctor(line, context);
+    case 'complete':
+      return (await import('./commands/complete.ts')).complete(line, context);
+    case 'run':
+      return run(context);
   }
-  if (commandLine.command === 'servers') {
-    const { servers } = await import('./commands/servers.ts');
-    return servers(commandLine, { ...context, writeOut, writeError });
-  }
-  if (commandLine.command === 'doctor') {
-    const { doctor } = await import('./commands/doctor.ts');
-    return doctor(commandLine, { ...context, writeOut });
-  }
-  if (commandLine.command === 'install' || commandLine.command === 'uninstall') {
-    const { install } = await import('./commands/install.ts');
-    return install(commandLine, { ...context, writeOut, writeError });
-  }
+}
+
+async function run(context: Omit<ServeOptions, 'output'>): Promise<number> {
   if (process.stdin.isTTY) {
     process.stderr.write(TERMINAL_HINT);
   }
   const { serve } = await import('./commands/serve.ts');
   return serve({ ...context, output: process.stdout });
 }
+
+const writeOut = (text: string): boolean => process.stdout.write(text);
+const writeError = (text: string): boolean => process.stderr.write(text);
 
 function report(thrown: unknown): number {
   const error = toBridgeError(thrown);

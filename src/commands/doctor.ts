@@ -8,7 +8,7 @@ import { whyUnusable } from '../engines/try-engine.ts';
 import type { BridgeError } from '../errors.ts';
 import { ERROR_CODES } from '../errors.ts';
 import { VERSION } from '../package.ts';
-import type { DoctorCommand } from './command-line.ts';
+import type { DoctorCommand } from './cli/doctor.ts';
 import type { CommandContext } from './context.ts';
 import { engineOptions } from './engine-options.ts';
 

@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { CellAnswer, OutputText } from '../cell.ts';
 import { BridgeError, ERROR_CODES, type ErrorCode, messageOf } from '../errors.ts';
+import { renderAnswer } from '../render/render.ts';
 import { describeGap } from '../render/truncate.ts';
 import { answerCell } from '../server/run-python.ts';
-import type { ExecCommand } from './command-line.ts';
+import type { ExecCommand } from './cli/exec.ts';
 import type { CommandContext } from './context.ts';
 import { createLazyBridge } from './lazy-bridge.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
@@ -44,6 +45,9 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   const first = await Promise.race([answered, lifecycle.ended]);
   if ('reason' in first) {
     cancel.abort(first.reason);
+  } else if (command.isJson) {
+    const { structuredContent } = await renderAnswer(first, 'json', settings.maxOutputChars);
+    options.writeOut(`${JSON.stringify(structuredContent, undefined, 2)}\n`);
   } else {
     printAnswer(first, options);
   }

@@ -3,7 +3,7 @@ import type { ClientSystem } from '../clients/table.ts';
 import { writeClientFile } from '../config/client-file.ts';
 import type { Settings } from '../config/settings.ts';
 import { thisSystem } from '../config/sources.ts';
-import type { InstallCommand } from './command-line.ts';
+import type { InstallCommand } from './cli/install.ts';
 import { type Plan, planInstall, planUninstall, snippetOf } from './install-plan.ts';
 import { renderChange } from './install-text.ts';
 

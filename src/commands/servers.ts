@@ -4,7 +4,7 @@ import type { CatalogServer } from '../catalog/catalog.ts';
 import { ERROR_CODES, toBridgeError } from '../errors.ts';
 import { noServerConfigured } from '../no-server.ts';
 import { createMask } from '../upstream/mask.ts';
-import type { ServersCommand } from './command-line.ts';
+import type { ServersCommand } from './cli/servers.ts';
 import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
 import type { CommandContext } from './context.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';

@@ -124,7 +124,7 @@ describe('help and version', () => {
   test('--help names every command', async () => {
     const { stdout, stderr, exitCode } = await run(['--help']);
     expect(stdout).toMatch(
-      /run {5}Serve MCP[\s\S]*exec {4}Run one cell[\s\S]*servers Show the[\s\S]*install Register this/,
+      /run +serve MCP[\s\S]*exec .* run one cell[\s\S]*servers +show the[\s\S]*install .* register this/,
     );
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
   });
@@ -138,10 +138,7 @@ describe('what is refused', () => {
   test('an unknown command, with exit code 64', async () => {
     expect(await run(['exce'])).toMatchObject({
       stdout: '',
-      stderr:
-        "USAGE_INVALID: There is no command 'exce'; the commands are run, exec, servers, install, uninstall, doctor, help. " +
-        "Did you mean 'exec' or 'servers'?\n" +
-        'Hint: Run with --help to see what there is.\n',
+      stderr: "USAGE_INVALID: unknown command 'exce' (Did you mean exec?)\nHint: Add --help to see what there is.\n",
       exitCode: 64,
     });
   });

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import { REQUIRE_BANNER } from '../../scripts/bundle/require-banner.mjs';
 
 const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 const fakeBridge = fileURLToPath(new URL('../fixtures/front/fake-bridge.ts', import.meta.url));
@@ -38,6 +39,7 @@ export async function buildFakeCommand(): Promise<BuiltCommand> {
     platform: 'node',
     target: 'node20.19',
     define: { BUILD_VERSION: '"0.0.0-test"' },
+    banner: { js: REQUIRE_BANNER },
     logLevel: 'warning',
   });
   return { script: join(folder, 'cli.mjs'), remove: () => rm(folder, { recursive: true, force: true }) };

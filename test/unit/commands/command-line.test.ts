@@ -6,6 +6,7 @@ const execOf = (fields: object) => ({
   servers: [],
   session: undefined,
   timeoutSeconds: undefined,
+  isJson: false,
   ...fields,
 });
 
@@ -25,31 +26,28 @@ describe('understood', () => {
   test.each([
     ['', { command: 'run' }],
     ['run', { command: 'run' }],
-    ['help', { command: 'help' }],
-    ['help session_lost', { command: 'help', code: 'session_lost' }],
-    ['--help', { command: 'help' }],
-    ['run -h', { command: 'help' }],
-    ['exec --help', { command: 'help' }],
     ['servers', serversOf({ action: 'list' })],
     ['servers show a-b', serversOf({ action: 'show', names: ['a-b'] })],
-    ['servers --json tools a', serversOf({ action: 'tools', names: ['a'], isJson: true })],
+    ['servers --json', serversOf({ action: 'list', isJson: true })],
+    ['servers tools --json a', serversOf({ action: 'tools', names: ['a'], isJson: true })],
     ['servers search --limit 3 create issue', serversOf({ action: 'search', names: ['create', 'issue'], limit: 3 })],
     ['servers refresh', serversOf({ action: 'refresh' })],
     ['servers refresh a b', serversOf({ action: 'refresh', names: ['a', 'b'] })],
-    ['servers list --help', { command: 'help' }],
     ['install cursor', installOf({})],
     ['install Zed cursor zed --dry-run', installOf({ clients: ['zed', 'cursor'], isDryRun: true })],
     ['install --import --print --scope project cursor', installOf({ scope: 'project', isImport: true, isPrint: true })],
     ['uninstall cursor --scope=user', installOf({ command: 'uninstall' })],
-    ['install --help', { command: 'help' }],
     ['doctor', { command: 'doctor', isJson: false }],
     ['doctor --json', { command: 'doctor', isJson: true }],
-    ['doctor --help', { command: 'help' }],
+    ['help IMAGE_MISSING', { command: 'error', code: 'IMAGE_MISSING' }],
+    ['help image_missing', { command: 'error', code: 'image_missing' }],
     ['--version', { command: 'version' }],
     ['-v', { command: 'version' }],
     ['exec cell.py', execOf({ source: { kind: 'file', path: 'cell.py' } })],
     ['exec -', execOf({ source: { kind: 'file', path: '-' } })],
     ['exec -c 1+1', execOf({ source: { kind: 'code', code: '1+1' } })],
+    ['exec --json -c x', execOf({ source: { kind: 'code', code: 'x' }, isJson: true })],
+    ['exec -c -1', execOf({ source: { kind: 'code', code: '-1' } })],
     ['exec --code=-1', execOf({ source: { kind: 'code', code: '-1' } })],
     ['exec -- -odd.py', execOf({ source: { kind: 'file', path: '-odd.py' } })],
     [
@@ -61,43 +59,66 @@ describe('understood', () => {
   });
 });
 
+describe('help', () => {
+  test.each([
+    ['help', 'Usage: mcp-server-code-execution-mode [options] [command]'],
+    ['--help', 'Usage: mcp-server-code-execution-mode [options] [command]'],
+    ['-h', 'Usage: mcp-server-code-execution-mode [options] [command]'],
+    ['run -h', 'Usage: mcp-server-code-execution-mode run [options]'],
+    ['help servers list', 'Usage: mcp-server-code-execution-mode servers list [options]'],
+    ['help exec', 'Usage: mcp-server-code-execution-mode exec [options] [file]'],
+    ['servers --help', 'Usage: mcp-server-code-execution-mode servers [options] [command]'],
+    ['servers list --help', 'Usage: mcp-server-code-execution-mode servers list [options]'],
+    ['install --help', 'Usage: mcp-server-code-execution-mode install [options] <client...>'],
+  ])('%j', async (line, usage) => {
+    const understood = await parseCommandLine(line.split(' '));
+    expect(understood).toEqual({ command: 'help', text: expect.stringContaining(`${usage}\n`) });
+  });
+
+  test('names every command but the one that only shells ask', async () => {
+    const text = JSON.stringify(await parseCommandLine(['help']));
+    expect(text).toMatch(/run.*exec.*servers.*install.*uninstall.*doctor.*completion/s);
+    expect(text).not.toMatch(/ complete (?!our)/);
+  });
+});
+
 describe('refused', () => {
   test.each([
-    [
-      'exce x',
-      expect.stringMatching(/^There is no command 'exce'; the commands are run, exec, .* Did you mean .*'exec'/),
-    ],
-    ['--verison', "There is no option '--verison'; the options are --help, --version. Did you mean '--version'?"],
-    ['run -x', "There is no option '-x'; the options are --help, --version."],
-    ['run more', "'more' is one argument too many; `run` takes none."],
-    ['install', expect.stringMatching(/^`install` needs at least one of claude-code, .*goose\.$/)],
+    ['exce x', "unknown command 'exce' (Did you mean exec?)"],
+    ['--verison', "unknown option '--verison' (Did you mean --version?)"],
+    ['run -x', "unknown option '-x'"],
+    ['run more', "too many arguments for 'run'. Expected 0 arguments but got 1."],
+    ['install', "missing required argument 'client'"],
     [
       'install cursr',
-      expect.stringMatching(/^There is no client 'cursr'; the clients are .* Did you mean 'cursor'\?$/),
-    ],
-    ['install zed --scope all', "The option '--scope' is 'all'; it must be user or project."],
-    [
-      'uninstall zed --import',
-      expect.stringMatching(/^There is no option '--import'; the options are --help, --version, --dry-run, --scope\./),
+      expect.stringMatching(/'cursr' is invalid for argument 'client'. The clients are claude-code, .*goose\.$/),
     ],
     [
-      'servers serach',
-      expect.stringMatching(/^There is no `servers serach`; there are list, show, .* Did you mean 'search'/),
+      'install zed --scope all',
+      expect.stringMatching(/'--scope <scope>' argument 'all' is invalid. .* user, project\.$/),
     ],
-    ['servers list x', "'x' is one argument too many; `servers list` takes none."],
-    ['help A B', "'B' is one argument too many; `help` takes the code of one error."],
-    ['servers show', '`servers show` needs the name of one server.'],
-    ['servers tools a b', '`servers tools` needs the name of one server.'],
-    ['servers search', '`servers search` needs words to look for.'],
-    ['servers search x --limit 0', "The option '--limit' is '0'; it must be a whole number from 1 to 1000."],
-    ['--help=yes', "The option '--help' takes no value."],
-    ['exec', '`exec` needs exactly one of a file, `-` (standard input) and `-c CODE`.'],
-    ['exec a.py b.py', '`exec` needs exactly one of a file, `-` (standard input) and `-c CODE`.'],
-    ['exec -c x a.py', '`exec` needs exactly one of a file, `-` (standard input) and `-c CODE`.'],
-    ['exec -c', "The option '-c' needs a value."],
-    ['exec --timeout 1.5 -c x', "The option '--timeout' is '1.5'; it must be a whole number of seconds."],
-    ['exec --sever a -c x', expect.stringContaining("Did you mean '--server'")],
-    ['exec --__proto__ -c x', expect.stringContaining("There is no option '--__proto__'")],
+    ['uninstall zed --import', "unknown option '--import'"],
+    ['servers serach', "unknown command 'serach' (Did you mean search?)"],
+    ['servers list x', "too many arguments for 'list'. Expected 0 arguments but got 1."],
+    ['servers show', "missing required argument 'server'"],
+    ['servers tools a b', "too many arguments for 'tools'. Expected 1 argument but got 2."],
+    ['servers search', "missing required argument 'words'"],
+    [
+      'servers search x --limit 0',
+      "option '--limit <number>' argument '0' is invalid. It must be a whole number from 1 to 1000.",
+    ],
+    ['exec', 'exec needs exactly one of a file, - (standard input) and --code'],
+    ['exec a.py b.py', "too many arguments for 'exec'. Expected 1 argument but got 2."],
+    ['exec -c x a.py', 'exec needs exactly one of a file, - (standard input) and --code'],
+    ['exec -c', "option '-c, --code <code>' argument missing"],
+    [
+      'exec --timeout 1.5 -c x',
+      "option '--timeout <seconds>' argument '1.5' is invalid. It must be a whole number of seconds.",
+    ],
+    ['exec --sever a -c x', "unknown option '--sever' (Did you mean --server?)"],
+    ['exec --__proto__ -c x', "unknown option '--__proto__'"],
+    ['help servers lst', "unknown command 'servers lst'"],
+    ['completion ksh', expect.stringContaining('bash, zsh, fish, powershell')],
   ])('%j', async (line, message) => {
     await expect(parseCommandLine(line.split(' '))).rejects.toMatchObject({ code: 'USAGE_INVALID', message });
   });

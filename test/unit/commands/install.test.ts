@@ -18,7 +18,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { loadFormat } from '../../../src/clients/format.ts';
 import { register, unregister } from '../../../src/clients/registration.ts';
 import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf, startCommand } from '../../../src/clients/table.ts';
-import type { InstallCommand } from '../../../src/commands/command-line.ts';
+import type { InstallCommand } from '../../../src/commands/cli/install.ts';
 import { install } from '../../../src/commands/install.ts';
 import { findSelfReference } from '../../../src/config/self.ts';
 import { messageOf } from '../../../src/errors.ts';

@@ -1,0 +1,35 @@
+/** The reference of the command line, from its definition. */
+import type { Command } from 'commander';
+import { notesOf } from '../../src/commands/cli/define.ts';
+import { createProgram } from '../../src/commands/cli/program.ts';
+
+/** A section for every command that does something; those that only shells ask are left out. */
+export function renderCommands(): string {
+  const program = createProgram({ settle: () => undefined, show: () => undefined });
+  return leavesOf(program).map(renderCommand).join('\n\n');
+}
+
+function leavesOf(command: Command): Command[] {
+  const further = command.createHelp().visibleCommands(command);
+  const own = further.filter((one) => one.name() !== 'help');
+  return own.length === 0 ? [command] : own.flatMap(leavesOf);
+}
+
+function renderCommand(command: Command): string {
+  const help = command.createHelp();
+  const usage = help.commandUsage(command);
+  const name = usage
+    .split(' ')
+    .slice(1)
+    .join(' ')
+    .replace(/ [[<].*$/, '');
+  const rows = [
+    ...help.visibleArguments(command).map((one) => [help.argumentTerm(one), help.argumentDescription(one)]),
+    ...help
+      .visibleOptions(command)
+      .filter(({ long }) => long !== '--help')
+      .map((one) => [help.optionTerm(one), help.optionDescription(one)]),
+  ].map(([term, meaning]) => `- \`${term}\`: ${meaning}`);
+  const parts = [`### \`${name}\``, help.commandDescription(command), `\`\`\`\n${usage}\n\`\`\``, rows.join('\n')];
+  return [...parts, notesOf(command) ?? ''].filter((part) => part !== '').join('\n\n');
+}

@@ -1,0 +1,71 @@
+/** `install` and `uninstall`: the registration in MCP clients. */
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { CLIENT_IDS, type ClientId } from '../../clients/table.ts';
+import { addNotes, type Settle } from './define.ts';
+
+const SCOPES = ['user', 'project'] as const;
+
+export interface InstallCommand {
+  readonly command: 'install' | 'uninstall';
+  /** At least one, each once. */
+  readonly clients: readonly ClientId[];
+  readonly scope: (typeof SCOPES)[number];
+  readonly isDryRun: boolean;
+  /** Whether the client's own servers move to the bridge. */
+  readonly isImport: boolean;
+  readonly isPrint: boolean;
+}
+
+interface Given {
+  readonly scope: InstallCommand['scope'];
+  readonly dryRun?: true;
+  readonly import?: true;
+  readonly print?: true;
+}
+
+export function defineInstall(program: Command, settle: Settle<InstallCommand>): void {
+  const take =
+    (command: InstallCommand['command']) =>
+    (names: readonly ClientId[], { scope, dryRun, import: isImport, print }: Given): void =>
+      settle({
+        command,
+        clients: [...new Set(names)],
+        scope,
+        isDryRun: dryRun === true,
+        isImport: isImport === true,
+        isPrint: print === true,
+      });
+
+  const install = defineOne(program, 'install')
+    .summary('register this server in MCP clients')
+    .description('Register this server in the configuration of MCP clients.')
+    .option('--import', "move the client's own servers to this one; uninstall puts them back")
+    .option('--print', 'print the entry instead, to put in by hand')
+    .action(take('install'));
+  addNotes(
+    install,
+    'Comments and order in the files survive, what was there is kept beside them, and a second run changes nothing.',
+  );
+  defineOne(program, 'uninstall')
+    .summary('take it out again')
+    .description('Take this server out of the configuration of MCP clients, and put back what install --import moved.')
+    .action(take('uninstall'));
+}
+
+function defineOne(program: Command, name: InstallCommand['command']): Command {
+  const clients = new Argument('<client...>', 'which clients').choices(CLIENT_IDS).argParser(readClient);
+  return program
+    .command(name)
+    .addArgument(clients)
+    .addOption(new Option('--scope <scope>', 'user, or project: the folder you are in').choices(SCOPES).default('user'))
+    .option('--dry-run', 'show what would change, and write nothing');
+}
+
+/** People write names of programs with capitals. */
+function readClient(text: string, before: readonly ClientId[] = []): ClientId[] {
+  const id = CLIENT_IDS.find((candidate) => candidate === text.toLowerCase());
+  if (id === undefined) {
+    throw new InvalidArgumentError(`The clients are ${CLIENT_IDS.join(', ')}.`);
+  }
+  return [...before, id];
+}

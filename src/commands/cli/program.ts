@@ -1,0 +1,41 @@
+/** The whole command line, as the library that reads it wants it. */
+import { Command } from 'commander';
+import type { CommandLine } from '../command-line.ts';
+import { defineCompletion } from './completion.ts';
+import { addNotes, COMMAND_NAME, type Settle } from './define.ts';
+import { defineDoctor } from './doctor.ts';
+import { defineExec } from './exec.ts';
+import { defineHelp } from './help.ts';
+import { defineInstall } from './install.ts';
+import { defineServers } from './servers.ts';
+
+export interface ProgramEnds {
+  readonly settle: Settle<CommandLine>;
+  /** Takes text that was asked for: help. */
+  readonly show: (text: string) => void;
+}
+
+export function createProgram({ settle, show }: ProgramEnds): Command {
+  const program = new Command(COMMAND_NAME)
+    .description('One MCP tool, run_python: a live, locked-down Python session that calls your MCP servers as code.')
+    .version('', '-v, --version', 'show the version')
+    .helpOption('-h, --help', 'show help')
+    .configureOutput({ writeOut: show, writeErr: () => undefined })
+    .exitOverride();
+  program
+    .command('run')
+    .summary('serve MCP over stdin and stdout (the default)')
+    .description('Serve MCP over stdin and stdout; an MCP client starts this. The default.')
+    .action(() => settle({ command: 'run' }));
+  defineExec(program, settle);
+  defineServers(program, settle);
+  defineInstall(program, settle);
+  defineDoctor(program, settle);
+  defineCompletion(program, settle);
+  defineHelp(program, settle);
+  addNotes(
+    program,
+    'Settings are environment variables (MCP_BRIDGE_RUNTIME, MCP_BRIDGE_TIMEOUT, ...); docs/configuration.md lists them.',
+  );
+  return program;
+}

@@ -1,0 +1,47 @@
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { candidatesFor } from '../../../src/commands/cli/completion.ts';
+import { createProgram } from '../../../src/commands/cli/program.ts';
+import { parseCommandLine } from '../../../src/commands/command-line.ts';
+
+const program = createProgram({ settle: () => undefined, show: () => undefined });
+const complete = (line: string) => candidatesFor(program, line.split(' '), ['git-hub', 'files']);
+
+test.each([
+  ['ser', ['servers']],
+  ['servers s', ['show', 'search']],
+  ['servers show ', ['git-hub', 'files']],
+  ['servers show g', ['git-hub']],
+  ['servers show files ', []],
+  ['servers refresh files g', ['git-hub']],
+  ['servers list --j', ['--json']],
+  ['exec --server f', ['files']],
+  ['exec --ser', ['--server']],
+  ['install cur', ['cursor']],
+  ['install cursor ze', ['zed']],
+  ['install --scope ', ['user', 'project']],
+  ['install --scope user cur', ['cursor']],
+  ['completion f', ['fish']],
+  ['no such thing', []],
+])('%j', (line, expected) => {
+  expect(complete(line)).toEqual(expected);
+});
+
+test('the first word may be any command but the one that only shells ask', () => {
+  const words = complete('');
+  expect(words).toEqual(
+    expect.arrayContaining(['run', 'exec', 'servers', 'install', 'uninstall', 'doctor', 'completion']),
+  );
+  expect(words).not.toContain('complete');
+});
+
+test('bash completes with the script, whatever the words are', async () => {
+  const line = await parseCommandLine(['completion', 'bash']);
+  const script = line.command === 'completion' ? line.script : '';
+  // The command is stood in for by one that shows what it is asked.
+  const shell = `mcp-server-code-execution-mode() { shift 2; printf 'one two\\nasked:%s\\n' "$*"; }
+${script}
+COMP_WORDS=(mcp-server-code-execution-mode servers 'show' 'a b'); COMP_CWORD=3
+_mcp_bridge; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  expect(execFileSync('bash', ['-c', shell], { encoding: 'utf8' })).toBe('one two\nasked:servers\nshow\na b\n');
+});
