@@ -34,7 +34,11 @@ export async function createConfiguredServers(settings: Settings, logger: Logger
     env: process.env,
     allowsSelf: settings.allowSelfServer,
   });
-  const pool: UpstreamPool = createUpstreamPool({ logger, onToolsChanged: (server) => known.noteChange(server) });
+  const pool: UpstreamPool = createUpstreamPool({
+    logger,
+    masksSecrets: settings.masksSecrets,
+    onToolsChanged: (server) => known.noteChange(server),
+  });
   const cache = createMetadataCache({ stateDir: settings.stateDir, logger });
   let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let callable: ReadonlyMap<string, CallableServer> = new Map();

@@ -12,7 +12,9 @@ import { escapeControls, LOG_LEVELS } from '../log.ts';
 import { didYouMean } from '../suggest.ts';
 import { parseMounts } from './mounts.ts';
 import { DEPTH_VARIABLE } from './self.ts';
+import { oneOf, onOrOff, type SettingDefinition } from './setting-schemas.ts';
 import { type ConfigSource, parseSources } from './sources.ts';
+import { TRUST_DEFINITIONS } from './trust-settings.ts';
 import { parseDurationMs, parseSizeBytes } from './units.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -38,27 +40,11 @@ const MIN_SHOWN_CHARS = 1_000;
 /** What the kernel keeps of one stream, both ends together: more there never is to show. */
 const MOST_OUTPUT_CHARS = 2 * KEPT_OUTPUT_BYTES;
 
-interface SettingDefinition {
-  readonly variable: string;
-  /** As a user would write it; undefined when there is none. */
-  readonly default?: string;
-  readonly meaning: string;
-  readonly allowed: string;
-  /** Takes the text of the variable. */
-  readonly schema: z.ZodType;
-}
-
 const wholeSeconds = z
   .string()
   .transform(parseDurationMs)
   .pipe(z.int().multipleOf(1000).min(1000).max(MAX_TIMEOUT_MS))
   .transform((ms) => ms / 1000);
-const oneOf = <const Names extends readonly string[]>(names: Names) => z.string().toLowerCase().pipe(z.enum(names));
-const onOrOff = z
-  .string()
-  .toLowerCase()
-  .pipe(z.enum(['0', '1', 'false', 'true']))
-  .transform((text) => text === '1' || text === 'true');
 /** Names Python's logging knows besides ours, which configurations of other servers use. */
 const LEVEL_ALIASES: Readonly<Record<string, string>> = { WARN: 'WARNING', CRITICAL: 'ERROR' };
 
@@ -230,6 +216,7 @@ const DEFINITIONS = {
     allowed: '0 or 1',
     schema: onOrOff,
   },
+  ...TRUST_DEFINITIONS,
 } satisfies Record<string, SettingDefinition>;
 
 type Definitions = typeof DEFINITIONS;

@@ -12,7 +12,10 @@ import { isJsonObject, type JsonObject, type UpstreamDefinition } from './defini
 import { Failures } from './failures.ts';
 import type { Guardian } from './guardian.ts';
 import { envelopeOf, type HandshakeMode, shakeHands } from './handshake.ts';
+import { createMask } from './mask.ts';
 import { type Answer, RequestError, type RequestLimits, Requests } from './requests.ts';
+import { createResultMask } from './result-mask.ts';
+import { secretsOf } from './secrets.ts';
 import type { ServerExit } from './server-process.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
@@ -58,6 +61,8 @@ export interface ConnectOptions {
   readonly legacyServers: Set<string>;
   /** Called for each `notifications/tools/list_changed`. */
   readonly onToolsChanged: () => void;
+  /** Whether secrets of the entry are masked in what the server says. */
+  readonly masksSecrets: boolean;
 }
 
 /** Starts the server and connects to it. Rejects with `SERVER_START_FAILED`; nothing is left running then. */
@@ -104,6 +109,8 @@ async function attempt(
     guardian: options.guardian,
     logger: options.logger,
     lines: requests,
+    mask: createResultMask(options.masksSecrets ? secretsOf(definition) : []),
+    maskText: createMask(definition),
     intercept(message, bytes) {
       isModern ||= isDiscovery(message);
       return intercept(message, bytes, requests, options.onToolsChanged);

@@ -7,6 +7,8 @@ export interface UpstreamDefinition {
   /** Variables of the entry; their values are masked in every message. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string | undefined;
+  /** Values of it that are secret whatever they are named; masked in everything the server says. */
+  readonly secrets?: readonly string[] | undefined;
   /** Longest time of one call; undefined leaves it to the caller. */
   readonly timeoutMs: number | undefined;
   /** Two definitions with the same hash start the same process. */

@@ -1,7 +1,8 @@
 /** Keeps the secrets of a server's entry out of messages: they reach the model, logs and terminals. */
 import type { UpstreamDefinition } from './definition.ts';
+import { MASK } from './result-mask.ts';
+import { secretsOf as secretsInside } from './secrets.ts';
 
-const MASK = '***';
 /** Shorter values (`1`, `true`, `prod`) are no secrets, and masking them would make messages unreadable. */
 const MIN_SECRET_CHARS = 8;
 /** Values of variables with such names are secrets at any length above that of a flag. */
@@ -13,10 +14,10 @@ const PATH_START = /^(?:[\\/~]|[a-z]:[\\/])/i;
 /** A function that replaces what may be secret: values of `env`, of options such as `--api-key`, passwords in addresses. */
 export function createMask(definition: UpstreamDefinition): (text: string) => string {
   // Longest first, so that no part of a secret stays when one contains another.
-  const secrets = [...secretsOf(definition)].toSorted((a, b) => b.length - a.length);
+  const secrets = [...maskedInMessages(definition)].toSorted((a, b) => b.length - a.length);
   return (text) => {
-    const masked = secrets.reduce((rest, secret) => rest.replaceAll(secret, MASK), text);
-    return masked.replace(/\b([a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)[^\s/@]+@/gi, `$1${MASK}@`);
+    const masked = text.replace(/\b([a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)[^\s/@]+@/gi, `$1${MASK}@`);
+    return secrets.reduce((rest, secret) => rest.replaceAll(secret, MASK), masked);
   };
 }
 
@@ -26,12 +27,15 @@ export function createMask(definition: UpstreamDefinition): (text: string) => st
  */
 export function likelySecrets(definition: UpstreamDefinition): string[] {
   const named = Object.entries(definition.env).filter(([name]) => SECRET_NAME.test(name));
-  const secrets = secretsOf({ ...definition, env: Object.fromEntries(named) });
+  const secrets = maskedInMessages({ ...definition, env: Object.fromEntries(named) });
   return [...secrets].filter((secret) => secret.length >= MIN_SECRET_CHARS);
 }
 
-function secretsOf(definition: UpstreamDefinition): Set<string> {
-  const secrets = new Set<string>();
+function maskedInMessages(definition: UpstreamDefinition): Set<string> {
+  const secrets = new Set(secretsInside(definition));
+  for (const value of definition.secrets ?? []) {
+    addSecret(secrets, value, true);
+  }
   for (const [name, value] of Object.entries(definition.env)) {
     if (SECRET_NAME.test(name) || !PATH_START.test(value)) {
       addSecret(secrets, value, SECRET_NAME.test(name));

@@ -31,6 +31,8 @@ export interface UpstreamPoolOptions {
   readonly probeTimeoutMs?: number | undefined;
   /** Called when a server said that its tools changed; at most once a second per server. */
   readonly onToolsChanged?: ((server: string) => void) | undefined;
+  /** Whether secrets of an entry are masked in what its server says; yes when left out. In messages they always are. */
+  readonly masksSecrets?: boolean | undefined;
 }
 
 /** Every rejection is a `BridgeError` whose `data.server` names the server; secrets of its entry are masked. */
@@ -134,7 +136,7 @@ class Pool implements UpstreamPool {
     if (current?.redefine(definition) === true) {
       return current;
     }
-    const { logger, env, startTimeoutMs, probeTimeoutMs, onToolsChanged } = this.#options;
+    const { logger, env, startTimeoutMs, probeTimeoutMs, onToolsChanged, masksSecrets } = this.#options;
     return new UpstreamServer(definition, {
       env: env ?? process.env,
       guardian: this.#guardian,
@@ -143,6 +145,7 @@ class Pool implements UpstreamPool {
       probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
       legacyServers: this.#legacyServers,
       onToolsChanged: () => onToolsChanged?.(definition.name),
+      masksSecrets: masksSecrets ?? true,
     });
   }
 

@@ -7,7 +7,7 @@ import { readInSlices } from '../slices.ts';
 import { windowsCommand } from './command.ts';
 import type { Guardian } from './guardian.ts';
 import { signalGroup, stopGroup } from './process-group.ts';
-import { createStderrTail } from './stderr-tail.ts';
+import { createStderrTail, type StderrTail } from './stderr-tail.ts';
 
 /** Answers that were written before a server ended are still read for this long; a grandchild may hold the pipe open. */
 const DRAIN_AFTER_EXIT_MS = 500;
@@ -29,6 +29,8 @@ export interface ServerProcessOptions extends ServerCommand {
   readonly guardian: Guardian;
   /** Gets what the server writes to stdout, until it is gone. */
   readonly onOutput: (chunk: Buffer) => void;
+  /** Masks secrets in the end of stderr. */
+  readonly maskText?: (text: string) => string;
 }
 
 export class ServerProcess {
@@ -36,7 +38,7 @@ export class ServerProcess {
   readonly exited: Promise<ServerExit>;
 
   readonly #options: ServerProcessOptions;
-  readonly #stderrTail = createStderrTail();
+  readonly #stderrTail: StderrTail;
   #resolveExited: (exit: ServerExit) => void = () => undefined;
   #child: ChildProcess | undefined;
   #starting: Promise<void> | undefined;
@@ -46,6 +48,7 @@ export class ServerProcess {
 
   constructor(options: ServerProcessOptions) {
     this.#options = options;
+    this.#stderrTail = createStderrTail(options.maskText);
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;
     });

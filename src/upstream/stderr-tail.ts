@@ -12,7 +12,8 @@ export interface StderrTail {
   lastLines(): string;
 }
 
-export function createStderrTail(): StderrTail {
+/** `maskText` goes over the lines before they are cut: half a secret would not be recognised. */
+export function createStderrTail(maskText: (text: string) => string = String): StderrTail {
   let chunks: Buffer[] = [];
   let keptBytes = 0;
 
@@ -29,7 +30,7 @@ export function createStderrTail(): StderrTail {
       }
     },
     lastLines() {
-      const text = stripVTControlCharacters(Buffer.concat(chunks).toString('utf8'));
+      const text = maskText(stripVTControlCharacters(Buffer.concat(chunks).toString('utf8')));
       const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
       return lines.slice(-QUOTED_LINES).join('\n').slice(-QUOTED_CHARS);
     },

@@ -14,9 +14,12 @@ import { isJsonObject, type JsonObject } from './definition.ts';
 import { waitForDrain } from './drain.ts';
 import type { Guardian } from './guardian.ts';
 import { type DroppedLine, idOfLine, isNoise, LineReader } from './line-reader.ts';
+import type { ResultMask } from './result-mask.ts';
 import { type ServerCommand, type ServerExit, ServerProcess } from './server-process.ts';
 
-const PREVIEW_BYTES = 200;
+const PREVIEW_CHARS = 200;
+/** Of a line of noise so much is masked before it is cut: half a secret would not be recognised. */
+const MASKED_BYTES = 4 * 1024;
 /** JSON-RPC codes -32000 to -32099 are free for implementations; servers use the low ones. */
 export const LINE_TOO_LONG = -32_098;
 export const NESTED_TOO_DEEP = -32_097;
@@ -29,8 +32,12 @@ export interface StdioTransportOptions extends ServerCommand {
   readonly logger: Logger;
   /** Sees every message before the SDK does; true keeps it from the SDK. */
   readonly intercept: (message: JsonObject, lineBytes: number) => boolean;
-  /** Lines that are taken unread. */
+  /** Lines that are taken unread; one that may hold a secret never is. */
   readonly lines: LineTaker;
+  /** Masks secrets in every message. */
+  readonly mask: ResultMask;
+  /** Masks secrets in what is logged, and in the end of stderr. */
+  readonly maskText: (text: string) => string;
 }
 
 export interface LineTaker {
@@ -144,7 +151,12 @@ export class StdioTransport implements Transport {
   }
 
   #onLine(line: Buffer): void {
-    if (this.#isClosed || line.length === 0 || this.#isTakenUnread(line)) {
+    if (this.#isClosed || line.length === 0) {
+      return;
+    }
+    const { mask } = this.#options;
+    const mayHoldSecret = mask.mayHold(line);
+    if (!mayHoldSecret && this.#isTakenUnread(line)) {
       return;
     }
     const message = parseMessage(line) ?? answerAfterNoise(line);
@@ -157,7 +169,7 @@ export class StdioTransport implements Transport {
       this.#options.logger.warning(`Server '${this.#options.name}' sent a message ${reason}`);
       this.#failRequest(message['id'], NESTED_TOO_DEEP, reason);
     } else {
-      this.#deliver(message, line.length);
+      this.#deliver(mayHoldSecret ? mask.maskMessage(message) : message, line.length);
     }
   }
 
@@ -181,8 +193,8 @@ export class StdioTransport implements Transport {
   /** Servers print start-up banners and debugging output; the first line is logged, so that people can find out. */
   #ignoreLine(line: Buffer): void {
     this.#ignoredLines += 1;
-    const { logger, name } = this.#options;
-    const preview = line.toString('utf8', 0, PREVIEW_BYTES);
+    const { logger, name, maskText } = this.#options;
+    const preview = maskText(line.toString('utf8', 0, MASKED_BYTES)).slice(0, PREVIEW_CHARS);
     const text = `Server '${name}' wrote a line on stdout that is no JSON-RPC message (${this.#ignoredLines}): ${preview}`;
     if (this.#ignoredLines === 1) {
       logger.info(text);

@@ -1,0 +1,12 @@
+/** Settings about what is believed of servers, and what is kept from code. */
+import { onOrOff, type SettingDefinition } from './setting-schemas.ts';
+
+export const TRUST_DEFINITIONS = {
+  masksSecrets: {
+    variable: 'MCP_BRIDGE_MASK_SECRETS',
+    default: '1',
+    meaning: "Whether secrets of a server's entry are masked in what the server says. In messages they always are.",
+    allowed: '0 or 1',
+    schema: onOrOff,
+  },
+} satisfies Record<string, SettingDefinition>;

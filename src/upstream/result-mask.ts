@@ -1,0 +1,176 @@
+/**
+ * Masks secrets in what a server sends, wherever in a message they stand. Most messages hold none, and are only looked
+ * at as bytes: 0.4 µs for a small one, 40 ms for 64 MiB (measured). A server that wants to give a secret away can write
+ * it in ways that nobody recognises; this is for those that repeat it by accident.
+ */
+import { isCarriedNumber, stringifyExact } from '../protocol/exact-json.ts';
+import { isJsonObject, type JsonObject } from './definition.ts';
+
+/** What stands in the place of a secret. */
+export const MASK = '***';
+
+/** A text of a line that is no longer is searched at once; of a longer one each needle is searched, which takes no copy. */
+const SHORT_LINE_BYTES = 16 * 1024;
+/** Characters that every JSON encoder writes as they are. Go's writes `&` as a number, .NET's also `+`, PHP's `\/`. */
+const NEVER_ESCAPED = /[\w.-]+/g;
+/** A letter or digit written as a number all the same. */
+const NEEDLESS_ESCAPE = /^(?:3\d|[46][1-9a-f]|[57][0-9a])$/i;
+const ESCAPE = Buffer.from('\\u00');
+
+export interface ResultMask {
+  /** Whether a secret may stand in the JSON of `line`; false is certain. */
+  mayHold(line: Buffer): boolean;
+  /** The message with what it says masked; itself when there is nothing to mask. Nested as deep as the caller allows. */
+  maskMessage(message: JsonObject): JsonObject;
+}
+
+const NO_MASK: ResultMask = { mayHold: () => false, maskMessage: (message) => message };
+
+/** Masks each of `secrets`: as it is, as in JSON in a text, percent-encoded as in an address, in base64 as in a header. */
+export function createResultMask(secrets: readonly string[]): ResultMask {
+  if (secrets.length === 0) {
+    return NO_MASK;
+  }
+  const forms = secrets.flatMap((secret) => [
+    plainForm(secret),
+    plainForm(JSON.stringify(secret).slice(1, -1)),
+    percentForm(secret),
+    ...base64Forms(secret),
+  ]);
+  // Longest first, so that no part of a secret stays when one contains another.
+  const sources = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
+  const secret = new RegExp(sources.join('|'), 'g');
+  const mayHold = createSearch([...new Set([...secrets, ...secrets.flatMap(base64Texts)].map(longestRun))]);
+  const numbers = new Set(secrets.filter((text) => /^\d+$/.test(text)));
+
+  const minChars = Math.min(...secrets.map((text) => text.length));
+
+  const maskText = (text: string): string => (text.length < minChars ? text : text.replace(secret, MASK));
+  const mask = (value: unknown): unknown => {
+    if (typeof value === 'string') {
+      return maskText(value);
+    }
+    if (typeof value === 'number') {
+      return numbers.has(String(value)) ? MASK : value;
+    }
+    if (Array.isArray(value)) {
+      return maskElements(value, mask);
+    }
+    if (!isJsonObject(value)) {
+      return value;
+    }
+    if (isCarriedNumber(value)) {
+      return numbers.has(stringifyExact(value)) ? MASK : value;
+    }
+    return maskMembers(value, mask, maskText);
+  };
+
+  return {
+    mayHold,
+    maskMessage(message) {
+      // The envelope is the protocol's own: a mask in it would make the message another one.
+      const said = Object.entries(message).filter(([key]) => key === 'params' || key === 'result' || key === 'error');
+      return { ...message, ...Object.fromEntries(said.map(([key, value]) => [key, mask(value)])) };
+    },
+  };
+}
+
+/** Whether any of `needles` stands in a line, or a letter or digit that is written as a number. */
+function createSearch(needles: readonly string[]): (line: Buffer) => boolean {
+  const any = new RegExp(needles.map(plainForm).join('|'));
+  const bytes = needles.map((needle) => Buffer.from(needle));
+  return (line) => {
+    const isFound =
+      line.length <= SHORT_LINE_BYTES
+        ? any.test(line.toString('latin1'))
+        : bytes.some((needle) => needle.length === 0 || line.includes(needle));
+    return isFound || hasNeedlessEscape(line);
+  };
+}
+
+function hasNeedlessEscape(line: Buffer): boolean {
+  for (let at = line.indexOf(ESCAPE); at !== -1; at = line.indexOf(ESCAPE, at + ESCAPE.length)) {
+    const digits = at + ESCAPE.length;
+    if (NEEDLESS_ESCAPE.test(line.toString('latin1', digits, digits + 2))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** The same array when there is nothing to mask: a copy of all of a large result takes seconds. */
+function maskElements(elements: readonly unknown[], mask: (part: unknown) => unknown): readonly unknown[] {
+  let copy: unknown[] | undefined;
+  for (const [index, element] of elements.entries()) {
+    const masked = mask(element);
+    if (masked !== element) {
+      copy ??= [...elements];
+      copy[index] = masked;
+    }
+  }
+  return copy ?? elements;
+}
+
+/** The same object when there is nothing to mask. Keys are masked too; two that become alike are told apart. */
+function maskMembers(
+  value: JsonObject,
+  mask: (part: unknown) => unknown,
+  maskText: (text: string) => string,
+): JsonObject {
+  const keys = Object.keys(value);
+  let copy: [string, unknown][] | undefined;
+  for (const [index, key] of keys.entries()) {
+    const name = maskText(key);
+    const member = mask(value[key]);
+    if (name !== key || member !== value[key]) {
+      copy ??= keys.slice(0, index).map((before) => [before, value[before]]);
+    }
+    copy?.push([name, member]);
+  }
+  return copy === undefined ? value : Object.fromEntries(toldApart(copy));
+}
+
+function toldApart(members: readonly [string, unknown][]): Map<string, unknown> {
+  const apart = new Map<string, unknown>();
+  for (const [name, member] of members) {
+    let free = name;
+    for (let count = 2; apart.has(free); count += 1) {
+      free = `${name} (${count})`;
+    }
+    apart.set(free, member);
+  }
+  return apart;
+}
+
+/** What the bytes of a line are searched for; empty when any line may hold the secret. */
+function longestRun(text: string): string {
+  const runs = text.match(NEVER_ESCAPED) ?? [];
+  return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '');
+}
+
+function plainForm(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}
+
+/** `encodeURIComponent` escapes all but `A-Za-z0-9-_.!~*'()`; others escape more, and in lower case. */
+function percentForm(secret: string): string {
+  return Array.from(Buffer.from(secret), (byte) => {
+    const hex = byte.toString(16).padStart(2, '0');
+    const escape = `%${hex.replace(/[a-f]/g, (letter) => `[${letter}${letter.toUpperCase()}]`)}`;
+    return byte > 0x20 && byte < 0x7f ? `(?:${plainForm(String.fromCharCode(byte))}|${escape})` : escape;
+  }).join('');
+}
+
+/** Base64 of a text that the secret stands in, for the three places in a group of bytes where it may begin. */
+function base64Texts(secret: string): string[] {
+  return [0, 1, 2].map((before) => {
+    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
+    // Characters at both ends hold bits of what stands around.
+    return bytes.toString('base64').slice(before === 0 ? 0 : before + 1, Math.floor((bytes.length * 4) / 3));
+  });
+}
+
+/** Both alphabets of base64. */
+function base64Forms(secret: string): string[] {
+  return base64Texts(secret).map((text) => text.replaceAll('+', '[+-]').replaceAll('/', '[/_]'));
+}

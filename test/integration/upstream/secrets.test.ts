@@ -1,0 +1,98 @@
+/** Servers that repeat what they must keep, in every way that a server can say something. */
+import { describe, expect, it } from 'vitest';
+import { createLogger } from '../../../src/log.ts';
+import { failureOf, fixtureServer, startPool, until } from '../../support/upstream.ts';
+
+const SECRETS = ['tok-"canary"-0123456789', 'plain+canary/0123456789'];
+
+describe.each(SECRETS)('a server that repeats %s', (secret) => {
+  const start = (masksSecrets?: boolean) => {
+    const log: string[] = [];
+    const logger = createLogger('DEBUG', (line) => log.push(line));
+    const entry = { ...fixtureServer('leaky'), env: { API_TOKEN: secret } };
+    return { log, pool: startPool({ leaky: entry }, { logger, masksSecrets }) };
+  };
+  const expectNoSecret = (said: unknown) => {
+    const text = JSON.stringify(said);
+    expect(text).not.toContain('canary');
+    expect(text).not.toContain('0123456789');
+    expect(text).toContain('***');
+  };
+
+  it.each(['text', 'json', 'structured', 'address', 'resource', 'meta', 'escaped'])(
+    'is masked in a result: %s',
+    async (how) => {
+      const { pool } = start();
+      expectNoSecret(await pool.callTool({ server: 'leaky', tool: 'repeat', arguments: { how } }));
+    },
+  );
+
+  it('is masked in base64', async () => {
+    const { pool } = start();
+    const result = await pool.callTool({ server: 'leaky', tool: 'repeat', arguments: { how: 'base64' } });
+    const [block] = result['content'] as [{ text: string }];
+    expect(Buffer.from(block.text.replace('Basic ', ''), 'base64').toString()).not.toContain('canary');
+  });
+
+  it('is masked in a result of 8 MiB, and nothing else of it', async () => {
+    const { pool } = start();
+    const result = await pool.callTool({ server: 'leaky', tool: 'large', arguments: { megabytes: 8 } });
+    const [block] = result['content'] as [{ text: string }];
+    expect(block.text.length).toBe(8 * 1024 * 1024 + '***'.length);
+    expect(block.text.endsWith('x***')).toBe(true);
+  });
+
+  it('is masked in what the server says of itself', async () => {
+    const { pool } = start();
+    const listing = await pool.describe('leaky');
+    expectNoSecret(listing.tools);
+    expectNoSecret(listing.info.instructions);
+    expect(listing.tools.map(({ name }) => name)).toContain('repeat');
+  });
+
+  it('is masked in resources and prompts', async () => {
+    const { pool } = start();
+    const ask = async (method: 'resources/list' | 'resources/read' | 'prompts/list' | 'prompts/get') =>
+      pool.surface({ server: 'leaky', method, params: { uri: 'x:y', name: 'p' } });
+    expectNoSecret(await ask('resources/list'));
+    expectNoSecret(await ask('resources/read'));
+    expectNoSecret(await ask('prompts/list'));
+    expectNoSecret(await ask('prompts/get'));
+  });
+
+  it('is masked in reports of progress', async () => {
+    const { pool } = start();
+    const reports: unknown[] = [];
+    await pool.callTool({ server: 'leaky', tool: 'report', arguments: {}, onProgress: (one) => reports.push(one) });
+    expect(reports).toHaveLength(1);
+    expectNoSecret(reports);
+  });
+
+  it('is masked in failures, the end of stderr and the log', async () => {
+    const { pool, log } = start();
+    expectNoSecret(await pool.callTool({ server: 'leaky', tool: 'fail', arguments: {} }));
+    await pool.callTool({ server: 'leaky', tool: 'announce', arguments: {} });
+    await pool.callTool({ server: 'leaky', tool: 'noise', arguments: {} });
+    const refused = await failureOf(pool.callTool({ server: 'leaky', tool: 'refuse', arguments: {} }));
+    expectNoSecret([refused.message, refused.hint, refused.data, String(refused.cause)]);
+    const ended = await failureOf(pool.callTool({ server: 'leaky', tool: 'exit', arguments: {} }));
+    expect(ended.message).toContain('login with *** failed');
+    expectNoSecret([ended.message, ended.hint, ended.data]);
+    await until(() => log.some((line) => line.includes('SERVER_EXITED')));
+    expectNoSecret(log);
+  });
+
+  it('is given as it is when that is wanted, but never in messages', async () => {
+    const { pool } = start(false);
+    const result = await pool.callTool({ server: 'leaky', tool: 'repeat', arguments: { how: 'text' } });
+    expect(JSON.stringify(result)).toContain('canary');
+    expectNoSecret((await failureOf(pool.callTool({ server: 'leaky', tool: 'refuse', arguments: {} }))).message);
+  });
+});
+
+it('leaves results alone that hold words and short values of the entry', async () => {
+  const env = { API_TOKEN: 'password', MODE: 'production', DEBUG: 'true' };
+  const pool = startPool({ leaky: { ...fixtureServer('leaky'), env } });
+  const result = await pool.callTool({ server: 'leaky', tool: 'repeat', arguments: { how: 'text' } });
+  expect(result['content']).toEqual([{ type: 'text', text: 'token is password, again password' }]);
+});
