@@ -46,6 +46,13 @@ describe('decodeFrame', () => {
     });
   });
 
+  // The names of foreign members stand in zod's message: megabytes of them went into the log.
+  it('gives a short reason for a frame with long names', () => {
+    const line = Buffer.from(JSON.stringify({ ['k'.repeat(100_000)]: 1 }));
+    const decoded = decodeFrame(z.strictObject({}), line);
+    expect(decoded.ok ? '' : decoded.reason).toMatch(/^not a known frame: .{100,181}$/);
+  });
+
   it('names the member that is wrong', () => {
     const schema = z.strictObject({ cell: z.int() });
     const decoded = decodeFrame(schema, Buffer.from('{"cell":"1"}'));
@@ -76,6 +83,18 @@ describe('createLineSplitter', () => {
     const lines: Buffer[] = [];
     createLineSplitter(10, (line) => lines.push(line), unexpected).push(chunk);
     expect(lines[0]?.buffer).toBe(chunk.buffer);
+  });
+
+  // Kept as they came, two million single bytes took 900 MB of the host.
+  it('does not keep small pieces, but copies them together', () => {
+    const lines: string[] = [];
+    const splitter = createLineSplitter(10_000, (line) => lines.push(line.toString()), unexpected);
+    const read = Buffer.alloc(3);
+    for (const piece of ['abc', 'def', '\n..']) {
+      read.write(piece);
+      splitter.push(read);
+    }
+    expect(lines).toEqual(['abcdef']);
   });
 
   it('holds nothing of a line that is too long', () => {
