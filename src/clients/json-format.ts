@@ -7,7 +7,6 @@ import {
   findNodeAtLocation,
   type Node,
   type ParseError,
-  parse,
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
@@ -51,15 +50,30 @@ function parseJson(text: string): FileObject {
     return {};
   }
   const errors: ParseError[] = [];
-  const root: unknown = parse(text, errors, PARSE_OPTIONS);
+  const tree = parseTree(text, errors, PARSE_OPTIONS);
   const [first] = errors;
   if (first !== undefined) {
     throw new FileSyntaxError(`is not JSON: ${explain(first)}`, positionAt(text, first.offset));
   }
+  const root = tree && valueOf(tree);
   if (!isObject(root)) {
     throw new FileSyntaxError('must hold an object', { line: 1, column: 1 });
   }
   return root;
+}
+
+/** As the library's `getNodeValue`, which sets the prototype for a key `__proto__`. */
+function valueOf({ children = [], type, value }: Node): unknown {
+  switch (type) {
+    case 'array':
+      return children.map(valueOf);
+    case 'object':
+      return Object.fromEntries(
+        children.map(({ children: [key, member] = [] }) => [key?.value, member && valueOf(member)]),
+      );
+    default:
+      return value;
+  }
 }
 
 /** `CommaExpected` as words. */

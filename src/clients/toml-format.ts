@@ -1,5 +1,5 @@
 /** TOML: an entry is a table of its own with its sub-tables, added at the end and taken out line by line. */
-import { type AST, getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser';
+import { type AST, getStaticTOMLValue, ParseError, parseTOML, traverseNodes } from 'toml-eslint-parser';
 import {
   type EntryPlace,
   type FileFormat,
@@ -30,13 +30,24 @@ export const tomlFormat: FileFormat = {
 
 function parseRoot(text: string): AST.TOMLProgram {
   try {
-    return parseTOML(text);
+    const program = parseTOML(text);
+    traverseNodes(program, { enterNode: refuseProto, leaveNode: () => undefined });
+    return program;
   } catch (error) {
     if (error instanceof ParseError) {
       const position = { line: error.lineNumber, column: error.column + 1 };
       throw new FileSyntaxError(`is not TOML: ${error.message}`, position);
     }
     throw error;
+  }
+}
+
+/** The library looks tables up with `target[key]`: `[__proto__]` would write into the prototype of every object. */
+function refuseProto(node: AST.TOMLNode): void {
+  const name = node.type === 'TOMLBare' ? node.name : node.type === 'TOMLQuoted' ? node.value : undefined;
+  if (name === '__proto__') {
+    const { line, column } = node.loc.start;
+    throw new FileSyntaxError('holds a key "__proto__", which is refused', { line, column: column + 1 });
   }
 }
 

@@ -1,5 +1,5 @@
 /** YAML: an entry is a block of lines in its mapping; mappings in one line are extended in that line. */
-import { isMap, isScalar, LineCounter, type Pair, parseDocument, stringify, type YAMLMap } from 'yaml';
+import { type Document, isMap, isScalar, LineCounter, type Pair, parseDocument, stringify, type YAMLMap } from 'yaml';
 import {
   type EntryPlace,
   type FileFormat,
@@ -10,7 +10,7 @@ import {
 } from './format.ts';
 
 export const yamlFormat: FileFormat = {
-  parse: (text) => toObject(read(text).toJS()),
+  parse: (text) => toObject(toValue(read(text))),
   add(text, place, entry) {
     const found = mapAt(text, place.keys);
     if (found === undefined) {
@@ -30,13 +30,23 @@ export const yamlFormat: FileFormat = {
 
 function read(text: string) {
   const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  // Else the library warns of odd keys on stderr.
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
   const [error] = document.errors;
   if (error !== undefined) {
     const { line, col } = lineCounter.linePos(error.pos[0]);
     throw new FileSyntaxError(`is not YAML: ${error.message}`, { line, column: col });
   }
   return document;
+}
+
+/** What an alias refers to is looked up only here. */
+function toValue(document: Document): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw new FileSyntaxError(`is not YAML: ${String(error)}`, { line: 1, column: 1 });
+  }
 }
 
 function toObject(root: unknown): FileObject {

@@ -14,7 +14,9 @@ const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g;
  * is told to `onMissing`: it may be meant for the server, or for a shell that the entry starts.
  */
 export function expandVariables(text: string, context: ExpandContext, onMissing: (name: string) => void): string {
-  return text.replace(VARIABLE, (whole: string, name: string, fallback: string | undefined) => {
+  // Behind the last brace nothing can be a variable; looking there from each `${` on is quadratic in the length.
+  const end = text.lastIndexOf('}') + 1;
+  const expanded = text.slice(0, end).replace(VARIABLE, (whole: string, name: string, fallback: string | undefined) => {
     const value = context.env[name];
     // As in a shell, `:-` also stands in for an empty value.
     if (value !== undefined && (value !== '' || fallback === undefined)) {
@@ -25,6 +27,7 @@ export function expandVariables(text: string, context: ExpandContext, onMissing:
     }
     return fallback ?? whole;
   });
+  return expanded + text.slice(end);
 }
 
 /** `~` and `~/…` at the start of a path; other users' homes (`~name`) are left alone. */

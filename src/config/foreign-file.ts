@@ -29,17 +29,22 @@ export function parseForeignFile(
     return nothing(source.isRequired ? 'warning' : 'debug', `has no servers; looked for under ${names}`);
   }
   const issues: ConfigIssue[] = [];
-  const entries: Record<string, unknown> = {};
+  // Pairs, because an assignment to a key `__proto__` would make no entry.
+  const entries: [string, unknown][] = [];
   for (const [name, value] of Object.entries(found.entries)) {
     const converted = toServerEntry(value, source.timeoutUnit);
     if ('entry' in converted) {
-      entries[name] = converted.entry;
+      entries.push([name, converted.entry]);
     } else {
       const level = converted.isClientPart ? 'debug' : 'warning';
       const message = `was left out: it ${converted.reason}`;
       issues.push({ level, file, path: renderPath([...found.keys, name]), message });
     }
   }
-  const read = readServers({ file, keys: found.keys, entries, fileDescription: undefined }, context, 'debug');
+  const read = readServers(
+    { file, keys: found.keys, entries: Object.fromEntries(entries), fileDescription: undefined },
+    context,
+    'debug',
+  );
   return { ...read, issues: [...issues, ...read.issues] };
 }

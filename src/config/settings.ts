@@ -23,6 +23,8 @@ const PREFIX = 'MCP_BRIDGE_';
 /** Set by the bridge itself, in the environment of the servers it starts. */
 const INTERNAL_VARIABLES: readonly string[] = [DEPTH_VARIABLE];
 const MAX_SHOWN_VALUE_CHARS = 80;
+/** A reason repeats a part of the value. Chosen. */
+const MAX_REASON_CHARS = 200;
 
 const HOUR_MS = 3_600_000;
 /** Longest deadline of a cell. Chosen: a day. */
@@ -258,7 +260,7 @@ export function loadSettings(env: Environment): Settings {
       values[key] = checked.data;
       if (!checked.success) {
         const why = checked.error.issues.find(({ code }) => code === 'custom');
-        const reason = why === undefined ? '' : ` (${escapeControls(why.message)})`;
+        const reason = why === undefined ? '' : ` (${escapeControls(cut(why.message, MAX_REASON_CHARS))})`;
         refused.push(`${definition.variable} is ${shown(text)}${reason}; allowed: ${definition.allowed}.`);
       }
     }
@@ -321,6 +323,9 @@ function refusal(sentences: readonly string[]): BridgeError {
 }
 
 function shown(text: string): string {
-  const cut = text.length > MAX_SHOWN_VALUE_CHARS ? `${text.slice(0, MAX_SHOWN_VALUE_CHARS)}…` : text;
-  return `'${escapeControls(cut)}'`;
+  return `'${escapeControls(cut(text, MAX_SHOWN_VALUE_CHARS))}'`;
+}
+
+function cut(text: string, maxChars: number): string {
+  return text.length > maxChars ? `${text.slice(0, maxChars)}…` : text;
 }

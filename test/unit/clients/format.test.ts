@@ -139,6 +139,25 @@ describe('what is refused', () => {
     expect(failed).toThrow(FileSyntaxError);
     expect(failed).toThrow(expect.objectContaining({ line, column }));
   });
+  // The libraries set the prototype for such a key, TOML's that of all objects; the entry was gone without a word.
+  it('is no key __proto__: it is a member like any other, or an error', async () => {
+    const entry = { command: 'x' };
+    const text = '{"s": {"__proto__": {"command": "x"}}}';
+    for (const name of ['json', 'yaml'] as const) {
+      const servers = (await loadFormat(name)).parse(text)['s'] as object;
+      expect(Object.getOwnPropertyDescriptor(servers, '__proto__')?.value).toEqual(entry);
+    }
+    const toml = await loadFormat('toml');
+    for (const refused of ['[s.__proto__]\ncommand = "x"\n', 's = {"\\u005f_proto__" = {command = "x"}}\n']) {
+      expect(() => toml.parse(refused)).toThrow(FileSyntaxError);
+    }
+    expect(Object.hasOwn(Object.prototype, 'command')).toBe(false);
+  });
+  // It was a ReferenceError.
+  it('is an alias of YAML that refers to nothing', async () => {
+    const { parse } = await loadFormat('yaml');
+    expect(() => parse('<<: *gone')).toThrow(FileSyntaxError);
+  });
   it.each([
     ['json', '{"s": []}'],
     ['json', '{"s": "x"}'],

@@ -270,6 +270,12 @@ describe('definitions', () => {
     expect(b?.definitionHash).toBe(a?.definitionHash);
     expect(c?.definitionHash).not.toBe(a?.definitionHash);
   });
+
+  // Each `${` was followed to the end of the text: a file of 1 MB kept the bridge busy for minutes.
+  it('are read at once, however many variables do not end', () => {
+    put('a.json', file({ a: server('run', { args: ['${A:-'.repeat(200_000)] }) }));
+    expect(discover().servers.get('a')?.args[0]).toHaveLength(1_000_000);
+  });
 });
 
 describe('changes', () => {

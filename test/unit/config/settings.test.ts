@@ -124,6 +124,11 @@ describe('refused values', () => {
     expect(refusal({ [variable]: text })).toBe(`${variable} is '${text}'; allowed: ${allowed}.`);
   });
 
+  test('a reason that repeats the value is cut as well', () => {
+    const message = refusal({ MCP_BRIDGE_CONFIG_SOURCES: 'x'.repeat(100_000) });
+    expect(message.length).toBeLessThan(1_000);
+  });
+
   test('a deadline above the longest allowed', () => {
     expect(refusal({ MCP_BRIDGE_TIMEOUT: '200' })).toBe(
       'MCP_BRIDGE_TIMEOUT is 200 seconds; allowed: at most MCP_BRIDGE_MAX_TIMEOUT, which is 120 seconds.',

@@ -119,6 +119,11 @@ describe('precedence', () => {
 });
 
 describe('what is left out', () => {
+  it('is no server for its name', async () => {
+    put('.cursor/mcp.json', '{"mcpServers": {"__proto__": {"command": "x"}, "constructor": {"command": "y"}}}');
+    expect((await discover('cursor')).names).toEqual(['__proto__', 'constructor']);
+  });
+
   it('names file and place', async () => {
     put('.cursor/mcp.json', '{\n  "mcpServers": {\n    "a": {"command": "x"\n  }\n}');
     put(
