@@ -1,6 +1,6 @@
 /**
- * Five layers, one project each (`vitest run --project unit`). Unit and contract tests run in parallel; the others start
- * containers and servers, so their files run one after the other.
+ * Six layers, one project each (`vitest run --project unit`). Unit, contract and fuzz tests run in parallel; the others
+ * start containers and servers, so their files run one after the other.
  */
 import { defineConfig } from 'vitest/config';
 
@@ -32,6 +32,7 @@ export default defineConfig({
     projects: [
       layer('unit', UNIT_TIMEOUT_MS, true),
       layer('contract', CONTRACT_TIMEOUT_MS, true),
+      layer('fuzz', CONTRACT_TIMEOUT_MS, true),
       layer('integration', ENGINE_TIMEOUT_MS, false),
       layer('e2e', ENGINE_TIMEOUT_MS, false),
       layer('faults', ENGINE_TIMEOUT_MS, false),

@@ -42,6 +42,7 @@ const STAGES = {
   'python-types': () => check('basedpyright', ['--project', 'sandbox-runtime']),
   unit: () => vitest('unit'),
   contract: () => vitest('contract'),
+  fuzz: () => vitest('fuzz'),
   python: () => unittest(),
   integration: () => vitest('integration'),
   e2e: () => vitest('e2e'),

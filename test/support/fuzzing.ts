@@ -1,0 +1,115 @@
+/**
+ * Runs the properties of `test/fuzz`. The seed is printed with every property, also when it holds, and repeats the run:
+ * `MCP_BRIDGE_FUZZ_SEED=… MCP_BRIDGE_FUZZ_RUNS=… npm run test:fuzz`.
+ */
+import * as fc from 'fast-check';
+import { it } from 'vitest';
+
+/** Of all properties together; the share of each stands beside it, and they add up to this. */
+export const TOTAL_RUNS = 100_000;
+const SEED = Number(process.env['MCP_BRIDGE_FUZZ_SEED'] ?? Date.now() % 2 ** 31);
+const SCALE = Number(process.env['MCP_BRIDGE_FUZZ_RUNS'] ?? TOTAL_RUNS) / TOTAL_RUNS;
+/** Bounds a hang and asserts no speed: the whole stage takes less than half a minute. */
+const TIMEOUT_MS = 600_000;
+/** CPU time of one run. The slowest honest one takes milliseconds; what is quadratic in its input takes minutes. */
+const MAX_RUN_MS = 5_000;
+
+/** A test that tries `property` with `runs` of the total on values of `arbitrary`. */
+export function itHolds<Value>(
+  title: string,
+  runs: number,
+  arbitrary: fc.Arbitrary<Value>,
+  property: (value: Value) => void,
+): void {
+  // oxlint-disable-next-line vitest/valid-title -- it is one where this is called
+  it(title, { timeout: TIMEOUT_MS }, () => {
+    const numRuns = Math.max(1, Math.round(runs * SCALE));
+    const begun = process.cpuUsage();
+    fc.assert(
+      fc.property(arbitrary, (value) => expectToEnd(() => property(value))),
+      { numRuns, seed: SEED },
+    );
+    const { user } = process.cpuUsage(begun);
+    console.log(`fuzz: ${title}: ${numRuns} runs, seed ${SEED}, ${Math.round(user / 1000)} ms of CPU`);
+  });
+}
+
+function expectToEnd(run: () => void): void {
+  const begun = process.cpuUsage();
+  run();
+  const { user } = process.cpuUsage(begun);
+  if (user / 1000 > MAX_RUN_MS) {
+    throw new Error(`one run took ${Math.round(user / 1000)} ms of CPU; the limit is ${MAX_RUN_MS} ms`);
+  }
+}
+
+/** Whether plain objects still have what they had: nothing foreign reached a prototype all objects share. */
+export function isPrototypeClean(): boolean {
+  const strange = (prototype: object) => Object.entries(Object.getOwnPropertyDescriptors(prototype));
+  return [Object.prototype, Array.prototype, Function.prototype, String.prototype].every((prototype) =>
+    strange(prototype).every(([, { enumerable }]) => enumerable !== true),
+  );
+}
+
+/** Bytes cut at arbitrary places, as reads from a pipe cut them; some pieces are single bytes. */
+export function chunksOf(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].toSorted((a, b) => a - b);
+  return [0, ...places].map((start, index) => bytes.subarray(start, places[index] ?? bytes.length));
+}
+
+/** Places for `chunksOf`. */
+export const cutPlaces: fc.Arbitrary<number[]> = fc.array(fc.nat(1 << 20), { maxLength: 24 });
+
+/** Words and characters that have broken parsers before. */
+export const NASTY_TEXTS: readonly string[] = [
+  '',
+  '\0',
+  '\r\n',
+  '\n',
+  '\u2028',
+  '\u0085',
+  '\uFEFF',
+  '\ud800',
+  '\udc00',
+  '\u202E',
+  '\u001b[2J',
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  '../../etc/passwd',
+  '-0',
+  'NaN',
+  '1e999',
+  '9'.repeat(400),
+  '💥',
+];
+
+/** Text of any kind: words that parsers know, rubbish, and what is nasty. */
+export const anyText: fc.Arbitrary<string> = fc.oneof(
+  { weight: 4, arbitrary: fc.string({ maxLength: 40 }) },
+  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
+  { weight: 1, arbitrary: fc.constantFrom(...NASTY_TEXTS) },
+);
+
+/** Numbers that JavaScript writes with all their digits, and no -0, which JSON knows and `JSON.stringify` does not write. */
+export const anyNumber: fc.Arbitrary<number> = fc.oneof(
+  fc.integer(),
+  fc.maxSafeInteger(),
+  fc.double({ noNaN: true, min: -1e15, max: 1e15 }).map((number) => number + 0),
+);
+
+/** Any JSON value; nasty texts are among its keys and values. */
+export const anyJson: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, depthSize: 'small' },
+    fc.constantFrom(null, true, false),
+    anyNumber,
+    anyText,
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc
+      .array(fc.tuple(anyText, tie('value')), { maxLength: 4 })
+      // Own keys even for `__proto__`, as JSON.parse makes them.
+      .map((members) => Object.fromEntries(members)),
+  ),
+})).value;
