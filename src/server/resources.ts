@@ -30,7 +30,7 @@ export async function readResource(request: JSONRPCRequest, { runner, artifacts 
   }
   const contents = typeof uri === 'string' ? await readOrRefuse(artifacts, uri) : undefined;
   if (contents === undefined) {
-    throw unknownResource(`There is no resource ${JSON.stringify(uri)}; resources/list names all of them.`);
+    throw unknownResource(uri, `There is no resource ${JSON.stringify(uri)}; resources/list names all of them.`);
   }
   return { contents: [contents] };
 }
@@ -39,10 +39,11 @@ async function readOrRefuse(artifacts: ArtifactStore, uri: string) {
   try {
     return await readArtifact(artifacts, uri);
   } catch (error) {
-    throw unknownResource(`${messageOf(error)}.`);
+    throw unknownResource(uri, `${messageOf(error)}.`);
   }
 }
 
-function unknownResource(message: string): ProtocolError {
-  return new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+/** MCP 2026-07-28, resources, error handling: the error names the URI. */
+function unknownResource(uri: unknown, message: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message, { uri });
 }

@@ -42,7 +42,7 @@ export function serveClient(transport: Transport, options: FrontOptions): { clos
 }
 
 /** Makes the servers for one connection, which may need more than one to find the era; none of them holds state. */
-function createServerFactory(options: FrontOptions): McpServerFactory {
+export function createServerFactory(options: FrontOptions): McpServerFactory {
   const tool = describeRunPython(options.defaultTimeoutSeconds, options.maxTimeoutSeconds);
   const announceIdle = once(() => options.onIdle?.());
 

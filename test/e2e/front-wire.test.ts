@@ -175,6 +175,16 @@ test('a client that closes our stderr loses log lines and nothing else', async (
   expect((await client.run(3, { code: '1' })).result.isError).toBe(false);
 });
 
+test('a resource that does not exist is refused by its URI', async () => {
+  const client = await connected();
+  const { error } = await client.request(1, 'resources/read', { uri: 'test://none' });
+  expect(error).toEqual({
+    code: -32602,
+    message: expect.stringContaining('"test://none"'),
+    data: { uri: 'test://none' },
+  });
+});
+
 describe('the start', () => {
   test('makes no bridge before the first cell', async () => {
     const client = await connected();
