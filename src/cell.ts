@@ -40,6 +40,29 @@ export interface CellProgress {
   readonly isRunning?: boolean | undefined;
 }
 
+/** A question to a person, with the fields of a form or with a page to open (MCP: client/elicitation). */
+export type Question =
+  | { readonly mode: 'form'; readonly message: string; readonly requestedSchema: Readonly<Record<string, unknown>> }
+  | { readonly mode: 'url'; readonly message: string; readonly url: string };
+
+/** What a field of a form may hold. */
+export type FieldValue = string | number | boolean | readonly string[];
+
+export interface Reply {
+  /** `decline` is a no, `cancel` a question that was closed. */
+  readonly action: 'accept' | 'decline' | 'cancel';
+  /** What was filled in; nothing is known about it beyond its type. */
+  readonly content?: Readonly<Record<string, FieldValue>> | undefined;
+}
+
+/** The person at the client. */
+export interface Person {
+  /** Whether a question may be a page to open. */
+  readonly opensPages: boolean;
+  /** Puts a question. Rejects when the client fails, and when `signal` aborts, which takes the question back. */
+  ask(question: Question, signal: AbortSignal): Promise<Reply>;
+}
+
 export interface CellRequest {
   readonly code: string;
   /** Names of configured servers to load, each once. */
@@ -49,6 +72,8 @@ export interface CellRequest {
   /** Aborted when the client cancels the request or goes away. */
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
+  /** Who can be asked while the cell runs; undefined when the client cannot ask anybody. */
+  readonly person?: Person | undefined;
 }
 
 export const CELL_STATUSES = ['success', 'error', 'timeout', 'cancelled', 'validation_error'] as const;

@@ -18,6 +18,8 @@ export const MAX_FRAMES_PER_CELL = 2_000_000;
 export const MAX_CALLS_IN_FLIGHT = 1_024;
 /** Calls one cell may make. Chosen: far above any honest loop that ends before the longest deadline. */
 export const MAX_CALLS_PER_CELL = 100_000;
+/** Questions one cell may put to the person, who tires earlier. Chosen; with their time limit it bounds how long a cell can last. */
+export const MAX_QUESTIONS_PER_CELL = 25;
 /** Jobs that run between the cells of one session. Chosen. */
 export const MAX_JOBS = 16;
 /** Calls that may wait for a place; the kernel is told at once when there are more. */

@@ -51,6 +51,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
     autoload,
     idleTimeoutMs: settings.idleTimeoutMs,
+    questionTimeoutMs: settings.approvalTimeoutMs,
     discoverServers: async () => directory.refresh(),
     startingServers: () => startingServers(pool),
     savedTools: () => savedTools.list(),

@@ -106,6 +106,13 @@ const DEFINITIONS = {
     allowed: 'a duration from 100ms to 576h, such as 300, 90s or 15m',
     schema: z.string().transform(parseDurationMs).pipe(z.int().min(100).max(MAX_IDLE_MS)),
   },
+  approvalTimeoutMs: {
+    variable: 'MCP_BRIDGE_APPROVAL_TIMEOUT',
+    default: '300',
+    meaning: 'How long a question to you waits for its answer. The deadline of the cell stands still meanwhile.',
+    allowed: 'a duration from 1s to 24h, such as 300, 90s or 10m',
+    schema: z.string().transform(parseDurationMs).pipe(z.int().min(1000).max(MAX_TIMEOUT_MS)),
+  },
   memoryBytes: {
     variable: 'MCP_BRIDGE_MEMORY',
     default: '512m',

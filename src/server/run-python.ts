@@ -1,6 +1,6 @@
 /** One call of `run_python`: arguments checked, the cell run, the answer rendered. Never rejects. */
 
-import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT } from '../cell.ts';
+import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT, type Person } from '../cell.ts';
 import { BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
@@ -22,6 +22,8 @@ export interface RunPythonCall {
   readonly given: unknown;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
+  /** Who can be asked; undefined when the client cannot ask anybody. */
+  readonly person?: Person | undefined;
 }
 
 /** The answer to one call; refused arguments and failures of the bridge are answers too. */
@@ -38,7 +40,7 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
       knownServers: () => options.runner.knownServers(),
     });
     cell = rest;
-    const { signal, onProgress } = call;
+    const { signal, onProgress, person } = call;
     const timeoutMs = cell.timeoutSeconds * 1000;
     return await options.runner.runCell({
       code,
@@ -47,6 +49,7 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
       timeoutMs,
       signal,
       onProgress,
+      person,
     });
   } catch (thrown) {
     if (!(thrown instanceof BridgeError)) {
@@ -58,7 +61,12 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
 
 /** The same as a tool result. */
 export async function callRunPython(options: RunPythonOptions, call: RunPythonCall): Promise<RenderedAnswer> {
-  return renderAnswer(await answerCell(options, call), options.outputMode, options.maxOutputChars);
+  return render(options, await answerCell(options, call));
+}
+
+/** An answer as the settings want it shown. */
+export function render(options: RunPythonOptions, answer: CellAnswer): Promise<RenderedAnswer> {
+  return renderAnswer(answer, options.outputMode, options.maxOutputChars);
 }
 
 function failureOf(error: BridgeError) {

@@ -4,6 +4,7 @@
  * our sentence instead of a schema dump, and nothing is validated twice on the way.
  */
 import {
+  CLIENT_CAPABILITIES_META_KEY,
   type JSONRPCRequest,
   type McpServerFactory,
   ProtocolError,
@@ -15,9 +16,11 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { CAPABILITY_RESOURCE_URI } from './capabilities.ts';
+import { legacyPerson } from './elicitation.ts';
 import { createProgressReporter } from './progress.ts';
 import { listResources, type ResourceOptions, readResource } from './resources.ts';
-import { callRunPython, type RunPythonOptions } from './run-python.ts';
+import { answerCell, callRunPython, type RunPythonOptions, render } from './run-python.ts';
+import { SuspendedCalls } from './suspended-calls.ts';
 import { describeRunPython, TOOL_NAME } from './tool-definition.ts';
 
 const INSTRUCTIONS =
@@ -45,6 +48,7 @@ export function serveClient(transport: Transport, options: FrontOptions): { clos
 export function createServerFactory(options: FrontOptions): McpServerFactory {
   const tool = describeRunPython(options.defaultTimeoutSeconds, options.maxTimeoutSeconds);
   const announceIdle = once(() => options.onIdle?.());
+  const runModern = serveModern(options);
 
   return ({ era }) => {
     const freshness = era === 'modern' ? { ttlMs: LIST_TTL_MS, cacheScope: 'private' } : {};
@@ -55,7 +59,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
         setTimeout(announceIdle, IDLE_DELAY_MS).unref();
         return { tools: [tool], ...freshness };
       },
-      'tools/call': (request, context) => callTool(options, request, context),
+      'tools/call': (request, context) => runPython(givenArguments(request), context),
       'resources/list': async () => ({ resources: await listResources(options), ...volatile }),
       'resources/templates/list': () => ({ resourceTemplates: [], ...freshness }),
       'resources/read': async (request) => ({ ...(await readResource(request, options)), ...volatile }),
@@ -64,6 +68,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       { name: 'mcp-server-code-execution-mode', version: options.version },
       { capabilities: { tools: {}, resources: {} }, instructions: INSTRUCTIONS },
     );
+    const runPython = era === 'modern' ? runModern : serveLegacy(server, options);
     server.fallbackRequestHandler = async (request, context) => {
       const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
       if (handler === undefined) {
@@ -75,18 +80,46 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
   };
 }
 
-async function callTool(options: FrontOptions, request: JSONRPCRequest, context: ServerContext): Promise<Result> {
-  const { name, arguments: given = {} } = request.params ?? {};
+type RunPython = (given: unknown, context: ServerContext) => Promise<Result>;
+
+/** Until 2025-11-25 the client is asked while its request waits. */
+function serveLegacy(server: Server, options: FrontOptions): RunPython {
+  // The SDK numbers its requests from 0, and the client of its version 1 (1.32.2) never takes request 0 back.
+  const useUpFirstNumber = once(() => void server.ping().catch(() => undefined));
+  return async (given, context) => {
+    const progress = createProgressReporter(context);
+    const answer = await callRunPython(options, {
+      given,
+      signal: context.mcpReq.signal,
+      onProgress: progress?.report,
+      person: legacyPerson(server.getClientCapabilities(), context, useUpFirstNumber),
+    });
+    progress?.stop();
+    return { ...answer };
+  };
+}
+
+/** From 2026-07-28 on a question ends the request, and the client sends it again with the reply. */
+function serveModern(options: FrontOptions): RunPython {
+  const calls = new SuspendedCalls({
+    answer: (call) => answerCell(options, call),
+    render: (answer) => render(options, answer),
+    capabilitiesOf: ({ mcpReq }) =>
+      (mcpReq.envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY],
+  });
+  return (given, context) => calls.serve(given, context);
+}
+
+/** The arguments of a call of the one tool. Throws -32602 for any other. */
+function givenArguments({ params }: JSONRPCRequest): unknown {
+  const { name, arguments: given = {} } = params ?? {};
   if (name !== TOOL_NAME) {
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
       `Unknown tool: ${JSON.stringify(name)}; the only one is ${TOOL_NAME}.`,
     );
   }
-  const progress = createProgressReporter(context);
-  const answer = await callRunPython(options, { given, signal: context.mcpReq.signal, onProgress: progress?.report });
-  progress?.stop();
-  return { ...answer };
+  return given;
 }
 
 function once(action: () => void): () => void {

@@ -19,6 +19,7 @@ import {
   SandboxFrameSchema,
   type SupervisorReport,
 } from '../protocol/frames.ts';
+import type { Asker } from './asker.ts';
 import { type CodePackStore, PackCollector } from './code-packs.ts';
 import { createDeferred } from './deferred.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
@@ -120,14 +121,18 @@ export class Connection {
   }
 
   /** Runs a cell. One at a time: the caller waits for the result before the next. */
-  runCell(frame: Omit<ExecuteFrame, 'type'>, listener: CellListener): Promise<ResultFrame | KernelEnd> {
+  runCell(
+    frame: Omit<ExecuteFrame, 'type'>,
+    listener: CellListener,
+    asker: Asker | undefined,
+  ): Promise<ResultFrame | KernelEnd> {
     if (this.#end !== undefined) {
       return Promise.resolve(this.#end);
     }
     return new Promise((resolve) => {
       this.#frames = 0;
       this.#running = { cell: frame.cell, listener, resolve };
-      this.#dispatcher.beginCell(frame.cell);
+      this.#dispatcher.beginCell(frame.cell, asker);
       this.outbox.send({ type: 'execute', ...frame });
     });
   }

@@ -8,6 +8,7 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
+import type { Asker } from './asker.ts';
 import { type CallProgress, createCallProgressReporter } from './call-progress.ts';
 import { Jobs } from './jobs.ts';
 import type { Outbox } from './outbox.ts';
@@ -27,6 +28,10 @@ export interface CallContext {
   readonly signal: CancelSignal;
   /** Name of the job that calls, when it is none of the cell itself. */
   readonly job?: string | undefined;
+  /** How the call reaches the person; undefined when the client cannot ask, and for a call of a job. */
+  readonly asker?: Asker | undefined;
+  /** Lives as long as the sandbox: what is remembered with it as key is forgotten with the state of the session. */
+  readonly sandbox?: object | undefined;
   /** Puts something beside the text of the answer; ignored when no cell runs. */
   readonly attach?: (attachment: Attachment) => void;
   /** Tells the sandbox how far the call is; as often as the caller likes. */
@@ -61,6 +66,7 @@ export class Dispatcher {
   readonly #jobs = new Jobs();
   /** 0 while no cell runs. */
   #cell = 0;
+  #asker: Asker | undefined;
   #callsOfCell = 0;
   #toolCallsRunning = 0;
   #toolCallsDone = 0;
@@ -72,8 +78,9 @@ export class Dispatcher {
   }
 
   /** A cell begins: calls are allowed until `endCell`. */
-  beginCell(cell: number): void {
+  beginCell(cell: number, asker: Asker | undefined): void {
     this.#cell = cell;
+    this.#asker = asker;
     this.#callsOfCell = 0;
     this.#toolCallsDone = 0;
   }
@@ -88,6 +95,7 @@ export class Dispatcher {
   endCell(cancel: boolean): void {
     const ended = this.#cell;
     this.#cell = 0;
+    this.#asker = undefined;
     if (!cancel) {
       return;
     }
@@ -168,7 +176,8 @@ export class Dispatcher {
       return this.#jobs.start(params['name']);
     }
     const { session, loaded, load, handleCall, attach } = this.#options;
-    const context = { session, loaded, load, job, ...ofCall };
+    const asker = job === undefined ? this.#asker : undefined;
+    const context = { session, loaded, load, job, asker, sandbox: this, ...ofCall };
     return handleCall({ method, params }, { ...context, ...(attach && { attach }) });
   }
 

@@ -24,6 +24,7 @@ import {
   type ReadyFrame,
   type ResultFrame,
 } from '../protocol/frames.ts';
+import type { Asker } from './asker.ts';
 import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
 import type { CodePackStore } from './code-packs.ts';
 import { type CellListener, Connection, type FailedStart, type KernelEnd } from './connection.ts';
@@ -61,8 +62,12 @@ export interface Kernel {
   readonly ready: ReadyFrame;
   /** Resolves when the kernel has ended, whoever ended it. Never rejects. */
   readonly ended: Promise<KernelEnd>;
-  /** Runs a cell. Resolves with its result, or with the end of the kernel when there is none. */
-  runCell(frame: Omit<ExecuteFrame, 'type'>, listener: CellListener): Promise<ResultFrame | KernelEnd>;
+  /** Runs a cell, whose calls may use `asker`. Resolves with its result, or with the end of the kernel when there is none. */
+  runCell(
+    frame: Omit<ExecuteFrame, 'type'>,
+    listener: CellListener,
+    asker: Asker | undefined,
+  ): Promise<ResultFrame | KernelEnd>;
   /** Calls of the cell that runs. */
   calls(): CallCounts;
   interrupt(cell: number, reason: 'deadline' | 'cancelled'): void;
@@ -119,7 +124,7 @@ function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Ke
     engine: reportOf(engine),
     ready,
     ended: connection.ended,
-    runCell: (frame, listener) => connection.runCell(frame, listener),
+    runCell: (frame, listener, asker) => connection.runCell(frame, listener, asker),
     calls: () => connection.calls(),
     interrupt: (cell, reason) => connection.outbox.sendFirst({ type: 'interrupt', cell, reason }),
     kill: (reason) => connection.kill(reason),

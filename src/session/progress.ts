@@ -20,6 +20,8 @@ export interface ProgressSources {
   calls(): CallCounts;
   /** Names of the servers that are being started for this session. */
   startingServers(): readonly string[];
+  /** Whether a question waits for the person's answer. */
+  isAsking(): boolean;
 }
 
 export interface ProgressWatch {
@@ -65,6 +67,7 @@ function describe(
   const starting = sources.startingServers();
   const { done, running } = sources.calls();
   const parts = [
+    sources.isAsking() ? 'waiting for the answer to a question' : '',
     stated === undefined ? line : describeStated(stated),
     starting.length === 0 ? '' : `starting ${starting.join(', ')}`,
     done + running === 0 ? '' : `${done} ${done === 1 ? 'call' : 'calls'} done, ${running} running`,

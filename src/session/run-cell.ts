@@ -4,12 +4,14 @@
  * is ended, and the answer says so.
  */
 
-import type { CellAnswer, CellProgress, CellStatus } from '../cell.ts';
+import type { CellAnswer, CellProgress, CellStatus, Person } from '../cell.ts';
+import { type Countdown, startCountdown } from '../countdown.ts';
 import { BridgeError, renderError } from '../errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../limits.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
+import { CellAsker } from './asker.ts';
 import { createAttachments } from './attachments.ts';
-import type { KernelEnd } from './connection.ts';
+import type { CellListener, KernelEnd } from './connection.ts';
 import type { Kernel } from './kernel.ts';
 import { createOutputBuffer } from './output.ts';
 import { watchProgress } from './progress.ts';
@@ -19,6 +21,10 @@ export interface CellRun {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
+  /** Who can be asked; undefined when nobody can. */
+  readonly person?: Person | undefined;
+  /** How long a question waits for its reply. */
+  readonly questionTimeoutMs: number;
   /** Names of the servers that are being started for this session. */
   readonly startingServers: () => readonly string[];
 }
@@ -37,9 +43,11 @@ export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome
   const output = { stdout: createOutputBuffer(), stderr: createOutputBuffer() };
   const attachments = createAttachments();
   const guard = watchForEnd(kernel, run);
+  const asker = createAskerFor(run, guard.clock);
   const { onProgress, startingServers } = run;
-  const progress = onProgress && watchProgress(onProgress, { calls: () => kernel.calls(), startingServers });
-  const end = await kernel.runCell(run.frame, {
+  const isAsking = (): boolean => asker?.isWaiting === true;
+  const progress = onProgress && watchProgress(onProgress, { calls: () => kernel.calls(), startingServers, isAsking });
+  const listener: CellListener = {
     onOutput({ stream, text, dropped_bytes, dropped_lines }) {
       output[stream].add(text, dropped_bytes, dropped_lines);
       progress?.addOutput(text);
@@ -47,7 +55,9 @@ export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome
     onDisplay: (frame) => attachments.add(frame),
     onAttachment: (link) => attachments.addLink(link),
     onProgress: (stated) => progress?.setStated(stated),
-  });
+  };
+  const end = await kernel.runCell(run.frame, listener, asker);
+  asker?.close();
   progress?.stop();
   guard.stop();
   const verdict = 'outcome' in end ? judgeResult(end, run, guard.cause()) : judgeLoss(end, run, guard.cause());
@@ -58,6 +68,10 @@ export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome
     attachments: attachments.take(),
     names: 'names' in end ? end.names : undefined,
   };
+}
+
+function createAskerFor({ person, frame, questionTimeoutMs }: CellRun, clock: Countdown) {
+  return person && new CellAsker({ person, code: frame.code, clock, timeoutMs: questionTimeoutMs });
 }
 
 /** Interrupts the cell at its deadline or when the client gives up, and ends the kernel when that does not help. */
@@ -76,14 +90,16 @@ function watchForEnd(kernel: Kernel, { frame, timeoutMs, signal }: CellRun) {
   }
 
   const onAbort = () => end('cancelled');
-  timers.push(setTimeout(() => end('deadline'), timeoutMs));
+  const clock = startCountdown(timeoutMs, () => end('deadline'));
   signal?.addEventListener('abort', onAbort, { once: true });
   if (signal?.aborted === true) {
     onAbort();
   }
   return {
+    clock,
     cause: () => cause,
     stop(): void {
+      clock.stop();
       timers.forEach(clearTimeout);
       signal?.removeEventListener('abort', onAbort);
     },

@@ -21,6 +21,8 @@ export interface SessionOptions
   /** Whether `handleCall` may load servers that no cell asked for; the sandbox is told. */
   readonly autoload: boolean;
   readonly idleTimeoutMs: number;
+  /** How long a question to the person waits for its reply. */
+  readonly questionTimeoutMs: number;
   /** Every configured server as of now; called for each cell, so it must be cheap. */
   readonly discoverServers: () => Promise<readonly ServerReference[]>;
   /** Names of the servers that are being started now. */
@@ -107,6 +109,8 @@ export class Session {
       timeoutMs: request.timeoutMs,
       signal: request.signal,
       onProgress: request.onProgress,
+      person: request.person,
+      questionTimeoutMs: this.#options.questionTimeoutMs,
       startingServers: () => this.#options.startingServers().filter((name) => this.#loaded.has(name)),
     });
     this.#names = names ?? this.#names;

@@ -30,6 +30,7 @@ export interface HarnessOptions {
   readonly engine: Engine;
   readonly handleCall?: HandleCall;
   readonly idleTimeoutMs?: number;
+  readonly questionTimeoutMs?: number;
   readonly servers?: readonly ServerReference[];
   readonly autoload?: boolean;
   readonly savedTools?: readonly { readonly name: string; readonly source: string }[];
@@ -63,6 +64,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     capabilitySummary: 'the summary',
     autoload: options.autoload ?? false,
     idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
+    questionTimeoutMs: options.questionTimeoutMs ?? 60_000,
     discoverServers: async () => options.servers ?? [{ name: 'fake', alias: 'fake' }],
     startingServers: () => [],
     savedTools: async () => options.savedTools ?? [],

@@ -12,6 +12,7 @@ function watch(sources: Partial<ProgressSources> = {}) {
   const watching = watchProgress((progress) => reports.push(progress), {
     calls,
     startingServers: () => [],
+    isAsking: () => false,
     ...sources,
   });
   return { ...watching, reports };
@@ -69,4 +70,11 @@ it('says nothing after the end', () => {
   stop();
   vi.advanceTimersByTime(5_000);
   expect(reports).toEqual([]);
+});
+
+it('says first that a question waits for its answer', () => {
+  const { addOutput, reports } = watch({ isAsking: () => true });
+  addOutput('half\n');
+  vi.advanceTimersByTime(500);
+  expect(reports.map(({ message }) => message)).toEqual(['waiting for the answer to a question; half']);
 });
