@@ -56,7 +56,7 @@ async function runCommand(
     case 'uninstall':
       return (await import('./commands/install.ts')).install(line, context);
     case 'doctor':
-      return (await import('./commands/doctor.ts')).doctor(line, context);
+      return (await import('./commands/doctor.ts')).doctor(line, { ...context, hasColours: hasColours() });
     case 'complete':
       return (await import('./commands/complete.ts')).complete(line, context);
     case 'run':
@@ -70,6 +70,11 @@ async function run(context: Omit<ServeOptions, 'output'>): Promise<number> {
   }
   const { serve } = await import('./commands/serve.ts');
   return serve({ ...context, output: process.stdout });
+}
+
+/** See https://no-color.org. */
+function hasColours(): boolean {
+  return process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '';
 }
 
 const writeOut = (text: string): boolean => process.stdout.write(text);

@@ -1,7 +1,7 @@
 /** The configured servers with everything around them: the files, the connections, and what is known of each. */
 import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
-import { renderIssue } from '../config/explain.ts';
+import { type ConfigIssue, renderIssue } from '../config/explain.ts';
 import type { Settings } from '../config/settings.ts';
 import { loadSources, thisSystem } from '../config/sources.ts';
 import type { Logger } from '../log.ts';
@@ -16,6 +16,8 @@ export interface ConfiguredServers {
   readonly pool: UpstreamPool;
   /** Every definition as of the last `refresh`, the disabled ones included. */
   definitions(): ReadonlyMap<string, ServerDefinition>;
+  /** What was wrong with their files then. */
+  issues(): readonly ConfigIssue[];
   /** What is known of the servers of the last `refresh`. */
   readonly known: ServerDirectory;
   /**
@@ -49,6 +51,7 @@ export async function createConfiguredServers(settings: Settings, logger: Logger
     pool,
     known,
     definitions: () => current.servers,
+    issues: () => current.issues,
     refresh() {
       const found = discover();
       if (found !== current) {

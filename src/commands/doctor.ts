@@ -1,35 +1,23 @@
-/** `doctor`: tries every engine that may be used and says which one runs sessions, what isolation that is, and why not another. */
+/** `doctor`: looks at everything that a cell needs, says what is not well and what to do about it, and with `--fix` does what is safe. */
 import { arch, platform } from 'node:os';
-import type { Settings } from '../config/settings.ts';
-import { findEngines } from '../engines/detect.ts';
-import { ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../engines/engine.ts';
-import { isEngineFault } from '../engines/failover.ts';
-import { whyUnusable } from '../engines/try-engine.ts';
-import type { BridgeError } from '../errors.ts';
+import { thisSystem } from '../config/sources.ts';
+import type { EngineName } from '../engines/engine.ts';
 import { ERROR_CODES } from '../errors.ts';
+import { silentLogger } from '../log.ts';
 import { VERSION } from '../package.ts';
 import type { DoctorCommand } from './cli/doctor.ts';
+import { createConfiguredServers } from './configured-servers.ts';
 import type { CommandContext } from './context.ts';
-import { engineOptions } from './engine-options.ts';
+import { examineClients } from './doctor/clients.ts';
+import { type EngineVerdict, examineEngines } from './doctor/engines.ts';
+import { type Finding, renderFindings } from './doctor/finding.ts';
+import { examineMachine } from './doctor/machine.ts';
+import { examineServers } from './doctor/servers.ts';
 
 export interface DoctorOptions extends CommandContext {
   readonly writeOut: (text: string) => void;
-}
-
-/** One engine, tried. Also the shape of an element of `engines` in the JSON. */
-interface Finding {
-  readonly engine: EngineName;
-  readonly isUsable: boolean;
-  /** What keeps code in; of an engine that can be used. */
-  readonly isolation?: string;
-  /** Kind, place and what is known of it; of an engine that is installed. */
-  readonly description?: string;
-  /** Why it cannot be used, or what happens before it is, in one clause. */
-  readonly reason?: string;
-  /** One next step, when there is one. */
-  readonly hint?: string;
-  /** Whether sessions wait for it to be mended rather than take a weaker one. */
-  readonly isBlocking?: boolean;
+  /** Whether what is written is shown on a terminal that knows colours. */
+  readonly hasColours?: boolean | undefined;
 }
 
 /** What `--json` prints. */
@@ -42,79 +30,58 @@ interface Diagnosis {
   /** The engine that runs sessions; null when none can. */
   readonly runs: EngineName | null;
   /** The strongest first. */
-  readonly engines: readonly Finding[];
+  readonly engines: readonly EngineVerdict[];
+  /** Everything that was looked at, engines included. */
+  readonly findings: readonly Finding[];
 }
 
-/** Prints the diagnosis; resolves with 0 when sessions can run, else with the exit code of `ENGINE_UNAVAILABLE`. */
-export async function doctor(command: DoctorCommand, { logger, settings, writeOut }: DoctorOptions): Promise<number> {
-  const { absent, engines } = findEngines({ ...engineOptions(settings, logger), pullPolicy: 'never' });
-  const tried = await Promise.all(engines.map((engine) => examine(engine, settings)));
-  await Promise.all(engines.map((engine) => engine.sweep({ own: true })));
-  const findings = [...tried, ...absent.map(notInstalled)].toSorted(inOrder);
-  const first = findings.find(({ isUsable, isBlocking }) => isUsable || isBlocking === true);
+const PROBLEM_EXIT_CODE = 1;
+
+/** Prints the diagnosis; resolves with 0 when there is no problem, with the exit code of `ENGINE_UNAVAILABLE` when no cell can run, else with 1. */
+export async function doctor(command: DoctorCommand, options: DoctorOptions): Promise<number> {
+  const { logger, settings, writeOut } = options;
+  // What its parts would log stands in what they find.
+  const configured = await createConfiguredServers(settings, silentLogger);
+  const [machine, engines, servers, clients] = await Promise.all([
+    examineMachine(settings, command.isFix),
+    examineEngines(settings, logger, command.isFix),
+    examineServers(configured, command.isStartingServers),
+    examineClients({ system: thisSystem(process.env), stateDir: settings.stateDir }),
+  ]);
+  await configured.pool.close();
+  await configured.known.close();
   const diagnosis: Diagnosis = {
     version: VERSION,
     node: process.versions.node,
     platform: `${platform()} ${arch()}`,
     requested: settings.runtime,
-    runs: first?.isUsable === true ? first.engine : null,
-    engines: findings,
+    runs: engines.runs,
+    engines: engines.verdicts,
+    findings: [...machine, ...engines.findings, ...servers, ...clients],
   };
-  writeOut(command.isJson ? `${JSON.stringify(diagnosis, undefined, 2)}\n` : renderDiagnosis(diagnosis));
-  return diagnosis.runs === null ? ERROR_CODES.ENGINE_UNAVAILABLE.exitCode : 0;
+  writeOut(
+    command.isJson ? `${JSON.stringify(diagnosis, undefined, 2)}\n` : render(diagnosis, options.hasColours === true),
+  );
+  return exitCodeOf(diagnosis);
 }
 
-async function examine(engine: Engine, settings: Settings): Promise<Finding> {
-  const error = await whyUnusable(engine);
-  const { description, isolation, name } = engine;
-  if (error === undefined) {
-    return { engine: name, isUsable: true, isolation, description };
+function exitCodeOf({ findings, runs }: Diagnosis): number {
+  if (runs === null) {
+    return ERROR_CODES.ENGINE_UNAVAILABLE.exitCode;
   }
-  if (error.code === 'IMAGE_MISSING' && settings.pull === 'missing') {
-    const reason = `the image ${settings.image} is not here; the first cell pulls it`;
-    return { engine: name, isUsable: true, isolation, description, reason, hint: pullCommandOf(error) };
-  }
-  return {
-    engine: name,
-    isUsable: false,
-    description,
-    reason: error.message,
-    ...(error.hint !== undefined && { hint: error.hint }),
-    ...(!isEngineFault(error) && { isBlocking: true }),
-  };
+  return findings.some(({ level }) => level === 'problem') ? PROBLEM_EXIT_CODE : 0;
 }
 
-function pullCommandOf({ hint = '' }: BridgeError): string {
-  return hint.replace(/^Run: /, 'To pull it now, run: ');
-}
-
-function notInstalled({ engine, hint, reason }: Refusal): Finding {
-  return { engine, isUsable: false, reason, hint };
-}
-
-function inOrder(one: Finding, other: Finding): number {
-  return ENGINE_NAMES.indexOf(one.engine) - ENGINE_NAMES.indexOf(other.engine);
-}
-
-function renderDiagnosis({ engines, node, platform: system, requested, runs, version }: Diagnosis): string {
-  const width = Math.max(...engines.map(({ engine }) => engine.length)) + 2;
-  const indent = ' '.repeat(width);
-  const lines = engines.flatMap(({ description, engine, hint, isUsable, reason }) => [
-    `${engine.padEnd(width)}${isUsable ? `can be used: ${description}` : `cannot be used: ${reason}`}`,
-    ...(isUsable && reason !== undefined ? [`${indent}${reason}`] : []),
-    ...(hint === undefined ? [] : [`${indent}${hint}`]),
-  ]);
+function render({ engines, findings, requested, runs, version }: Diagnosis, hasColours: boolean): string {
   const used = engines.find(({ engine }) => engine === runs);
+  const count = (level: Finding['level']): number => findings.filter((finding) => finding.level === level).length;
   const verdict =
     used === undefined
       ? 'No engine can be used: no cell can run.'
       : `Sessions run on ${used.engine}: ${used.isolation}.`;
   return [
-    `mcp-server-code-execution-mode ${version}, Node ${node}, ${system}, MCP_BRIDGE_RUNTIME=${requested}`,
-    '',
-    ...lines,
-    '',
-    verdict,
-    '',
+    `mcp-server-code-execution-mode ${version}, MCP_BRIDGE_RUNTIME=${requested}\n`,
+    renderFindings(findings, hasColours),
+    `${verdict} ${count('problem')} problems, ${count('warning')} warnings.\n`,
   ].join('\n');
 }

@@ -18,7 +18,8 @@ import {
   runCommand,
 } from './client.ts';
 import { clientEnvironment, type Environment } from './client-env.ts';
-import type { Engine, EngineName, Sandbox, SandboxExit, StartRequest } from './engine.ts';
+import type { Engine, EngineFact, EngineName, ListedSandbox, Sandbox, SandboxExit, StartRequest } from './engine.ts';
+import { examineContainerEngine } from './examine.ts';
 import { readHardLimits } from './hard-limits.ts';
 import { INSTANCE_LABEL, writeLabels } from './labels.ts';
 import { currentOwner } from './owner.ts';
@@ -160,6 +161,27 @@ class ContainerEngine implements Engine {
       logger.debug(`${this.name}: the sweep for leftover containers stopped: ${messageOf(error)}`);
       return 0;
     }
+  }
+
+  async list(): Promise<ListedSandbox[]> {
+    const now = new Date();
+    const containers = await listContainers(this.name, this.#command);
+    return containers.map((container) => ({
+      id: container.id,
+      session: container.labels.session,
+      createdAt: container.labels.createdAt,
+      isRunning: container.isRunning,
+      bridgePid: container.labels.owner.pid,
+      isLeftover: isOrphan(container, now),
+    }));
+  }
+
+  async remove(id: string): Promise<void> {
+    await removeContainer(this.#command, id);
+  }
+
+  async examine(): Promise<EngineFact[]> {
+    return examineContainerEngine(this.name, this.#command);
   }
 
   #runArguments(name: string, request: StartRequest): string[] {

@@ -70,6 +70,28 @@ export interface Sandbox {
   kill(): Promise<void>;
 }
 
+/** A sandbox that an engine lists, of whichever bridge. */
+export interface ListedSandbox {
+  /** Name by which the engine knows it. */
+  readonly id: string;
+  readonly session: string;
+  readonly createdAt: Date;
+  readonly isRunning: boolean;
+  /** Process id of its bridge, on the machine of that bridge. */
+  readonly bridgePid: number;
+  /** Whether that bridge is certainly gone. */
+  readonly isLeftover: boolean;
+}
+
+/** Something worth knowing of an engine, for people. */
+export interface EngineFact {
+  readonly level: 'ok' | 'warning' | 'problem';
+  /** One clause. */
+  readonly text: string;
+  /** One next step, when there is one. */
+  readonly hint?: string | undefined;
+}
+
 /** What is being done before a sandbox can start, for people who wait. */
 export interface PrepareProgress {
   readonly message: string;
@@ -108,4 +130,10 @@ export interface Engine {
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError;
   /** Removes sandboxes of bridges that are gone (and, with `own`, of this one). Returns how many. Never rejects. */
   sweep(options?: { readonly own?: boolean }): Promise<number>;
+  /** Sandboxes of ours, of all bridges; left out where an engine keeps no list, because there they end with their bridge. Rejects when it cannot be asked. */
+  list?(): Promise<ListedSandbox[]>;
+  /** Removes a sandbox by its id, running or not; that there is none is success. Rejects when it is still there. */
+  remove?(id: string): Promise<void>;
+  /** Asks the engine what it is and does. Never rejects. */
+  examine?(): Promise<EngineFact[]>;
 }

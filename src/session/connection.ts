@@ -25,7 +25,13 @@ import { createDeferred } from './deferred.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { Outbox } from './outbox.ts';
 import type { CallCounts } from './progress.ts';
-import { describeEnd, type EndedReport, type SupervisorWatch, watchSupervisor } from './supervisor.ts';
+import {
+  describeEnd,
+  type EndedReport,
+  type StartedReport,
+  type SupervisorWatch,
+  watchSupervisor,
+} from './supervisor.ts';
 
 /** After the supervisor's report the streams end within milliseconds; the engine's client may take longer. */
 const DRAIN_MS = 300;
@@ -80,6 +86,7 @@ export class Connection {
   #isReady = false;
   #killReason: string | undefined;
   #endReport: EndedReport | undefined;
+  #measured: StartedReport | undefined;
   #frames = 0;
   #violations = 0;
 
@@ -113,6 +120,11 @@ export class Connection {
 
   get ended(): Promise<KernelEnd> {
     return this.#ended.promise;
+  }
+
+  /** What the supervisor measured from inside; undefined when there is none, or it has not said it yet. */
+  get measured(): StartedReport | undefined {
+    return this.#measured;
   }
 
   /** What the engine and the sandbox wrote to stderr at last, at most 4 KiB. */
@@ -238,6 +250,7 @@ export class Connection {
 
   #receiveReport(report: SupervisorReport): void {
     if (report.report === 'started') {
+      this.#measured = report;
       // Without a supervisor there is nothing it could make up for; such an engine tells of its isolation itself.
       if (this.sandbox.isPreloaded !== true) {
         this.#warnAboutGaps(report.memory_limit_bytes === null || report.pids_limit === null, !report.seccomp);

@@ -32,7 +32,7 @@ import type { HandleCall } from './dispatch.ts';
 import { reportOf, withMissing } from './engine-report.ts';
 import { prepareInTime } from './prepare.ts';
 import type { CallCounts } from './progress.ts';
-import { describeEnd } from './supervisor.ts';
+import { describeEnd, type StartedReport } from './supervisor.ts';
 
 /** Starts may be repeated when the engine learned something (another flag set, an image pulled), but not for ever. */
 const MAX_START_ROUNDS = 8;
@@ -60,6 +60,8 @@ export interface Kernel {
   /** The engine as it was when the sandbox started. */
   readonly engine: EngineReport;
   readonly ready: ReadyFrame;
+  /** What the supervisor measured from inside, as soon as it has said so. */
+  measured(): StartedReport | undefined;
   /** Resolves when the kernel has ended, whoever ended it. Never rejects. */
   readonly ended: Promise<KernelEnd>;
   /** Runs a cell, whose calls may use `asker`. Resolves with its result, or with the end of the kernel when there is none. */
@@ -123,6 +125,7 @@ function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Ke
   return {
     engine: reportOf(engine),
     ready,
+    measured: () => connection.measured,
     ended: connection.ended,
     runCell: (frame, listener, asker) => connection.runCell(frame, listener, asker),
     calls: () => connection.calls(),

@@ -1,9 +1,11 @@
 /** `doctor` of the built command: what it says of engines that work, that are broken and that are not there. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { CLI, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
@@ -30,15 +32,14 @@ describe('doctor', () => {
 
   it('names what is missing and how to mend it, and ends with 69 when nothing is left', async () => {
     const { exitCode, stdout } = await runDoctor({ PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
-    expect(stdout.split('\n').slice(2)).toEqual([
-      'podman  cannot be used: podman is not on PATH',
-      '        Install Podman (https://podman.io/docs/installation).',
-      'docker  cannot be used: docker is not on PATH',
-      '        Install Docker (https://docs.docker.com/engine/install/).',
-      '',
-      'No engine can be used: no cell can run.',
-      '',
-    ]);
+    expect(stdout).toContain(`
+Engines
+  problem  podman cannot be used: podman is not on PATH
+           → Install Podman (https://podman.io/docs/installation).
+  problem  docker cannot be used: docker is not on PATH
+           → Install Docker (https://docs.docker.com/engine/install/).
+`);
+    expect(stdout).toMatch(/\nNo engine can be used: no cell can run\. 2 problems, \d warnings\.\n$/);
     expect(exitCode).toBe(69);
   });
 
@@ -52,5 +53,44 @@ describe('doctor', () => {
       ],
     });
     expect(exitCode).toBe(69);
+  });
+
+  it('says of each server whether it starts and how many tools it has, and of each file what is wrong with it', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'doctor-'));
+    onTestFinished(() => rm(home, { recursive: true }));
+    const stateDir = join(home, 'MCPs');
+    await mkdir(stateDir, { mode: 0o777 });
+    await chmod(stateDir, 0o777);
+    const servers = {
+      echo: { command: process.execPath, args: [join(ROOT, 'test/fixtures/servers/echo.mjs')] },
+      broken: { command: '/nonexistent/server' },
+      off: { command: 'x', disabled: true },
+    };
+    await writeFile(join(stateDir, 'good.json'), JSON.stringify({ mcpServers: servers }));
+    await writeFile(join(stateDir, 'bad.json'), '{"mcpServers": ');
+    await mkdir(join(home, '.cursor'));
+    await writeFile(join(home, '.cursor', 'mcp.json'), '{}');
+    const env = {
+      HOME: home,
+      MCP_BRIDGE_STATE_DIR: stateDir,
+      MCP_BRIDGE_RUNTIME: 'embedded',
+      PATH: process.env['PATH'] ?? '',
+    };
+
+    const found = await runDoctor(env);
+    expect(found.stdout).toMatch(/ {2}problem {2}others can write to the state directory .*\n {11}→ Run: chmod go-w/);
+    expect(found.stdout).toMatch(/ {2}ok {7}echo: 7 tools in \d+\.\d s\n/);
+    expect(found.stdout).toMatch(/ {2}problem {2}broken: .*\/nonexistent\/server/);
+    expect(found.stdout).toMatch(/ {2}ok {7}off: disabled in .*good\.json\n/);
+    expect(found.stdout).toMatch(/ {2}problem {2}.*bad\.json.* is not JSON/);
+    expect(found.stdout).toMatch(/ {2}ok {7}Cursor: not registered in .*mcp\.json\n/);
+    expect(found.stdout).toContain('the bridge is registered in none of them');
+    expect(found.stdout).toMatch(/a session starts on embedded in \d+ ms: Python 3\.\d+/);
+    expect(found.exitCode).toBe(1);
+
+    const mended = await runDoctor(env, '--fix', '--no-servers');
+    expect((await stat(stateDir)).mode & 0o777).toBe(0o755);
+    expect(mended.stdout).toContain(`  ok       state directory ${stateDir}\n`);
+    expect(mended.stdout).toContain('  ok       echo: 7 tools when it was last asked\n');
   });
 });

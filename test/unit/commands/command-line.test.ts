@@ -20,6 +20,14 @@ const installOf = (fields: object) => ({
   ...fields,
 });
 
+const doctorOf = (fields: object) => ({
+  command: 'doctor',
+  isJson: false,
+  isFix: false,
+  isStartingServers: true,
+  ...fields,
+});
+
 const serversOf = (fields: object) => ({ command: 'servers', names: [], limit: 10, isJson: false, ...fields });
 
 describe('understood', () => {
@@ -37,8 +45,9 @@ describe('understood', () => {
     ['install Zed cursor zed --dry-run', installOf({ clients: ['zed', 'cursor'], isDryRun: true })],
     ['install --import --print --scope project cursor', installOf({ scope: 'project', isImport: true, isPrint: true })],
     ['uninstall cursor --scope=user', installOf({ command: 'uninstall' })],
-    ['doctor', { command: 'doctor', isJson: false }],
-    ['doctor --json', { command: 'doctor', isJson: true }],
+    ['doctor', doctorOf({})],
+    ['doctor --json', doctorOf({ isJson: true })],
+    ['doctor --fix --no-servers', doctorOf({ isFix: true, isStartingServers: false })],
     ['help IMAGE_MISSING', { command: 'error', code: 'IMAGE_MISSING' }],
     ['help image_missing', { command: 'error', code: 'image_missing' }],
     ['--version', { command: 'version' }],
