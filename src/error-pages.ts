@@ -195,6 +195,13 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     remedy: 'Call it with the signature that the message or its hint shows; `help(mcp_NAME.TOOL)` shows it too.',
     hasHint: false,
   },
+  TOOL_CHANGED: {
+    cause:
+      'The server says something else of the tool than when it was accepted, or has a tool that it did not have, and the person wants to look at that first (`pin` is `strict`). Nothing was sent.',
+    remedy:
+      'Do without the tool, or tell the person, who looks at the change and accepts it with `servers approve NAME TOOL`. The next call then passes.',
+    hasHint: true,
+  },
   TOOL_FAILED: {
     cause: 'The server took the call and answered that it failed. The message is what the server said.',
     remedy: 'Mend what the server complains about. In code, catch `ToolError`; its `result` is the untouched answer.',

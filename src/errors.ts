@@ -56,6 +56,7 @@ export const ERROR_CODES = {
   CAPABILITY_MISSING: { meaning: 'the server offers no resources or no prompts', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_UNKNOWN: { meaning: 'the server has no tool of that name', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_ARGUMENT_INVALID: { meaning: 'an argument does not fit the tool; nothing was sent', fixedBy: 'model', retry: false, exitCode: 70 },
+  TOOL_CHANGED: { meaning: 'the definition of the tool is not the one that was accepted; nothing was sent', fixedBy: 'user', retry: false, exitCode: 77 },
   TOOL_FAILED: { meaning: 'the tool itself reported an error', fixedBy: 'model', retry: false, exitCode: 70 },
   POLICY_DENIED: { meaning: 'a policy does not allow the call; nothing was sent', fixedBy: 'user', retry: false, exitCode: 77 },
   POLICY_LIMIT: { meaning: 'a call went over a limit of a policy', fixedBy: 'user', retry: true, exitCode: 77 },

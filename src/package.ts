@@ -17,3 +17,6 @@ function readVersion(): string {
   const text = readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8');
   return (JSON.parse(text) as { version: string }).version;
 }
+
+/** What people type. */
+export const COMMAND_NAME = 'mcp-server-code-execution-mode';

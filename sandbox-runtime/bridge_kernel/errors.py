@@ -41,6 +41,7 @@ CODES = (
     "CAPABILITY_MISSING",
     "TOOL_UNKNOWN",
     "TOOL_ARGUMENT_INVALID",
+    "TOOL_CHANGED",
     "TOOL_FAILED",
     "POLICY_DENIED",
     "POLICY_LIMIT",
@@ -134,6 +135,6 @@ def error_from_frame(error: object) -> MCPError:
 
 
 def _class_of(code: str) -> type[MCPError]:
-    if code.startswith(("POLICY_", "APPROVAL_")):
+    if code.startswith(("POLICY_", "APPROVAL_")) or code == "TOOL_CHANGED":
         return PolicyError
     return ServerNotAvailableError if code in ("SERVER_NOT_AVAILABLE", "SERVER_UNKNOWN") else MCPError

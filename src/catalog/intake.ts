@@ -2,6 +2,7 @@
  * The one place where what servers say enters the catalog. Hidden characters become visible, texts and schemas get an
  * end, and what was changed or left out is said in notices. What needs no change is taken over without a copy.
  */
+import type { ToolChange } from './tool-change.ts';
 import { makeVisible, visibleText } from './visible.ts';
 
 /** A tool as its server lists it (MCP `tools/list`); only the name was checked. */
@@ -30,6 +31,10 @@ export interface KnownTool {
   readonly annotations?: JsonSchema;
   /** Texts of the input schema that hold hidden characters: as shown, and as the server expects them. */
   readonly hiddenTexts?: readonly (readonly [shown: string, exact: string])[];
+  /** Changes whenever the server says something else of the tool, also in what is not shown. */
+  readonly fingerprint?: string;
+  /** How it differs from what was accepted; never kept, because it may be accepted meanwhile. */
+  readonly change?: ToolChange;
 }
 
 /** What a server said about itself; nothing of it was checked. */
@@ -72,8 +77,8 @@ const MAX_NOTICES = 20;
 const PROSE: ReadonlySet<string> = new Set(['description', 'title', '$comment']);
 
 export interface Intake {
-  /** Takes one more tool of the server. */
-  add(tool: ListedTool): void;
+  /** Takes one more tool of the server, with its fingerprint. */
+  add(tool: ListedTool, fingerprint?: string): void;
   /** All of it, with `notices` of whoever read the list. */
   finish(words: ServerWords, notices: readonly string[]): ServerMetadata;
 }
@@ -85,7 +90,7 @@ export function createIntake(): Intake {
   let chars = 0;
 
   return {
-    add(listed) {
+    add(listed, fingerprint) {
       if (chars > MAX_SERVER_CHARS) {
         const limit = `${MAX_SERVER_CHARS / 1024 / 1024} million characters`;
         said.add(`only the first ${tools.size.toLocaleString('en-US')} tools were kept: together they have ${limit}`);
@@ -102,7 +107,7 @@ export function createIntake(): Intake {
       }
       const taken = takeTool(name, listed, said);
       chars += taken.chars;
-      tools.set(name, taken.tool);
+      tools.set(name, fingerprint === undefined ? taken.tool : { ...taken.tool, fingerprint });
     },
     finish(words, notices) {
       const about = takeWords(words, said);

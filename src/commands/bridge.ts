@@ -20,7 +20,9 @@ import { nobodyToAsk } from './approvals.ts';
 import { createConfiguredServers } from './configured-servers.ts';
 import { engineOptions, limitsOf } from './engine-options.ts';
 import { createHostCalls } from './host-calls.ts';
+import { createPinGate } from './pin-gate.ts';
 import { createPolicyGate } from './policy-gate.ts';
+import type { ServerDirectory } from './server-directory.ts';
 import type { CallGate } from './tool-calls.ts';
 
 export interface Bridge extends CellRunner {
@@ -46,7 +48,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
     packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ ...shared, directory: directory.known, gates: callGates() }),
+    handleCall: createHostCalls({ ...shared, directory: directory.known, gates: callGates(directory.known) }),
     logger,
     capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
     autoload,
@@ -83,8 +85,8 @@ export const createBridge: CreateBridge = async (settings, logger) => {
 };
 
 /** What stands around each call of a tool, outermost first. */
-function callGates(): CallGate[] {
-  return [createPolicyGate(() => undefined, nobodyToAsk)];
+function callGates(directory: ServerDirectory): CallGate[] {
+  return [createPinGate(directory), createPolicyGate(() => undefined, nobodyToAsk)];
 }
 
 /** Removes what bridges that are gone left behind. */

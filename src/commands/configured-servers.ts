@@ -4,11 +4,13 @@ import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } 
 import { type ConfigIssue, renderIssue } from '../config/explain.ts';
 import type { Settings } from '../config/settings.ts';
 import { loadSources, thisSystem } from '../config/sources.ts';
+import { createToolPinStore } from '../config/tool-pins.ts';
 import type { Logger } from '../log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { likelySecrets } from '../upstream/mask.ts';
 import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
 import { createMetadataCache } from './metadata-cache.ts';
+import { createToolPins, type ToolPins } from './pinned-tools.ts';
 import { type CallableServer, createServerDirectory, type ServerDirectory } from './server-directory.ts';
 import { createMetadataSource } from './server-metadata.ts';
 
@@ -18,8 +20,12 @@ export interface ConfiguredServers {
   definitions(): ReadonlyMap<string, ServerDefinition>;
   /** What was wrong with their files then. */
   issues(): readonly ConfigIssue[];
+  /** The same, as far as calls are concerned. */
+  callable(): ReadonlyMap<string, CallableServer>;
   /** What is known of the servers of the last `refresh`. */
   readonly known: ServerDirectory;
+  /** What was accepted of their tools. */
+  readonly pins: ToolPins;
   /**
    * Looks at the files again; a change is passed on to the pool and its issues are logged, once. Gives the servers that
    * are not disabled, with the aliases of their proxies.
@@ -45,13 +51,21 @@ export async function createConfiguredServers(settings: Settings, logger: Logger
   let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let callable: ReadonlyMap<string, CallableServer> = new Map();
   let references: readonly ServerReference[] = [];
-  const known: ServerDirectory = createServerDirectory(createMetadataSource(pool, cache), () => callable, logger);
+  const pins = createToolPins({
+    source: createMetadataSource(pool, cache),
+    store: createToolPinStore(settings.stateDir),
+    mode: () => settings.pin,
+    logger,
+  });
+  const known: ServerDirectory = createServerDirectory(pins, () => callable, logger);
 
   return {
     pool,
     known,
+    pins,
     definitions: () => current.servers,
     issues: () => current.issues,
+    callable: () => callable,
     refresh() {
       const found = discover();
       if (found !== current) {

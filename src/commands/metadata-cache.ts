@@ -8,7 +8,7 @@ import { parseExact, stringifyExact } from '../protocol/exact-json.ts';
 import { createPause } from '../slices.ts';
 
 /** Raise it with every change of the shape of `ServerMetadata`, or of what the intake does. */
-const FORMAT = 1;
+const FORMAT = 2;
 /** Tools of one server have at most 16 million characters, of a few bytes each. */
 const MAX_FILE_BYTES = 96 * 1024 * 1024;
 /** Parsing a line of this size takes 6 ms. */

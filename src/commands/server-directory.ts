@@ -43,6 +43,8 @@ export interface ServerDirectory {
   findTool(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool>;
   /** What the running server says now; starts it if need be. Rejects with a `BridgeError`. */
   refresh(server: CatalogServer, signal: CancelSignal): Promise<ServerMetadata>;
+  /** Looks again whether changes of its tools were accepted; does not ask the server. */
+  review(server: CatalogServer): Promise<void>;
   /** Takes note that the server is used: what is known of it is compared with what it says now, in the background. */
   noteUse(server: CatalogServer): void;
   /** Takes note that a running server said that its tools changed. */
@@ -166,6 +168,15 @@ class Directory implements ServerDirectory {
     } catch (error) {
       this.#errors.set(server.name, visibleText(messageOf(error), MAX_ERROR_CHARS));
       throw error;
+    }
+  }
+
+  async review(server: CatalogServer): Promise<void> {
+    const given = this.#catalog.metadata(server);
+    const definition = this.#definitionOf(server);
+    const metadata = given && (await this.#source.review(definition, given));
+    if (metadata !== undefined && this.#catalog.metadata(server) === given) {
+      this.#catalog.setMetadata(server, metadata);
     }
   }
 

@@ -9,6 +9,8 @@ export interface Listing {
   readonly info: ServerWords;
   readonly tools: readonly ListedTool[];
   readonly notices: readonly string[];
+  /** By the name of the tool. */
+  readonly fingerprints?: ReadonlyMap<string, string>;
 }
 
 /** Where listings come from. */
@@ -27,13 +29,20 @@ export interface DescribedServer {
   readonly definitionHash?: string | undefined;
   /** What must not be written to disk. */
   readonly secrets?: readonly string[] | undefined;
+  /** What happens when its tools change; the setting when left out. */
+  readonly pin?: PinMode | undefined;
 }
+
+/** A tool that is not the one that was accepted: nothing happens, it is shown, or it is refused. */
+export type PinMode = 'off' | 'warn' | 'strict';
 
 export interface MetadataSource {
   /** What was kept of this definition, if anything. Never rejects. */
   kept(server: DescribedServer): Promise<ServerMetadata | undefined>;
   /** What the server says now, the same object as long as it did not change. Rejects as `describe` does. */
   current(server: DescribedServer, signal: CancelSignal): Promise<ServerMetadata>;
+  /** What it gave before, with what was accepted meanwhile. The server is not asked. */
+  review(server: DescribedServer, given: ServerMetadata): Promise<ServerMetadata>;
   /** Resolves when everything is written. */
   flush(): Promise<void>;
 }
@@ -62,17 +71,18 @@ export function createMetadataSource(lister: ServerLister, cache: MetadataCache 
       taken.set(listing, metadata);
       return metadata;
     },
+    review: async (_, given) => given,
     async flush() {
       await Promise.all(writing);
     },
   };
 }
 
-async function takeIn({ info, tools, notices }: Listing): Promise<ServerMetadata> {
+async function takeIn({ info, tools, notices, fingerprints }: Listing): Promise<ServerMetadata> {
   const pause = createPause();
   const intake = createIntake();
   for (const tool of tools) {
-    intake.add(tool);
+    intake.add(tool, fingerprints?.get(tool.name));
     await pause();
   }
   return intake.finish(info, notices);

@@ -4,6 +4,7 @@ import type { CatalogServer } from '../catalog/catalog.ts';
 import { ERROR_CODES, toBridgeError } from '../errors.ts';
 import { noServerConfigured } from '../no-server.ts';
 import { createMask } from '../upstream/mask.ts';
+import { approve } from './approve-tools.ts';
 import type { ServersCommand } from './cli/servers.ts';
 import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
 import type { CommandContext } from './context.ts';
@@ -95,6 +96,8 @@ async function answer(
       print(tools, () => renderTable(tools.map(renderToolLine), `Server '${server.name}' has no tools.`));
       return 0;
     }
+    case 'approve':
+      return approve(command, configured, print);
     case 'search':
       return search(command, configured, { print, writeError: options.writeError, nothing });
     case 'refresh': {

@@ -33,6 +33,7 @@ export const ServerEntrySchema = z.looseObject({
   description: z.string().optional(),
   disabled: z.boolean().optional(),
   timeout: timeoutMs.optional(),
+  pin: z.enum(['off', 'warn', 'strict'], 'must be off, warn or strict').optional(),
 });
 
 export type ServerEntry = z.infer<typeof ServerEntrySchema>;

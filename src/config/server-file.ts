@@ -24,6 +24,8 @@ export interface ServerDefinition {
   readonly timeoutMs: number | undefined;
   /** Known by name, but neither started nor offered. */
   readonly disabled: boolean;
+  /** What happens when its tools change; undefined leaves it to the setting. */
+  readonly pin?: 'off' | 'warn' | 'strict' | undefined;
   /** SHA-256 in hexadecimal of command, args, env and cwd: two definitions with the same one start the same process. */
   readonly definitionHash: string;
   /** The file it stands in. */
@@ -213,6 +215,7 @@ function toDefinition(entry: ServerEntry, origin: Origin): ServerDefinition {
     description: entry.description ?? fileDescription,
     timeoutMs: entry.timeout,
     disabled: entry.disabled === true,
+    pin: entry.pin,
     definitionHash: createHash('sha256').update(canonicalJson(process)).digest('hex'),
     file: origin.file,
   };

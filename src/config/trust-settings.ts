@@ -1,5 +1,5 @@
 /** Settings about what is believed of servers, and what is kept from code. */
-import { onOrOff, type SettingDefinition } from './setting-schemas.ts';
+import { oneOf, onOrOff, type SettingDefinition } from './setting-schemas.ts';
 
 export const TRUST_DEFINITIONS = {
   masksSecrets: {
@@ -8,5 +8,13 @@ export const TRUST_DEFINITIONS = {
     meaning: "Whether secrets of a server's entry are masked in what the server says. In messages they always are.",
     allowed: '0 or 1',
     schema: onOrOff,
+  },
+  pin: {
+    variable: 'MCP_BRIDGE_PIN',
+    default: 'warn',
+    meaning:
+      'What happens to a tool whose definition is not the one that was accepted: `warn` shows the change, `strict` refuses calls until `servers approve`.',
+    allowed: 'off, warn or strict',
+    schema: oneOf(['off', 'warn', 'strict']),
   },
 } satisfies Record<string, SettingDefinition>;

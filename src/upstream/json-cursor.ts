@@ -93,6 +93,11 @@ export class JsonCursor {
     return this.#json[start] === QUOTE;
   }
 
+  /** The value as it came. */
+  bytes({ start, end }: JsonRange): Buffer {
+    return this.#json.subarray(start, end);
+  }
+
   parse({ start, end }: JsonRange): unknown {
     return parseExact(this.#json.toString('utf8', start, end));
   }

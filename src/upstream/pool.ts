@@ -9,7 +9,7 @@ import type { ServerInfo } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { Guardian } from './guardian.ts';
 import { PROBE_TIMEOUT_MS } from './handshake.ts';
-import { type ServerListing, type ServerState, type ToolCall, UpstreamServer } from './server.ts';
+import { MAX_LISTING_AGE_MS, type ServerListing, type ServerState, type ToolCall, UpstreamServer } from './server.ts';
 import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 
 export type { ServerInfo } from './connection.ts';
@@ -33,6 +33,8 @@ export interface UpstreamPoolOptions {
   readonly onToolsChanged?: ((server: string) => void) | undefined;
   /** Whether secrets of an entry are masked in what its server says; yes when left out. In messages they always are. */
   readonly masksSecrets?: boolean | undefined;
+  /** After this long a list is read again when it is asked for; 10 minutes when left out. */
+  readonly maxListingAgeMs?: number | undefined;
 }
 
 /** Every rejection is a `BridgeError` whose `data.server` names the server; secrets of its entry are masked. */
@@ -44,7 +46,7 @@ export interface UpstreamPool {
   update(definitions: ReadonlyMap<string, UpstreamDefinition>): void;
   /**
    * A server in its own words with all its tools, started if need be; the same object until it says that they changed,
-   * or ends. Rejects with `SERVER_UNKNOWN`, `SERVER_START_FAILED`, `SERVER_EXITED`, `SERVER_PROTOCOL`, `CALL_TIMEOUT`,
+   * ends, or the list is old. Rejects with `SERVER_UNKNOWN`, `SERVER_START_FAILED`, `SERVER_EXITED`, `SERVER_PROTOCOL`, `CALL_TIMEOUT`,
    * `CALL_CANCELLED`.
    */
   describe(server: string, options?: { readonly signal?: CancelSignal | undefined }): Promise<ServerListing>;
@@ -136,7 +138,8 @@ class Pool implements UpstreamPool {
     if (current?.redefine(definition) === true) {
       return current;
     }
-    const { logger, env, startTimeoutMs, probeTimeoutMs, onToolsChanged, masksSecrets } = this.#options;
+    const { logger, env, startTimeoutMs, probeTimeoutMs, onToolsChanged, masksSecrets, maxListingAgeMs } =
+      this.#options;
     return new UpstreamServer(definition, {
       env: env ?? process.env,
       guardian: this.#guardian,
@@ -146,6 +149,7 @@ class Pool implements UpstreamPool {
       legacyServers: this.#legacyServers,
       onToolsChanged: () => onToolsChanged?.(definition.name),
       masksSecrets: masksSecrets ?? true,
+      maxListingAgeMs: maxListingAgeMs ?? MAX_LISTING_AGE_MS,
     });
   }
 

@@ -20,6 +20,9 @@ const MAX_RETRY_MS = 60_000;
 /** News about tools are passed on once in this time; a server may send 50,000 of them. */
 const TOOLS_CHANGED_INTERVAL_MS = 1_000;
 
+/** After this long a list is read again when it is asked for: a server may change its tools and not say so. Chosen. */
+export const MAX_LISTING_AGE_MS = 600_000;
+
 export interface ServerState {
   readonly name: string;
   readonly state: 'idle' | 'starting' | 'ready' | 'failing';
@@ -49,7 +52,9 @@ export interface ToolCall {
   readonly onProgress?: RequestLimits['onProgress'];
 }
 
-export type ServerOptions = Omit<ConnectOptions, 'signal'>;
+export interface ServerOptions extends Omit<ConnectOptions, 'signal'> {
+  readonly maxListingAgeMs: number;
+}
 
 export class UpstreamServer {
   readonly #options: ServerOptions;
@@ -61,6 +66,7 @@ export class UpstreamServer {
   #connection: Connection | undefined;
   #starting: Promise<Connection> | undefined;
   #listing: Promise<ServerListing> | undefined;
+  #listedAt = 0;
   #requests = 0;
   #failed = 0;
   #retryAt = 0;
@@ -107,10 +113,11 @@ export class UpstreamServer {
     };
   }
 
-  /** What it says about itself, and its tools; the same object until it says that they changed or ends. */
+  /** What it says about itself, and its tools; the same object until it says that they changed, ends, or the list is old. */
   async describe(signal: CancelSignal | undefined): Promise<ServerListing> {
+    const isOld = performance.now() - this.#listedAt >= this.#options.maxListingAgeMs;
     try {
-      return await unlessAborted(this.#listing ?? this.#startListing(), signal);
+      return await unlessAborted((isOld ? undefined : this.#listing) ?? this.#startListing(), signal);
     } catch (error) {
       throw signal?.aborted === true ? this.#failures.cancelled(undefined) : error;
     }
@@ -180,6 +187,7 @@ export class UpstreamServer {
   #startListing(): Promise<ServerListing> {
     const listing = this.#readListing();
     this.#listing = listing;
+    this.#listedAt = performance.now();
     listing.catch(() => {
       if (this.#listing === listing) {
         this.#listing = undefined;
@@ -192,13 +200,13 @@ export class UpstreamServer {
     const deadline = createDeadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#closing.signal);
     try {
       const info = await this.#withConnection(deadline, async (open) => open.info);
-      const { tools, notices } = await readToolList((params) =>
+      const { tools, notices, fingerprints } = await readToolList((params) =>
         this.#withConnection(deadline, (open, limits) => open.requestLine('tools/list', params, limits)),
       );
       for (const notice of notices) {
         this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`);
       }
-      return { info, tools, notices };
+      return { info, tools, notices, fingerprints };
     } catch (error) {
       throw this.#explain(error, undefined, deadline);
     } finally {

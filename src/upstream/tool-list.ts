@@ -4,6 +4,7 @@
  */
 import { createPause } from '../slices.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
+import { type CutMembers, fingerprintTool, hashOf } from './fingerprint.ts';
 import { JsonCursor, type JsonRange, TooManyMembersError } from './json-cursor.ts';
 import { checkResultType, errorOf, RequestError } from './requests.ts';
 
@@ -28,6 +29,8 @@ export interface ToolList {
   readonly tools: readonly UpstreamTool[];
   /** What was left out and why, one clause each; empty when the list is complete. */
   readonly notices: readonly string[];
+  /** Of each tool by its name: changes whenever the server says something else of it, also in what was left out. */
+  readonly fingerprints: ReadonlyMap<string, string>;
 }
 
 /** Asks for one page; gives the line with the whole JSON-RPC response. */
@@ -59,7 +62,7 @@ export async function readToolList(requestPage: RequestPage): Promise<ToolList> 
     seenCursors.add(next);
     cursor = next;
   }
-  return { tools: [...list.tools.values()], notices: [...list.notices] };
+  return { tools: [...list.tools.values()], notices: [...list.notices], fingerprints: list.fingerprints };
 }
 
 /** The line of a page. Undefined when there is none and what was read before is all there will be. */
@@ -86,6 +89,7 @@ async function requestOrStop(
 class ListReader {
   readonly tools = new Map<string, UpstreamTool>();
   readonly notices = new Set<string>();
+  readonly fingerprints = new Map<string, string>();
   #bytes = 0;
 
   /** Takes the tools of a page and gives the cursor of the next one. Rejects with a `RequestError`. */
@@ -151,7 +155,7 @@ class ListReader {
   }
 
   #take(read: ReadTool): void {
-    const { tool, bytes } = read;
+    const { tool, bytes, cut } = read;
     this.#bytes += bytes;
     if (tool === undefined) {
       this.notices.add('entries without a name were left out');
@@ -159,6 +163,7 @@ class ListReader {
       this.notices.add('of tools with the same name only the first was kept');
     } else {
       this.tools.set(tool.name, tool);
+      this.fingerprints.set(tool.name, fingerprintTool(tool, cut));
     }
   }
 
@@ -175,17 +180,25 @@ class ListReader {
 interface ReadTool {
   readonly tool: UpstreamTool | undefined;
   readonly bytes: number;
+  readonly cut: CutMembers;
 }
 
 function readTool(cursor: JsonCursor, notices: Set<string>): ReadTool {
   const range = cursor.skip();
   const bytes = range.end - range.start;
-  const entry = bytes <= MAX_TOOL_BYTES ? cursor.parse(range) : readLargeTool(cursor, range, notices);
-  return { tool: toTool(entry), bytes };
+  const cut: Record<string, string> = {};
+  const entry = bytes <= MAX_TOOL_BYTES ? cursor.parse(range) : readLargeTool(cursor, range, { notices, cut });
+  return { tool: toTool(entry), bytes, cut };
+}
+
+interface LargeTool {
+  readonly notices: Set<string>;
+  /** Gets the hashes of members that are not read whole. */
+  readonly cut: Record<string, string>;
 }
 
 /** The members of a tool that can be parsed without holding up others. */
-function readLargeTool(cursor: JsonCursor, tool: JsonRange, notices: Set<string>): JsonObject | undefined {
+function readLargeTool(cursor: JsonCursor, tool: JsonRange, { notices, cut }: LargeTool): JsonObject | undefined {
   const inside = cursor.at(tool.start);
   if (!inside.enterObject()) {
     return undefined;
@@ -193,12 +206,16 @@ function readLargeTool(cursor: JsonCursor, tool: JsonRange, notices: Set<string>
   const members: [string, unknown][] = [];
   for (let key = inside.nextKey(); key !== undefined; key = inside.nextKey()) {
     const range = inside.skip();
+    const bytes = range.end - range.start;
+    if (bytes > (inside.isText(range) ? MAX_TEXT_BYTES : MAX_TOOL_BYTES)) {
+      cut[key] = hashOf(inside.bytes(range));
+    }
     if (inside.isText(range)) {
-      if (range.end - range.start > MAX_TEXT_BYTES) {
+      if (bytes > MAX_TEXT_BYTES) {
         notices.add('of texts longer than 256 KiB only the beginning was read');
       }
       members.push([key, inside.parseTextStart(range, MAX_TEXT_BYTES)]);
-    } else if (range.end - range.start <= MAX_TOOL_BYTES) {
+    } else if (bytes <= MAX_TOOL_BYTES) {
       members.push([key, inside.parse(range)]);
     } else {
       notices.add('members of tools larger than 1 MiB were left out');

@@ -36,7 +36,8 @@ class Errors(unittest.TestCase):
         self.assertEqual(str(error), "SERVER_NOT_AVAILABLE: Server 'x' is not available")
 
     def test_what_a_policy_or_a_person_refuses_is_a_policy_error(self) -> None:
-        for code in ("POLICY_DENIED", "POLICY_LIMIT", "APPROVAL_DENIED", "APPROVAL_TIMEOUT", "APPROVAL_UNAVAILABLE"):
+        refused = ("POLICY_DENIED", "POLICY_LIMIT", "APPROVAL_DENIED", "APPROVAL_TIMEOUT", "APPROVAL_UNAVAILABLE")
+        for code in (*refused, "TOOL_CHANGED"):
             error = error_from_frame({"code": code, "message": "no", "hint": "ask"})
             self.assertIs(type(error), PolicyError)
             self.assertIsInstance(error, MCPError)

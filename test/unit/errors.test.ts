@@ -35,6 +35,7 @@ describe('error codes', () => {
       CAPABILITY_MISSING: 70,
       TOOL_UNKNOWN: 70,
       TOOL_ARGUMENT_INVALID: 70,
+      TOOL_CHANGED: 77,
       TOOL_FAILED: 70,
       POLICY_DENIED: 77,
       POLICY_LIMIT: 77,

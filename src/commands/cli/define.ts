@@ -1,7 +1,7 @@
 /** What the definitions of commands share. Everything a person may type stands in this folder; docs/cli.md is made from it. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-export const COMMAND_NAME = 'mcp-server-code-execution-mode';
+export { COMMAND_NAME } from '../../package.ts';
 
 /** Hands over what was understood; called once. */
 export type Settle<Line> = (line: Line) => void;

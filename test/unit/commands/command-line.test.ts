@@ -28,7 +28,8 @@ const doctorOf = (fields: object) => ({
   ...fields,
 });
 
-const serversOf = (fields: object) => ({ command: 'servers', names: [], limit: 10, isJson: false, ...fields });
+const SERVERS = { command: 'servers', names: [], limit: 10, isJson: false, isDryRun: false };
+const serversOf = (fields: object) => ({ ...SERVERS, ...fields });
 
 describe('understood', () => {
   test.each([
@@ -41,6 +42,7 @@ describe('understood', () => {
     ['servers search --limit 3 create issue', serversOf({ action: 'search', names: ['create', 'issue'], limit: 3 })],
     ['servers refresh', serversOf({ action: 'refresh' })],
     ['servers refresh a b', serversOf({ action: 'refresh', names: ['a', 'b'] })],
+    ['servers approve a b --dry-run', serversOf({ action: 'approve', names: ['a', 'b'], isDryRun: true })],
     ['install cursor', installOf({})],
     ['install Zed cursor zed --dry-run', installOf({ clients: ['zed', 'cursor'], isDryRun: true })],
     ['install --import --print --scope project cursor', installOf({ scope: 'project', isImport: true, isPrint: true })],

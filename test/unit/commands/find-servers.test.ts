@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { ServerMetadata } from '../../../src/catalog/intake.ts';
 import { createFindCallable } from '../../../src/commands/callable-servers.ts';
 import { findServersMethod } from '../../../src/commands/find-servers.ts';
 import { createServerDirectory } from '../../../src/commands/server-directory.ts';
@@ -28,6 +29,7 @@ function setUp(autoload = false) {
   const source = {
     kept: async ({ name }: { readonly name: string }) => metadataOf(name),
     current: async ({ name }: { readonly name: string }) => metadataOf(name),
+    review: async (_: unknown, given: ServerMetadata) => given,
     flush: async () => undefined,
   };
   const directory = createServerDirectory(source, () => servers, silentLogger);

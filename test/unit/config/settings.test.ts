@@ -38,6 +38,7 @@ test('the defaults', () => {
     allowSelfServer: false,
     autoload: false,
     masksSecrets: true,
+    pin: 'warn',
   });
 });
 
@@ -88,6 +89,7 @@ describe('accepted values', () => {
     ['MCP_BRIDGE_LOG_LEVEL', 'debug', { logLevel: 'DEBUG' }],
     ['MCP_BRIDGE_LOG_LEVEL', 'CRITICAL', { logLevel: 'ERROR' }],
     ['MCP_BRIDGE_AUTOLOAD', '1', { autoload: true }],
+    ['MCP_BRIDGE_PIN', 'Strict', { pin: 'strict' }],
     ['MCP_BRIDGE_MASK_SECRETS', '0', { masksSecrets: false }],
     ['MCP_BRIDGE_ALLOW_SELF_SERVER', '1', { allowSelfServer: true }],
     ['MCP_BRIDGE_ALLOW_SELF_SERVER', 'false', { allowSelfServer: false }],

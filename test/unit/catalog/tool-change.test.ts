@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest';
+import { withChange } from '../../../src/catalog/tool-change.ts';
+
+const TOOL = {
+  name: 'read',
+  title: 'Read!',
+  description: 'Reads!',
+  inputSchema: {
+    type: 'object',
+    description: 'All!',
+    properties: {
+      description: { type: 'string', description: 'What!', default: 'x!', enum: ['a', 'b'] },
+      list: { items: [{ title: 'One!', $comment: '!' }] },
+    },
+    $defs: { title: { type: 'integer', examples: ['!'] } },
+    required: ['description'],
+  },
+  outputSchema: { description: 'Out!' },
+  annotations: { title: 'Hint!' },
+  hiddenTexts: [['a<U+200B>', 'a\u200b']] as const,
+  fingerprint: 'f',
+};
+
+it('a change that is only shown stands before the description', () => {
+  const change = { parts: ['description', 'input schema'], since: '2026-11-21', isRefused: false };
+  const { description, ...rest } = withChange(TOOL, change, 'Approve it.');
+  expect(description).toBe('[changed since 2026-11-21: description, input schema]\nReads!');
+  expect(rest).toMatchObject({ title: 'Read!', change });
+});
+
+it('of a refused tool no prose is shown, and its parameters keep their names and types', () => {
+  const change = { parts: [], since: '', isRefused: true };
+  expect(withChange(TOOL, change, 'Approve it.')).toEqual({
+    name: 'read',
+    description: '[refused: not accepted yet] Approve it.',
+    inputSchema: {
+      type: 'object',
+      properties: { description: { type: 'string', enum: ['a', 'b'] }, list: { items: [{}] } },
+      $defs: { title: { type: 'integer' } },
+      required: ['description'],
+    },
+    hiddenTexts: [['a<U+200B>', 'a\u200b']],
+    fingerprint: 'f',
+    change,
+  });
+});
