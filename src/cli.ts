@@ -57,6 +57,10 @@ async function runCommand(
       return (await import('./commands/install.ts')).install(line, context);
     case 'doctor':
       return (await import('./commands/doctor.ts')).doctor(line, { ...context, hasColours: hasColours() });
+    case 'sessions':
+      return (await import('./commands/sessions.ts')).sessions(line, context);
+    case 'image':
+      return (await import('./commands/image.ts')).image(line, context);
     case 'complete':
       return (await import('./commands/complete.ts')).complete(line, context);
     case 'run':

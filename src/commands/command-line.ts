@@ -8,8 +8,10 @@ import type { CompleteCommand, CompletionCommand } from './cli/completion.ts';
 import type { DoctorCommand } from './cli/doctor.ts';
 import type { ExecCommand } from './cli/exec.ts';
 import type { ErrorCommand } from './cli/help.ts';
+import type { ImageCommand } from './cli/image.ts';
 import type { InstallCommand } from './cli/install.ts';
 import type { ServersCommand } from './cli/servers.ts';
+import type { SessionsCommand } from './cli/sessions.ts';
 
 export type CommandLine =
   | { readonly command: 'run' }
@@ -21,11 +23,13 @@ export type CommandLine =
   | ServersCommand
   | InstallCommand
   | DoctorCommand
+  | SessionsCommand
+  | ImageCommand
   | CompletionCommand
   | CompleteCommand;
 
 /** What a group does when no further word is given. */
-const DEFAULT_ACTIONS: Readonly<Record<string, string>> = { servers: 'list' };
+const DEFAULT_ACTIONS: Readonly<Record<string, string>> = { servers: 'list', sessions: 'list', image: 'list' };
 
 /** The command line after `node cli.js`. Rejects with `USAGE_INVALID`. */
 export async function parseCommandLine(argv: readonly string[]): Promise<CommandLine> {

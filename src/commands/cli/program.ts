@@ -6,8 +6,10 @@ import { addNotes, COMMAND_NAME, type Settle } from './define.ts';
 import { defineDoctor } from './doctor.ts';
 import { defineExec } from './exec.ts';
 import { defineHelp } from './help.ts';
+import { defineImage } from './image.ts';
 import { defineInstall } from './install.ts';
 import { defineServers } from './servers.ts';
+import { defineSessions } from './sessions.ts';
 
 export interface ProgramEnds {
   readonly settle: Settle<CommandLine>;
@@ -31,6 +33,8 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
   defineServers(program, settle);
   defineInstall(program, settle);
   defineDoctor(program, settle);
+  defineSessions(program, settle);
+  defineImage(program, settle);
   defineCompletion(program, settle);
   defineHelp(program, settle);
   addNotes(

@@ -1,0 +1,125 @@
+/**
+ * Images on podman and docker, for people at a shell: what is here, pulling, building, removing. The engine's own words and progress
+ * bars go straight to stderr.
+ */
+import { spawn } from 'node:child_process';
+import { BridgeError, messageOf } from '../errors.ts';
+import { type EngineCommand, runCommand } from './client.ts';
+import { clientEnvironment, type Environment } from './client-env.ts';
+import { CONTAINER_ENGINE_NAMES } from './engine.ts';
+import { findExecutable } from './executable.ts';
+
+/** Every image that `build` made carries it. */
+const IMAGE_LABEL = 'mcp-server-code-execution-mode.image';
+const LIST_TIMEOUT_MS = 30_000;
+
+export type ContainerEngineName = (typeof CONTAINER_ENGINE_NAMES)[number];
+
+export interface ListedImage {
+  readonly id: string;
+  /** Names with tags; none for an image that lost its name. */
+  readonly names: readonly string[];
+  readonly sizeBytes: number | null;
+}
+
+export interface ImageBuild {
+  readonly name: string;
+  /** Text of a Containerfile; it gets no files. */
+  readonly containerfile: string;
+  readonly arguments: Readonly<Record<string, string>>;
+}
+
+/** The images of one engine. Every method rejects with `ENGINE_FAILED` and the engine's words. */
+export interface Images {
+  readonly engine: ContainerEngineName;
+  /** Those that `build` made. */
+  listBuilt(): Promise<ListedImage[]>;
+  /** One by name; undefined when it is not here. */
+  find(name: string): Promise<ListedImage | undefined>;
+  pull(name: string): Promise<void>;
+  build(build: ImageBuild): Promise<void>;
+  remove(id: string): Promise<void>;
+}
+
+/** One for each container engine that is installed, the first choice first; starts nothing. */
+export function findImages(env: Environment): Images[] {
+  return CONTAINER_ENGINE_NAMES.flatMap((engine) => {
+    const executable = findExecutable(engine, env);
+    return executable === undefined ? [] : [imagesOf(engine, { executable, env: clientEnvironment(env, true) })];
+  });
+}
+
+function imagesOf(engine: ContainerEngineName, command: EngineCommand): Images {
+  async function ask(args: readonly string[]): Promise<string> {
+    const result = await runCommand(command, args, { timeoutMs: LIST_TIMEOUT_MS });
+    if (result.exitCode !== 0) {
+      throw failed(engine, args, result.isTimedOut ? 'no answer' : result.stderr.trim());
+    }
+    return result.stdout;
+  }
+  async function inspect(reference: string): Promise<ListedImage | undefined> {
+    const result = await runCommand(command, ['image', 'inspect', reference], { timeoutMs: LIST_TIMEOUT_MS });
+    return result.exitCode === 0 ? readInspected(result.stdout) : undefined;
+  }
+  return {
+    engine,
+    find: inspect,
+    async listBuilt() {
+      const ids = await ask(['images', '--quiet', '--no-trunc', `--filter=label=${IMAGE_LABEL}`]);
+      const found = await Promise.all([...new Set(ids.split('\n').filter((id) => id !== ''))].map(inspect));
+      return found.filter((image) => image !== undefined);
+    },
+    pull: (name) => runShown(engine, command, ['pull', name]),
+    build: ({ arguments: buildArguments, containerfile, name }) => {
+      const given = Object.entries(buildArguments).map(([key, value]) => `--build-arg=${key}=${value}`);
+      return runShown(
+        engine,
+        command,
+        ['build', `--tag=${name}`, `--label=${IMAGE_LABEL}=1`, ...given, '-'],
+        containerfile,
+      );
+    },
+    async remove(id) {
+      await ask(['rmi', id]);
+    },
+  };
+}
+
+/** The one element of what `image inspect` prints. */
+function readInspected(text: string): ListedImage | undefined {
+  const [image] = JSON.parse(text) as { Id?: string; RepoTags?: string[] | null; Size?: number }[];
+  return image?.Id === undefined
+    ? undefined
+    : { id: image.Id.replace(/^sha256:/, ''), names: image.RepoTags ?? [], sizeBytes: image.Size ?? null };
+}
+
+/** Runs the engine's command before the eyes of the user. */
+async function runShown(
+  engine: ContainerEngineName,
+  command: EngineCommand,
+  args: readonly string[],
+  input?: string,
+): Promise<void> {
+  const child = spawn(command.executable, args, {
+    env: { ...command.env },
+    // Its results are words for people, too: stdout is for ours.
+    stdio: [input === undefined ? 'ignore' : 'pipe', process.stderr, process.stderr],
+    windowsHide: true,
+  });
+  // A command that ends without reading it says so by its exit code.
+  child.stdin?.on('error', () => undefined).end(input);
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', (error) => reject(failed(engine, args, messageOf(error))));
+    child.once('close', resolve);
+  });
+  if (exitCode !== 0) {
+    throw failed(engine, args, `it ended with ${exitCode}; its words are above`);
+  }
+}
+
+function failed(engine: ContainerEngineName, args: readonly string[], words: string): BridgeError {
+  return new BridgeError('ENGINE_FAILED', `${engine} ${args[0]} failed: ${words}`, {
+    hint: 'Run doctor to see whether the engine works.',
+    data: { engine },
+  });
+}
