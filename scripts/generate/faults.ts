@@ -29,6 +29,10 @@ export function renderCasesElsewhere(): string {
 
 function gatesOf({ without = {}, growth }: FaultCase): string {
   const left = Object.entries(without).map(([gate, why]) => `without ${gate}: ${why}`);
-  const more = growth === undefined ? [] : [`G2 with ${growth.mib} MiB: ${growth.why}`];
+  const more = growth === undefined ? [] : [`G2 with ${growth.mib} MiB${keptOf(growth)}: ${growth.why}`];
   return left.length + more.length === 0 ? 'all' : [...left, ...more].join('; ');
+}
+
+function keptOf({ keptMib }: NonNullable<FaultCase['growth']>): string {
+  return keptMib === undefined ? '' : `, of which ${keptMib} MiB may stay`;
 }

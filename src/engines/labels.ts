@@ -12,7 +12,8 @@ const HOST_LABEL = `${PREFIX}.host`;
 /** Process id of that bridge. */
 export const PID_LABEL = `${PREFIX}.pid`;
 const PID_STARTED_LABEL = `${PREFIX}.pid-started`;
-const SESSION_LABEL = `${PREFIX}.session`;
+/** Name of its session. */
+export const SESSION_LABEL = `${PREFIX}.session`;
 const CREATED_LABEL = `${PREFIX}.created-at`;
 /** Longest session name kept in a label; it is there for people. */
 const MAX_SESSION_CHARS = 64;

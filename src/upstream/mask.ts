@@ -47,6 +47,8 @@ function maskedInMessages(definition: UpstreamDefinition): Set<string> {
       addSecret(secrets, value ?? definition.args[index + 1] ?? '', true);
     }
   }
+  // Everybody knows it, and every message says it: `postgres` with POSTGRES_DB=postgres.
+  secrets.delete(definition.name);
   return secrets;
 }
 

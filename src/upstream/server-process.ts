@@ -117,7 +117,9 @@ export class ServerProcess {
     if (stdout !== null) {
       readInSlices(stdout, this.#options.onOutput);
     }
-    stderr?.on('data', (chunk: Buffer) => this.#stderrTail.push(chunk));
+    if (stderr !== null) {
+      readInSlices(stderr, (chunk) => this.#stderrTail.push(chunk));
+    }
     // A pipe that breaks means that the server ended, and its exit tells more.
     [stdin, stdout, stderr].forEach((stream) => stream?.on('error', () => undefined));
     child.once('exit', (exitCode, signal) => {

@@ -15,6 +15,8 @@ export interface ServerEntry {
   readonly command: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Seconds that a call may take. */
+  readonly timeout?: number;
 }
 
 /** An entry that runs one of `test/fixtures/servers`. */

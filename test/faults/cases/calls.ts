@@ -1,0 +1,233 @@
+/** Calls at once, calls given up, and sandboxes that end under a call. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { fixtureServer, type ServerEntry } from '../../support/bridge-client.ts';
+import { startArena } from '../../support/faults/arena.ts';
+import { clientsOfContainer, containersOfSession } from '../../support/faults/containers.ts';
+import type { Attack, FaultCase, SeenAnswer } from '../../support/faults/fault-case.ts';
+import { poll } from '../../support/faults/wait.ts';
+
+/** For cells that wait to be ended from outside; an end that is noticed only at this deadline fails G1. */
+const LONG_SECONDS = 30;
+const NOTICED_MS = 5_000;
+/** A cell is under way. */
+const UNDER_WAY_MS = 300;
+
+export function slowServers(): Record<string, ServerEntry> {
+  return { slow: fixtureServer('slow.mjs') };
+}
+
+/** Starts a cell that sleeps, does something to its sandbox, and gives the answer and how long it took from then on. */
+async function whileRunning(
+  { run, arena }: Attack,
+  code: string,
+  act: (container: string) => Promise<unknown>,
+): Promise<{ answer: SeenAnswer; tookMs: number }> {
+  const answer = run(code, { timeout: LONG_SECONDS });
+  await sleep(UNDER_WAY_MS);
+  const [container = ''] = await containersOfSession(arena.engine, arena.bridge.pid);
+  const startedAt = performance.now();
+  await act(container);
+  return { answer: await answer, tookMs: performance.now() - startedAt };
+}
+
+/** Runs a cell that is given up after `afterMs`; fails if it is answered all the same. */
+async function giveUp({ run }: Attack, code: string, afterMs: number, options: object = {}): Promise<void> {
+  const controller = new AbortController();
+  const answer = run(code, { timeout: LONG_SECONDS, ...options, signal: controller.signal });
+  const ended = answer.then(
+    () => 'answered',
+    () => 'given up',
+  );
+  await sleep(afterMs);
+  controller.abort();
+  expect(await ended).toBe('given up');
+}
+
+const SLEEPING = 'import time\ntime.sleep(60)';
+
+export const CALL_CASES: readonly FaultCase[] = [
+  {
+    id: 'C01',
+    title: 'two calls at once in one session',
+    expected: 'one after the other; the output of each is its own',
+    quick: true,
+    async run({ run }) {
+      const lines = (name: string) =>
+        `import time\nfor n in range(5):\n    print("${name}", flush=True)\n    time.sleep(0.02)`;
+      const answers = await Promise.all(['a', 'b'].map((name) => run(lines(name))));
+      expect(answers.map(({ stdout }) => stdout)).toEqual(['a\na\na\na\na', 'b\nb\nb\nb\nb']);
+    },
+  },
+  {
+    id: 'C02',
+    title: '8 sessions at once, each with a secret of its own in its output and in its calls',
+    expected: 'none sees anything of another; each has its own sandbox',
+    async run({ run, allow }) {
+      const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
+      allow(...Array.from({ length: names.length * 5 }, () => 'echo.echo'));
+      const code = (name: string) =>
+        [
+          `mine = "only-of-${name}"`,
+          'import asyncio',
+          'answers = await asyncio.gather(*[mcp_echo.echo(text=mine) for _ in range(5)])',
+          'print(*answers, sep="\\n")',
+          'import os; open("/tmp/mine", "a").write(mine); print(open("/tmp/mine").read())',
+        ].join('\n');
+      const answers = await Promise.all(
+        names.map((session) => run(code(session), { session, servers: ['echo'], timeout: LONG_SECONDS })),
+      );
+      const expected = names.map((name) => Array.from({ length: 6 }, () => `only-of-${name}`).join('\n'));
+      expect(answers.map(({ stdout }) => stdout)).toEqual(expected);
+    },
+  },
+  {
+    id: 'C03',
+    title: 'the client cancels: while code runs, in a call of a tool, in the queue, while the sandbox starts',
+    expected:
+      'the code is interrupted, the server is told, what waited never runs; no answer is sent, and variables are kept',
+    quick: true,
+    async run(attack) {
+      const { run, allow, arena } = attack;
+      allow('slow.sleep', 'slow.cancelled');
+      await giveUp(attack, 'kept = 1\nimport time\ntime.sleep(60)', UNDER_WAY_MS);
+      expect((await run('print(kept)')).stdout).toBe('1');
+      await giveUp(attack, 'await mcp_slow.sleep(seconds=60)', 3 * UNDER_WAY_MS, { servers: ['slow'] });
+      expect((await run('print(await mcp_slow.cancelled())', { servers: ['slow'] })).stdout).toBe('1');
+      const long = run(`import time\ntime.sleep(${(4 * UNDER_WAY_MS) / 1000})`);
+      await sleep(UNDER_WAY_MS);
+      await giveUp(attack, 'kept = "changed in the queue"', UNDER_WAY_MS);
+      await long;
+      expect((await run('print(kept)')).stdout).toBe('1');
+      await giveUp(attack, 'kept = "changed at the start"', 20, { session: 'starting' });
+      const started = await run('print("kept" in globals())', { session: 'starting', timeout: LONG_SECONDS });
+      expect(started.stdout).toBe('False');
+      expect(arena.answers.filter(({ text }) => text.includes('CELL_CANCELLED'))).toEqual([]);
+    },
+  },
+  {
+    id: 'C04',
+    title: 'the code ends just before, with and just after the moment at which its session is ended',
+    expected: 'exactly one answer, which is right or says `timeout`; the next call gets its own answer',
+    async run({ run }) {
+      for (const seconds of [2.9, 3, 3.05]) {
+        const code = [
+          'import time',
+          `end = time.monotonic() + ${seconds}`,
+          'while time.monotonic() < end:',
+          '    try:',
+          '        while time.monotonic() < end: pass',
+          '    except KeyboardInterrupt: pass',
+          'print("late")',
+        ];
+        const { status, stdout } = await run(code.join('\n'), { timeout: 1 });
+        expect([status, stdout]).toEqual(status === 'success' ? ['success', 'late'] : ['timeout', expect.anything()]);
+        expect((await run('print("next")', { timeout: LONG_SECONDS })).stdout).toBe('next');
+      }
+    },
+  },
+  {
+    id: 'C06',
+    title: 'all processes of the engine’s command that is the pipe to the sandbox are killed',
+    expected: 'the call is answered at once with `SESSION_LOST`; the container is gone, the next call gets a new one',
+    containers: true,
+    async run(attack) {
+      let clients: number[] = [];
+      const { answer, tookMs } = await whileRunning(attack, SLEEPING, async (container) => {
+        clients = clientsOfContainer(container);
+        clients.forEach((pid) => process.kill(pid, 'SIGKILL'));
+      });
+      expect(clients.length).toBeGreaterThan(0);
+      expect(answer.error).toContain('SESSION_LOST: the session ended while the cell ran');
+      expect(tookMs).toBeLessThan(NOTICED_MS);
+    },
+  },
+  {
+    id: 'C08',
+    title: 'the bridge is stopped for 4 s while two cells run, as when a laptop sleeps, and goes on',
+    expected: 'a cell whose time is over ends by its deadline, the other is right; sessions are kept',
+    without: { G3: 'the process was stopped on purpose' },
+    async run({ run, arena }) {
+      const short = run('kept = 1\nimport time\ntime.sleep(60)', { timeout: 4 });
+      const long = run('import time\ntime.sleep(2)\nprint("slept")', { timeout: LONG_SECONDS, session: 'sleeping' });
+      await sleep(3 * UNDER_WAY_MS);
+      process.kill(arena.bridge.pid, 'SIGSTOP');
+      await sleep(4_000);
+      process.kill(arena.bridge.pid, 'SIGCONT');
+      expect((await short).status).toBe('timeout');
+      expect((await long).stdout).toBe('slept');
+      expect((await run('print(kept)')).stdout).toBe('1');
+    },
+  },
+  {
+    id: 'C10',
+    title: 'the container is killed, or removed by force, under a call',
+    expected: 'the call is answered with `SESSION_LOST` at once, not at its deadline',
+    containers: true,
+    async run(attack) {
+      for (const command of [['kill'], ['rm', '--force']]) {
+        const { answer, tookMs } = await whileRunning(attack, SLEEPING, (container) =>
+          attack.arena.engine.run(...command, container),
+        );
+        expect(answer.error).toContain('SESSION_LOST: the session ended while the cell ran: the sandbox was ended');
+        expect(tookMs).toBeLessThan(NOTICED_MS);
+        expect((await attack.run('print(1)', { timeout: LONG_SECONDS })).notices).toContain('State was lost');
+      }
+    },
+  },
+  {
+    id: 'C11',
+    title:
+      'the bridge is stopped while code that ignores interrupts floods it, until the pipes are full, and has to end it then',
+    expected: 'the sandbox is ended; no container stays behind',
+    without: { G3: 'the process was stopped on purpose' },
+    async run({ run, arena }) {
+      const code = [
+        'import signal',
+        'signal.signal(signal.SIGINT, signal.SIG_IGN)',
+        'while True: print("x" * 100_000)',
+      ];
+      const answer = run(code.join('\n'), { timeout: 4 });
+      await sleep(3 * UNDER_WAY_MS);
+      process.kill(arena.bridge.pid, 'SIGSTOP');
+      await sleep(2_000);
+      process.kill(arena.bridge.pid, 'SIGCONT');
+      expect((await answer).error).toContain('its session was ended, because the code did not react');
+    },
+  },
+  {
+    id: 'C12',
+    title: 'the container is being stopped by hand, with 10 s of grace, when the bridge removes it',
+    expected: 'the record and the process go; the call is answered at once',
+    containers: true,
+    async run(attack) {
+      const { engine } = attack.arena;
+      const { answer, tookMs } = await whileRunning(attack, SLEEPING, async (container) => {
+        const stopping = engine.run('stop', '--time=10', container);
+        await Promise.all([stopping, engine.run('rm', '--force', container)]);
+      });
+      expect(answer.error).toContain('SESSION_LOST');
+      expect(tookMs).toBeLessThan(NOTICED_MS);
+    },
+  },
+  {
+    id: 'C13',
+    title: 'calls arrive at the moment at which their session has been idle for too long',
+    expected: 'each is answered right, in the old session or in a new one that says what was lost; none fails',
+    async run({ arena }) {
+      const own = await startArena({ engine: arena.engine, env: { MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT: '1' } });
+      await own.bridge.runPython('kept = 1', { timeout: 60 });
+      for (const pauseMs of [985, 995, 1_000, 1_005]) {
+        await sleep(pauseMs);
+        const { text } = await own.bridge.runPython('print(globals().get("kept")); kept = 1', { timeout: 60 });
+        expect(text).toMatch(/^1$|^State was lost: [^\n]*idle for 1 s[^\n]*\nNone$/);
+      }
+      await poll(
+        async () => containersOfSession(arena.engine, own.bridge.pid, 'default'),
+        (found) => found.length === 0,
+        NOTICED_MS,
+      );
+      expect(await own.close()).toEqual([]);
+    },
+  },
+];
