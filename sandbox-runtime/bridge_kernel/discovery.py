@@ -13,7 +13,7 @@ from types import ModuleType
 from bridge_kernel import values
 from bridge_kernel.errors import ArgumentError, MCPError, PolicyError, ToolError
 from bridge_kernel.near import close_names
-from bridge_kernel.pending import Pending
+from bridge_kernel.pending import Pending, calling_line
 from bridge_kernel.proxies import arguments_of
 from bridge_kernel.servers import NO_SERVER
 
@@ -350,7 +350,9 @@ class Runtime(ModuleType):
     def _call_params(self, server: str, tool: str, arguments: dict[str, object] | None) -> dict[str, object]:
         if arguments is not None and not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"arguments is a dict of argument names and values, not {type(arguments).__name__}")
-        return {"server": self._name(server), "tool": tool, "arguments": arguments or {}}
+        line = calling_line(3)
+        params: dict[str, object] = {"server": self._name(server), "tool": tool, "arguments": arguments or {}}
+        return params if line is None else {**params, "line": line}
 
     def _found(self, answer: object) -> list[Any]:
         """The documents of an answer; says on stderr what was not found, and once each what is missing from it."""

@@ -16,6 +16,33 @@ _unused: set[ref[Pending]] = set()
 """Calls of this cell that nobody has used yet."""
 
 
+_cell_file = ""
+_MAX_FRAMES = 32
+"""How far out the line of the cell is looked for; helpers of the user are nested less deeply. Chosen."""
+
+
+def begin_cell(file: str) -> None:
+    """A cell runs whose code has this file name."""
+    global _cell_file  # noqa: PLW0603
+    _cell_file = file
+
+
+def calling_line(depth: int = 2) -> int | None:
+    """The line of the running cell that leads here, for the person who may be asked about the call.
+
+    None when the way from the cell is not on the stack, as in a task of its own that runs code of an earlier cell.
+    `depth` is the number of frames between here and the user's code.
+    """
+    frame = sys._getframe(depth)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    for _ in range(_MAX_FRAMES):
+        if frame.f_code.co_filename == _cell_file:
+            return frame.f_lineno
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return None
+
+
 class Pending:
     """A call that has been written but not started: it starts when it is awaited.
 

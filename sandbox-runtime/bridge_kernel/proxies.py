@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bridge_kernel.call_options import CallOptions
 from bridge_kernel.errors import MCPError
-from bridge_kernel.pending import Pending
+from bridge_kernel.pending import Pending, calling_line
 from bridge_kernel.servers import alias_of, find_tool
 from bridge_kernel.surface import METHODS, Method
 from bridge_kernel.values import to_value
@@ -108,28 +108,34 @@ class Tool:
 
     # A parameter of the tool may be called `self`, too.
     def __call__(self, /, *args: object, **kwargs: object) -> Pending:
+        line = calling_line()
+
         async def run() -> object:
             arguments = await arguments_of(self._server, self._name, args, kwargs)
             options = self._options
             report = options.reporter(self.__qualname__)
-            params = self._params(arguments)
+            params = self._params(arguments, line)
             return self._value(await self._server.host.call("call_tool", params, options.timeout, report))
 
         return Pending(f"{self.__qualname__}(...)", run)
 
     def sync(self, /, *args: object, **kwargs: object) -> Any:
         """Calls the tool and waits for the result, in plain functions and callbacks. It blocks the event loop."""
+        line = calling_line()
         arguments = arguments_of_sync(self._server, self._name, args, kwargs)
         options = self._options
         report = options.reporter(self.__qualname__)
-        return self._value(self._server.host.call_sync("call_tool", self._params(arguments), options.timeout, report))
+        params = self._params(arguments, line)
+        return self._value(self._server.host.call_sync("call_tool", params, options.timeout, report))
 
     def with_options(self, *, timeout: float | None = None, on_progress: OnProgress | None = None) -> Tool:
         """This tool, whose calls end after `timeout` seconds, and tell `on_progress(progress, total, message)`."""
         return Tool(self._server, self._name, self._options.changed(timeout, on_progress))
 
-    def _params(self, arguments: dict[str, object]) -> dict[str, object]:
+    def _params(self, arguments: dict[str, object], line: int | None) -> dict[str, object]:
         params: dict[str, object] = {"server": self._server.name, "tool": self._name, "arguments": arguments}
+        if line is not None:
+            params["line"] = line
         # Asked for only when somebody listens: a server may do more work for it.
         return params if self._options.on_progress is None else {**params, "progress": True}
 

@@ -16,6 +16,7 @@ import types
 
 from bridge_kernel.errors import CheckError
 from bridge_kernel.importer import FILE_PREFIX
+from bridge_kernel.pending import begin_cell
 from bridge_kernel.shorten import short_repr
 from bridge_kernel.tables import table_text
 
@@ -68,6 +69,7 @@ class Repl:
 
         `check` sees the tree before anything runs, with the names used at the top level; what it gives is awaited.
         """
+        begin_cell(cell_file(cell))
         tree, body, last = self._compile(cell, code)
         if check is not None:
             used = (*(body.co_names if body else ()), *(last.co_names if last else ()))

@@ -12,6 +12,8 @@ export interface CallToApprove {
   readonly arguments: Readonly<Record<string, unknown>>;
   /** What wants the person to be asked: the rule and its place, one clause. */
   readonly reason: string;
+  /** The line of the cell that leads to the call, as the sandbox says. */
+  readonly line?: number | undefined;
 }
 
 export interface Approvals {

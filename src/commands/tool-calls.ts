@@ -57,6 +57,8 @@ const CallToolParams = z.strictObject({
   server: nameParam,
   tool: nameParam,
   arguments: z.record(z.string(), z.unknown()).default({}),
+  /** Line of the cell that leads to the call, as the sandbox says. */
+  line: z.int().positive().optional(),
   /** Whether the code listens to what the server reports of its progress. */
   progress: z.boolean().default(false),
 });

@@ -58,6 +58,24 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
       expect((await run(code.join('\n'))).value).toBe('[1, 2]');
     });
 
+    it('say which line of their cell they come from, through helpers too', async () => {
+      await run('async def helper():\n    return await mcp_fake.echo(n=1)');
+      const code = [
+        'import asyncio',
+        'await mcp_fake.echo(n=2)',
+        'mcp_fake.echo.sync(n=3)',
+        'await helper()',
+        'await asyncio.gather(*[',
+        '    mcp_fake.echo(n=i)',
+        '    for i in range(2)])',
+        'await runtime.call_tool("fake", "echo", {"n": 4})',
+        'await asyncio.create_task(helper());',
+      ];
+      const before = tools.lines.length;
+      expect(await run(code.join('\n'))).toMatchObject({ status: 'success' });
+      expect(tools.lines.slice(before)).toEqual([2, 3, 4, 6, 6, 8, undefined]);
+    });
+
     it('go on after the loop was stopped', async () => {
       await run('import asyncio\nasyncio.get_running_loop().stop()');
       expect((await run('(await mcp_fake.echo(n=1))["n"]')).value).toBe('1');

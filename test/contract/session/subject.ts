@@ -21,10 +21,14 @@ export type FakeTools = ReturnType<typeof createFakeTools>;
 export function createFakeTools() {
   const aborted: string[] = [];
   const calls: string[] = [];
+  const lines: unknown[] = [];
   const handleCall: HandleCall = (call, context) => {
     const tool = String(call.params['tool']);
     const given = call.params['arguments'] as Record<string, unknown> | undefined;
     calls.push(tool);
+    if (call.method === 'call_tool') {
+      lines.push(call.params['line']);
+    }
     switch (tool) {
       case 'hang':
         return new Promise((_, reject) => {
@@ -43,5 +47,5 @@ export function createFakeTools() {
         return echoCalls(call, context);
     }
   };
-  return { aborted, calls, handleCall };
+  return { aborted, calls, lines, handleCall };
 }
