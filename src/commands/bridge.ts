@@ -16,8 +16,11 @@ import { describeEngine } from '../session/engine-report.ts';
 import { Sessions } from '../session/sessions.ts';
 import { preloadClient } from '../upstream/connection.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
-import { nobodyToAsk } from './approvals.ts';
-import { createConfiguredServers } from './configured-servers.ts';
+import { createResultMask } from '../upstream/result-mask.ts';
+import { secretsOf } from '../upstream/secrets.ts';
+import type { Approvals } from './approvals.ts';
+import { createCellApprovals } from './cell-approvals.ts';
+import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
 import { engineOptions, limitsOf } from './engine-options.ts';
 import { createHostCalls } from './host-calls.ts';
 import { createPinGate } from './pin-gate.ts';
@@ -41,6 +44,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   const { pool } = directory;
   const { autoload } = settings;
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
+  const gates = callGates(directory.known, createApprovals(settings, directory));
   const shared = { pool, savedTools, artifacts, logger, autoload };
   const sessions = new Sessions({
     engine,
@@ -48,7 +52,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
     packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ ...shared, directory: directory.known, gates: callGates(directory.known) }),
+    handleCall: createHostCalls({ ...shared, directory: directory.known, gates }),
     logger,
     capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
     autoload,
@@ -84,9 +88,17 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   };
 };
 
+/** What is shown to the person is masked for the secrets of every server, whichever a question is about. */
+function createApprovals({ stateDir }: Settings, { definitions }: ConfiguredServers): Approvals {
+  return createCellApprovals({
+    mask: (message) => createResultMask([...definitions().values()].flatMap(secretsOf)).maskMessage(message),
+    policyFile: join(stateDir, 'policy.json'),
+  });
+}
+
 /** What stands around each call of a tool, outermost first. */
-function callGates(directory: ServerDirectory): CallGate[] {
-  return [createPinGate(directory), createPolicyGate(() => undefined, nobodyToAsk)];
+function callGates(directory: ServerDirectory, approvals: Approvals): CallGate[] {
+  return [createPinGate(directory), createPolicyGate(() => undefined, approvals)];
 }
 
 /** Removes what bridges that are gone left behind. */

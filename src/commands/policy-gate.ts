@@ -20,8 +20,9 @@ export function createPolicyGate(current: CurrentPolicy, approvals: Approvals): 
     if (effect === 'allow') {
       return proceed();
     }
-    const { server, tool, arguments: given, context } = call;
-    return approvals.approve({ server: server.name, tool: tool.name, arguments: given, reason }, context).then(proceed);
+    const { server, tool, arguments: given, line, context } = call;
+    const asked = { server: server.name, tool: tool.name, arguments: given, reason, line };
+    return approvals.approve(asked, context).then(proceed);
   };
 }
 

@@ -34,6 +34,8 @@ export interface ToolCall {
   readonly tool: CatalogTool;
   /** As the server will get them. */
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** The line of the cell that leads to the call, as the sandbox says. */
+  readonly line?: number | undefined;
   readonly context: CallContext;
 }
 
@@ -87,7 +89,8 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
   const callTool = checked(CallToolParams, async (params, context) => {
     const server = await findCallable(params.server, context);
     const tool = await directory.findTool(server, params.tool, context.signal);
-    const call = { server, tool, arguments: exactArguments(tool, params.arguments), context };
+    const { line } = params;
+    const call = { server, tool, arguments: exactArguments(tool, params.arguments), line, context };
     return gate(call, () => send(call, params.progress));
   });
 
