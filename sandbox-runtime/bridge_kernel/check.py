@@ -111,7 +111,7 @@ async def _look_up(walker: Walker) -> dict[ServerState, _Tools]:
 async def _tools_of(state: ServerState, names: list[str], seconds: float, fresh: bool = False) -> _Tools:
     try:
         specs = await state.specs.fetch_many(names[:_MAX_TOOLS], seconds, fresh)
-        if None not in specs.values():
+        if all(spec is not None or state.specs.refusal(name) is not None for name, spec in specs.items()):
             return _Tools(specs, [])
         listed = as_list(await state.host.call("list_tools", {"server": state.name}, seconds))
     except MCPError:
@@ -138,7 +138,7 @@ def _judge(walker: Walker, words: set[str], registry: Registry, known: dict[Serv
             if not mention.ref.state.is_callable:
                 text = None if mention.call is None else _unavailable(registry, mention.ref.state.name)
         if text is not None and (level == CERTAIN or not is_probing):
-            state = mention.ref.state if isinstance(mention.ref, ToolRef) else Runtime
+            state = mention.ref.state if isinstance(mention.ref, ToolRef) and not _is_refused(mention.ref) else Runtime
             found.append(Finding(mention.node, level, text, state))
     return found
 
@@ -157,12 +157,20 @@ def _judge_tool(mention: Mention, ref: ToolRef, tools: _Tools | None, before: li
     spec = tools.specs[ref.name]
     if spec is not None:
         return (None if mention.call is None else explain_tool_call(spec, mention.call)), level
+    refusal = ref.state.specs.refusal(ref.name)
+    if refusal is not None:
+        return (None if mention.call is None else str(refusal)), level
     # A server without any tool may say so before it has made them.
     if ref.name in (*METHODS, "server") or not tools.aliases:
         return None, level
     if any(_may_change_tools(earlier, ref.state) for earlier in before):
         level = min(level, LIKELY)
     return ref.state.no_such_tool(ref.name, tools.aliases), level
+
+
+def _is_refused(ref: ToolRef) -> bool:
+    """Whether a policy hides the tool: then no server has to be asked whether it is really not there."""
+    return ref.state.specs.refusal(ref.name) is not None
 
 
 def _may_change_tools(earlier: Mention, state: ServerState) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge_kernel.errors import ArgumentError
+from bridge_kernel.errors import ArgumentError, error_from_frame
 from bridge_kernel.values import as_dict, as_list
 
 TYPE_CHECKING = False
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import asyncio
     from typing import Protocol
 
+    from bridge_kernel.errors import MCPError
     from bridge_kernel.specs import ToolSpec
 
     class _Host(Protocol):
@@ -29,6 +30,8 @@ class ServerSpecs:
         self._host = host
         self._server = server
         self._specs: dict[str, ToolSpec | None] = {}
+        # What the host says of tools that a policy hides.
+        self._refused: dict[str, object] = {}
         self._asked: set[str] = set()
         self._fresh: set[str] = set()
         self._asking: dict[tuple[str, bool], asyncio.Task[None]] = {}
@@ -42,10 +45,15 @@ class ServerSpecs:
         """What this session knows of a tool without asking; None when that is nothing."""
         return self._specs.get(tool)
 
+    def refusal(self, tool: str) -> MCPError | None:
+        """What a call of the tool would raise, when the host has said that a policy hides it."""
+        error = self._refused.get(tool)
+        return None if error is None else error_from_frame(error)
+
     async def fetch(self, tool: str, fresh: bool = False) -> ToolSpec | None:
         """How a tool looks, asked once per cell; None when the server lists no such tool.
 
-        With `fresh`, as the running server says itself.
+        With `fresh`, as the running server says itself. Raises `PolicyError` for a tool that a policy hides.
         """
         import asyncio
 
@@ -56,7 +64,7 @@ class ServerSpecs:
             if asking is None or asking.done() or asking.get_loop() is not asyncio.get_running_loop():
                 asking = self._asking[key] = asyncio.ensure_future(self._ask(tool, fresh))
             await asyncio.shield(asking)
-        return self._specs.get(tool)
+        return self._known_or_refused(tool)
 
     async def _ask(self, tool: str, fresh: bool) -> None:
         try:
@@ -70,10 +78,16 @@ class ServerSpecs:
         if tool not in (self._fresh if fresh else self._asked):
             answer = self._host.call_sync("tool_specs", self._params([tool], fresh))
             self._keep(tool, fresh, next(iter(as_list(answer)), None))
+        return self._known_or_refused(tool)
+
+    def _known_or_refused(self, tool: str) -> ToolSpec | None:
+        refusal = self.refusal(tool)
+        if refusal is not None:
+            raise refusal
         return self._specs.get(tool)
 
     async def fetch_many(self, tools: list[str], timeout: float, fresh: bool = False) -> dict[str, ToolSpec | None]:
-        """How several tools look, in one question; None for those that the server does not list.
+        """How several tools look, in one question; None for those that the server does not list, or a policy hides.
 
         Those that were asked for before are known, unless `fresh` wants the running server to be asked. A tool that is
         missing is asked for again by its call, because the cell may change the server.
@@ -83,7 +97,7 @@ class ServerSpecs:
             answer = as_list(await self._host.call("tool_specs", self._params(wanted, fresh), timeout))
             for tool, facts in zip(wanted, answer, strict=False):
                 self._keep(tool, fresh, facts)
-                if not facts:
+                if self._specs[tool] is None:
                     self._asked.discard(tool)
                     self._fresh.discard(tool)
         return {tool: self._specs.get(tool) for tool in tools}
@@ -96,7 +110,12 @@ class ServerSpecs:
         # Not at the start: a session that calls no tool needs none of it.
         from bridge_kernel.specs import ToolSpec
 
-        self._specs[tool] = ToolSpec(as_dict(facts), self._server) if facts else None
+        known = as_dict(facts)
+        self._refused.pop(tool, None)
+        if "refused" in known:
+            self._refused[tool] = known["refused"]
+        is_known = bool(known) and "refused" not in known
+        self._specs[tool] = ToolSpec(known, self._server) if is_known else None
         self._asked.add(tool)
         if fresh:
             self._fresh.add(tool)

@@ -40,7 +40,11 @@ interface KnownServer {
   readonly tools: readonly CatalogTool[];
 }
 
-export function createCatalog(): Catalog {
+/** Which tools of a server a search finds; the same array as long as nothing changed. */
+export type FindableTools = (server: CatalogServer, tools: readonly CatalogTool[]) => readonly CatalogTool[];
+
+/** @param findable all of them when left out. */
+export function createCatalog(findable: FindableTools = (_, tools) => tools): Catalog {
   let configured: readonly ServerEntry[] = [];
   let servers: readonly CatalogServer[] = [];
   const known = new Map<string, KnownServer>();
@@ -49,7 +53,7 @@ export function createCatalog(): Catalog {
   const knownTools = () =>
     servers.flatMap((server) => {
       const tools = known.get(server.name)?.tools;
-      return tools === undefined ? [] : [{ server, tools }];
+      return tools === undefined ? [] : [{ server, tools: findable(server, tools) }];
     });
 
   return {

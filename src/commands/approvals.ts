@@ -1,5 +1,4 @@
 /** How a person is asked whether a call may be made. */
-import { BridgeError } from '../errors.ts';
 import type { CallContext } from '../session/dispatch.ts';
 
 /** A call that a policy does not decide alone. */
@@ -23,17 +22,3 @@ export interface Approvals {
    */
   approve(call: CallToApprove, context: CallContext): Promise<void>;
 }
-
-/** Where nobody can be asked, every such call is refused. */
-export const nobodyToAsk: Approvals = {
-  approve: ({ server, tool, reason }) =>
-    Promise.reject(
-      new BridgeError(
-        'APPROVAL_UNAVAILABLE',
-        `${server}.${tool} was not called: ${reason}, and nobody can be asked here`,
-        {
-          hint: 'Only the person who runs this can change it, by allowing the call in the policy. Do without it, or tell them.',
-        },
-      ),
-    ),
-};

@@ -24,9 +24,7 @@ import { type ConfiguredServers, createConfiguredServers } from './configured-se
 import { engineOptions, limitsOf } from './engine-options.ts';
 import { createHostCalls } from './host-calls.ts';
 import { createPinGate } from './pin-gate.ts';
-import { createPolicyGate } from './policy-gate.ts';
-import type { ServerDirectory } from './server-directory.ts';
-import type { CallGate } from './tool-calls.ts';
+import { createGuard, createPolicyGate } from './policy-gate.ts';
 
 export interface Bridge extends CellRunner {
   /** Loads the modules the first cell will need. Starts no process and opens no connection. */
@@ -39,12 +37,13 @@ export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridg
 /** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
 export const createBridge: CreateBridge = async (settings, logger) => {
   const engine = detectEngine(engineOptions(settings, logger));
-  const directory = await createConfiguredServers(settings, logger);
+  const directory = await createConfiguredServers(settings, logger, true);
   const artifacts = createArtifacts(settings.stateDir);
   const { pool } = directory;
   const { autoload } = settings;
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
-  const gates = callGates(directory.known, createApprovals(settings, directory));
+  const guard = createGuard(directory.policies, createApprovals(settings, directory));
+  const gates = [createPinGate(directory.known), createPolicyGate(guard)];
   const shared = { pool, savedTools, artifacts, logger, autoload };
   const sessions = new Sessions({
     engine,
@@ -52,7 +51,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
     packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ ...shared, directory: directory.known, gates }),
+    handleCall: createHostCalls({ ...shared, directory: directory.known, guard, gates }),
     logger,
     capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
     autoload,
@@ -94,11 +93,6 @@ function createApprovals({ stateDir }: Settings, { definitions }: ConfiguredServ
     mask: (message) => createResultMask([...definitions().values()].flatMap(secretsOf)).maskMessage(message),
     policyFile: join(stateDir, 'policy.json'),
   });
-}
-
-/** What stands around each call of a tool, outermost first. */
-function callGates(directory: ServerDirectory, approvals: Approvals): CallGate[] {
-  return [createPinGate(directory), createPolicyGate(() => undefined, approvals)];
 }
 
 /** Removes what bridges that are gone left behind. */

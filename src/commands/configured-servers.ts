@@ -9,10 +9,12 @@ import type { Logger } from '../log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { likelySecrets } from '../upstream/mask.ts';
 import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
+import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 import { createMetadataCache } from './metadata-cache.ts';
 import { createToolPins, type ToolPins } from './pinned-tools.ts';
 import { type CallableServer, createServerDirectory, type ServerDirectory } from './server-directory.ts';
 import { createMetadataSource } from './server-metadata.ts';
+import { allVisible, createVisibleTools } from './visible-tools.ts';
 
 export interface ConfiguredServers {
   readonly pool: UpstreamPool;
@@ -26,6 +28,8 @@ export interface ConfiguredServers {
   readonly known: ServerDirectory;
   /** What was accepted of their tools. */
   readonly pins: ToolPins;
+  /** What code may do, of `policy.json` now and of the entries as of the last `refresh`. */
+  readonly policies: CurrentPolicies;
   /**
    * Looks at the files again; a change is passed on to the pool and its issues are logged, once. Gives the servers that
    * are not disabled, with the aliases of their proxies.
@@ -33,15 +37,17 @@ export interface ConfiguredServers {
   refresh(): readonly ServerReference[];
 }
 
-/** Starts nothing and reads no file of servers before the first `refresh`. */
-export async function createConfiguredServers(settings: Settings, logger: Logger): Promise<ConfiguredServers> {
-  const discover = createServerDiscovery({
-    stateDir: settings.stateDir,
-    extraFile: settings.serversConfig,
-    sources: await loadSources(settings.configSources, thisSystem(process.env)),
-    env: process.env,
-    allowsSelf: settings.allowSelfServer,
-  });
+/**
+ * Starts nothing and reads no file of servers before the first `refresh`.
+ *
+ * @param hidesDenied whether tools of which no call can be made are hidden, as code is to see it.
+ */
+export async function createConfiguredServers(
+  settings: Settings,
+  logger: Logger,
+  hidesDenied = false,
+): Promise<ConfiguredServers> {
+  const discover = await discoveryOf(settings);
   const pool: UpstreamPool = createUpstreamPool({
     logger,
     masksSecrets: settings.masksSecrets,
@@ -57,12 +63,16 @@ export async function createConfiguredServers(settings: Settings, logger: Logger
     mode: () => settings.pin,
     logger,
   });
-  const known: ServerDirectory = createServerDirectory(pins, () => callable, logger);
+  const { stateDir } = settings;
+  const policies = createCurrentPolicies({ stateDir, definitions: () => current.servers, logger });
+  const visible = hidesDenied ? createVisibleTools(policies) : allVisible;
+  const known: ServerDirectory = createServerDirectory(pins, () => callable, logger, visible);
 
   return {
     pool,
     known,
     pins,
+    policies,
     definitions: () => current.servers,
     issues: () => current.issues,
     callable: () => callable,
@@ -80,6 +90,16 @@ export async function createConfiguredServers(settings: Settings, logger: Logger
       return references;
     },
   };
+}
+
+async function discoveryOf(settings: Settings): Promise<() => DiscoveredServers> {
+  return createServerDiscovery({
+    stateDir: settings.stateDir,
+    extraFile: settings.serversConfig,
+    sources: await loadSources(settings.configSources, thisSystem(process.env)),
+    env: process.env,
+    allowsSelf: settings.allowSelfServer,
+  });
 }
 
 function toCallable(definition: ServerDefinition): CallableServer {

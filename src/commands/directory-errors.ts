@@ -53,7 +53,7 @@ export async function toolNotFound(
 }
 
 /** A name from a sandbox as it may stand in a message. */
-function shown(text: string): string {
+export function shown(text: string): string {
   const short = text.length > MAX_SHOWN_NAME_CHARS ? `${text.slice(0, MAX_SHOWN_NAME_CHARS)}…` : text;
   return escapeControls(short);
 }

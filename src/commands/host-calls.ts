@@ -17,6 +17,7 @@ import { createFindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
 import { findServersMethod } from './find-servers.ts';
 import { createObservedResults, type ObservedResults } from './observed-results.ts';
+import type { Guard } from './policy-gate.ts';
 import type { ServerDirectory } from './server-directory.ts';
 import { specMethods } from './spec-calls.ts';
 import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
@@ -38,6 +39,8 @@ export interface HostCallsOptions {
   readonly autoload?: boolean;
   /** What stands around each call of a tool, outermost first; nothing when left out. */
   readonly gates?: readonly CallGate[];
+  /** What stands around each call for resources and prompts; nothing when left out. */
+  readonly guard?: Guard | undefined;
 }
 
 /** Far more than a search reads; a long one is no mistake. */
@@ -64,7 +67,7 @@ interface CallOptions extends HostCallsOptions {
 
 /** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
 export function createHostCalls(options: HostCallsOptions): HandleCall {
-  const { directory, pool, logger, autoload = false, gates = [] } = options;
+  const { directory, pool, logger, autoload = false, gates = [], guard } = options;
   const findCallable = createFindCallable(directory, autoload);
   const artifacts = artifactCalls(options.artifacts);
   const observed = createObservedResults();
@@ -72,7 +75,7 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
     ...toolMethods({ directory, findCallable, pool, observed, logger, gates }),
     ...documentMethods(directory, { ...options, observed }),
     ...specMethods(directory, observed),
-    ...surfaceMethods(findCallable, pool),
+    ...surfaceMethods({ findCallable, pool, guard }),
     findServersMethod(directory, autoload),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
     ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],

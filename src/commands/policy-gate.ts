@@ -1,33 +1,150 @@
-/** Lets a call of a tool through, has a person asked, or refuses it, as the policies of the person say. */
+/** Lets a call through, has a person asked, or refuses it, as the policies of the person say, and holds their limits. */
+import { type CancelSignal, CancelSource } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
-import type { Decision, PolicyCall } from '../policy/decision.ts';
-import type { Approvals } from './approvals.ts';
+import type { PolicyTool } from '../policy/decision.ts';
+import { type CompiledLimit, countCall, overLimit } from '../policy/limits.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
+import type { CallContext } from '../session/dispatch.ts';
+import type { Approvals, CallToApprove } from './approvals.ts';
+import type { CurrentPolicies } from './current-policies.ts';
 import type { CallGate } from './tool-calls.ts';
 
-/** The policies of now; undefined when there is none, so that every call may be made. Asked at every call. */
-export type CurrentPolicy = () => { decide(call: PolicyCall): Decision } | undefined;
+/** What a policy is asked about: a call of a tool, or of a method for resources and prompts. */
+export interface GuardedCall {
+  readonly server: { readonly name: string; readonly alias: string };
+  readonly tool: PolicyTool;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** The line of the cell that leads to the call, as the sandbox says. */
+  readonly line?: number | undefined;
+  readonly context: CallContext;
+}
 
-export function createPolicyGate(current: CurrentPolicy, approvals: Approvals): CallGate {
-  return (call, proceed) => {
-    const policy = current();
-    if (policy === undefined) {
-      return proceed();
+/** Makes the call when it may be made. `send` is given what cancels it. */
+export type Guard = (call: GuardedCall, send: (signal: CancelSignal) => Promise<unknown>) => Promise<unknown>;
+
+export function createGuard(current: CurrentPolicies, approvals: Approvals): Guard {
+  return (call, send) => {
+    const policies = current();
+    const { signal } = call.context;
+    if (policies === undefined) {
+      return send(signal);
     }
-    const { effect, reason } = policy.decide(call);
-    if (effect === 'deny') {
-      return Promise.reject(denied(`${call.server.name}.${call.tool.name}`, reason));
+    const decision = policies.decide(call);
+    if (decision.effect === 'deny') {
+      return Promise.reject(deniedCall(call, decision.reason));
     }
-    if (effect === 'allow') {
-      return proceed();
+    const { limits } = policies.of(call.server, call.tool);
+    if (decision.effect === 'allow' && limits.length === 0) {
+      return send(signal);
     }
-    const { server, tool, arguments: given, line, context } = call;
-    const asked = { server: server.name, tool: tool.name, arguments: given, reason, line };
-    return approvals.approve(asked, context).then(proceed);
+    // Counted before anybody is asked, so that code cannot flood a person with questions.
+    const refusal = countCall(limits, call.context, performance.now());
+    if (refusal !== undefined) {
+      return Promise.reject(refusal);
+    }
+    const asked =
+      decision.effect === 'ask' ? approvals.approve(toApprove(call, decision.reason), call.context) : undefined;
+    return sendInLimits(call, limits, { asked, send });
   };
 }
 
-function denied(what: string, reason: string): BridgeError {
-  return new BridgeError('POLICY_DENIED', `${what} was not called: ${reason}`, {
-    hint: 'Only the person who runs this can change it. Do without the call, or tell them what it is for.',
+/** The guard as a gate around calls of tools. */
+export function createPolicyGate(guard: Guard): CallGate {
+  return (call, proceed) =>
+    guard(call, (signal) => {
+      const { context } = call;
+      return signal === context.signal ? proceed() : proceed({ ...call, context: { ...context, signal } });
+    });
+}
+
+/** `POLICY_DENIED` for a call, before any of it was sent. */
+export function deniedCall({ server, tool }: Pick<GuardedCall, 'server' | 'tool'>, reason: string): BridgeError {
+  return new BridgeError('POLICY_DENIED', `${server.name}.${tool.name} was not called: ${reason}`, {
+    hint: 'Only the person who runs this can change it. Do without the call, or tell them what it would be for.',
   });
+}
+
+function toApprove({ server, tool, arguments: given, line }: GuardedCall, reason: string): CallToApprove {
+  return { server: server.name, tool: tool.name, arguments: given, reason, line };
+}
+
+interface Sending {
+  readonly asked: Promise<void> | undefined;
+  readonly send: (signal: CancelSignal) => Promise<unknown>;
+}
+
+/** The deadline of a call begins when it is sent: neither a person who thinks nor a queue uses it up. */
+async function sendInLimits(
+  { context }: GuardedCall,
+  limits: readonly CompiledLimit[],
+  { asked, send }: Sending,
+): Promise<unknown> {
+  await asked;
+  const taken: CompiledLimit[] = [];
+  try {
+    for (const limit of limits.filter(({ callsInFlight }) => callsInFlight !== undefined)) {
+      await limit.counts.inFlight.take(context.signal);
+      taken.push(limit);
+    }
+    const result = await beforeDeadline(context.signal, shortest(limits), send);
+    checkSize(result, limits);
+    return result;
+  } finally {
+    taken.forEach(({ counts }) => counts.inFlight.release());
+  }
+}
+
+function shortest(limits: readonly CompiledLimit[]): CompiledLimit | undefined {
+  return limits
+    .filter(({ deadlineMs }) => deadlineMs !== undefined)
+    .toSorted((left, right) => (left.deadlineMs ?? 0) - (right.deadlineMs ?? 0))[0];
+}
+
+async function beforeDeadline(
+  signal: CancelSignal,
+  limit: CompiledLimit | undefined,
+  send: Sending['send'],
+): Promise<unknown> {
+  if (limit?.deadlineMs === undefined) {
+    return send(signal);
+  }
+  const cancel = new CancelSource();
+  const abort = (): void => cancel.abort();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    abort();
+  }, limit.deadlineMs);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) {
+    abort();
+  }
+  try {
+    return await send(cancel.signal);
+  } catch (error) {
+    throw isLate ? late(limit.place, limit.deadlineMs) : error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+function late(place: string, deadlineMs: number): BridgeError {
+  const clause = `the call was cancelled after ${deadlineMs / 1_000} s, which ${place} allows`;
+  return overLimit(clause, 'It was sent, so the server may have done a part of it.', true);
+}
+
+function checkSize(result: unknown, limits: readonly CompiledLimit[]): void {
+  const bounded = limits.filter(({ resultBytes }) => resultBytes !== undefined);
+  if (bounded.length === 0) {
+    return;
+  }
+  const bytes = Buffer.byteLength(stringifyExact(result ?? null));
+  for (const { resultBytes = bytes, place } of bounded) {
+    if (bytes > resultBytes) {
+      const [size, limit] = [bytes, resultBytes].map((count) => count.toLocaleString('en-US'));
+      const clause = `the call was made, but its result has ${size} bytes, and ${place} allows ${limit}`;
+      throw overLimit(clause, 'Ask the tool for less, for example by a filter or a page.', true);
+    }
+  }
 }

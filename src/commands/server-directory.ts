@@ -3,16 +3,17 @@
  * when it ran last. A server is found by name or alias in any case; a tool only among those its server lists.
  */
 import { type CancelSignal, CancelSource } from '../cancel.ts';
-import { type CatalogServer, type CatalogTool, createCatalog } from '../catalog/catalog.ts';
+import { type Catalog, type CatalogServer, type CatalogTool, createCatalog } from '../catalog/catalog.ts';
 import type { ServerMetadata } from '../catalog/intake.ts';
 import { resolveName } from '../catalog/names.ts';
 import type { FoundTools } from '../catalog/tool-index.ts';
 import { visibleText } from '../catalog/visible.ts';
-import { messageOf } from '../errors.ts';
+import { type BridgeError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { BackgroundWork } from './background-work.ts';
-import { serverNotFound, serverNotLoaded, toolNotFound } from './directory-errors.ts';
+import { serverNotFound, serverNotLoaded, shown, toolNotFound } from './directory-errors.ts';
 import type { DescribedServer, MetadataSource } from './server-metadata.ts';
+import { allVisible, type VisibleTools } from './visible-tools.ts';
 
 /** A configured server, as far as calls are concerned. */
 export interface CallableServer extends DescribedServer {
@@ -37,10 +38,20 @@ export interface ServerDirectory {
   find(wanted: string): Promise<CatalogServer>;
   /** As `find`; rejects with `SERVER_NOT_AVAILABLE` when `loaded` does not hold the server. */
   findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer>;
-  /** Its tools, without starting the server when they are known and it did not say that they changed. */
+  /**
+   * Its tools but the hidden ones, without starting the server when they are known and it did not say that they changed.
+   * Rejects with `POLICY_DENIED` when none of its tools may be called.
+   */
   tools(server: CatalogServer, signal: CancelSignal): Promise<readonly CatalogTool[]>;
-  /** Rejects with `TOOL_UNKNOWN`. A tool that is not known is looked for in the running server. */
+  /**
+   * Rejects with `TOOL_UNKNOWN`, and with `POLICY_DENIED` for a hidden tool: who names it is told why it is not there. A
+   * tool that is not known is looked for in the running server.
+   */
   findTool(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool>;
+  /** The tool for a call, hidden or not: the policy decides about calls, and what is refused is on record. */
+  findToolToCall(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool>;
+  /** `POLICY_DENIED` for a server that may not be called, or a known tool of it that is hidden. Asks nobody. */
+  whyHidden(server: CatalogServer, tool?: string): BridgeError | undefined;
   /** What the running server says now; starts it if need be. Rejects with a `BridgeError`. */
   refresh(server: CatalogServer, signal: CancelSignal): Promise<ServerMetadata>;
   /** Looks again whether changes of its tools were accepted; does not ask the server. */
@@ -49,15 +60,15 @@ export interface ServerDirectory {
   noteUse(server: CatalogServer): void;
   /** Takes note that a running server said that its tools changed. */
   noteChange(name: string): void;
-  /** What is known of a server without asking it. */
+  /** What is known of a server without asking it; hidden tools are not in it. */
   metadata(server: CatalogServer): ServerMetadata | undefined;
-  /** Why the server could not be asked last time; undefined when it could, or was not asked. */
+  /** Why the server could not be asked last time, or may not be called; undefined when it could, or was not asked. */
   lastError(server: CatalogServer): string | undefined;
   /** Its working directory, when the configuration names one. */
   workingDirectory(server: CatalogServer): string | undefined;
   /** Tells its definition from others, of other servers or of another time. */
   definitionKey(server: CatalogServer): string;
-  /** The known tools that fit best. */
+  /** The known tools that fit best, hidden ones left out. Rejects with `POLICY_DENIED` when no tool at all may be called. */
   search(query: string, limit: number): Promise<FoundTools>;
   /** Resolves when what was learned is written. */
   close(): Promise<void>;
@@ -69,14 +80,19 @@ export function createServerDirectory(
   source: MetadataSource,
   configured: ConfiguredServers,
   logger: Logger,
+  visible: VisibleTools = allVisible,
 ): ServerDirectory {
-  return new Directory(source, configured, logger);
+  return new Directory(source, configured, logger, visible);
 }
+
+/** Of a server that may not be called there is nothing to know, and no reason to start it. */
+const NOTHING_TO_CALL: ServerMetadata = { tools: [], notices: [] };
 
 class Directory implements ServerDirectory {
   readonly #source: MetadataSource;
   readonly #configured: ConfiguredServers;
-  readonly #catalog = createCatalog();
+  readonly #visible: VisibleTools;
+  readonly #catalog: Catalog;
   readonly #background: BackgroundWork<CatalogServer>;
   /** Definitions whose kept metadata were looked for. */
   readonly #hashes = new Map<string, string | undefined>();
@@ -86,9 +102,11 @@ class Directory implements ServerDirectory {
   #current: ReadonlyMap<string, CallableServer> | undefined;
   #loading: Promise<unknown> = Promise.resolve();
 
-  constructor(source: MetadataSource, configured: ConfiguredServers, logger: Logger) {
+  constructor(source: MetadataSource, configured: ConfiguredServers, logger: Logger, visible: VisibleTools) {
     this.#source = source;
     this.#configured = configured;
+    this.#visible = visible;
+    this.#catalog = createCatalog((server, tools) => visible.of(server, tools));
     this.#background = new BackgroundWork(async (server) => {
       // It belongs to no call: the next one must find what it learned.
       await this.refresh(server, new CancelSource().signal).catch((error: unknown) => {
@@ -131,15 +149,28 @@ class Directory implements ServerDirectory {
   }
 
   async tools(server: CatalogServer, signal: CancelSignal): Promise<readonly CatalogTool[]> {
-    await this.#loading;
-    if (this.#catalog.metadata(server) === undefined || this.#changed.has(server.name)) {
-      await this.refresh(server, signal);
+    const refusal = this.whyHidden(server);
+    if (refusal !== undefined) {
+      throw refusal;
     }
-    return this.#catalog.tools(server) ?? [];
+    return this.#visible.of(server, await this.#allTools(server, signal));
   }
 
   async findTool(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool> {
-    const known = resolveName(await this.tools(server, signal), wanted);
+    const tool = await this.findToolToCall(server, wanted, signal);
+    const refusal = this.#visible.refusalOf(server, tool);
+    if (refusal !== undefined) {
+      throw refusal;
+    }
+    return tool;
+  }
+
+  async findToolToCall(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool> {
+    if (this.whyHidden(server) !== undefined) {
+      const known = resolveName(this.#catalog.tools(server) ?? [], wanted);
+      return known ?? { name: shown(wanted), alias: '', description: '', inputSchema: {} };
+    }
+    const known = resolveName(await this.#allTools(server, signal), wanted);
     if (known !== undefined) {
       return known;
     }
@@ -147,9 +178,22 @@ class Directory implements ServerDirectory {
     const listed = this.#catalog.tools(server) ?? [];
     const tool = resolveName(listed, wanted);
     if (tool === undefined) {
-      throw await toolNotFound(server, listed, wanted);
+      throw await toolNotFound(server, this.#visible.of(server, listed), wanted);
     }
     return tool;
+  }
+
+  whyHidden(server: CatalogServer, tool?: string): BridgeError | undefined {
+    const known = tool === undefined ? undefined : resolveName(this.#catalog.tools(server) ?? [], tool);
+    return this.#visible.refusalOfServer(server) ?? (known && this.#visible.refusalOf(server, known));
+  }
+
+  async #allTools(server: CatalogServer, signal: CancelSignal): Promise<readonly CatalogTool[]> {
+    await this.#loading;
+    if (this.#catalog.metadata(server) === undefined || this.#changed.has(server.name)) {
+      await this.refresh(server, signal);
+    }
+    return this.#catalog.tools(server) ?? [];
   }
 
   async refresh(server: CatalogServer, signal: CancelSignal): Promise<ServerMetadata> {
@@ -193,18 +237,28 @@ class Directory implements ServerDirectory {
   }
 
   metadata(server: CatalogServer): ServerMetadata | undefined {
-    return this.#catalog.metadata(server);
+    if (this.whyHidden(server) !== undefined) {
+      return NOTHING_TO_CALL;
+    }
+    const metadata = this.#catalog.metadata(server);
+    const tools = this.#catalog.tools(server) ?? [];
+    const visible = this.#visible.of(server, tools);
+    return metadata === undefined || visible === tools ? metadata : { ...metadata, tools: visible };
   }
 
   lastError(server: CatalogServer): string | undefined {
-    return this.#errors.get(server.name);
+    return this.whyHidden(server)?.message ?? this.#errors.get(server.name);
   }
 
   workingDirectory(server: CatalogServer): string | undefined {
     return this.#configured().get(server.name)?.cwd;
   }
 
-  search(query: string, limit: number): Promise<FoundTools> {
+  async search(query: string, limit: number): Promise<FoundTools> {
+    const refusal = this.#visible.refusalOfAll();
+    if (refusal !== undefined) {
+      throw refusal;
+    }
     this.servers();
     return this.#catalog.search(query, limit);
   }

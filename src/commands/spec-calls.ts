@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { resolveName } from '../catalog/names.ts';
 import { serverStub } from '../catalog/stubs.ts';
 import { specText, type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
+import type { BridgeError } from '../errors.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
 import type { ObservedResults } from './observed-results.ts';
 import type { ServerDirectory } from './server-directory.ts';
@@ -27,18 +28,24 @@ interface DescribedSpec extends ToolSpec {
   readonly text: string;
 }
 
+/** A tool that a policy hides, with what its call would be answered. */
+interface RefusedSpec {
+  readonly refused: Readonly<Record<string, unknown>>;
+}
+
 export function specMethods(directory: ServerDirectory, observed: ObservedResults): [string, Method][] {
-  /** One answer for each name, in order; null for a tool that the server does not list. */
+  /** One answer for each name, in order; null for a tool that the server does not list, and why for one that is hidden. */
   const toolSpecs = checked(ToolSpecsParams, async ({ server: wantedServer, tools, fresh }, { signal }) => {
     const server = await directory.find(wantedServer);
-    if (fresh) {
+    const mayAsk = directory.whyHidden(server) === undefined;
+    if (fresh && mayAsk) {
       await directory.refresh(server, signal);
     }
-    const listed = await directory.tools(server, signal);
-    return tools.map((wanted): DescribedSpec | null => {
+    const listed = mayAsk ? await directory.tools(server, signal) : [];
+    return tools.map((wanted): DescribedSpec | RefusedSpec | null => {
       const tool = resolveName(listed, wanted);
       if (tool === undefined) {
-        return null;
+        return refusedSpec(directory.whyHidden(server, wanted));
       }
       const spec = toolSpec(tool, { observed: observed.schema(directory.definitionKey(server), tool) });
       return { ...spec, text: specText(spec) };
@@ -61,4 +68,8 @@ export function specMethods(directory: ServerDirectory, observed: ObservedResult
     ['tool_specs', toolSpecs],
     ['stubs', stubs],
   ];
+}
+
+function refusedSpec(error: BridgeError | undefined): RefusedSpec | null {
+  return error === undefined ? null : { refused: { code: error.code, message: error.message, hint: error.hint } };
 }

@@ -1,9 +1,11 @@
 /** Calls for what a loaded server offers besides tools: resources and prompts. */
 import { z } from 'zod';
 import { makeVisible } from '../catalog/visible.ts';
+import type { CallContext } from '../session/dispatch.ts';
 import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
 import type { FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
+import type { Guard } from './policy-gate.ts';
 
 /** Where resources and prompts come from. */
 export interface SurfacePool {
@@ -21,25 +23,41 @@ const GetPromptParams = z.strictObject({
   arguments: z.record(z.string(), z.string()).default({}),
 });
 
-export function surfaceMethods(findCallable: FindCallable, pool: SurfacePool): [string, Method][] {
-  function list(method: SurfaceCall['method']): Method {
-    return checked(ListParams, async ({ server: wanted }, context) => {
-      const { name } = await findCallable(wanted, context);
-      const { signal } = context;
-      return visibleProse(await pool.surface({ server: name, method, params: {}, signal }));
+export interface SurfaceOptions {
+  readonly findCallable: FindCallable;
+  readonly pool: SurfacePool;
+  /** Stands around each call; nothing when left out. */
+  readonly guard?: Guard | undefined;
+}
+
+/** What is said of every method here: it reads. A policy treats it as a tool of that name. */
+const METHOD = { annotations: { readOnlyHint: true, idempotentHint: true }, inputSchema: {}, isMethod: true };
+
+export function surfaceMethods({ findCallable, pool, guard = unguarded }: SurfaceOptions): [string, Method][] {
+  async function ask(
+    wanted: string,
+    method: SurfaceCall['method'],
+    params: SurfaceCall['params'],
+    context: CallContext,
+  ): Promise<SurfaceAnswer> {
+    const server = await findCallable(wanted, context);
+    const tool = { ...METHOD, name: method, alias: method };
+    const answer = await guard({ server, tool, arguments: params, context }, (signal) => {
+      return pool.surface({ server: server.name, method, params, signal });
     });
+    return answer as SurfaceAnswer;
   }
 
-  const readResource = checked(ReadResourceParams, async ({ server: wanted, uri }, context) => {
-    const { name } = await findCallable(wanted, context);
-    const { signal } = context;
-    return resultOf(await pool.surface({ server: name, method: 'resources/read', params: { uri }, signal }));
+  function list(method: SurfaceCall['method']): Method {
+    return checked(ListParams, async ({ server }, context) => visibleProse(await ask(server, method, {}, context)));
+  }
+
+  const readResource = checked(ReadResourceParams, async ({ server, uri }, context) => {
+    return resultOf(await ask(server, 'resources/read', { uri }, context));
   });
 
-  const getPrompt = checked(GetPromptParams, async ({ server: wanted, ...params }, context) => {
-    const { name } = await findCallable(wanted, context);
-    const { signal } = context;
-    return resultOf(await pool.surface({ server: name, method: 'prompts/get', params, signal }));
+  const getPrompt = checked(GetPromptParams, async ({ server, ...params }, context) => {
+    return resultOf(await ask(server, 'prompts/get', params, context));
   });
 
   return [
@@ -50,6 +68,8 @@ export function surfaceMethods(findCallable: FindCallable, pool: SurfacePool): [
     ['get_prompt', getPrompt],
   ];
 }
+
+const unguarded: Guard = ({ context }, send) => send(context.signal);
 
 /** Entries with hidden characters made visible where they are prose. Names and URIs are sent back as they are. */
 function visibleProse(value: unknown): unknown {

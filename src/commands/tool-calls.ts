@@ -39,11 +39,14 @@ export interface ToolCall {
   readonly context: CallContext;
 }
 
+/** Makes the call, once: as it is, or `changed`. */
+export type Proceed = (changed?: ToolCall) => Promise<unknown>;
+
 /**
- * Stands around each call: refuses it by rejecting with a `BridgeError`, waits, looks at its outcome, or changes it.
- * `proceed` makes the call, once; with nothing to do a gate returns what `proceed` gives, unawaited.
+ * Stands around each call: refuses it by rejecting with a `BridgeError`, waits, looks at its outcome, or changes it. With
+ * nothing to do a gate returns what `proceed` gives, unawaited.
  */
-export type CallGate = (call: ToolCall, proceed: () => Promise<unknown>) => Promise<unknown>;
+export type CallGate = (call: ToolCall, proceed: Proceed) => Promise<unknown>;
 
 export interface ToolCallOptions {
   readonly directory: ServerDirectory;
@@ -88,10 +91,10 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
 
   const callTool = checked(CallToolParams, async (params, context) => {
     const server = await findCallable(params.server, context);
-    const tool = await directory.findTool(server, params.tool, context.signal);
+    const tool = await directory.findToolToCall(server, params.tool, context.signal);
     const { line } = params;
     const call = { server, tool, arguments: exactArguments(tool, params.arguments), line, context };
-    return gate(call, () => send(call, params.progress));
+    return gate(call, (changed = call) => send(changed, params.progress));
   });
 
   const describeServers = checked(DescribeServerParams, async (params, context) => {
@@ -112,7 +115,9 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
 /** All gates as one. */
 function inSequence(gates: readonly CallGate[]): CallGate {
   return gates.reduceRight<CallGate>(
-    (further, gate) => (call, proceed) => gate(call, () => further(call, proceed)),
+    (further, gate) => (call, proceed) => {
+      return gate(call, (changed = call) => further(changed, (last = changed) => proceed(last)));
+    },
     (_, proceed) => proceed(),
   );
 }

@@ -50,7 +50,8 @@ export function explainZodIssues(error: z.ZodError, file: string, base: readonly
 }
 
 function messageOfZodIssue(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') {
+  // Other messages of this kind are the schema's own.
+  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) {
     const expected = EXPECTED[issue.expected] ?? issue.expected;
     return issue.input === undefined && issue.message.includes('undefined')
       ? `is missing; it must be ${expected}`

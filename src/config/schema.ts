@@ -34,6 +34,8 @@ export const ServerEntrySchema = z.looseObject({
   disabled: z.boolean().optional(),
   timeout: timeoutMs.optional(),
   pin: z.enum(['off', 'warn', 'strict'], 'must be off, warn or strict').optional(),
+  /** Checked where policies are: a mistake in it must not take the entry away, and with it the policy. */
+  policy: z.unknown().optional(),
 });
 
 export type ServerEntry = z.infer<typeof ServerEntrySchema>;

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { type ExpandContext, expandHome, expandVariables } from './expand.ts';
 import { type ConfigIssue, explainZodIssues, renderPath } from './explain.ts';
+import { parseJson } from './json-text.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './schema.ts';
 import { findSelfReference } from './self.ts';
 
@@ -26,10 +27,19 @@ export interface ServerDefinition {
   readonly disabled: boolean;
   /** What happens when its tools change; undefined leaves it to the setting. */
   readonly pin?: 'off' | 'warn' | 'strict' | undefined;
+  /** What code may do with it, as it stands in the file; undefined when the entry says nothing of it. */
+  readonly policy: PlacedPolicy | undefined;
   /** SHA-256 in hexadecimal of command, args, env and cwd: two definitions with the same one start the same process. */
   readonly definitionHash: string;
   /** The file it stands in. */
   readonly file: string;
+}
+
+/** A policy that was not checked yet. */
+export interface PlacedPolicy {
+  readonly value: unknown;
+  /** Keys that lead to it in the file. */
+  readonly path: readonly string[];
 }
 
 export interface ServerFile {
@@ -94,7 +104,7 @@ export function readServers(
     const expanded = expandEntry(entry, context, (variable) => {
       reportEntry('warning', `the variable ${variable} is not set; its place was left as it is`);
     });
-    const definition = toDefinition(expanded, { file, name, fileDescription });
+    const definition = toDefinition(expanded, { file, keys, name, fileDescription });
     const self = context.allowsSelf === true ? undefined : findSelfReference(definition, context.env);
     if (self === undefined) {
       servers.push(definition);
@@ -106,25 +116,16 @@ export function readServers(
 }
 
 function parseObject(text: string, fail: (message: string) => void): Record<string, unknown> | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch (error) {
-    // V8 quotes the text around the fault, which may be a secret; its position is enough.
-    const position = /position (\d+)/.exec(String(error))?.[1];
-    fail(`is not JSON${position === undefined ? '' : ` (${describePosition(text, Number(position))})`}`);
+  const parsed = parseJson(text);
+  if ('fault' in parsed) {
+    fail(parsed.fault);
     return undefined;
   }
-  if (!isObject(value)) {
+  if (!isObject(parsed.value)) {
     fail('must hold an object with the key "mcpServers"');
     return undefined;
   }
-  return value;
-}
-
-function describePosition(text: string, position: number): string {
-  const before = text.slice(0, position).split('\n');
-  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+  return parsed.value;
 }
 
 /** Files of other purposes are none of our business; those that look like server files get a warning. */
@@ -181,6 +182,7 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ServerEntry | undefine
 
 interface Origin {
   readonly file: string;
+  readonly keys: readonly string[];
   readonly name: string;
   readonly fileDescription: unknown;
 }
@@ -199,6 +201,7 @@ function expandEntry(entry: ServerEntry, context: ExpandContext, onMissing: (var
 
 function toDefinition(entry: ServerEntry, origin: Origin): ServerDefinition {
   const { command, args, env } = entry;
+  const { keys, name } = origin;
   const folder = dirname(origin.file);
   const cwd = entry.cwd === undefined ? undefined : resolve(folder, entry.cwd);
   const fileDescription = typeof origin.fileDescription === 'string' ? origin.fileDescription : undefined;
@@ -210,12 +213,13 @@ function toDefinition(entry: ServerEntry, origin: Origin): ServerDefinition {
     cwd,
   };
   return {
-    name: origin.name,
+    name,
     ...process,
     description: entry.description ?? fileDescription,
     timeoutMs: entry.timeout,
     disabled: entry.disabled === true,
     pin: entry.pin,
+    policy: entry.policy === undefined ? undefined : { value: entry.policy, path: [...keys, name, 'policy'] },
     definitionHash: createHash('sha256').update(canonicalJson(process)).digest('hex'),
     file: origin.file,
   };

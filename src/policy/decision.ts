@@ -6,17 +6,26 @@ export const EFFECTS = ['allow', 'ask', 'deny'] as const;
 /** `allow`: the call is made; `ask`: a person decides; `deny`: it is refused. */
 export type Effect = (typeof EFFECTS)[number];
 
-/** A call as a policy looks at it. */
+/** A server as a policy looks at it. */
+export interface PolicyServer {
+  readonly name: string;
+  readonly alias: string;
+}
+
+/** A tool as a policy looks at it, or a method of MCP that is none, such as `resources/read`. */
+export interface PolicyTool {
+  readonly name: string;
+  readonly alias: string;
+  /** What the server says of the tool (MCP `ToolAnnotations`); not to be trusted. */
+  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Whether this is a method for resources or prompts. */
+  readonly isMethod?: boolean;
+}
+
 export interface PolicyCall {
-  /** Name of the server, as configured, and its alias in Python. */
-  readonly server: { readonly name: string; readonly alias: string };
-  readonly tool: {
-    readonly name: string;
-    readonly alias: string;
-    /** What the server says of the tool (MCP `ToolAnnotations`); not to be trusted. */
-    readonly annotations?: Readonly<Record<string, unknown>>;
-    readonly inputSchema: Readonly<Record<string, unknown>>;
-  };
+  readonly server: PolicyServer;
+  readonly tool: PolicyTool;
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
@@ -24,4 +33,9 @@ export interface Decision {
   readonly effect: Effect;
   /** What decides it: the rule and its place, one clause for people. */
   readonly reason: string;
+}
+
+/** The stricter of two decisions, the first of two that are as strict. */
+export function stricter(left: Decision, right: Decision): Decision {
+  return EFFECTS.indexOf(right.effect) > EFFECTS.indexOf(left.effect) ? right : left;
 }

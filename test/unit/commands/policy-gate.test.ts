@@ -1,31 +1,49 @@
 import { expect, test } from 'vitest';
-import { type Approvals, type CallToApprove, nobodyToAsk } from '../../../src/commands/approvals.ts';
-import { createPolicyGate } from '../../../src/commands/policy-gate.ts';
+import { CancelSource } from '../../../src/cancel.ts';
+import type { Approvals, CallToApprove } from '../../../src/commands/approvals.ts';
+import { createGuard, createPolicyGate } from '../../../src/commands/policy-gate.ts';
 import type { ToolCall } from '../../../src/commands/tool-calls.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import type { Effect } from '../../../src/policy/decision.ts';
+import { Policies } from '../../../src/policy/policies.ts';
+import { readPolicy } from '../../../src/policy/read-policy.ts';
 
-const { signal } = new AbortController();
 const CALL: ToolCall = {
   server: { name: 'files', alias: 'files', description: '' },
   tool: { name: 'read', alias: 'read', description: '', inputSchema: {} },
   arguments: { path: '/a' },
-  context: { session: 'default', cell: 1, call: 1, loaded: new Set(['files']), signal },
+  context: { session: 'default', cell: 1, call: 1, loaded: new Set(['files']), signal: new CancelSource().signal },
 };
-const gateFor = (effect: Effect, approvals: Approvals) =>
-  createPolicyGate(() => ({ decide: () => ({ effect, reason: 'rule 1 says so' }) }), approvals);
-const proceed = async () => 'result';
 
-test('a call goes on when there is no policy, and when the policy allows it', async () => {
-  expect(await createPolicyGate(() => undefined, nobodyToAsk)(CALL, proceed)).toBe('result');
-  expect(await gateFor('allow', nobodyToAsk)(CALL, proceed)).toBe('result');
+const nobodyToAsk: Approvals = {
+  approve: () => Promise.reject(new BridgeError('APPROVAL_UNAVAILABLE', 'nobody')),
+};
+
+function gateFor(policy: unknown, approvals: Approvals = nobodyToAsk) {
+  const policies = policy === undefined ? undefined : new Policies(readPolicy(policy, '/policy.json'), new Map());
+  return createPolicyGate(createGuard(() => policies, approvals));
+}
+
+const proceed = async () => 'result';
+const neverMade = () => expect.fail('the call was made');
+
+/** A call that ends only when it is cancelled. */
+const untilCancelled = (call: ToolCall = CALL) =>
+  new Promise((_, reject) => {
+    call.context.signal.addEventListener('abort', () => reject(new BridgeError('CALL_CANCELLED', 'x')));
+  });
+
+test('a call goes on as it is when there is no policy, and when the policy allows it', async () => {
+  for (const policy of [undefined, { default: 'allow' }]) {
+    const answer = Promise.resolve('result');
+    expect(gateFor(policy)(CALL, () => answer)).toBe(answer);
+  }
 });
 
-test('a call that is denied never goes on, and the refusal says what decides', async () => {
-  const refusal = gateFor('deny', nobodyToAsk)(CALL, () => expect.fail('the call was made'));
-  await expect(refusal).rejects.toMatchObject({
+test('a call that is denied never goes on, and the refusal says what decides and who can change it', async () => {
+  await expect(gateFor({ default: 'deny' })(CALL, neverMade)).rejects.toMatchObject({
     code: 'POLICY_DENIED',
-    message: 'files.read was not called: rule 1 says so',
+    message: 'files.read was not called: "default" of /policy.json denies it',
+    hint: 'Only the person who runs this can change it. Do without the call, or tell them what it would be for.',
   });
 });
 
@@ -34,17 +52,70 @@ test('a call that needs a person waits for the answer', async () => {
   const approve = async (call: CallToApprove) => {
     asked.push(call);
   };
-  expect(await gateFor('ask', { approve })(CALL, proceed)).toBe('result');
-  expect(asked).toEqual([{ server: 'files', tool: 'read', arguments: { path: '/a' }, reason: 'rule 1 says so' }]);
+  expect(await gateFor({ default: 'ask' }, { approve })(CALL, proceed)).toBe('result');
+  const reason = '"default" of /policy.json wants a person to be asked';
+  expect(asked).toEqual([{ server: 'files', tool: 'read', arguments: { path: '/a' }, reason }]);
   const no = { approve: () => Promise.reject(new BridgeError('APPROVAL_DENIED', 'no')) };
-  const refused = gateFor('ask', no)(CALL, () => expect.fail('the call was made'));
-  await expect(refused).rejects.toMatchObject({ code: 'APPROVAL_DENIED' });
+  await expect(gateFor({ default: 'ask' }, no)(CALL, neverMade)).rejects.toMatchObject({ code: 'APPROVAL_DENIED' });
 });
 
 test('where nobody can be asked the call is refused', async () => {
-  const refused = gateFor('ask', nobodyToAsk)(CALL, () => expect.fail('the call was made'));
-  await expect(refused).rejects.toMatchObject({
-    code: 'APPROVAL_UNAVAILABLE',
-    message: 'files.read was not called: rule 1 says so, and nobody can be asked here',
+  await expect(gateFor({ default: 'ask' })(CALL, neverMade)).rejects.toMatchObject({ code: 'APPROVAL_UNAVAILABLE' });
+});
+
+test('a person is not asked more often than calls may be made', async () => {
+  const gate = gateFor({ default: 'ask', limits: [{ callsPerCell: 1 }] }, { approve: async () => undefined });
+  expect(await gate(CALL, proceed)).toBe('result');
+  await expect(gate(CALL, neverMade)).rejects.toMatchObject({ code: 'POLICY_LIMIT' });
+});
+
+test('of calls at the same time as many run as may, and failed ones make room', async () => {
+  const gate = gateFor({ limits: [{ callsInFlight: 2 }] });
+  let running = 0;
+  let most = 0;
+  const calls = Array.from({ length: 6 }, (_, index) =>
+    gate(CALL, async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await Promise.resolve();
+      running -= 1;
+      if (index % 2 === 0) {
+        throw new BridgeError('TOOL_FAILED', 'no');
+      }
+    }),
+  );
+  const outcomes = await Promise.allSettled(calls);
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+  expect(most).toBe(2);
+});
+
+test('a call that is late is cancelled at its server, and may have been done in part', async () => {
+  const late = gateFor({ limits: [{ deadline: '1m' }, { deadline: '10ms' }] })(CALL, async (changed) => {
+    return untilCancelled(changed);
+  });
+  await expect(late).rejects.toMatchObject({
+    code: 'POLICY_LIMIT',
+    message: 'the call was cancelled after 0.01 s, which limits[1] of /policy.json allows',
+    hint: 'It was sent, so the server may have done a part of it.',
+  });
+});
+
+test('a call with a deadline is cancelled with its cell as well', async () => {
+  const cell = new CancelSource();
+  const call = { ...CALL, context: { ...CALL.context, signal: cell.signal } };
+  const cancelled = gateFor({ limits: [{ deadline: '1m' }] })(call, async (changed) => {
+    const ended = untilCancelled(changed);
+    cell.abort();
+    return ended;
+  });
+  await expect(cancelled).rejects.toMatchObject({ code: 'CALL_CANCELLED' });
+});
+
+test('a result that is too large is kept back, and the refusal says that the call was made', async () => {
+  const gate = gateFor({ limits: [{ resultBytes: 10 }] });
+  expect(await gate(CALL, async () => 'ä'.repeat(4))).toBe('ääää');
+  await expect(gate(CALL, async () => 'ä'.repeat(5))).rejects.toMatchObject({
+    code: 'POLICY_LIMIT',
+    message: 'the call was made, but its result has 12 bytes, and limits[0] of /policy.json allows 10',
   });
 });

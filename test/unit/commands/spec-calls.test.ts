@@ -24,6 +24,8 @@ const directory = {
   },
   find: async () => SERVER,
   definitionKey: () => 'key',
+  whyHidden: (_: unknown, wanted?: string) =>
+    wanted === 'wipe' ? new BridgeError('POLICY_DENIED', 'files.wipe was not called', { hint: 'Ask.' }) : undefined,
   tools: async () => TOOLS,
   findTool: async (_: unknown, wanted: string) => {
     const tool = resolveName(TOOLS, wanted);
@@ -57,6 +59,12 @@ describe('tool_specs', () => {
   test('the text is signature, description and parameters', async () => {
     const text = "read_file(from_line=..., path=...)\n\nRead a file\n\nParameters:\n  from_line ('from-line')\n  path";
     expect(await ask('tool_specs', { server: 'files', tools: ['read_file'] })).toMatchObject([{ text }]);
+  });
+
+  test('a tool that a policy hides has no spec, but says what its call would be answered', async () => {
+    expect(await ask('tool_specs', { server: 'files', tools: ['wipe'] })).toEqual([
+      { refused: { code: 'POLICY_DENIED', message: 'files.wipe was not called', hint: 'Ask.' } },
+    ]);
   });
 
   test('the running server is asked where that is wanted', async () => {

@@ -1,0 +1,149 @@
+/**
+ * All policies of the moment as one: `policy.json` and those in the entries of servers. Each decides by itself and the
+ * stricter counts, so an entry copied from somewhere can forbid more but never allow what `policy.json` does not.
+ */
+import { type Decision, type PolicyCall, type PolicyServer, type PolicyTool, stricter } from './decision.ts';
+import { type CompiledLimit, compileLimits, type KeptCounts } from './limits.ts';
+import { type CompiledRule, compileRules, decide, deniesServer, type Place, rulesFor } from './rules.ts';
+import type { Policy } from './schema.ts';
+import { selects } from './selectors.ts';
+
+/** A policy as it was read, or why it cannot be used: then every call it is about is refused. */
+export type ReadPolicy = { readonly place: Place } & ({ readonly policy: Policy } | { readonly problem: string });
+
+/** Rules of one policy, whole. */
+export interface RuleSet {
+  readonly place: Place;
+  readonly rules: readonly CompiledRule[];
+}
+
+/** What is settled for a tool before its arguments are known. */
+export interface ToolPolicy {
+  /** For each policy, the rules that may decide. */
+  readonly rules: readonly (readonly CompiledRule[])[];
+  readonly limits: readonly CompiledLimit[];
+  /** When the arguments do not matter. */
+  readonly decision: Decision | undefined;
+  /** When no call of it can ever be made. */
+  readonly denied: Decision | undefined;
+}
+
+export class Policies {
+  readonly #file: ReadPolicy | undefined;
+  readonly #entries: ReadonlyMap<string, ReadPolicy>;
+  readonly #fileSet: { readonly set: RuleSet; readonly limits: readonly CompiledLimit[] } | undefined;
+  readonly #entrySets = new Map<string, { readonly set: RuleSet; readonly limits: readonly CompiledLimit[] }>();
+  readonly #tools = new WeakMap<PolicyTool, ToolPolicy>();
+  readonly #denials = new Map<string, string | undefined>();
+
+  /**
+   * @param file `policy.json`; undefined when there is none.
+   * @param entries by name of the server, of those that have one.
+   * @param kept counts that go on.
+   */
+  constructor(file: ReadPolicy | undefined, entries: ReadonlyMap<string, ReadPolicy>, kept: KeptCounts = new Map()) {
+    this.#file = file;
+    this.#entries = entries;
+    this.#fileSet = compileOf(file, kept);
+    for (const [server, entry] of entries) {
+      const compiled = compileOf(entry, kept);
+      if (compiled !== undefined) {
+        this.#entrySets.set(server, compiled);
+      }
+    }
+  }
+
+  /** Why no call at all can be made; undefined when `policy.json` can be used or is not there. */
+  get problem(): string | undefined {
+    return this.#file === undefined ? undefined : problemOf(this.#file, 'every call');
+  }
+
+  /** Why no call of the server can be made. */
+  problemOf(server: string): string | undefined {
+    const entry = this.#entries.get(server);
+    return this.problem ?? (entry && problemOf(entry, `every call of '${server}'`));
+  }
+
+  /** The policies about a server: `policy.json`, then that of its entry. */
+  ruleSets(server: string): RuleSet[] {
+    return this.#sets(server).map(({ set }) => set);
+  }
+
+  decide(call: PolicyCall): Decision {
+    const { rules, decision } = this.of(call.server, call.tool);
+    return decision ?? rules.map((some) => decide(some, call)).reduce(stricter);
+  }
+
+  /** What is settled for a tool; kept as long as the tool is the same object. */
+  of(server: PolicyServer, tool: PolicyTool): ToolPolicy {
+    const known = this.#tools.get(tool);
+    if (known !== undefined) {
+      return known;
+    }
+    const settled = this.#settle(server, tool);
+    this.#tools.set(tool, settled);
+    return settled;
+  }
+
+  /** Why every call of the server is refused, whatever its tools are; undefined when some may be made. */
+  denial(server: PolicyServer): string | undefined {
+    if (!this.#denials.has(server.name)) {
+      this.#denials.set(server.name, this.problemOf(server.name) ?? this.#denialByRules(server));
+    }
+    return this.#denials.get(server.name);
+  }
+
+  #denialByRules(server: PolicyServer): string | undefined {
+    const denying = this.ruleSets(server.name).find(({ rules }) => deniesServer(rules, server));
+    const call = { server, tool: ANY_TOOL, arguments: {} };
+    return denying && decide(rulesFor(denying.rules, server, ANY_TOOL), call).reason;
+  }
+
+  /** Counts to go on with, for the policies that follow these. */
+  counts(): KeptCounts {
+    const limits = [this.#fileSet, ...this.#entrySets.values()].flatMap((compiled) => compiled?.limits ?? []);
+    return new Map(limits.map(({ key, counts }) => [key, counts]));
+  }
+
+  #sets(server: string) {
+    return [this.#fileSet, this.#entrySets.get(server)].filter((compiled) => compiled !== undefined);
+  }
+
+  #settle(server: PolicyServer, tool: PolicyTool): ToolPolicy {
+    const problem = this.problemOf(server.name);
+    if (problem !== undefined) {
+      const refusal: Decision = { effect: 'deny', reason: problem };
+      return { rules: [], limits: [], decision: refusal, denied: refusal };
+    }
+    const sets = this.#sets(server.name);
+    const rules = sets.map(({ set }) => rulesFor(set.rules, server, tool));
+    const limits = sets
+      .flatMap((compiled) => compiled.limits.filter((limit) => selects(limit, server, tool) === undefined))
+      // In an order that no change of a file turns around: two calls could wait for each other.
+      .toSorted((left, right) => (left.key < right.key ? -1 : 1));
+    const isFixed = rules.every(([first]) => first?.conditions.length === 0);
+    const fixed = rules.flatMap(([first]) => (first === undefined ? [] : [first.decision]));
+    const hopeless = rules.find((some) => some.every(({ effect }) => effect === 'deny'));
+    return {
+      rules,
+      limits,
+      decision: isFixed ? fixed.reduce(stricter, fixed[0] ?? NOTHING_DENIES) : undefined,
+      denied: hopeless?.at(-1)?.decision,
+    };
+  }
+}
+
+const NOTHING_DENIES: Decision = { effect: 'allow', reason: 'no policy is about it' };
+const ANY_TOOL: PolicyTool = { name: '', alias: '', inputSchema: {} };
+
+function compileOf(read: ReadPolicy | undefined, kept: KeptCounts) {
+  if (read === undefined || !('policy' in read)) {
+    return undefined;
+  }
+  const { place, policy } = read;
+  return { set: { place, rules: compileRules(policy, place) }, limits: compileLimits(policy, place, kept) };
+}
+
+function problemOf(read: ReadPolicy, what: string): string | undefined {
+  return 'problem' in read ? `${what} is refused until the policy can be read: ${read.problem}` : undefined;
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { isUnder, whyNoFolder } from '../../../src/policy/paths.ts';
+
+const verdict = (folder: string, path: string) => isUnder(folder, path).is;
+
+it.each([
+  ['/data', '/data'],
+  ['/data', '/data/a/b.txt'],
+  ['/data/', '/data//a/./b'],
+  ['/', '/anything'],
+  ['~/work', '~/work/x'],
+  ['docs', 'docs/a.md'],
+  ['docs', './docs/a.md'],
+  ['C:\\work', 'C:\\work\\a.txt'],
+  ['C:\\work', 'c:/WORK/a.txt'],
+  ['/data', '/data/..a/a..b/...'],
+])('in %s lies %s', (folder, path) => {
+  expect(verdict(folder, path)).toBe('yes');
+});
+
+it.each([
+  ['/data', '/database/x'],
+  ['/data', '/etc/passwd'],
+  ['/data', '/dat'],
+  ['~/work', '~/private'],
+  ['docs', 'src/docs'],
+  ['C:\\work', 'D:\\work\\a'],
+])('not in %s lies %s', (folder, path) => {
+  expect(verdict(folder, path)).toBe('no');
+});
+
+/** What some program or file system reads as something else than its text says. */
+describe('it cannot be told', () => {
+  it.each([
+    ['/data', '/data/../etc/passwd'],
+    ['/data', '/etc/../data/x'],
+    ['/data', '/data/.. /x'],
+    ['/data', '/data/%2e%2e/etc/passwd'],
+    ['/data', '/data/%2E./etc'],
+    ['/data', '/data\\..\\..\\etc'],
+    ['/data', '//data/x'],
+    ['/data', '\\\\data\\x'],
+    ['/data', 'file:///data/x'],
+    ['/data', ' file:///etc/passwd'],
+    ['/data', 'data/x'],
+    ['/data', ' /data/x'],
+    ['/data', '~/x'],
+    ['/data', ''],
+    ['/data', '  '],
+    ['/data', '/data/a\0/../../etc'],
+    ['/data', '/data/\u202E/x'],
+    ['/data', '/Data/x'],
+    ['/home/e\u0301', '/home/\u00e9/x'],
+    ['/data/secret', '/data'],
+    ['/data/secret', '/'],
+    ['/data/secret', '/DATA'],
+    ['~/work', '~alice/work'],
+    ['~/work', '~alice'],
+    ['C:\\work', 'C:work\\a'],
+    ['C:\\work', '\\\\?\\C:\\work\\a'],
+    ['C:\\work', 'C:\\work\\a.txt:stream'],
+    ['C:\\work', 'C:\\work\\PROGRA~1'],
+    ['C:\\work', 'C:\\work.\\a'],
+    ['C:\\work', 'C:\\work\\... \\a'],
+  ])('in %s: %j', (folder, path) => {
+    expect(verdict(folder, path)).toBe('unsure');
+  });
+});
+
+it('says why a folder could never be judged', () => {
+  expect(whyNoFolder('/data/../etc')).toBe('holds ".."');
+  expect(whyNoFolder('file:///data')).toBe('is an address, not a path');
+  expect(whyNoFolder('/data')).toBeUndefined();
+});
