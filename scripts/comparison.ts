@@ -1,0 +1,16 @@
+/** `npm run comparison [-- --write]`: does the tasks of `comparison/tasks.ts` in both ways and prints the table, or puts it into docs/comparison.md. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { runComparison } from './comparison/run.ts';
+import { renderComparison } from './comparison/table.ts';
+import { replaceGenerated } from './generate/markers.ts';
+
+const DOCUMENT = fileURLToPath(new URL('../docs/comparison.md', import.meta.url));
+
+const table = renderComparison(await runComparison({}));
+if (process.argv.includes('--write')) {
+  const current = await readFile(DOCUMENT, 'utf8');
+  await writeFile(DOCUMENT, replaceGenerated(current, { comparison: () => table }));
+} else {
+  console.log(table);
+}

@@ -1,0 +1,177 @@
+/** Runs the tasks for real, in both ways, and counts what passes through the model. */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client, type Tool } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { encode } from 'gpt-tokenizer/encoding/o200k_base';
+import { type ComparedTask, type DirectCall, logFiles, TASKS, type TurnAnswers } from './tasks.ts';
+
+const COMMAND = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const NOTES = {
+  'garden.md': 'Water the tomatoes every day.\nTODO: prune the apple tree\n',
+  'house.md': 'TODO: call the plumber\nTODO: paint the door\n',
+  'travel.md': 'Tickets are booked.\n',
+};
+
+/** One way of doing one task. Tokens are of o200k_base. */
+export interface Effort {
+  /** Answers of the model, the last one, which only says the result, not counted. */
+  readonly turns: number;
+  /** Tokens that the model writes: calls, or code. */
+  readonly written: number;
+  /** Tokens of the answers, each counted once. */
+  readonly read: number;
+  /** Time of the calls or cells alone, without any model. */
+  readonly ms: number;
+  readonly result: string;
+}
+
+export interface Comparison {
+  readonly direct: Effort;
+  readonly code: Effort;
+}
+
+export interface ComparisonRun {
+  /** Tokens of the definitions that stand in every conversation. */
+  readonly definitions: { readonly direct: number; readonly code: number; readonly tools: number };
+  readonly tasks: readonly { readonly task: ComparedTask; readonly comparison: Comparison }[];
+}
+
+/** Does every task in both ways; `env` is for the bridge. Rejects when the two results of a task differ. */
+export async function runComparison(env: Readonly<Record<string, string>>): Promise<ComparisonRun> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'comparison-')));
+  const servers = prepare(folder);
+  const direct = new Map<string, Client>();
+  const bridge = new Client({ name: 'comparison', version: '1' });
+  try {
+    for (const [name, server] of Object.entries(servers)) {
+      direct.set(name, await connect(new Client({ name: 'comparison', version: '1' }), server));
+    }
+    const bridgeEnv = { ...env, MCP_BRIDGE_STATE_DIR: join(folder, 'MCPs'), MCP_BRIDGE_LOG_LEVEL: 'WARNING' };
+    await connect(bridge, { command: process.execPath, args: [COMMAND], env: bridgeEnv });
+    const tools: Tool[] = [];
+    for (const client of direct.values()) {
+      tools.push(...(await client.listTools()).tools);
+    }
+    const own = (await bridge.listTools()).tools;
+    const definitions = { direct: tokensOf(tools), code: tokensOf(own), tools: tools.length };
+    await warmUp(bridge, Object.keys(servers));
+    const tasks = [];
+    for (const task of TASKS) {
+      tasks.push({ task, comparison: await compare(task, direct, bridge) });
+    }
+    return { definitions, tasks };
+  } finally {
+    await Promise.all([bridge, ...direct.values()].map((client) => client.close()));
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface ServerEntry {
+  readonly command: string;
+  readonly args: string[];
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+}
+
+/** The folder of files, and the same three servers for both ways. */
+function prepare(folder: string): Record<string, ServerEntry> {
+  const files = join(folder, 'files');
+  mkdirSync(files);
+  mkdirSync(join(folder, 'MCPs'));
+  for (const [name, text] of Object.entries({ ...NOTES, ...logFiles() })) {
+    writeFileSync(join(files, name), text);
+  }
+  const servers = (way: string): Record<string, ServerEntry> => ({
+    filesystem: { command: process.execPath, args: [programOf('server-filesystem'), '.'], cwd: files },
+    memory: {
+      command: process.execPath,
+      args: [programOf('server-memory')],
+      env: { MEMORY_FILE_PATH: join(folder, `${way}.jsonl`) },
+    },
+    everything: { command: process.execPath, args: [programOf('server-everything')] },
+  });
+  writeFileSync(join(folder, 'MCPs', 'servers.json'), JSON.stringify({ mcpServers: servers('code') }));
+  return servers('direct');
+}
+
+function programOf(name: string): string {
+  return fileURLToPath(new URL(`../../node_modules/@modelcontextprotocol/${name}/dist/index.js`, import.meta.url));
+}
+
+async function connect(client: Client, { args, command, cwd, env }: ServerEntry): Promise<Client> {
+  const inherited = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const all = { ...Object.fromEntries(inherited), ...env };
+  await client.connect(
+    new StdioClientTransport({ command, args, env: all, stderr: 'ignore', ...(cwd === undefined ? {} : { cwd }) }),
+  );
+  return client;
+}
+
+/** Direct clients are connected before the clock runs; so are the bridge's servers. */
+async function warmUp(bridge: Client, servers: readonly string[]): Promise<void> {
+  await bridge.callTool({
+    name: 'run_python',
+    arguments: { code: 'await runtime.query_tool_docs("memory")', servers },
+  });
+  await bridge.callTool({ name: 'run_python', arguments: { code: 'await mcp_filesystem.list_allowed_directories()' } });
+  await bridge.callTool({ name: 'run_python', arguments: { code: 'await mcp_everything.echo(message="x")' } });
+}
+
+async function compare(task: ComparedTask, direct: ReadonlyMap<string, Client>, bridge: Client): Promise<Comparison> {
+  const comparison = { direct: await doDirectly(task, direct), code: await doInCode(task, bridge) };
+  if (comparison.direct.result.trim() !== comparison.code.result.trim()) {
+    throw new Error(`${task.title}: ${comparison.direct.result} is not ${comparison.code.result}`);
+  }
+  return comparison;
+}
+
+async function doDirectly(task: ComparedTask, clients: ReadonlyMap<string, Client>): Promise<Effort> {
+  const answers: TurnAnswers[] = [];
+  let written = 0;
+  const startedAt = performance.now();
+  for (let calls = task.direct(answers); calls.length > 0; calls = task.direct(answers)) {
+    written += calls.reduce(
+      (total, { tool, arguments: given }) => total + tokensOf({ name: tool, arguments: given }),
+      0,
+    );
+    answers.push(await Promise.all(calls.map((call) => callDirectly(call, clients))));
+  }
+  const ms = performance.now() - startedAt;
+  const read = answers.flat().reduce((total, text) => total + encode(text).length, 0);
+  return { turns: answers.length, written, read, ms, result: task.conclude(answers) };
+}
+
+async function callDirectly(call: DirectCall, clients: ReadonlyMap<string, Client>): Promise<string> {
+  const { content } =
+    (await clients.get(call.server)?.callTool({ name: call.tool, arguments: { ...call.arguments } })) ?? {};
+  return textOf(content);
+}
+
+async function doInCode({ cells, servers }: ComparedTask, bridge: Client): Promise<Effort> {
+  let written = 0;
+  let read = 0;
+  let result = '';
+  const startedAt = performance.now();
+  for (const code of cells) {
+    const given = { code, servers };
+    const answer = await bridge.callTool({ name: 'run_python', arguments: given });
+    result = textOf(answer.content);
+    if (answer.isError === true) {
+      throw new Error(result);
+    }
+    written += tokensOf({ name: 'run_python', arguments: given });
+    read += encode(result).length;
+  }
+  return { turns: cells.length, written, read, ms: performance.now() - startedAt, result };
+}
+
+function textOf(content: readonly { readonly type: string }[] | undefined): string {
+  return (content ?? []).map((block) => ('text' in block ? String(block.text) : '')).join('');
+}
+
+function tokensOf(value: unknown): number {
+  return encode(JSON.stringify(value)).length;
+}

@@ -1,0 +1,163 @@
+/**
+ * The same tasks in two ways: as an agent does them that calls tools itself, and as code. Every step is what a capable model would
+ * write; nothing is made longer on one side. Both ways must come to the same result, which is checked.
+ */
+
+/** One call that an agent makes itself. */
+export interface DirectCall {
+  readonly server: string;
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** What the calls of a turn answered, as the agent reads it. */
+export type TurnAnswers = readonly string[];
+
+export interface ComparedTask {
+  readonly title: string;
+  /** Who needs it, or why it is here. */
+  readonly remark: string;
+  /**
+   * The turns of the agent. Each gives the calls that it makes at once, knowing all answers so far; when it gives none, the work is
+   * done.
+   */
+  readonly direct: (answers: readonly TurnAnswers[]) => readonly DirectCall[];
+  /** What the agent says in the end, from all it has read. */
+  readonly conclude: (answers: readonly TurnAnswers[]) => string;
+  /** Cells, one per turn. The last one ends with what the agent says. */
+  readonly cells: readonly string[];
+  readonly servers: readonly string[];
+}
+
+const LOG_COUNT = 40;
+const LINES_PER_LOG = 60;
+const CHAIN_LENGTH = 12;
+
+/** Files that the tasks read: the same in every run. */
+export function logFiles(): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: LOG_COUNT }, (_, index) => [logName(index), logText(index)]));
+}
+
+function logName(index: number): string {
+  return `app-${String(index).padStart(2, '0')}.log`;
+}
+
+function logText(file: number): string {
+  const lines = Array.from({ length: LINES_PER_LOG }, (_, line) => {
+    const isError = (file * 7 + line * 3) % 23 === 0;
+    const minute = String(line).padStart(2, '0');
+    return `2026-11-20T10:${minute}:00Z ${isError ? 'ERROR' : 'INFO'} worker ${file % 5} handled request ${file * 100 + line}`;
+  });
+  return `${lines.join('\n')}\n`;
+}
+
+const file = (tool: string, args: Record<string, unknown>): DirectCall => ({
+  server: 'filesystem',
+  tool,
+  arguments: args,
+});
+const sum = (a: number, b: number): DirectCall => ({ server: 'everything', tool: 'get-sum', arguments: { a, b } });
+const numberIn = (text: string): number => Number(/is (-?\d+)/.exec(text)?.[1]);
+const count = (text: string, word: string): number => text.split(word).length - 1;
+
+export const TASKS: readonly ComparedTask[] = [
+  {
+    title: 'read one small file',
+    remark: 'code mode does not pay: one call, and its answer is wanted as it is',
+    direct: ({ length }) => (length === 0 ? [file('read_text_file', { path: 'garden.md' })] : []),
+    conclude: ([[text = ''] = []]) => text,
+    cells: ['print(await mcp_filesystem.read_text_file(path="garden.md"))'],
+    servers: ['filesystem'],
+  },
+  {
+    title: 'read three small files at once',
+    remark: 'the break-even: parallel calls are one turn for both',
+    direct: ({ length }) =>
+      length === 0 ? ['garden.md', 'house.md', 'travel.md'].map((path) => file('read_text_file', { path })) : [],
+    conclude: ([texts = []]) => texts.join(''),
+    cells: [
+      `import asyncio
+names = ["garden.md", "house.md", "travel.md"]
+print("".join(await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) for name in names])))`,
+    ],
+    servers: ['filesystem'],
+  },
+  {
+    title: 'use a tool that was never used before',
+    remark: 'without the definitions in its context the agent looks the tool up first: one turn more',
+    direct: ({ length }) => (length === 0 ? [sum(2, 3)] : []),
+    conclude: ([[text = ''] = []]) => String(numberIn(text)),
+    cells: [
+      'print(await runtime.search_tool_docs("add two numbers", limit=2))',
+      'import re\nint(re.search(r"is (-?\\d+)", await mcp_everything.get_sum(a=2, b=3))[1])',
+    ],
+    servers: ['everything'],
+  },
+  {
+    title: `find the errors in ${LOG_COUNT} log files`,
+    remark: 'much is read and little is wanted',
+    direct: (answers) => {
+      if (answers.length === 0) {
+        return [file('search_files', { path: '.', pattern: '*.log' })];
+      }
+      return answers.length === 1 ? pathsIn(answers[0]?.[0] ?? '').map((path) => file('read_text_file', { path })) : [];
+    },
+    conclude: ([, texts = []]) => String(texts.reduce((total, text) => total + count(text, ' ERROR '), 0)),
+    cells: [
+      `import asyncio
+paths = (await mcp_filesystem.search_files(path=".", pattern="*.log")).splitlines()
+texts = await asyncio.gather(*[mcp_filesystem.read_text_file(path=path) for path in paths])
+sum(text.count(" ERROR ") for text in texts)`,
+    ],
+    servers: ['filesystem'],
+  },
+  {
+    title: `${CHAIN_LENGTH} calls of which each needs the one before`,
+    remark: 'a turn of the model for each call, or one for all',
+    direct: (answers) => {
+      const last = answers.at(-1)?.[0];
+      return answers.length === CHAIN_LENGTH ? [] : [sum(last === undefined ? 1 : numberIn(last), answers.length)];
+    },
+    conclude: (answers) => String(numberIn(answers.at(-1)?.[0] ?? '')),
+    cells: [
+      `import re
+total = 1
+for step in range(${CHAIN_LENGTH}):
+    total = int(re.search(r"is (-?\\d+)", await mcp_everything.get_sum(a=total, b=step))[1])
+total`,
+    ],
+    servers: ['everything'],
+  },
+  {
+    title: 'carry what is in one server to another',
+    remark: 'the agent copies by hand, word for word, or code does',
+    direct: (answers) => {
+      if (answers.length === 0) {
+        return ['garden.md', 'house.md', 'travel.md'].map((path) => file('read_text_file', { path }));
+      }
+      if (answers.length > 1) {
+        return [];
+      }
+      const entities = ['garden.md', 'house.md', 'travel.md'].map((name, index) => ({
+        name,
+        entityType: 'note',
+        observations: (answers[0]?.[index] ?? '').trim().split('\n'),
+      }));
+      return [{ server: 'memory', tool: 'create_entities', arguments: { entities } }];
+    },
+    conclude: ([texts = []]) => String(texts.reduce((total, text) => total + text.trim().split('\n').length, 0)),
+    cells: [
+      `import asyncio
+names = ["garden.md", "house.md", "travel.md"]
+texts = await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) for name in names])
+entities = [{"name": n, "entityType": "note", "observations": t.strip().splitlines()} for n, t in zip(names, texts)]
+stored = await mcp_memory.create_entities(entities=entities)
+sum(len(entity.observations) for entity in stored.entities)`,
+    ],
+    servers: ['filesystem', 'memory'],
+  },
+];
+
+function pathsIn(listing: string): string[] {
+  return listing.split('\n').filter((line) => line !== '');
+}
