@@ -168,6 +168,20 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
       'Read the end of its stderr in the message, run the command of the hint by hand, and correct the entry in the file of the server. `mcp-server-code-execution-mode servers refresh NAME` tries again.',
     hasHint: true,
   },
+  SERVER_UNREACHABLE: {
+    cause:
+      'The server of an entry with a `url` does not run, its name is unknown, the network is in the way, or it answered that it is down (HTTP 429 and 5xx). Proxies named in the environment are not used.',
+    remedy:
+      'Open the `url` of the entry from the same machine, for example with curl. Other servers go on working; the next call tries this one again.',
+    hasHint: true,
+  },
+  LOGIN_REQUIRED: {
+    cause:
+      'A remote server refused a request without a login (HTTP 401 or 403): nobody has logged in there, the login ended, it lacks a scope, or the `headers` of the entry hold a key that is not valid.',
+    remedy:
+      'Run the command of the hint in a terminal: it opens the browser and keeps the login. For an entry with a key of its own, correct its `headers`.',
+    hasHint: true,
+  },
   SERVER_EXITED: {
     cause: 'The server crashed, or ended itself, while calls were in flight. The message has the end of its stderr.',
     remedy: 'The next call starts it again. Look whether the call had its effect before you repeat it.',

@@ -7,7 +7,7 @@ import { createMetadataCache } from '../../src/commands/metadata-cache.ts';
 import { createServerDirectory } from '../../src/commands/server-directory.ts';
 import { createMetadataSource } from '../../src/commands/server-metadata.ts';
 import { silentLogger } from '../../src/log.ts';
-import { preloadClient } from '../../src/upstream/connection.ts';
+import { preloadClient } from '../../src/upstream/handshake.ts';
 import { createUpstreamPool } from '../../src/upstream/pool.ts';
 import { descendantsOf } from '../../test/support/processes.ts';
 import { definitions, fixtureServer } from '../../test/support/upstream.ts';

@@ -10,6 +10,7 @@ export type ClientEntry = { readonly entry: FileObject } | { readonly reason: st
 /** Places that only the client can fill in: questions to the user, folders and settings of its window. */
 const CLIENT_VARIABLE =
   /\$\{(?:(?:input|command|config):[^}]*|(?:workspaceFolder|workspaceRoot|file|cwd)\w*(?::[^}]*)?)\}/;
+const REMOTE_TYPES = /^(?:sse|http|streamable[-_]?http|wss?|websocket)$/i;
 /** Kinds of Goose's extensions that run inside it. */
 const BUILT_IN_TYPES: ReadonlySet<unknown> = new Set(['builtin', 'platform', 'frontend', 'inline_python']);
 
@@ -48,7 +49,7 @@ function commandOf(value: FileObject): FileObject {
   const command = value['command'] ?? value['cmd'];
   const url = value['url'] ?? value['serverUrl'] ?? value['httpUrl'] ?? value['uri'];
   if (command === undefined) {
-    return url === undefined ? {} : { url, ...pick(value, ['type', 'headers']) };
+    return url === undefined ? {} : { url, ...transportOf(value), ...headersOf(value) };
   }
   if (Array.isArray(command)) {
     return { command: command[0], args: command.slice(1) };
@@ -57,6 +58,23 @@ function commandOf(value: FileObject): FileObject {
     return { command: command['path'], ...pick(command, ['args', 'env']) };
   }
   return { command, ...pick(value, ['args']) };
+}
+
+/** Only what names a transport of ours; what else clients write there says no more than that the server is remote. */
+function transportOf(value: FileObject): FileObject {
+  const type = value['type'] ?? value['transport'];
+  return typeof type === 'string' && REMOTE_TYPES.test(type) ? { type } : {};
+}
+
+/** Headers as they are, or as Codex has them: apart from those whose values are variables. */
+function headersOf(value: FileObject): FileObject {
+  const headers = value['headers'] ?? value['http_headers'];
+  const fromVariables = isObject(value['env_http_headers']) ? value['env_http_headers'] : {};
+  const references = Object.entries(fromVariables).map(([name, variable]) => [name, `\${${String(variable)}}`]);
+  const bearer = value['bearer_token_env_var'];
+  const authorization = typeof bearer === 'string' ? { Authorization: `Bearer \${${bearer}}` } : {};
+  const all = { ...authorization, ...Object.fromEntries(references), ...(isObject(headers) ? headers : {}) };
+  return Object.keys(all).length === 0 ? {} : { headers: all };
 }
 
 function environmentOf(value: FileObject): FileObject {

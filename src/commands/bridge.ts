@@ -14,7 +14,7 @@ import { readKernelSources } from '../session/boot.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import { describeEngine } from '../session/engine-report.ts';
 import { Sessions } from '../session/sessions.ts';
-import { preloadClient } from '../upstream/connection.ts';
+import { preloadClient } from '../upstream/handshake.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
 import { createResultMask } from '../upstream/result-mask.ts';
 import { secretsOf } from '../upstream/secrets.ts';

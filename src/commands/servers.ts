@@ -1,6 +1,7 @@
 /** `servers`: shows what is known of the configured servers, and asks them anew. Needs no engine. */
 import { CancelSource } from '../cancel.ts';
 import type { CatalogServer } from '../catalog/catalog.ts';
+import type { ServerDefinition } from '../config/discover.ts';
 import { ERROR_CODES, toBridgeError } from '../errors.ts';
 import { noServerConfigured } from '../no-server.ts';
 import { createMask } from '../upstream/mask.ts';
@@ -31,10 +32,16 @@ export interface ServerReport {
 /** The same with everything that is known. */
 export interface ServerDetails extends ServerReport {
   readonly file: string;
-  /** Secrets are masked. */
+  /** How it is reached; what is tried first, as long as it was not asked. */
+  readonly transport: 'stdio' | 'http' | 'sse';
+  /** Secrets are masked. Empty for a remote server. */
   readonly command: readonly string[];
+  /** Secrets are masked. Null for a server that is started here. */
+  readonly url: string | null;
   /** Names of its variables. */
   readonly env: readonly string[];
+  /** Names of its headers. */
+  readonly headers: readonly string[];
   readonly cwd: string | null;
   readonly protocolVersion: string | null;
   readonly serverVersion: string | null;
@@ -163,6 +170,28 @@ function reportOf({ definitions, known }: ConfiguredServers, name: string): Serv
   };
 }
 
+/** Where a server runs and what it is given. */
+function placeOf(
+  definition: ServerDefinition | undefined,
+  mask: (text: string) => string,
+): Pick<ServerDetails, 'transport' | 'command' | 'url' | 'env' | 'headers' | 'cwd'> {
+  const nothing = { transport: 'stdio' as const, command: [], url: null, env: [], headers: [], cwd: null };
+  if (definition === undefined) {
+    return nothing;
+  }
+  if (definition.url !== undefined) {
+    const { transport, url, headers } = definition;
+    return {
+      ...nothing,
+      transport: transport === 'sse' ? 'sse' : 'http',
+      url: mask(url),
+      headers: Object.keys(headers),
+    };
+  }
+  const { command, args, env, cwd } = definition;
+  return { ...nothing, command: [command, ...args].map(mask), env: Object.keys(env), cwd: cwd ?? null };
+}
+
 function detailsOf(configured: ConfiguredServers, name: string): ServerDetails {
   const definition = configured.definitions().get(name);
   const server = configured.known.servers().find((candidate) => candidate.name === name);
@@ -171,9 +200,7 @@ function detailsOf(configured: ConfiguredServers, name: string): ServerDetails {
   return {
     ...reportOf(configured, name),
     file: definition?.file ?? '',
-    command: definition === undefined ? [] : [definition.command, ...definition.args].map(mask),
-    env: Object.keys(definition?.env ?? {}),
-    cwd: definition?.cwd ?? null,
+    ...placeOf(definition, mask),
     protocolVersion: metadata?.protocolVersion ?? null,
     serverVersion: metadata?.serverVersion ?? null,
     instructions: metadata?.instructions ?? null,

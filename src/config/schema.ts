@@ -9,8 +9,8 @@ import { parseDurationMs } from './units.ts';
 const MAX_TIMEOUT_MS = 24 * 24 * 3_600_000;
 const NUL = '\0';
 
-const text = z.string().refine((value) => !value.includes(NUL), 'must not hold a NUL character');
-const scalar = z.union([text, z.number(), z.boolean()], 'must be a text').transform(String);
+export const text = z.string().refine((value) => !value.includes(NUL), 'must not hold a NUL character');
+export const scalar = z.union([text, z.number(), z.boolean()], 'must be a text').transform(String);
 
 const timeoutMs = z
   .union([z.number(), z.string()], 'must be a number of seconds such as 30, or a duration such as "30s" or "2m"')
@@ -24,18 +24,23 @@ const timeoutMs = z
     return ms;
   });
 
-/** One entry of `mcpServers` that starts a process. `timeout` comes out as milliseconds per call. */
-export const ServerEntrySchema = z.looseObject({
-  command: text.min(1, 'must name a program'),
-  args: z.array(scalar).default([]),
-  env: z.record(z.string().regex(/^[^=\0]+$/, 'must be a variable name'), scalar).default({}),
-  cwd: text.min(1, 'must name a folder').optional(),
+/** Keys that every entry may have. */
+export const COMMON_ENTRY_KEYS = {
   description: z.string().optional(),
   disabled: z.boolean().optional(),
   timeout: timeoutMs.optional(),
   pin: z.enum(['off', 'warn', 'strict'], 'must be off, warn or strict').optional(),
   /** Checked where policies are: a mistake in it must not take the entry away, and with it the policy. */
   policy: z.unknown().optional(),
+};
+
+/** One entry of `mcpServers` that starts a process. `timeout` comes out as milliseconds per call. */
+export const ServerEntrySchema = z.looseObject({
+  command: text.min(1, 'must name a program'),
+  args: z.array(scalar).default([]),
+  env: z.record(z.string().regex(/^[^=\0]+$/, 'must be a variable name'), scalar).default({}),
+  cwd: text.min(1, 'must name a folder').optional(),
+  ...COMMON_ENTRY_KEYS,
 });
 
 export type ServerEntry = z.infer<typeof ServerEntrySchema>;

@@ -4,21 +4,18 @@ import { dirname, isAbsolute, resolve } from 'node:path';
 import { type ExpandContext, expandHome, expandVariables } from './expand.ts';
 import { type ConfigIssue, explainZodIssues, renderPath } from './explain.ts';
 import { parseJson } from './json-text.ts';
+import { explainRemoteValues, KNOWN_REMOTE_KEYS, type RemoteEntry, RemoteEntrySchema } from './remote-entry.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './schema.ts';
 import { findSelfReference } from './self.ts';
 
 /** Longer names could not be shown or typed. Chosen. */
 const MAX_NAME_CHARS = 128;
 
-/** One configured server, ready to be started. */
-export interface ServerDefinition {
+/** One configured server, ready to be started or reached. */
+export type ServerDefinition = ProcessServer | RemoteServer;
+
+interface CommonServer {
   readonly name: string;
-  readonly command: string;
-  readonly args: readonly string[];
-  /** Variables of the entry, added to the named safe ones. Values may be secrets. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Absolute; undefined means the working directory of the bridge. */
-  readonly cwd: string | undefined;
   /** The entry's own text, else that of its file. */
   readonly description: string | undefined;
   /** Longest time of one call; undefined leaves it to the caller. */
@@ -29,7 +26,7 @@ export interface ServerDefinition {
   readonly pin?: 'off' | 'warn' | 'strict' | undefined;
   /** What code may do with it, as it stands in the file; undefined when the entry says nothing of it. */
   readonly policy: PlacedPolicy | undefined;
-  /** SHA-256 in hexadecimal of command, args, env and cwd: two definitions with the same one start the same process. */
+  /** SHA-256 in hexadecimal of what is started, or of what is reached and how: the same one means the same server. */
   readonly definitionHash: string;
   /** The file it stands in. */
   readonly file: string;
@@ -40,6 +37,32 @@ export interface PlacedPolicy {
   readonly value: unknown;
   /** Keys that lead to it in the file. */
   readonly path: readonly string[];
+}
+
+/** A server that is started here. */
+export interface ProcessServer extends CommonServer {
+  readonly url?: undefined;
+  readonly headers?: undefined;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Variables of the entry, added to the named safe ones. Values may be secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute; undefined means the working directory of the bridge. */
+  readonly cwd: string | undefined;
+}
+
+/** A server that runs elsewhere. */
+export interface RemoteServer extends CommonServer {
+  readonly command?: undefined;
+  readonly args?: undefined;
+  readonly env?: undefined;
+  readonly cwd?: undefined;
+  /** Absolute, `http:` or `https:`. May hold a secret in its query. */
+  readonly url: string;
+  /** `auto`: Streamable HTTP, or else the older transport. */
+  readonly transport: 'auto' | 'sse';
+  /** Values may be secrets. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface ServerFile {
@@ -101,11 +124,20 @@ export function readServers(
     if (entry === undefined) {
       continue;
     }
-    const expanded = expandEntry(entry, context, (variable) => {
+    const onMissing = (variable: string): void => {
       reportEntry('warning', `the variable ${variable} is not set; its place was left as it is`);
-    });
-    const definition = toDefinition(expanded, { file, keys, name, fileDescription });
-    const self = context.allowsSelf === true ? undefined : findSelfReference(definition, context.env);
+    };
+    const origin = { file, keys, name, fileDescription };
+    const definition =
+      entry.kind === 'remote'
+        ? toRemoteServer(expandRemote(entry.data, context, onMissing), origin)
+        : toDefinition(expandEntry(entry.data, context, onMissing), origin);
+    if (typeof definition === 'string') {
+      reportEntry('error', definition);
+      continue;
+    }
+    const isSelfAllowed = context.allowsSelf === true || definition.url !== undefined;
+    const self = isSelfAllowed ? undefined : findSelfReference(definition, context.env);
     if (self === undefined) {
       servers.push(definition);
     } else {
@@ -138,7 +170,9 @@ function explainMissingServers(root: Record<string, unknown>): [ConfigIssue['lev
     ...Object.values(root),
     ...(isObject(root['servers']) ? Object.values(root['servers']) : []),
   ];
-  if (candidates.some((value) => isObject(value) && typeof value['command'] === 'string')) {
+  const isEntry = (value: unknown): boolean =>
+    isObject(value) && (typeof value['command'] === 'string' || typeof value['url'] === 'string');
+  if (candidates.some(isEntry)) {
     return [
       'warning',
       [],
@@ -155,7 +189,11 @@ interface RawEntry {
   readonly value: unknown;
 }
 
-function readEntry(raw: RawEntry, issues: ConfigIssue[]): ServerEntry | undefined {
+type ReadEntry =
+  | { readonly kind: 'process'; readonly data: ServerEntry }
+  | { readonly kind: 'remote'; readonly data: RemoteEntry };
+
+function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined {
   const { file, keys, name, value } = raw;
   const base = [...keys, name];
   const report = (level: ConfigIssue['level'], message: string): undefined => {
@@ -165,19 +203,34 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ServerEntry | undefine
   if (name.trim() === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
     return report('error', `a server name has 1 to ${MAX_NAME_CHARS} characters and no control characters`);
   }
-  if (isObject(value) && typeof value['url'] === 'string' && value['command'] === undefined) {
-    return report('warning', 'is a remote server ("url"); only servers started by "command" are supported so far');
-  }
-  const parsed = ServerEntrySchema.safeParse(value);
+  const isRemote = isObject(value) && value['url'] !== undefined && value['command'] === undefined;
+  const remote = isRemote ? RemoteEntrySchema.safeParse(value) : undefined;
+  const parsed = remote ?? ServerEntrySchema.safeParse(value);
   if (!parsed.success) {
     issues.push(...explainZodIssues(parsed.error, file, base));
     return undefined;
   }
-  const unknown = Object.keys(parsed.data).filter((key) => !KNOWN_ENTRY_KEYS.has(key));
+  const known = isRemote ? KNOWN_REMOTE_KEYS : KNOWN_ENTRY_KEYS;
+  const unknown = Object.keys(parsed.data).filter((key) => !known.has(key));
   if (unknown.length > 0) {
     report('debug', `keys without a meaning here: ${unknown.join(', ')}`);
   }
-  return parsed.data;
+  return remote?.success === true
+    ? { kind: 'remote', data: remote.data }
+    : { kind: 'process', data: parsed.data as ServerEntry };
+}
+
+function expandRemote(entry: RemoteEntry, context: ExpandContext, onMissing: (variable: string) => void): RemoteEntry {
+  const expand = (text: string): string => expandVariables(text, context, onMissing);
+  const headers = Object.entries(entry.headers).map(([name, value]) => [name, expand(value).trim()]);
+  return { ...entry, url: expand(entry.url), headers: Object.fromEntries(headers) };
+}
+
+/** The definition, or what is wrong with its values. */
+function toRemoteServer(entry: RemoteEntry, origin: Origin): ServerDefinition | string {
+  const { url, headers } = entry;
+  const remote = { url, transport: entry.type ?? entry.transport ?? ('auto' as const), headers };
+  return explainRemoteValues(url, headers) ?? { ...remote, ...commonOf(entry, origin, remote) };
 }
 
 interface Origin {
@@ -199,12 +252,10 @@ function expandEntry(entry: ServerEntry, context: ExpandContext, onMissing: (var
   };
 }
 
-function toDefinition(entry: ServerEntry, origin: Origin): ServerDefinition {
+function toDefinition(entry: ServerEntry, origin: Origin): ProcessServer {
   const { command, args, env } = entry;
-  const { keys, name } = origin;
   const folder = dirname(origin.file);
   const cwd = entry.cwd === undefined ? undefined : resolve(folder, entry.cwd);
-  const fileDescription = typeof origin.fileDescription === 'string' ? origin.fileDescription : undefined;
   const process = {
     // A path is meant from the file that names it; a bare name is looked up on PATH.
     command: /[\\/]/.test(command) && !isAbsolute(command) ? resolve(cwd ?? folder, command) : command,
@@ -212,15 +263,21 @@ function toDefinition(entry: ServerEntry, origin: Origin): ServerDefinition {
     env,
     cwd,
   };
+  return { ...process, ...commonOf(entry, origin, process) };
+}
+
+/** `identity` is what makes it another server when it changes. */
+function commonOf(entry: ServerEntry | RemoteEntry, origin: Origin, identity: object): CommonServer {
+  const fileDescription = typeof origin.fileDescription === 'string' ? origin.fileDescription : undefined;
   return {
-    name,
-    ...process,
+    name: origin.name,
     description: entry.description ?? fileDescription,
     timeoutMs: entry.timeout,
     disabled: entry.disabled === true,
     pin: entry.pin,
-    policy: entry.policy === undefined ? undefined : { value: entry.policy, path: [...keys, name, 'policy'] },
-    definitionHash: createHash('sha256').update(canonicalJson(process)).digest('hex'),
+    policy:
+      entry.policy === undefined ? undefined : { value: entry.policy, path: [...origin.keys, origin.name, 'policy'] },
+    definitionHash: createHash('sha256').update(canonicalJson(identity)).digest('hex'),
     file: origin.file,
   };
 }

@@ -1,20 +1,42 @@
 /** What the upstream part needs to know of a configured server. */
-export interface UpstreamDefinition {
+export type UpstreamDefinition = ProcessDefinition | RemoteDefinition;
+
+interface CommonDefinition {
   /** Name in the configuration; the only name by which the server is known here. */
   readonly name: string;
+  /** Longest time of one call; undefined leaves it to the caller. */
+  readonly timeoutMs: number | undefined;
+  /** Values of it that are secret whatever they are named; masked in everything the server says. */
+  readonly secrets?: readonly string[] | undefined;
+  /** Two definitions with the same hash start the same process, or speak to the same server in the same way. */
+  readonly definitionHash: string;
+  /** The file it stands in, for hints. */
+  readonly file: string;
+}
+
+/** A server that is started here. */
+export interface ProcessDefinition extends CommonDefinition {
+  readonly url?: undefined;
+  readonly headers?: undefined;
   readonly command: string;
   readonly args: readonly string[];
   /** Variables of the entry; their values are masked in every message. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string | undefined;
-  /** Values of it that are secret whatever they are named; masked in everything the server says. */
-  readonly secrets?: readonly string[] | undefined;
-  /** Longest time of one call; undefined leaves it to the caller. */
-  readonly timeoutMs: number | undefined;
-  /** Two definitions with the same hash start the same process. */
-  readonly definitionHash: string;
-  /** The file it stands in, for hints. */
-  readonly file: string;
+}
+
+/** A server that runs elsewhere. */
+export interface RemoteDefinition extends CommonDefinition {
+  readonly command?: undefined;
+  readonly args?: undefined;
+  readonly env?: undefined;
+  readonly cwd?: undefined;
+  /** Absolute, `http:` or `https:`. */
+  readonly url: string;
+  /** `auto`: Streamable HTTP, or else the transport with server-sent events that came before it. */
+  readonly transport: 'auto' | 'sse';
+  /** Sent with each request; their values are masked in every message. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** A JSON object as it came off the wire: nothing about its members is known. */

@@ -1,16 +1,17 @@
 /** What the user is told when a server fails: which server, what happened, the end of its stderr, what to do next. */
 import { BridgeError, type ErrorCode, messageOf } from '../errors.ts';
 import { MAX_RESULT_BYTES } from '../limits.ts';
-import { escapeControls } from '../log.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import { describeEnd, exitData, explainSpawn, hintForSpawn, quoteStderr, runByHand } from './explain-process.ts';
+import { explainRemote } from './explain-remote.ts';
+import type { RemoteFailure } from './http/remote-failure.ts';
 import { createMask } from './mask.ts';
+import { ANSWER_BROKEN, LINE_TOO_LONG, NESTED_TOO_DEEP } from './message-intake.ts';
 import type { RequestError } from './requests.ts';
 import type { ServerExit } from './server-process.ts';
-import { ANSWER_BROKEN, LINE_TOO_LONG, NESTED_TOO_DEEP } from './stdio-transport.ts';
 
 const INVALID_PARAMS = -32_602;
 const METHOD_NOT_FOUND = -32_601;
-const SHOWN_COMMAND_CHARS = 300;
 const SAYS_UNKNOWN_TOOL = /unknown tool|no such tool|\btool\b.*\bnot found|not found\b.*\btool\b/i;
 
 interface Details {
@@ -31,9 +32,12 @@ export class Failures {
 
   /** `SERVER_START_FAILED`: the operating system could not start the command. */
   notSpawned(cause: unknown): BridgeError {
-    const reason = explainSpawn(this.#definition, cause);
-    return this.#fail('SERVER_START_FAILED', `could not be started: ${reason}`, {
-      hint: hintForSpawn(this.#definition, cause),
+    const definition = this.#definition;
+    if (definition.url !== undefined) {
+      return this.ofUnknown(cause);
+    }
+    return this.#fail('SERVER_START_FAILED', `could not be started: ${explainSpawn(definition, cause)}`, {
+      hint: hintForSpawn(definition, cause),
       cause,
     });
   }
@@ -64,8 +68,22 @@ export class Failures {
     });
   }
 
+  /** `SERVER_UNREACHABLE`, `SERVER_PROTOCOL` or `LOGIN_REQUIRED`: the network, or a remote server, failed. */
+  ofRemote(failure: RemoteFailure, isCall: boolean): BridgeError {
+    if (this.#definition.url === undefined) {
+      return this.ofUnknown(failure);
+    }
+    const { code, hint } = explainRemote(this.#definition, failure, { isCall, env: process.env });
+    return this.#fail(code, failure.message, { hint, data: { http_status: failure.status }, cause: failure });
+  }
+
   /** `SERVER_EXITED`: it ended while calls were in flight. */
   exited(exit: ServerExit, stderrTail: string): BridgeError {
+    if (this.#definition.url !== undefined) {
+      return this.#fail('SERVER_EXITED', 'closed the connection before it answered', {
+        hint: 'The next call connects again. The call may have had an effect.',
+      });
+    }
     return this.#fail('SERVER_EXITED', `ended before it answered${describeEnd(exit, stderrTail)}`, {
       hint: 'The next call starts it again. The call may have had an effect before the server ended.',
       data: exitData(exit),
@@ -132,57 +150,13 @@ export class Failures {
   }
 
   #runByHand(): string {
-    const { command, args } = this.#definition;
-    // Masked before it is cut: half a secret would not be recognised.
-    return `Run it by hand to see more: ${this.#mask([command, ...args].map(quoteWord).join(' ')).slice(0, SHOWN_COMMAND_CHARS)}`;
+    const definition = this.#definition;
+    return definition.url === undefined
+      ? runByHand(definition, this.#mask)
+      : `Look whether "url" of '${definition.name}' in ${definition.file} is right.`;
   }
 }
 
 function nameOf(tool: string | undefined): string {
   return tool === undefined ? 'tools/list' : `'${tool}'`;
-}
-
-function describeEnd(exit: ServerExit, stderrTail: string): string {
-  const { exitCode, signal } = exit;
-  const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;
-  return `${signal === undefined ? code : ` (killed by ${signal})`}${quoteStderr(stderrTail)}`;
-}
-
-function exitData(exit: ServerExit): JsonObject {
-  return { exit_code: exit.exitCode, signal: exit.signal };
-}
-
-function explainSpawn({ command, cwd }: UpstreamDefinition, cause: unknown): string {
-  switch (codeOf(cause)) {
-    case 'ENOENT':
-      return `command '${command}' not found${cwd === undefined ? '' : `, or folder '${cwd}' does not exist`}`;
-    case 'EACCES':
-      return `command '${command}' may not be executed`;
-    default:
-      return messageOf(cause);
-  }
-}
-
-function hintForSpawn({ command, file }: UpstreamDefinition, cause: unknown): string {
-  const code = codeOf(cause);
-  if (code === 'ENOENT' && /\s/.test(command)) {
-    return `In ${file}, put only the program into "command" and the rest, word by word, into "args".`;
-  }
-  if (code === 'EACCES') {
-    return `Make it executable (chmod +x ${command}) or correct "command" in ${file}.`;
-  }
-  return `Install it or give a full path in ${file}.`;
-}
-
-function codeOf(cause: unknown): string | undefined {
-  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
-}
-
-function quoteStderr(tail: string): string {
-  const lines = tail.split('\n').map((line) => `  ${escapeControls(line)}`);
-  return tail === '' ? '' : `; last lines of its stderr:\n${lines.join('\n')}`;
-}
-
-function quoteWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

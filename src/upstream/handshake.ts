@@ -6,7 +6,7 @@ import type { Logger } from '../log.ts';
 import { VERSION } from '../package.ts';
 import { unlessAborted } from './deadline.ts';
 import type { JsonObject } from './definition.ts';
-import type { StdioTransport } from './stdio-transport.ts';
+import type { ServerTransport } from './transport.ts';
 
 const CLIENT_INFO = { name: 'mcp-server-code-execution-mode', version: VERSION };
 /**
@@ -31,8 +31,8 @@ export interface HandshakeOptions {
   readonly logger: Logger;
 }
 
-/** Connects a client to a started server. Offers nothing: no sampling, elicitation or roots. Rejects as the SDK does. */
-export async function shakeHands(transport: StdioTransport, options: HandshakeOptions): Promise<Client> {
+/** Connects a client to a server. Offers nothing: no sampling, elicitation or roots. Rejects as the SDK does. */
+export async function shakeHands(transport: ServerTransport, options: HandshakeOptions): Promise<Client> {
   const { mode, probeTimeoutMs, startTimeoutMs, signal, logger } = options;
   const sdk = await import('@modelcontextprotocol/client');
   const client = new sdk.Client(CLIENT_INFO, {

@@ -11,7 +11,7 @@ const MIN_NAMED_SECRET_CHARS = 4;
 /** The path of a file is no secret, and an error that hides it helps nobody. */
 const PATH_START = /^(?:[\\/~]|[a-z]:[\\/])/i;
 
-/** A function that replaces what may be secret: values of `env`, of options such as `--api-key`, passwords in addresses. */
+/** A function that replaces what may be secret: values of `env` and `headers`, of options such as `--api-key`, passwords in addresses. */
 export function createMask(definition: UpstreamDefinition): (text: string) => string {
   // Longest first, so that no part of a secret stays when one contains another.
   const secrets = [...maskedInMessages(definition)].toSorted((a, b) => b.length - a.length);
@@ -26,9 +26,16 @@ export function createMask(definition: UpstreamDefinition): (text: string) => st
  * `production` in a description must not count.
  */
 export function likelySecrets(definition: UpstreamDefinition): string[] {
-  const named = Object.entries(definition.env).filter(([name]) => SECRET_NAME.test(name));
-  const secrets = maskedInMessages({ ...definition, env: Object.fromEntries(named) });
+  const secrets = maskedInMessages(
+    definition.url === undefined
+      ? { ...definition, env: namedLikeSecrets(definition.env) }
+      : { ...definition, headers: namedLikeSecrets(definition.headers) },
+  );
   return [...secrets].filter((secret) => secret.length >= MIN_SECRET_CHARS);
+}
+
+function namedLikeSecrets(values: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => SECRET_NAME.test(name)));
 }
 
 function maskedInMessages(definition: UpstreamDefinition): Set<string> {
@@ -36,15 +43,23 @@ function maskedInMessages(definition: UpstreamDefinition): Set<string> {
   for (const value of definition.secrets ?? []) {
     addSecret(secrets, value, true);
   }
-  for (const [name, value] of Object.entries(definition.env)) {
+  for (const [name, value] of Object.entries(definition.headers ?? {})) {
+    addSecret(secrets, value, SECRET_NAME.test(name));
+    // Of `Bearer abc` the second word alone is the secret.
+    addSecret(secrets, value.replace(/^\w+ +/, ''), SECRET_NAME.test(name));
+  }
+  for (const [name, value] of definition.url === undefined ? [] : new URL(definition.url).searchParams) {
+    addSecret(secrets, value, SECRET_NAME.test(name));
+  }
+  for (const [name, value] of Object.entries(definition.env ?? {})) {
     if (SECRET_NAME.test(name) || !PATH_START.test(value)) {
       addSecret(secrets, value, SECRET_NAME.test(name));
     }
   }
-  for (const [index, argument] of definition.args.entries()) {
+  for (const [index, argument] of (definition.args ?? []).entries()) {
     const [, option, value] = /^--?([\w-]+)(?:=(.*))?$/s.exec(argument) ?? [];
     if (option !== undefined && SECRET_NAME.test(option)) {
-      addSecret(secrets, value ?? definition.args[index + 1] ?? '', true);
+      addSecret(secrets, value ?? definition.args?.[index + 1] ?? '', true);
     }
   }
   // Everybody knows it, and every message says it: `postgres` with POSTGRES_DB=postgres.

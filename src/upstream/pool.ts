@@ -5,7 +5,7 @@
 import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { ServerInfo } from './connection.ts';
+import type { ConnectOptions, ServerInfo } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { Guardian } from './guardian.ts';
 import { PROBE_TIMEOUT_MS } from './handshake.ts';
@@ -13,7 +13,7 @@ import { MAX_LISTING_AGE_MS, type ServerListing, type ServerState, type ToolCall
 import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 
 export type { ServerInfo } from './connection.ts';
-export type { JsonObject, UpstreamDefinition } from './definition.ts';
+export type { JsonObject, ProcessDefinition, RemoteDefinition, UpstreamDefinition } from './definition.ts';
 export type { ServerListing, ServerState, ToolCall } from './server.ts';
 export type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 export type { UpstreamTool } from './tool-list.ts';
@@ -29,6 +29,8 @@ export interface UpstreamPoolOptions {
   readonly startTimeoutMs?: number | undefined;
   /** Time a server has to answer `server/discover` before it is asked to `initialize`; 5 s when left out. */
   readonly probeTimeoutMs?: number | undefined;
+  /** The login at remote servers; without it there is none. */
+  readonly authorize?: ConnectOptions['authorize'];
   /** Called when a server said that its tools changed; at most once a second per server. */
   readonly onToolsChanged?: ((server: string) => void) | undefined;
   /** Whether secrets of an entry are masked in what its server says; yes when left out. In messages they always are. */
@@ -138,7 +140,7 @@ class Pool implements UpstreamPool {
     if (current?.redefine(definition) === true) {
       return current;
     }
-    const { logger, env, startTimeoutMs, probeTimeoutMs, onToolsChanged, masksSecrets, maxListingAgeMs } =
+    const { logger, env, startTimeoutMs, probeTimeoutMs, authorize, onToolsChanged, masksSecrets, maxListingAgeMs } =
       this.#options;
     return new UpstreamServer(definition, {
       env: env ?? process.env,
@@ -147,6 +149,7 @@ class Pool implements UpstreamPool {
       startTimeoutMs: startTimeoutMs ?? START_TIMEOUT_MS,
       probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
       legacyServers: this.#legacyServers,
+      authorize,
       onToolsChanged: () => onToolsChanged?.(definition.name),
       masksSecrets: masksSecrets ?? true,
       maxListingAgeMs: maxListingAgeMs ?? MAX_LISTING_AGE_MS,

@@ -6,8 +6,8 @@
 
 /** What secrets are looked for in. */
 export interface SecretHolder {
-  readonly env: Readonly<Record<string, string>>;
-  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly args?: readonly string[] | undefined;
   readonly url?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Values that are secret whatever they are named: those of `${file:…}` and `${cmd:…}`. */
@@ -42,11 +42,12 @@ export function secretsOf(holder: SecretHolder): string[] {
   for (const value of holder.secrets ?? []) {
     addParts(secrets, value);
   }
-  const named = [...Object.entries(holder.env), ...Object.entries(holder.headers ?? {}), ...optionsOf(holder.args)];
+  const { env = {}, args = [], headers = {} } = holder;
+  const named = [...Object.entries(env), ...Object.entries(headers), ...optionsOf(args)];
   for (const [name, value] of named) {
     addNamed(secrets, name, value);
   }
-  const texts = [...named.map(([, value]) => value), ...holder.args, holder.url ?? '', ...(holder.secrets ?? [])];
+  const texts = [...named.map(([, value]) => value), ...args, holder.url ?? '', ...(holder.secrets ?? [])];
   for (const text of texts) {
     addInside(secrets, text);
   }

@@ -2,10 +2,11 @@
 import { setMaxListeners } from 'node:events';
 import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
-import { type Connection, type ConnectOptions, openConnection, type ServerInfo } from './connection.ts';
+import { type Connection, type ConnectOptions, type ServerInfo, SessionLostError } from './connection.ts';
 import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './deadline.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { Failures } from './failures.ts';
+import { openConnection } from './open.ts';
 import { RequestError, type RequestLimits } from './requests.ts';
 import { askSurface, MissingCapabilityError, type SurfaceAnswer, type SurfaceCall } from './surface.ts';
 import { readToolList, type ToolList } from './tool-list.ts';
@@ -221,8 +222,16 @@ export class UpstreamServer {
   ): Promise<Value> {
     this.#requests += 1;
     try {
-      const open = await unlessAborted(this.#connect(), deadline.signal);
-      return await use(open, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal });
+      for (let isSecond = false; ; isSecond = true) {
+        try {
+          const open = await unlessAborted(this.#connect(), deadline.signal);
+          return await use(open, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal });
+        } catch (error) {
+          if (isSecond || !(error instanceof SessionLostError)) {
+            throw error;
+          }
+        }
+      }
     } finally {
       this.#requests -= 1;
       if (this.#requests === 0) {
@@ -234,6 +243,9 @@ export class UpstreamServer {
   #explain(error: unknown, tool: string | undefined, deadline: Deadline): BridgeError {
     if (deadline.callerSignal?.aborted === true) {
       return this.#failures.cancelled(tool);
+    }
+    if (error instanceof SessionLostError) {
+      return error.failure;
     }
     if (!(error instanceof RequestError)) {
       return isAbortError(error)
@@ -277,9 +289,9 @@ export class UpstreamServer {
       });
       this.#connection = opened;
       void opened.exited.then((exit) => this.#forget(opened, opened.failureOf(exit)));
-      logger.info(
-        `Server '${this.#definition.name}' started: process ${opened.info.pid}, MCP ${opened.info.protocolVersion}`,
-      );
+      const { pid, protocolVersion } = opened.info;
+      const where = pid === undefined ? 'connected' : `started: process ${pid}`;
+      logger.info(`Server '${this.#definition.name}' ${where}, MCP ${protocolVersion}`);
       return opened;
     } catch (error) {
       if (error instanceof BridgeError && !this.#closing.signal.aborted) {
@@ -290,11 +302,13 @@ export class UpstreamServer {
   }
 
   #forget(closed: Connection, failure: BridgeError): void {
-    if (this.#connection === closed) {
+    const isCurrent = this.#connection === closed;
+    if (isCurrent) {
       this.#connection = undefined;
       this.#forgetTools();
     }
-    if (!this.#closing.signal.aborted) {
+    // One that was replaced already is no news.
+    if (isCurrent && !this.#closing.signal.aborted) {
       this.#noteFailure(failure);
     }
   }

@@ -9,6 +9,8 @@ import { silentLogger } from '../../src/log.ts';
 import {
   createUpstreamPool,
   type JsonObject,
+  type ProcessDefinition,
+  type RemoteDefinition,
   type UpstreamDefinition,
   type UpstreamPool,
   type UpstreamPoolOptions,
@@ -16,36 +18,45 @@ import {
 
 const FIXTURES = join(import.meta.dirname, '..', 'fixtures', 'servers');
 const require = createRequire(import.meta.url);
+const FILE = '/home/me/MCPs/test.json';
 const POLL_MS = 10;
 
 /** A server of `test/fixtures/servers`. */
-export function fixtureServer(file: string, ...args: string[]): Partial<UpstreamDefinition> {
+export function fixtureServer(file: string, ...args: string[]): Partial<ProcessDefinition> {
   return { command: process.execPath, args: [join(FIXTURES, `${file}.mjs`), ...args] };
 }
 
 /** A server among the devDependencies, for example `@modelcontextprotocol/server-memory`. */
-export function npmServer(name: string, ...args: string[]): Partial<UpstreamDefinition> {
+export function npmServer(name: string, ...args: string[]): Partial<ProcessDefinition> {
   const manifest = require.resolve(`${name}/package.json`);
   const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: Record<string, string> };
   return { command: process.execPath, args: [join(dirname(manifest), Object.values(bin)[0] ?? ''), ...args] };
 }
 
+/** A definition without what every one has. */
+export type ServerSketch = Partial<ProcessDefinition> | RemoteSketch;
+type RemoteSketch = Partial<RemoteDefinition> & { readonly url: string };
+
 /** Definitions by name, as the configuration would give them. */
-export function definitions(
-  servers: Readonly<Record<string, Partial<UpstreamDefinition>>>,
-): Map<string, UpstreamDefinition> {
+export function definitions(servers: Readonly<Record<string, ServerSketch>>): Map<string, UpstreamDefinition> {
   return new Map(
-    Object.entries(servers).map(([name, partial]) => {
-      const definition = { name, command: '', args: [], env: {}, cwd: undefined, timeoutMs: undefined, ...partial };
-      const definitionHash = JSON.stringify([definition.command, definition.args, definition.env, definition.cwd]);
-      return [name, { definitionHash, file: '/home/me/MCPs/test.json', ...definition }];
+    Object.entries(servers).map(([name, sketch]) => {
+      const common = { name, timeoutMs: undefined, definitionHash: JSON.stringify(sketch), file: FILE };
+      const definition: UpstreamDefinition = isRemote(sketch)
+        ? { ...common, transport: 'auto' as const, headers: {}, ...sketch }
+        : { ...common, command: '', args: [], env: {}, cwd: undefined, ...sketch };
+      return [name, definition];
     }),
   );
 }
 
+function isRemote(sketch: ServerSketch): sketch is RemoteSketch {
+  return sketch.url !== undefined;
+}
+
 /** A pool of these servers that is closed when the test ends. */
 export function startPool(
-  servers: Readonly<Record<string, Partial<UpstreamDefinition>>>,
+  servers: Readonly<Record<string, ServerSketch>>,
   options: Partial<UpstreamPoolOptions> = {},
 ): UpstreamPool {
   const pool = createUpstreamPool({ logger: silentLogger, ...options });

@@ -13,13 +13,13 @@ import { createMetadataSource } from '../../../src/commands/server-metadata.ts';
 import { createArtifacts } from '../../../src/config/artifacts.ts';
 import { createSavedTools } from '../../../src/config/saved-tools.ts';
 import { silentLogger } from '../../../src/log.ts';
-import { createUpstreamPool, type UpstreamDefinition, type UpstreamPool } from '../../../src/upstream/pool.ts';
+import { createUpstreamPool, type ProcessDefinition, type UpstreamPool } from '../../../src/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
 
 const PACKAGES = join(import.meta.dirname, '../../../node_modules/@modelcontextprotocol');
 
-function definition(name: string, packageName: string, args: readonly string[], env = {}): UpstreamDefinition {
+function definition(name: string, packageName: string, args: readonly string[], env = {}): ProcessDefinition {
   const script = join(PACKAGES, packageName, 'dist/index.js');
   return {
     name,

@@ -15,9 +15,7 @@ describe('noise', () => {
     expect(await callText(pool, 'chatty', 'text_id')).toBe('id as a text');
     expect(await callText(pool, 'chatty', 'echo', { text: 'two' })).toBe('two');
     expect(lines.filter((line) => line.includes('no JSON-RPC message'))).toEqual([
-      expect.stringContaining(
-        "Server 'chatty' wrote a line on stdout that is no JSON-RPC message (1): Starting the server",
-      ),
+      expect.stringContaining("Server 'chatty' wrote a line that is no JSON-RPC message (1): Starting the server"),
     ]);
   });
 

@@ -107,11 +107,52 @@ describe('what is wrong in them', () => {
     ]);
   });
 
-  it('says that a command is missing, and that remote servers are not supported yet', () => {
-    put('a.json', file({ empty: {}, remote: { url: 'https://example.org/mcp' } }));
-    expect(issues()).toEqual([
-      'error a.json: mcpServers.empty.command: is missing; it must be a text',
-      'warning a.json: mcpServers.remote: is a remote server ("url"); only servers started by "command" are supported so far',
+  it('says that a command is missing', () => {
+    put('a.json', file({ empty: {} }));
+    expect(issues()).toEqual(['error a.json: mcpServers.empty.command: is missing; it must be a text']);
+  });
+
+  it('takes entries with a url, in the words of other clients', () => {
+    const url = 'https://example.org/mcp';
+    put(
+      'a.json',
+      file({
+        plain: { url },
+        keyed: { type: 'streamable-http', url: '${BASE}/mcp', headers: { Authorization: 'Bearer ${TOKEN}\n' } },
+        old: { transport: 'SSE', url, timeout: '2m', disabled: true },
+        both: { ...server(), url },
+      }),
+    );
+    const found = discover({ env: { BASE: 'http://127.0.0.1:8080', TOKEN: 't-1' } }).servers;
+    expect(found.get('plain')).toMatchObject({ url, transport: 'auto', headers: {}, disabled: false });
+    expect(found.get('keyed')).toMatchObject({
+      url: 'http://127.0.0.1:8080/mcp',
+      transport: 'auto',
+      headers: { Authorization: 'Bearer t-1' },
+    });
+    expect(found.get('old')).toMatchObject({ transport: 'sse', timeoutMs: 120_000, disabled: true });
+    expect(found.get('both')).toMatchObject({ command: 'run' });
+    expect(new Set([...found.values()].map(({ definitionHash }) => definitionHash)).size).toBe(4);
+  });
+
+  it('refuses addresses and headers that are none, without repeating what may be a secret', () => {
+    const url = 'https://example.org/mcp';
+    put(
+      'a.json',
+      file({
+        file: { url: 'file:///etc/passwd' },
+        words: { url: '${KEY}/mcp' },
+        socket: { url, type: 'ws' },
+        name: { url, headers: { 'a b': 'x' } },
+        value: { url, headers: { 'X-Key': 'one\r\ntwo' } },
+      }),
+    );
+    expect(issues({ env: { KEY: 'secret' } })).toEqual([
+      'error a.json: mcpServers.file: has a "url" with the scheme "file:"; it must be http: or https:',
+      'error a.json: mcpServers.words: has a "url" that is no address such as "https://example.org/mcp"',
+      'error a.json: mcpServers.socket.type: must be "http" or "sse" for a server with a "url"',
+      'error a.json: mcpServers.name.headers["a b"]: must be the name of a header',
+      'error a.json: mcpServers.value: has a header "X-Key" with a character that a header cannot have',
     ]);
   });
 

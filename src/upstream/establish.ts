@@ -1,0 +1,109 @@
+/** A connection on which hands were shaken: requests past the SDK's client, its own messages, and how both end. */
+import type { Client } from '@modelcontextprotocol/client';
+import type { CancelSignal } from '../cancel.ts';
+import { BridgeError, messageOf } from '../errors.ts';
+import { type Connection, type ConnectOptions, SessionLostError } from './connection.ts';
+import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import type { Failures } from './failures.ts';
+import { envelopeOf } from './handshake.ts';
+import { remoteFailureIn } from './http/remote-failure.ts';
+import { RequestError, type Requests } from './requests.ts';
+import type { ServerExit } from './server-process.ts';
+import type { ServerTransport } from './transport.ts';
+
+/** What an open connection is made of. */
+interface Parts {
+  readonly client: Client;
+  readonly transport: ServerTransport;
+  readonly requests: Requests;
+  readonly failures: Failures;
+}
+
+/** The connection that these parts are, once hands were shaken. */
+export async function establish(definition: UpstreamDefinition, parts: Parts): Promise<Connection> {
+  const { client, transport, requests, failures } = parts;
+  const protocolVersion = client.getNegotiatedProtocolVersion() ?? 'unknown';
+  const envelope = await envelopeOf(client);
+  if (envelope !== undefined) {
+    requests.setEnvelope(envelope);
+    subscribeToTools(client);
+  }
+  let isOpen = true;
+  void transport.exited.then(() => {
+    isOpen = false;
+    requests.close();
+  });
+  const failureOf = (exit: ServerExit): BridgeError => failures.exited(exit, transport.lastStderrLines());
+  async function explained<Value>(answer: Promise<Value>): Promise<Value> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!(error instanceof RequestError) || error.kind !== 'closed') {
+        throw error;
+      }
+      throw explainSend(error.cause, failures) ?? failureOf(await transport.exited);
+    }
+  }
+  return {
+    info: {
+      name: definition.name,
+      protocolVersion,
+      serverName: client.getServerVersion()?.name,
+      serverVersion: client.getServerVersion()?.version,
+      instructions: client.getInstructions(),
+      capabilities: { ...client.getServerCapabilities() },
+      cwd: definition.url === undefined ? (definition.cwd ?? process.cwd()) : undefined,
+      pid: transport.pid ?? undefined,
+    },
+    exited: transport.exited,
+    isOpen: () => isOpen && transport.isLost !== true,
+    request: (method, params, limits) => explained(requests.request(method, params, limits)),
+    requestLine: (method, params, limits) => explained(requests.requestLine(method, params, limits)),
+    failureOf,
+    close: () => transport.close(),
+  };
+}
+
+/** What a message that could not be sent means at a remote server; undefined for the pipe of a process that ended. */
+function explainSend(cause: unknown, failures: Failures): Error | undefined {
+  const failure = remoteFailureIn(cause);
+  if (failure === undefined) {
+    return cause instanceof BridgeError ? cause : undefined;
+  }
+  const explained = failures.ofRemote(failure, true);
+  return failure.kind === 'session' ? new SessionLostError(explained) : explained;
+}
+
+/** From 2026-07-28 on, news about tools come to those who ask for them. */
+function subscribeToTools(client: Client): void {
+  if (client.getServerCapabilities()?.tools?.listChanged === true) {
+    // Not awaited: calls need no subscription, and without one the list is that of the last start.
+    client.listen({ toolsListChanged: true }).catch((error: unknown) => client.onerror?.(new Error(messageOf(error))));
+  }
+}
+
+/** Answers to our requests and news about tools are taken; floods the SDK would only drop are dropped here. */
+export function intercept(message: JsonObject, bytes: number, requests: Requests, onToolsChanged: () => void): boolean {
+  switch (message['method']) {
+    case undefined:
+      return requests.accept(message, bytes);
+    case 'notifications/tools/list_changed':
+      onToolsChanged();
+      return true;
+    case 'notifications/progress':
+      requests.acceptProgress(message['params']);
+      return true;
+    case 'notifications/message':
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Why hands were not shaken, in a clause. */
+export function explainHandshake(error: unknown, options: ConnectOptions, deadline: CancelSignal): string {
+  if (options.signal.aborted) {
+    return 'it was ended while it was starting';
+  }
+  return deadline.aborted ? `no answer to initialize within ${options.startTimeoutMs / 1000} s` : messageOf(error);
+}

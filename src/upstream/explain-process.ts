@@ -1,0 +1,60 @@
+/** What to say of a server that is started here and fails: why, the end of its stderr, and the next step. Pure. */
+import { messageOf } from '../errors.ts';
+import { escapeControls } from '../log.ts';
+import type { JsonObject, ProcessDefinition } from './definition.ts';
+import type { ServerExit } from './server-process.ts';
+
+const SHOWN_COMMAND_CHARS = 300;
+
+/** Why the operating system did not start it. */
+export function explainSpawn({ command, cwd }: ProcessDefinition, cause: unknown): string {
+  switch (codeOf(cause)) {
+    case 'ENOENT':
+      return `command '${command}' not found${cwd === undefined ? '' : `, or folder '${cwd}' does not exist`}`;
+    case 'EACCES':
+      return `command '${command}' may not be executed`;
+    default:
+      return messageOf(cause);
+  }
+}
+
+export function hintForSpawn({ command, file }: ProcessDefinition, cause: unknown): string {
+  const code = codeOf(cause);
+  if (code === 'ENOENT' && /\s/.test(command)) {
+    return `In ${file}, put only the program into "command" and the rest, word by word, into "args".`;
+  }
+  if (code === 'EACCES') {
+    return `Make it executable (chmod +x ${command}) or correct "command" in ${file}.`;
+  }
+  return `Install it or give a full path in ${file}.`;
+}
+
+/** The command as one would type it. */
+export function runByHand({ command, args }: ProcessDefinition, mask: (text: string) => string): string {
+  // Masked before it is cut: half a secret would not be recognised.
+  const typed = mask([command, ...args].map(quoteWord).join(' ')).slice(0, SHOWN_COMMAND_CHARS);
+  return `Run it by hand to see more: ${typed}`;
+}
+
+/** How it ended, with the end of its stderr. */
+export function describeEnd({ exitCode, signal }: ServerExit, stderrTail: string): string {
+  const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;
+  return `${signal === undefined ? code : ` (killed by ${signal})`}${quoteStderr(stderrTail)}`;
+}
+
+export function exitData(exit: ServerExit): JsonObject {
+  return { exit_code: exit.exitCode, signal: exit.signal };
+}
+
+export function quoteStderr(tail: string): string {
+  const lines = tail.split('\n').map((line) => `  ${escapeControls(line)}`);
+  return tail === '' ? '' : `; last lines of its stderr:\n${lines.join('\n')}`;
+}
+
+function codeOf(cause: unknown): string | undefined {
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
+}
+
+function quoteWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,109 @@
+/**
+ * Which addresses a server may send the bridge to. What the user wrote into an entry may be anywhere; an address that
+ * comes out of an answer (a redirect, the metadata of a login) may not lead from the internet into the user's networks
+ * (server-side request forgery; MCP "Security Best Practices").
+ */
+import { type LookupAddress, lookup, promises } from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+
+/** Never of use to a server's login, and where clouds keep the credentials of a machine. */
+const LINK_LOCAL = blockList([
+  ['169.254.0.0', 16],
+  ['fe80::', 10],
+  ['fd00:ec2::254', 128],
+  ['100.100.100.200', 32],
+]);
+/** Loopback, private and other networks that are not the internet (IANA special-purpose registries). */
+const PRIVATE = blockList([
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+  ['::', 127],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+]);
+
+/** Gives the reason why an address may not be connected to, or undefined when it may. */
+export type AddressRule = (address: string) => string | undefined;
+
+/** For what the user wrote down. */
+export const anyAddress: AddressRule = () => undefined;
+
+/** For what a server on the internet names. */
+export const publicAddress: AddressRule = (address) =>
+  isPrivateAddress(address) ? 'it is an address in a private network' : undefined;
+
+/** For what a server in a private network names: it is in there already. */
+export const neighbourAddress: AddressRule = (address) =>
+  holds(LINK_LOCAL, address) ? 'it is a link-local address' : undefined;
+
+/** Whether an IP address is no address of the internet; IPv4 in IPv6 notation counts as what it stands for. */
+export function isPrivateAddress(address: string): boolean {
+  return holds(PRIVATE, address);
+}
+
+/** The rule for addresses that the server at `url` names. Looks its name up. */
+export async function ruleForAnswersOf(url: URL): Promise<AddressRule> {
+  const host = hostOf(url);
+  if (isIP(host) !== 0) {
+    return isPrivateAddress(host) ? neighbourAddress : publicAddress;
+  }
+  const found: LookupAddress[] = await promises.lookup(host, { all: true }).catch(() => []);
+  return found.some(({ address }) => isPrivateAddress(address)) ? neighbourAddress : publicAddress;
+}
+
+/** The host of `url` as a name or an address without brackets. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+/**
+ * A look-up of names for sockets that refuses what the rule refuses. The address that was checked is the one that is
+ * connected to: a name that changes its address in between gains nothing.
+ */
+export function guardedLookup(rule: AddressRule): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      const refused = found?.find(({ address }) => rule(address) !== undefined);
+      const [first] = found ?? [];
+      if (error !== null || first === undefined) {
+        callback(error ?? new Error(`${hostname} has no address`), [], 0);
+      } else if (refused !== undefined) {
+        callback(new AddressRefusedError(hostname, rule(refused.address) ?? ''), [], 0);
+      } else if (options.all === true) {
+        callback(null, found, 0);
+      } else {
+        callback(null, first.address, first.family);
+      }
+    });
+  };
+}
+
+/** A rule refused a host. */
+export class AddressRefusedError extends Error {
+  constructor(host: string, reason: string) {
+    super(`${host} was not connected to: ${reason}`);
+  }
+}
+
+function blockList(subnets: readonly (readonly [string, number])[]): BlockList {
+  const list = new BlockList();
+  for (const [net, prefix] of subnets) {
+    list.addSubnet(net, prefix, isIP(net) === 6 ? 'ipv6' : 'ipv4');
+  }
+  return list;
+}
+
+function holds(list: BlockList, address: string): boolean {
+  const plain = address.replace(/%.*$/, '');
+  return isIP(plain) !== 0 && list.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4');
+}

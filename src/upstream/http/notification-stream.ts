@@ -1,0 +1,92 @@
+/**
+ * What a server of 2025-11-25 and before says without being asked: a stream that is opened with GET and kept open. A
+ * server without one is no fault, and one that cannot be opened costs no more than news about tools.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../errors.ts';
+import { readEvents, StreamPosition } from './event-stream.ts';
+import type { HttpAnswer } from './http-client.ts';
+
+/** Attempts in a row that gave no event. With doubled waits the last one is about 4 minutes after the first. Chosen. */
+const MAX_FRUITLESS = 10;
+/** A stream that was open for this long was not in vain, also without news. */
+const FRUITFUL_MS = 60_000;
+/** News and pings are small. Chosen. */
+const MAX_EVENT_BYTES = 4 * 1024 * 1024;
+
+export interface NotificationStreamOptions {
+  readonly open: (headers: Record<string, string>, signal: AbortSignal) => Promise<HttpAnswer>;
+  readonly onMessage: (data: Buffer) => void;
+  /** The server no longer knows the session. */
+  readonly onSessionLost: () => void;
+  readonly log: (text: string) => void;
+}
+
+export class NotificationStream {
+  readonly #options: NotificationStreamOptions;
+  readonly #stopped = new AbortController();
+  #wasOpen = false;
+
+  constructor(options: NotificationStreamOptions) {
+    this.#options = options;
+  }
+
+  /** Opens the stream in the background, again and again with growing waits. */
+  start(): void {
+    void this.#run().catch((error: unknown) => {
+      if (!this.#stopped.signal.aborted) {
+        this.#options.log(`its stream of notifications was given up: ${messageOf(error)}`);
+      }
+    });
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped;
+    const position = new StreamPosition();
+    while (!signal.aborted && position.fruitless < MAX_FRUITLESS) {
+      if (!(await this.#readOnce(position, signal))) {
+        return;
+      }
+      await sleep(position.nextWaitMs(), undefined, { signal, ref: false });
+    }
+  }
+
+  /** Whether another attempt makes sense. */
+  async #readOnce(position: StreamPosition, signal: AbortSignal): Promise<boolean> {
+    const { lastEventId } = position;
+    try {
+      const answer = await this.#options.open(
+        lastEventId === undefined ? {} : { 'last-event-id': lastEventId },
+        signal,
+      );
+      if (answer.status !== 200 || answer.headers['content-type']?.startsWith('text/event-stream') !== true) {
+        answer.body.destroy();
+        // Before the first stream it only means that there is none.
+        if (answer.status === 404 && this.#wasOpen) {
+          this.#options.onSessionLost();
+        }
+        return answer.status >= 500;
+      }
+      this.#wasOpen = true;
+      const openedAt = performance.now();
+      await readEvents(answer.body, MAX_EVENT_BYTES, position, ({ name, data }) => {
+        if (name === 'message' && data.length > 0) {
+          this.#options.onMessage(data);
+        }
+      });
+      if (performance.now() - openedAt >= FRUITFUL_MS) {
+        position.noteProgress();
+      }
+    } catch (error) {
+      if (signal.aborted) {
+        return false;
+      }
+      this.#options.log(`its stream of notifications broke off: ${messageOf(error)}`);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Connections to servers that run elsewhere. A server that refuses to initialize over Streamable HTTP is asked with the
+ * older transport (specification 2025-11-25, "Transports", backwards compatibility).
+ */
+import { BridgeError } from '../../errors.ts';
+import type { Connection, ConnectOptions } from '../connection.ts';
+import { createDeadline, type Deadline } from '../deadline.ts';
+import type { RemoteDefinition } from '../definition.ts';
+import { establish, explainHandshake, intercept } from '../establish.ts';
+import { Failures } from '../failures.ts';
+import { type HandshakeMode, shakeHands } from '../handshake.ts';
+import { createMask } from '../mask.ts';
+import { Requests } from '../requests.ts';
+import { createResultMask } from '../result-mask.ts';
+import { secretsOf } from '../secrets.ts';
+import type { ServerTransport } from '../transport.ts';
+import type { RemoteAddress } from './remote-client.ts';
+import { remoteFailureIn } from './remote-failure.ts';
+import { SseTransport, type SseTransportOptions } from './sse-transport.ts';
+import { StreamableTransport } from './streamable-transport.ts';
+
+/** How some servers of older SDKs answer a method that they do not know. */
+const FAILS_AT_UNKNOWN: ReadonlySet<number | undefined> = new Set([500, 501]);
+/** How servers that only know the older transport refuse a POST. */
+const OLD_TRANSPORT_STATUSES: ReadonlySet<number | undefined> = new Set([400, 404, 405]);
+
+/** Rejects with `SERVER_UNREACHABLE`, `SERVER_PROTOCOL`, `LOGIN_REQUIRED` and `SERVER_START_FAILED`. */
+export async function openRemote(definition: RemoteDefinition, options: ConnectOptions): Promise<Connection> {
+  const failures = new Failures(definition);
+  const deadline = createDeadline(options.startTimeoutMs, options.signal);
+  const attempt: Attempt = { definition, options, deadline, failures, address: addressOf(definition, options) };
+  try {
+    return await openEither(attempt);
+  } catch (error) {
+    throw deadline.signal.aborted
+      ? failures.notReady(explainHandshake(error, options, deadline.signal), '')
+      : explain(error, failures, options);
+  } finally {
+    deadline.clear();
+  }
+}
+
+interface Attempt {
+  readonly definition: RemoteDefinition;
+  readonly options: ConnectOptions;
+  readonly deadline: Deadline;
+  readonly failures: Failures;
+  readonly address: RemoteAddress;
+}
+
+async function openEither(attempt: Attempt): Promise<Connection> {
+  const { transport: kind } = attempt.definition;
+  if (kind === 'sse') {
+    return openWith(attempt, SseTransport, 'initialize');
+  }
+  try {
+    return await openStreamable(attempt);
+  } catch (error) {
+    if (!OLD_TRANSPORT_STATUSES.has(remoteFailureIn(error)?.status)) {
+      throw error;
+    }
+    return openWith(attempt, SseTransport, 'initialize').catch(() => {
+      throw error;
+    });
+  }
+}
+
+async function openStreamable(attempt: Attempt): Promise<Connection> {
+  try {
+    // A server that sleeps takes a while for its first answer, which is always one: it is waited for.
+    return await openWith(attempt, StreamableTransport, 'patient');
+  } catch (error) {
+    if (!FAILS_AT_UNKNOWN.has(remoteFailureIn(error)?.status)) {
+      throw error;
+    }
+    return openWith(attempt, StreamableTransport, 'initialize');
+  }
+}
+
+type TransportClass = new (options: SseTransportOptions) => ServerTransport;
+
+async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeMode): Promise<Connection> {
+  const { definition, options, deadline, failures, address } = attempt;
+  // The transport hands messages to the requests, and the requests write to the transport: the loop is closed here.
+  const requests: Requests = new Requests((message) => transport.send(message));
+  const transport: ServerTransport = new Kind({
+    ...address,
+    name: definition.name,
+    logger: options.logger,
+    lines: requests,
+    mask: createResultMask(options.masksSecrets ? secretsOf(definition) : []),
+    maskText: createMask(definition),
+    intercept: (message, bytes) => intercept(message, bytes, requests, options.onToolsChanged),
+  });
+  try {
+    const client = await shakeHands(transport, { ...options, mode, signal: deadline.signal });
+    return await establish(definition, { client, transport, requests, failures });
+  } catch (error) {
+    await transport.close();
+    throw error;
+  }
+}
+
+function addressOf(definition: RemoteDefinition, { authorize }: ConnectOptions): RemoteAddress {
+  const headers = Object.fromEntries(
+    Object.entries(definition.headers).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  const authorization = headers['authorization'] === undefined ? authorize?.(definition) : undefined;
+  return { url: new URL(definition.url), headers, authorization };
+}
+
+function explain(error: unknown, failures: Failures, options: ConnectOptions): BridgeError {
+  const failure = remoteFailureIn(error);
+  if (failure !== undefined) {
+    return failures.ofRemote(failure, false);
+  }
+  const known = bridgeErrorIn(error);
+  return known ?? failures.notReady(explainHandshake(error, options, options.signal), '');
+}
+
+/** The SDK puts errors of its own around ours. */
+function bridgeErrorIn(error: unknown): BridgeError | undefined {
+  return error instanceof BridgeError
+    ? error
+    : error instanceof Error && error.cause !== undefined
+      ? bridgeErrorIn(error.cause)
+      : undefined;
+}

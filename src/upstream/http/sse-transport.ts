@@ -1,0 +1,155 @@
+/**
+ * MCP over HTTP with server-sent events, as it was until 2024-11-05: one stream carries everything the server says, and
+ * messages are posted to the address that its first event names. The end of the stream is the end of the connection.
+ */
+import { setMaxListeners } from 'node:events';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import { MAX_RESULT_BYTES } from '../../limits.ts';
+import { stringifyExact } from '../../protocol/exact-json.ts';
+import type { JsonObject } from '../definition.ts';
+import { type MessageHandlers, MessageIntake } from '../message-intake.ts';
+import type { ServerExit } from '../server-process.ts';
+import type { ServerTransport } from '../transport.ts';
+import { mediaType } from './answer-reader.ts';
+import { readEvents, StreamPosition } from './event-stream.ts';
+import type { HttpAnswer } from './http-client.ts';
+import { type RemoteAddress, RemoteClient } from './remote-client.ts';
+import { RemoteFailure, unreachable } from './remote-failure.ts';
+import { EventTooLongError, type SseEvent } from './sse-events.ts';
+
+export interface SseTransportOptions extends MessageHandlers, RemoteAddress {}
+
+export class SseTransport implements ServerTransport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport['onmessage'];
+  readonly exited: Promise<ServerExit>;
+
+  readonly #options: SseTransportOptions;
+  readonly #client: RemoteClient;
+  readonly #intake: MessageIntake;
+  readonly #ended = new AbortController();
+  #resolveExited: (exit: ServerExit) => void = () => undefined;
+  #endpoint: URL | undefined;
+  #protocolVersion: string | undefined;
+  #endedItself = false;
+
+  constructor(options: SseTransportOptions) {
+    this.#options = options;
+    // Each message that is being posted waits for it.
+    setMaxListeners(0, this.#ended.signal);
+    this.#client = new RemoteClient(options);
+    this.#intake = new MessageIntake(options, (message) => this.onmessage?.(message as unknown as JSONRPCMessage));
+    this.exited = new Promise((resolve) => {
+      this.#resolveExited = resolve;
+    });
+  }
+
+  get endedItself(): boolean {
+    return this.#endedItself;
+  }
+
+  lastStderrLines(): string {
+    return '';
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#protocolVersion = version;
+  }
+
+  /** Opens the stream; resolves when the server has named the address for messages. Rejects with a `RemoteFailure`. */
+  async start(): Promise<void> {
+    const { url } = this.#options;
+    const { signal } = this.#ended;
+    const answer = await this.#client.send({ url, method: 'GET', headers: { accept: 'text/event-stream' }, signal });
+    if (answer.status !== 200) {
+      throw (await this.#client.refusalOf(answer)).failure;
+    }
+    if (mediaType(answer) !== 'text/event-stream') {
+      answer.body.destroy();
+      throw new RemoteFailure('protocol', `answered with content of type '${mediaType(answer).slice(0, 100)}'`, answer);
+    }
+    await this.#listen(answer);
+  }
+
+  /** Posts one message; resolves when the server has taken it. Rejects with a `RemoteFailure`. */
+  async send(message: JSONRPCMessage): Promise<void> {
+    const sent = message as unknown as JsonObject;
+    if (this.#endpoint === undefined || this.#ended.signal.aborted) {
+      throw new RemoteFailure('session', 'is not connected any more');
+    }
+    this.#intake.noteSent(sent);
+    const version = this.#protocolVersion;
+    const answer = await this.#client.send({
+      url: this.#endpoint,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(version === undefined ? {} : { 'mcp-protocol-version': version }),
+      },
+      body: stringifyExact(sent),
+      signal: this.#ended.signal,
+    });
+    if (answer.status < 200 || answer.status > 299) {
+      throw (await this.#client.refusalOf(answer)).failure;
+    }
+    answer.body.resume();
+  }
+
+  /** Closes the stream and every socket. */
+  async close(): Promise<void> {
+    this.#end(false);
+  }
+
+  #listen(answer: HttpAnswer): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const ended = readEvents(answer.body, MAX_RESULT_BYTES, new StreamPosition(), (event) => {
+        if (event.name === 'endpoint') {
+          this.#takeEndpoint(event).then(resolve, reject);
+        } else if (event.name === 'message') {
+          this.#intake.takeLine(event.data);
+        }
+      });
+      ended
+        .catch((error: unknown) => {
+          if (error instanceof EventTooLongError) {
+            this.#intake.refuseDropped({
+              bytes: MAX_RESULT_BYTES + 1,
+              id: undefined,
+              isMessage: true,
+              endsAsMessage: true,
+            });
+          }
+          reject(unreachable(error));
+        })
+        .finally(() => {
+          reject(new RemoteFailure('protocol', 'ended its stream before it said where to send messages', answer));
+          this.#end(true);
+        });
+    });
+  }
+
+  /** The address must be at the same server, because the headers of the entry are sent there. */
+  async #takeEndpoint({ data }: SseEvent): Promise<void> {
+    const { url } = this.#options;
+    const text = data.toString('utf8');
+    const endpoint = URL.canParse(text, url.href) ? new URL(text, url) : undefined;
+    if (endpoint?.origin !== url.origin) {
+      this.#end(true);
+      throw new RemoteFailure('protocol', `wants messages sent to another server: ${text.slice(0, 200)}`);
+    }
+    this.#endpoint ??= endpoint;
+  }
+
+  #end(isItself: boolean): void {
+    if (this.#ended.signal.aborted) {
+      return;
+    }
+    this.#endedItself = isItself;
+    this.#ended.abort();
+    this.#intake.close();
+    this.#client.close();
+    this.#resolveExited({ exitCode: undefined, signal: undefined });
+    this.onclose?.();
+  }
+}

@@ -1,0 +1,255 @@
+/**
+ * MCP over Streamable HTTP (specifications 2025-11-25 with sessions, and 2026-07-28 without): each message is a POST whose
+ * answer is JSON or a stream of events. Not the SDK's transport (2.4.0), for the reasons in
+ * docs/decisions/026-remote-servers.md; its client does the handshakes on this one.
+ */
+import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
+import { stringifyExact } from '../../protocol/exact-json.ts';
+import { isJsonObject, type JsonObject } from '../definition.ts';
+import { isMessageId, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
+import type { ServerExit } from '../server-process.ts';
+import type { ServerTransport } from '../transport.ts';
+import { AnswerReader, mediaType } from './answer-reader.ts';
+import type { HttpAnswer } from './http-client.ts';
+import { modernHeaders } from './modern-headers.ts';
+import { NotificationStream } from './notification-stream.ts';
+import { asSdkError, type RemoteAddress, RemoteClient } from './remote-client.ts';
+import { RemoteFailure } from './remote-failure.ts';
+
+/** Time a server has to take note that its session ends. Chosen: the end of the bridge waits for it. */
+const END_SESSION_MS = 1_000;
+const ACCEPTED_TYPES = 'application/json, text/event-stream';
+
+export interface StreamableTransportOptions extends MessageHandlers, RemoteAddress {}
+
+export class StreamableTransport implements ServerTransport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport['onmessage'];
+  /** Tells the SDK that a request is cancelled by ending its stream, from 2026-07-28 on. */
+  readonly hasPerRequestStream = true;
+  readonly exited: Promise<ServerExit>;
+
+  readonly #options: StreamableTransportOptions;
+  readonly #client: RemoteClient;
+  readonly #intake: MessageIntake;
+  readonly #answers: AnswerReader;
+  readonly #running = new Map<MessageId | symbol, AbortController>();
+  readonly #notifications: NotificationStream;
+  #resolveExited: (exit: ServerExit) => void = () => undefined;
+  #protocolVersion: string | undefined;
+  #sessionId: string | undefined;
+  #closing: Promise<void> | undefined;
+  #endedItself = false;
+  #isSessionLost = false;
+  #isOver = false;
+
+  constructor(options: StreamableTransportOptions) {
+    this.#options = options;
+    this.#client = new RemoteClient(options);
+    this.#intake = new MessageIntake(options, (message) => this.onmessage?.(message as unknown as JSONRPCMessage));
+    this.#answers = new AnswerReader(this.#intake, (lastEventId, signal) => this.#resume(lastEventId, signal));
+    this.#notifications = new NotificationStream({
+      open: (headers, signal) => this.#get(headers, signal),
+      onMessage: (data) => this.#intake.takeLine(data),
+      onSessionLost: () => this.#loseSession(),
+      log: (text) => options.logger.debug(`Server '${options.name}': ${text}`),
+    });
+    this.exited = new Promise((resolve) => {
+      this.#resolveExited = resolve;
+    });
+  }
+
+  get endedItself(): boolean {
+    return this.#endedItself;
+  }
+
+  get isLost(): boolean {
+    return this.#isSessionLost;
+  }
+
+  lastStderrLines(): string {
+    return '';
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#protocolVersion = version;
+  }
+
+  /** Connects to nothing yet. */
+  async start(): Promise<void> {}
+
+  /**
+   * Sends one message. For a request it resolves when the answer was handed on, and rejects with what the SDK
+   * understands: a `RemoteFailure` is the error or among its causes.
+   */
+  async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
+    const sent = message as unknown as JsonObject;
+    if (this.#isOver || this.#isSessionLost) {
+      throw new RemoteFailure('session', 'is not connected any more');
+    }
+    this.#intake.noteSent(sent);
+    if (sent['method'] === 'notifications/cancelled') {
+      await this.#cancel(sent);
+      return;
+    }
+    const id = sent['method'] !== undefined && isMessageId(sent['id']) ? sent['id'] : undefined;
+    const abort = new AbortController();
+    const key = id ?? Symbol('notification');
+    options.requestSignal?.addEventListener('abort', () => abort.abort(), { once: true });
+    this.#running.set(key, abort);
+    try {
+      await this.#exchange(sent, id, abort.signal);
+      options.onRequestStreamEnd?.();
+    } catch (error) {
+      if (!abort.signal.aborted) {
+        throw error;
+      }
+    } finally {
+      this.#running.delete(key);
+      if (id !== undefined) {
+        this.#intake.forget(id);
+      }
+      this.#endIfIdle();
+    }
+  }
+
+  /** Ends the session at the server, within a second, and every socket. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#abortAll();
+    if (this.#sessionId !== undefined && !this.#isOver && !this.#isSessionLost) {
+      const signal = AbortSignal.timeout(END_SESSION_MS);
+      const request = { url: this.#options.url, method: 'DELETE' as const, headers: this.#headers(), signal };
+      // A server that is gone, or does not end sessions, has nothing to lose.
+      await this.#client.send(request).catch(() => undefined);
+    }
+    this.#end(false);
+  }
+
+  /** Other requests on this session get their own answers before the connection ends. */
+  #loseSession(): void {
+    this.#isSessionLost = true;
+    this.#notifications.stop();
+    this.#endIfIdle();
+  }
+
+  #endIfIdle(): void {
+    if (this.#isSessionLost && this.#running.size === 0) {
+      // Not at once: whoever waits for a request must first learn why it failed.
+      setImmediate(() => this.#end(true));
+    }
+  }
+
+  /** What the connection was is over; later messages are refused. */
+  #end(isItself: boolean): void {
+    if (this.#isOver) {
+      return;
+    }
+    this.#isOver = true;
+    this.#endedItself = isItself;
+    this.#abortAll();
+    this.#intake.close();
+    this.#client.close();
+    this.#resolveExited({ exitCode: undefined, signal: undefined });
+    this.onclose?.();
+  }
+
+  #abortAll(): void {
+    this.#notifications.stop();
+    [...this.#running.values()].forEach((abort) => abort.abort());
+  }
+
+  /** Servers before 2026-07-28 are told; later ones notice that nobody reads. */
+  async #cancel(sent: JsonObject): Promise<void> {
+    const id = isJsonObject(sent['params']) ? (sent['params']['requestId'] as MessageId) : '';
+    if (Object.keys(modernHeaders(sent)).length === 0) {
+      const answer = await this.#post(sent, undefined);
+      answer.body.resume();
+    }
+    this.#running.get(id)?.abort();
+  }
+
+  async #exchange(sent: JsonObject, id: MessageId | undefined, signal: AbortSignal): Promise<void> {
+    const answer = await this.#post(sent, signal);
+    if (answer.status < 200 || answer.status > 299) {
+      await this.#refuse(answer, sent, id);
+      return;
+    }
+    if (sent['method'] === 'initialize') {
+      const session = answer.headers['mcp-session-id'];
+      this.#sessionId = typeof session === 'string' ? session : undefined;
+    }
+    if (id === undefined) {
+      answer.body.resume();
+      if (sent['method'] === 'notifications/initialized') {
+        this.#notifications.start();
+      }
+      return;
+    }
+    await this.#answers.read(answer, id, signal);
+  }
+
+  /** A JSON-RPC error in a refusal answers the request; every other refusal is thrown. */
+  async #refuse(answer: HttpAnswer, sent: JsonObject, id: MessageId | undefined): Promise<void> {
+    const refused = await this.#client.refusalOf(answer);
+    if (sent['method'] !== 'initialize' && this.#hasForgotten(refused)) {
+      this.#loseSession();
+      throw new RemoteFailure('session', `has forgotten this session (HTTP ${refused.status})`, refused);
+    }
+    const error = sent['method'] === 'initialize' ? undefined : rpcErrorIn(refused.text);
+    if (id === undefined || error === undefined) {
+      throw asSdkError(refused);
+    }
+    this.#intake.takeMessage({ jsonrpc: '2.0', id, error }, refused.text.length);
+  }
+
+  /** The specification says 404; servers of some SDKs say 400 and name the session in their words. */
+  #hasForgotten({ status, text }: { readonly status: number; readonly text: string }): boolean {
+    return this.#sessionId !== undefined && (status === 404 || (status === 400 && /session/i.test(text)));
+  }
+
+  async #resume(lastEventId: string, signal: AbortSignal): Promise<HttpAnswer> {
+    const answer = await this.#get({ 'last-event-id': lastEventId }, signal);
+    if (answer.status !== 200 || mediaType(answer) !== 'text/event-stream') {
+      throw (await this.#client.refusalOf(answer)).failure;
+    }
+    return answer;
+  }
+
+  #headers(): Record<string, string> {
+    return {
+      ...(this.#sessionId === undefined ? {} : { 'mcp-session-id': this.#sessionId }),
+      ...(this.#protocolVersion === undefined ? {} : { 'mcp-protocol-version': this.#protocolVersion }),
+    };
+  }
+
+  #post(sent: JsonObject, signal: AbortSignal | undefined): Promise<HttpAnswer> {
+    const headers = {
+      ...(sent['method'] === 'initialize' ? {} : this.#headers()),
+      ...modernHeaders(sent),
+      accept: ACCEPTED_TYPES,
+      'content-type': 'application/json',
+    };
+    return this.#client.send({ url: this.#options.url, method: 'POST', headers, body: stringifyExact(sent), signal });
+  }
+
+  #get(headers: Record<string, string>, signal: AbortSignal): Promise<HttpAnswer> {
+    const all = { ...this.#headers(), ...headers, accept: 'text/event-stream' };
+    return this.#client.send({ url: this.#options.url, method: 'GET', headers: all, signal });
+  }
+}
+
+function rpcErrorIn(text: string): JsonObject | undefined {
+  try {
+    const body: unknown = JSON.parse(text);
+    return isJsonObject(body) && isJsonObject(body['error']) && body['jsonrpc'] === '2.0' ? body['error'] : undefined;
+  } catch {
+    // No JSON: a proxy or a web server speaks, and its words are in the refusal.
+    return undefined;
+  }
+}

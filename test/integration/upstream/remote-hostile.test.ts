@@ -1,0 +1,183 @@
+/** Servers over HTTP that misbehave: each hurts its own calls alone, in bounded time and memory, and is explained. */
+import type { ServerResponse } from 'node:http';
+import { expect, it } from 'vitest';
+import { startHttp, startMini, textResult } from '../../support/http-servers.ts';
+import { callText, failureOf, startPool, until } from '../../support/upstream.ts';
+
+const EVENTS = { 'content-type': 'text/event-stream' };
+const MIB = 1024 * 1024;
+
+/** Writes without end as long as somebody reads. */
+function writeForever(response: ServerResponse, piece: Buffer): void {
+  const more = (): void => {
+    while (!response.destroyed && response.write(piece)) {
+      // Until the socket is full.
+    }
+  };
+  response.on('drain', more);
+  more();
+}
+
+it('does not follow a redirect to another server, so that no header reaches it', async () => {
+  const other = await startMini();
+  const targets = ['http://169.254.169.254/latest/meta-data/?token=x', 'file:///etc/passwd', `${other.origin}/mcp`];
+  for (const [index, location] of targets.entries()) {
+    const server = await startHttp((_request, response) => void response.writeHead(307, { location }).end());
+    const name = `moved-${index}`;
+    const pool = startPool({ [name]: { url: `${server.origin}/mcp`, headers: { Authorization: 'Bearer secret-1' } } });
+    const failure = await failureOf(pool.describe(name));
+    expect(failure).toMatchObject({ code: 'SERVER_PROTOCOL' });
+    expect(failure.message).toContain(`redirects (HTTP 307) to ${location.replace(/\?.*/, '')}`);
+  }
+  expect(other.requests).toEqual([]);
+});
+
+it.each(['text/html', 'application/octet-stream'])('explains an answer of type %s', async (type) => {
+  const server = await startHttp(
+    (_request, response) => void response.writeHead(200, { 'content-type': type }).end('<p>Hello'),
+  );
+  const pool = startPool({ page: { url: `${server.origin}/mcp` } });
+  const failure = await failureOf(pool.describe('page'));
+  expect(failure).toMatchObject({ code: 'SERVER_PROTOCOL', hint: expect.stringContaining('/mcp or /sse') });
+  expect(failure.message).toContain(`content of type '${type}'`);
+});
+
+it.each([
+  ['JSON', { 'content-type': 'application/json' }, Buffer.alloc(MIB, ' ')],
+  ['an event without a newline', EVENTS, Buffer.concat([Buffer.from('data: '), Buffer.alloc(MIB, 'x')])],
+])('cuts off an endless answer: %s', async (_what, head, piece) => {
+  let written: ServerResponse | undefined;
+  const server = await startMini({
+    onCall({ response }) {
+      written = response.writeHead(200, head);
+      writeForever(response, piece);
+    },
+  });
+  const pool = startPool({ endless: { url: server.url } });
+  expect(await failureOf(callText(pool, 'endless', 'act'))).toMatchObject({ code: 'LIMIT_RESULT' });
+  await until(() => written?.destroyed === true);
+});
+
+it('lets a server that sends byte by byte, or nothing, use up the deadline of its own call', async () => {
+  const slow = await startMini({
+    onCall({ response }) {
+      response.writeHead(200, EVENTS);
+      const timer = setInterval(() => response.write(':'), 20);
+      response.once('close', () => clearInterval(timer));
+    },
+  });
+  const quick = await startMini();
+  const pool = startPool({ slow: { url: slow.url }, quick: { url: quick.url } });
+  const waiting = failureOf(pool.callTool({ server: 'slow', tool: 'act', arguments: {}, timeoutMs: 500 }));
+  expect(await callText(pool, 'quick', 'act')).toBe('done');
+  expect(await waiting).toMatchObject({ code: 'CALL_TIMEOUT' });
+  await pool.close();
+  await slow.untilUnused();
+});
+
+it('asks once when its key is refused, and says so without showing the key', async () => {
+  const server = await startHttp((request, response) => {
+    response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(`bad key ${request.headers.authorization}`);
+  });
+  const pool = startPool({
+    locked: { url: `${server.origin}/mcp`, headers: { Authorization: 'Bearer secret-key-1' } },
+  });
+  const failure = await failureOf(pool.describe('locked'));
+  expect(failure).toMatchObject({ code: 'LOGIN_REQUIRED', data: { server: 'locked', http_status: 401 } });
+  expect(JSON.stringify([failure.message, failure.hint])).not.toContain('secret-key-1');
+  expect(server.requests).toHaveLength(1);
+});
+
+it.each([500, 503, 429])('takes HTTP %i for a server that is down, in its words, without secrets', async (status) => {
+  const server = await startHttp((request, response) => {
+    response.writeHead(status, { 'content-type': 'text/plain' }).end(`overloaded\n${request.headers['x-api-key']}`);
+  });
+  const pool = startPool({ down: { url: `${server.origin}/mcp`, headers: { 'X-Api-Key': 'key-12345' } } });
+  const failure = await failureOf(pool.describe('down'));
+  expect(failure).toMatchObject({ code: 'SERVER_UNREACHABLE' });
+  expect(failure.message).toBe(`server 'down' answered HTTP ${status}: overloaded ***`);
+});
+
+it('asks a server that fails at the newest method in the older way', async () => {
+  const server = await startMini({
+    before({ message, response }) {
+      const isNew = message['method'] === 'server/discover';
+      if (isNew) {
+        response.writeHead(500).end('unknown method');
+      }
+      return isNew;
+    },
+  });
+  const pool = startPool({ old: { url: server.url } });
+  expect(await callText(pool, 'old', 'act')).toBe('done');
+});
+
+it('fails the call whose answer ends without a response, and no other', async () => {
+  let calls = 0;
+  const server = await startMini({
+    onCall({ response, reply }) {
+      calls += 1;
+      if (calls === 1) {
+        response.writeHead(200, EVENTS).end(': nothing\n\n');
+      } else {
+        reply(textResult('done'));
+      }
+    },
+  });
+  const pool = startPool({ mini: { url: server.url } });
+  expect(await failureOf(callText(pool, 'mini', 'act'))).toMatchObject({ code: 'SERVER_PROTOCOL' });
+  expect(await callText(pool, 'mini', 'act')).toBe('done');
+  expect(server.requests.filter((line) => line === 'POST /mcp')).toHaveLength(5);
+});
+
+it('fails the call whose answer is cut off in the middle', async () => {
+  const server = await startMini({
+    onCall({ response }) {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' }).write('{"jsonrpc"');
+      setTimeout(() => response.destroy(), 20);
+    },
+  });
+  const pool = startPool({ mini: { url: server.url } });
+  expect(await failureOf(callText(pool, 'mini', 'act'))).toMatchObject({
+    code: 'SERVER_UNREACHABLE',
+    hint: expect.stringContaining('may have had an effect'),
+  });
+});
+
+it('does not wait for a server that does not end its session', async () => {
+  const server = await startMini({
+    sessions: new Set(),
+    before: ({ request }) => request.method === 'DELETE',
+  });
+  const pool = startPool({ mini: { url: server.url } });
+  await callText(pool, 'mini', 'act');
+  const start = performance.now();
+  await pool.close();
+  expect(performance.now() - start).toBeLessThan(2_500);
+  await server.untilUnused();
+});
+
+it('sends no message to where an old server points, when that is another server', async () => {
+  const other = await startHttp((_request, response) => void response.end());
+  const server = await startHttp((_request, response) => {
+    response.writeHead(200, EVENTS).write(`event: endpoint\ndata: ${other.origin}/messages\n\n`);
+  });
+  const pool = startPool({ old: { url: `${server.origin}/sse`, transport: 'sse' } });
+  const failure = await failureOf(pool.describe('old'));
+  expect(failure.message).toContain('wants messages sent to another server');
+  expect(other.requests).toEqual([]);
+  await server.untilUnused();
+});
+
+it('gives up a server that accepts a request and never answers, at the end of the time for a start', async () => {
+  const server = await startHttp(() => undefined);
+  const pool = startPool({ silent: { url: `${server.origin}/mcp` } }, { startTimeoutMs: 300 });
+  expect(await failureOf(pool.describe('silent'))).toMatchObject({ code: 'SERVER_START_FAILED' });
+  await server.untilUnused();
+});
+
+it('reports a certificate that is not trusted as the server being unreachable', async () => {
+  const server = await startHttp((_request, response) => void response.end());
+  const pool = startPool({ plain: { url: server.origin.replace('http:', 'https:') } });
+  expect(await failureOf(pool.describe('plain'))).toMatchObject({ code: 'SERVER_UNREACHABLE' });
+});
