@@ -177,9 +177,8 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   LOGIN_REQUIRED: {
     cause:
-      'A remote server refused a request without a login (HTTP 401 or 403): nobody has logged in there, the login ended, it lacks a scope, or the `headers` of the entry hold a key that is not valid.',
-    remedy:
-      'Run the command of the hint in a terminal: it opens the browser and keeps the login. For an entry with a key of its own, correct its `headers`.',
+      'A remote server refused a request (HTTP 401 or 403): the `headers` of the entry hold no key, or one that is not valid.',
+    remedy: 'Correct the `headers` of the entry: the server wants another key.',
     hasHint: true,
   },
   SERVER_EXITED: {

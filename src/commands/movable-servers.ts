@@ -82,7 +82,7 @@ function chooseOne(
 /** Servers of a project run in its folder; ours would not. */
 function withFolder(entry: FileObject, { scope, cwd }: MovableOptions): FileObject {
   const folder = entry['cwd'];
-  if (scope !== 'project' || (typeof folder === 'string' && isAbsolute(folder))) {
+  if (scope !== 'project' || entry['url'] !== undefined || (typeof folder === 'string' && isAbsolute(folder))) {
     return entry;
   }
   return { ...entry, cwd: typeof folder === 'string' ? join(cwd, folder) : cwd };

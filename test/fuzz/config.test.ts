@@ -80,11 +80,10 @@ function expectBounded({ servers, issues }: ServerFile): void {
     expect(message.length + path.length).toBeLessThan(MAX_MESSAGE_CHARS);
     expect(message).not.toContain(SECRET);
   }
-  for (const { args, command, cwd, definitionHash, env, name } of servers) {
-    expect([name, command, ...args, ...Object.values(env), cwd ?? ''].every((text) => typeof text === 'string')).toBe(
-      true,
-    );
-    expect([command, ...args, ...Object.values(env)].some((text) => text.includes('\0'))).toBe(false);
+  for (const { args = [], command, cwd = '', definitionHash, env = {}, headers = {}, name, url } of servers) {
+    const given = [command ?? url, ...args, ...Object.values(env), ...Object.values(headers)];
+    expect([name, cwd, ...given].every((text) => typeof text === 'string')).toBe(true);
+    expect(given.some((text) => text?.includes('\0'))).toBe(false);
     expect(definitionHash).toMatch(/^[0-9a-f]{64}$/);
   }
   expect(new Set(servers.map(({ name }) => name)).size).toBe(servers.length);
@@ -105,7 +104,7 @@ describe('server files', () => {
     const { issues, servers } = parseServerFile(FILE, JSON.stringify({ mcpServers: entries }), context);
     expect(issues.filter(({ level }) => level === 'error')).toEqual([]);
     expect(servers.map(({ name }) => name)).toEqual(Object.keys(entries));
-    for (const { args, command, env, name } of servers) {
+    for (const { args = [], command, env = {}, name } of servers) {
       const entry = entries[name];
       expect(command).toBe(entry?.command);
       expect(Object.keys(env)).toEqual(Object.keys(entry?.env ?? {}));

@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { onTestFinished } from 'vitest';
@@ -194,7 +193,7 @@ async function serveFetch(
 ): Promise<void> {
   const abort = new AbortController();
   response.once('close', () => abort.abort());
-  const body = request.method === 'POST' ? (Readable.toWeb(request) as unknown as ReadableStream) : null;
+  const body = request.method === 'POST' ? Readable.toWeb(request) : null;
   const web = new Request(`http://${request.headers.host}${request.url}`, {
     method: request.method ?? 'GET',
     headers: Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]),
@@ -207,7 +206,7 @@ async function serveFetch(
   if (answered.body === null) {
     response.end();
   } else {
-    Readable.fromWeb(answered.body as ReadableStream).pipe(response);
+    Readable.fromWeb(answered.body).pipe(response);
   }
 }
 

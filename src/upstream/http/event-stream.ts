@@ -63,8 +63,7 @@ export function readEvents(
       try {
         parser.push(chunk);
       } catch (error) {
-        reject(error);
-        body.destroy();
+        body.destroy(error as Error);
       }
     });
     body.once('end', resolve);

@@ -40,7 +40,7 @@ export class RemoteClient {
     }
     answer.body.destroy();
     if (authorization === undefined) {
-      throw new RemoteFailure('login', 'refused the Authorization header of its entry (HTTP 401)', { status: 401 });
+      throw new RemoteFailure('login', 'wants a key that its entry does not give (HTTP 401)', { status: 401 });
     }
     await authorization.renew({ used, challenge: answer.headers['www-authenticate'] });
     const second = await this.#sendWith(request, await authorization.header());

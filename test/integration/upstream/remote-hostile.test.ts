@@ -90,7 +90,9 @@ it('asks once when its key is refused, and says so without showing the key', asy
 
 it.each([500, 503, 429])('takes HTTP %i for a server that is down, in its words, without secrets', async (status) => {
   const server = await startHttp((request, response) => {
-    response.writeHead(status, { 'content-type': 'text/plain' }).end(`overloaded\n${request.headers['x-api-key']}`);
+    response
+      .writeHead(status, { 'content-type': 'text/plain' })
+      .end(`overloaded\n${String(request.headers['x-api-key'])}`);
   });
   const pool = startPool({ down: { url: `${server.origin}/mcp`, headers: { 'X-Api-Key': 'key-12345' } } });
   const failure = await failureOf(pool.describe('down'));

@@ -112,50 +112,6 @@ describe('what is wrong in them', () => {
     expect(issues()).toEqual(['error a.json: mcpServers.empty.command: is missing; it must be a text']);
   });
 
-  it('takes entries with a url, in the words of other clients', () => {
-    const url = 'https://example.org/mcp';
-    put(
-      'a.json',
-      file({
-        plain: { url },
-        keyed: { type: 'streamable-http', url: '${BASE}/mcp', headers: { Authorization: 'Bearer ${TOKEN}\n' } },
-        old: { transport: 'SSE', url, timeout: '2m', disabled: true },
-        both: { ...server(), url },
-      }),
-    );
-    const found = discover({ env: { BASE: 'http://127.0.0.1:8080', TOKEN: 't-1' } }).servers;
-    expect(found.get('plain')).toMatchObject({ url, transport: 'auto', headers: {}, disabled: false });
-    expect(found.get('keyed')).toMatchObject({
-      url: 'http://127.0.0.1:8080/mcp',
-      transport: 'auto',
-      headers: { Authorization: 'Bearer t-1' },
-    });
-    expect(found.get('old')).toMatchObject({ transport: 'sse', timeoutMs: 120_000, disabled: true });
-    expect(found.get('both')).toMatchObject({ command: 'run' });
-    expect(new Set([...found.values()].map(({ definitionHash }) => definitionHash)).size).toBe(4);
-  });
-
-  it('refuses addresses and headers that are none, without repeating what may be a secret', () => {
-    const url = 'https://example.org/mcp';
-    put(
-      'a.json',
-      file({
-        file: { url: 'file:///etc/passwd' },
-        words: { url: '${KEY}/mcp' },
-        socket: { url, type: 'ws' },
-        name: { url, headers: { 'a b': 'x' } },
-        value: { url, headers: { 'X-Key': 'one\r\ntwo' } },
-      }),
-    );
-    expect(issues({ env: { KEY: 'secret' } })).toEqual([
-      'error a.json: mcpServers.file: has a "url" with the scheme "file:"; it must be http: or https:',
-      'error a.json: mcpServers.words: has a "url" that is no address such as "https://example.org/mcp"',
-      'error a.json: mcpServers.socket.type: must be "http" or "sse" for a server with a "url"',
-      'error a.json: mcpServers.name.headers["a b"]: must be the name of a header',
-      'error a.json: mcpServers.value: has a header "X-Key" with a character that a header cannot have',
-    ]);
-  });
-
   it('helps with files that are written for another program, and leaves unrelated ones alone', () => {
     put('a.json', { servers: { x: server() } });
     put('b.json', { x: server() });
@@ -315,7 +271,7 @@ describe('definitions', () => {
   // Each `${` was followed to the end of the text: a file of 1 MB kept the bridge busy for minutes.
   it('are read at once, however many variables do not end', () => {
     put('a.json', file({ a: server('run', { args: ['${A:-'.repeat(200_000)] }) }));
-    expect(discover().servers.get('a')?.args[0]).toHaveLength(1_000_000);
+    expect(discover().servers.get('a')?.args?.[0]).toHaveLength(1_000_000);
   });
 });
 
