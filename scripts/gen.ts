@@ -4,6 +4,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { renderAuditRecords } from './generate/audit-records.ts';
 import { renderClientFiles, renderClientSources } from './generate/clients.ts';
 import { renderCommands } from './generate/commands.ts';
 import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
@@ -31,6 +32,7 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'reports of the supervisor': renderSupervisorReports,
       'call methods': renderCallMethods,
     }),
+  'docs/audit.md': (current) => replaceGenerated(current, { records: renderAuditRecords }),
   'docs/errors.md': (current) =>
     replaceGenerated(current, { errors: renderErrors, 'pages of errors': renderErrorPages }),
   'docs/faults.md': (current) =>

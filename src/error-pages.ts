@@ -253,6 +253,13 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     remedy: 'Make room, make it writable, or set `MCP_BRIDGE_STATE_DIR` to a folder that is.',
     hasHint: true,
   },
+  AUDIT_UNAVAILABLE: {
+    cause:
+      '`MCP_BRIDGE_AUDIT` is `required`, and the record of the cell could not be written: the disk is full, or the folder `audit` in the state directory cannot be written, or is a link.',
+    remedy:
+      'The cell was not run. Make room or make the folder writable; the message has the reason. With `MCP_BRIDGE_AUDIT=1` cells run without a record while none can be kept.',
+    hasHint: true,
+  },
   INTERNAL: {
     cause: 'Something happened that the bridge does not expect.',
     remedy: 'Look at the log on stderr and report it with the lines there. The next cell may work.',

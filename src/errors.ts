@@ -66,6 +66,7 @@ export const ERROR_CODES = {
   APPROVAL_TIMEOUT: { meaning: 'the person was asked and did not answer in time', fixedBy: 'user', retry: true, exitCode: 75 },
   APPROVAL_UNAVAILABLE: { meaning: 'a policy wants a person to be asked, and nobody can be', fixedBy: 'user', retry: false, exitCode: 77 },
   STATE_WRITE_FAILED: { meaning: 'the state directory could not be written', fixedBy: 'user', retry: true, exitCode: 73 },
+  AUDIT_UNAVAILABLE: { meaning: 'a record is required and cannot be written', fixedBy: 'user', retry: true, exitCode: 74 },
   INTERNAL: { meaning: 'a fault of the bridge itself', fixedBy: 'us', retry: false, exitCode: 70 },
 } as const satisfies Record<string, ErrorCodeEntry>;
 

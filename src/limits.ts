@@ -75,5 +75,9 @@ export const KEPT_STDERR_BYTES = 4 * KIB;
 export const MAX_SAVED_TOOL_BYTES = 64 * KIB;
 /** Saved tools sent to a new session. */
 export const MAX_SAVED_TOOLS = 200;
+/** Files that the audit log may have; the oldest goes when there are more. Chosen: one is removed without losing much. */
+export const AUDIT_FILES = 16;
+/** Time a cell waits until it is recorded, where a record is required. A disk takes under 1 ms; a network's longer. Chosen. */
+export const AUDIT_WAIT_MS = 5_000;
 /** Longest line accepted from the MCP client. Far above `MAX_CODE_BYTES`, so that code that is too long gets a clear answer. */
 export const MAX_CLIENT_LINE_BYTES = 128 * MIB;

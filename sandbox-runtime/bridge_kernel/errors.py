@@ -49,6 +49,7 @@ CODES = (
     "APPROVAL_TIMEOUT",
     "APPROVAL_UNAVAILABLE",
     "STATE_WRITE_FAILED",
+    "AUDIT_UNAVAILABLE",
     "INTERNAL",
 )
 """Every code of the bridge, in the order of `src/errors.ts`."""

@@ -51,7 +51,7 @@ export function renderSettings(): string {
 }
 
 /** The fields of an object but for its tag; those of objects inside follow theirs, with a dotted name. */
-function renderFields(schema: ObjectSchema, tag: string): string {
+export function renderFields(schema: ObjectSchema, tag: string): string {
   const rows = fieldRows(schema, '').filter(([name]) => name !== `\`${tag}\``);
   return rows.length === 0 ? '' : renderTable(['Field', 'Type', 'Required', 'Meaning'], rows);
 }

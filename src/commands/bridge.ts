@@ -19,12 +19,15 @@ import type { UpstreamPool } from '../upstream/pool.ts';
 import { createResultMask } from '../upstream/result-mask.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Approvals } from './approvals.ts';
+import { recordCalls } from './audit-gate.ts';
+import { openAuditTrail, withAuditNotices } from './audit-trail.ts';
 import { createCellApprovals } from './cell-approvals.ts';
 import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
 import { engineOptions, limitsOf } from './engine-options.ts';
 import { createHostCalls } from './host-calls.ts';
 import { createPinGate } from './pin-gate.ts';
 import { createGuard, createPolicyGate } from './policy-gate.ts';
+import { createSecretMask } from './secret-mask.ts';
 
 export interface Bridge extends CellRunner {
   /** Loads the modules the first cell will need. Starts no process and opens no connection. */
@@ -36,8 +39,10 @@ export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridg
 
 /** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
 export const createBridge: CreateBridge = async (settings, logger) => {
-  const engine = detectEngine(engineOptions(settings, logger));
+  const options = engineOptions(settings, logger);
+  const engine = detectEngine(options);
   const directory = await createConfiguredServers(settings, logger, true);
+  const trail = openAuditTrail(options.instanceId, settings, { mask: createSecretMask(directory.definitions), logger });
   const artifacts = createArtifacts(settings.stateDir);
   const { pool } = directory;
   const { autoload } = settings;
@@ -51,7 +56,8 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
     packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ ...shared, directory: directory.known, guard, gates }),
+    handleCall: createHostCalls({ ...shared, directory: directory.known, ...recordCalls(trail, { guard, gates }) }),
+    recorder: trail,
     logger,
     capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
     autoload,
@@ -65,7 +71,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
 
   return {
     async runCell(request) {
-      const answer = await sessions.run(request);
+      const answer = await withAuditNotices(trail, await sessions.run(request));
       if (!hasSwept) {
         hasSwept = true;
         // After the first answer, so that it costs no cold start.
@@ -75,14 +81,10 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     },
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     knownServers: async () => directory.refresh().map(({ name }) => name),
-    async preload() {
-      await preloadClient();
-    },
+    preload: preloadClient,
     async close() {
       await Promise.all([sessions.close(), pool.close(), directory.known.close()]);
-      if (hasSwept) {
-        await engine.sweep({ own: true });
-      }
+      await Promise.all([trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
     },
   };
 };

@@ -21,7 +21,7 @@ import type { Guard } from './policy-gate.ts';
 import type { ServerDirectory } from './server-directory.ts';
 import { specMethods } from './spec-calls.ts';
 import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
-import { type CallGate, type ToolCaller, toolMethods } from './tool-calls.ts';
+import { type CallGate, type NoteUnmade, type ToolCaller, toolMethods } from './tool-calls.ts';
 import { createToolSearch } from './tool-search.ts';
 
 /** The connections to the servers. */
@@ -41,6 +41,8 @@ export interface HostCallsOptions {
   readonly gates?: readonly CallGate[];
   /** What stands around each call for resources and prompts; nothing when left out. */
   readonly guard?: Guard | undefined;
+  /** Told of each call that comes to none of these. */
+  readonly noteUnmade?: NoteUnmade | undefined;
 }
 
 /** Far more than a search reads; a long one is no mistake. */
@@ -67,15 +69,15 @@ interface CallOptions extends HostCallsOptions {
 
 /** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
 export function createHostCalls(options: HostCallsOptions): HandleCall {
-  const { directory, pool, logger, autoload = false, gates = [], guard } = options;
+  const { directory, pool, logger, autoload = false, gates = [], guard, noteUnmade } = options;
   const findCallable = createFindCallable(directory, autoload);
   const artifacts = artifactCalls(options.artifacts);
   const observed = createObservedResults();
   const methods = new Map<string, Method>([
-    ...toolMethods({ directory, findCallable, pool, observed, logger, gates }),
+    ...toolMethods({ directory, findCallable, pool, observed, logger, gates, noteUnmade }),
     ...documentMethods(directory, { ...options, observed }),
     ...specMethods(directory, observed),
-    ...surfaceMethods({ findCallable, pool, guard }),
+    ...surfaceMethods({ findCallable, pool, guard, noteUnmade }),
     findServersMethod(directory, autoload),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
     ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],

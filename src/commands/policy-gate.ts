@@ -1,7 +1,7 @@
 /** Lets a call through, has a person asked, or refuses it, as the policies of the person say, and holds their limits. */
 import { type CancelSignal, CancelSource } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
-import type { PolicyTool } from '../policy/decision.ts';
+import type { Decision, PolicyTool } from '../policy/decision.ts';
 import { type CompiledLimit, countCall, overLimit } from '../policy/limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallContext } from '../session/dispatch.ts';
@@ -17,6 +17,8 @@ export interface GuardedCall {
   /** The line of the cell that leads to the call, as the sandbox says. */
   readonly line?: number | undefined;
   readonly context: CallContext;
+  /** What is decided about it; set here, for the record. */
+  decision?: Decision;
 }
 
 /** Makes the call when it may be made. `send` is given what cancels it. */
@@ -30,6 +32,7 @@ export function createGuard(current: CurrentPolicies, approvals: Approvals): Gua
       return send(signal);
     }
     const decision = policies.decide(call);
+    call.decision = decision;
     if (decision.effect === 'deny') {
       return Promise.reject(deniedCall(call, decision.reason));
     }

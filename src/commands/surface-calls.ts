@@ -1,11 +1,13 @@
 /** Calls for what a loaded server offers besides tools: resources and prompts. */
 import { z } from 'zod';
 import { makeVisible } from '../catalog/visible.ts';
+import { toBridgeError } from '../errors.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
 import type { FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
 import type { Guard } from './policy-gate.ts';
+import type { NoteUnmade } from './tool-calls.ts';
 
 /** Where resources and prompts come from. */
 export interface SurfacePool {
@@ -28,19 +30,24 @@ export interface SurfaceOptions {
   readonly pool: SurfacePool;
   /** Stands around each call; nothing when left out. */
   readonly guard?: Guard | undefined;
+  readonly noteUnmade?: NoteUnmade | undefined;
 }
 
 /** What is said of every method here: it reads. A policy treats it as a tool of that name. */
 const METHOD = { annotations: { readOnlyHint: true, idempotentHint: true }, inputSchema: {}, isMethod: true };
 
-export function surfaceMethods({ findCallable, pool, guard = unguarded }: SurfaceOptions): [string, Method][] {
+export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
+  const { findCallable, pool, guard = unguarded, noteUnmade } = options;
   async function ask(
     wanted: string,
     method: SurfaceCall['method'],
     params: SurfaceCall['params'],
     context: CallContext,
   ): Promise<SurfaceAnswer> {
-    const server = await findCallable(wanted, context);
+    const server = await findCallable(wanted, context).catch((error: unknown) => {
+      noteUnmade?.({ server: wanted, tool: method, given: params, context }, toBridgeError(error));
+      throw error;
+    });
     const tool = { ...METHOD, name: method, alias: method };
     const answer = await guard({ server, tool, arguments: params, context }, (signal) => {
       return pool.surface({ server: server.name, method, params, signal });

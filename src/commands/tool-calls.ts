@@ -8,8 +8,9 @@ import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { toolMetadata } from '../catalog/describe.ts';
 import { restoreHidden, type ServerMetadata } from '../catalog/intake.ts';
 import { resolveArguments } from '../catalog/parameters.ts';
-import { renderError, toBridgeError } from '../errors.ts';
+import { type BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import type { Decision } from '../policy/decision.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
@@ -37,7 +38,19 @@ export interface ToolCall {
   /** The line of the cell that leads to the call, as the sandbox says. */
   readonly line?: number | undefined;
   readonly context: CallContext;
+  /** What a policy decided about it; set by its gate, for the record. */
+  decision?: Decision;
 }
+
+/** A call that no gate saw, because its server is not loaded, or there is no such server or tool. */
+export interface UnmadeCall {
+  readonly server: string;
+  readonly tool: string;
+  readonly given: Readonly<Record<string, unknown>>;
+  readonly context: CallContext;
+}
+
+export type NoteUnmade = (call: UnmadeCall, error: BridgeError) => void;
 
 /** Makes the call, once: as it is, or `changed`. */
 export type Proceed = (changed?: ToolCall) => Promise<unknown>;
@@ -56,6 +69,7 @@ export interface ToolCallOptions {
   readonly logger: Logger;
   /** The first one is asked first and sees the outcome last. */
   readonly gates: readonly CallGate[];
+  readonly noteUnmade?: NoteUnmade | undefined;
 }
 
 const CallToolParams = z.strictObject({
@@ -67,6 +81,7 @@ const CallToolParams = z.strictObject({
   /** Whether the code listens to what the server reports of its progress. */
   progress: z.boolean().default(false),
 });
+type CallToolParams = z.output<typeof CallToolParams>;
 const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
 
 /** Calls that need the server to be loaded. */
@@ -89,9 +104,18 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
     return answer;
   }
 
+  async function find({ server: name, tool: wanted, arguments: given }: CallToolParams, context: CallContext) {
+    try {
+      const server = await findCallable(name, context);
+      return { server, tool: await directory.findToolToCall(server, wanted, context.signal) };
+    } catch (error) {
+      options.noteUnmade?.({ server: name, tool: wanted, given, context }, toBridgeError(error));
+      throw error;
+    }
+  }
+
   const callTool = checked(CallToolParams, async (params, context) => {
-    const server = await findCallable(params.server, context);
-    const tool = await directory.findToolToCall(server, params.tool, context.signal);
+    const { server, tool } = await find(params, context);
     const { line } = params;
     const call = { server, tool, arguments: exactArguments(tool, params.arguments), line, context };
     return gate(call, (changed = call) => send(changed, params.progress));

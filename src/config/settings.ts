@@ -10,6 +10,7 @@ import { BridgeError, messageOf } from '../errors.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../limits.ts';
 import { escapeControls, LOG_LEVELS } from '../log.ts';
 import { didYouMean } from '../suggest.ts';
+import { AUDIT_SETTINGS } from './audit-settings.ts';
 import { parseMounts } from './mounts.ts';
 import { DEPTH_VARIABLE } from './self.ts';
 import { oneOf, onOrOff, type SettingDefinition } from './setting-schemas.ts';
@@ -199,6 +200,7 @@ const DEFINITIONS = {
     allowed: `a whole number from ${MIN_SHOWN_CHARS} to ${MOST_OUTPUT_CHARS}`,
     schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(MIN_SHOWN_CHARS).max(MOST_OUTPUT_CHARS)),
   },
+  ...AUDIT_SETTINGS,
   logLevel: {
     variable: 'MCP_BRIDGE_LOG_LEVEL',
     default: 'INFO',

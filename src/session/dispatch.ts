@@ -16,6 +16,8 @@ import type { CallCounts } from './progress.ts';
 
 export interface CallContext {
   readonly session: string;
+  /** Which sandbox of the session. */
+  readonly generation: number;
   /** Number of the cell that makes the call; 0 for a call of a job. */
   readonly cell: number;
   /** Number of the call in its sandbox. */
@@ -52,6 +54,7 @@ interface Running {
 
 export interface DispatcherOptions {
   readonly session: string;
+  readonly generation: number;
   readonly loaded: ReadonlySet<string>;
   readonly load: (server: string) => void;
   readonly handleCall: HandleCall;
@@ -175,9 +178,9 @@ export class Dispatcher {
     if (method === 'start_job') {
       return this.#jobs.start(params['name']);
     }
-    const { session, loaded, load, handleCall, attach } = this.#options;
+    const { session, generation, loaded, load, handleCall, attach } = this.#options;
     const asker = job === undefined ? this.#asker : undefined;
-    const context = { session, loaded, load, job, asker, sandbox: this, ...ofCall };
+    const context = { session, generation, loaded, load, job, asker, sandbox: this, ...ofCall };
     return handleCall({ method, params }, { ...context, ...(attach && { attach }) });
   }
 

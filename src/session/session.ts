@@ -9,6 +9,7 @@ import { MAX_REPORTED_NAMES, START_GRACE_MS, START_TIMEOUT_MS } from '../limits.
 import type { ServerReference } from '../protocol/frames.ts';
 import { standInNotice } from './engine-report.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
+import type { CellRun, SessionRecorder } from './recorder.ts';
 import { type CellOutcome, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
@@ -28,6 +29,8 @@ export interface SessionOptions
   /** Names of the servers that are being started now. */
   readonly startingServers: () => readonly string[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
+  /** Told of everything that runs. */
+  readonly recorder?: SessionRecorder | undefined;
 }
 
 type Names = NonNullable<CellOutcome['names']>;
@@ -100,19 +103,12 @@ export class Session {
     request.servers.forEach((server) => this.#loaded.add(server));
     const kernel = this.#kernel ?? (await this.#start(request));
     throwIfCancelled(request);
+    this.#cells += 1;
+    const run = { session: this.name, generation: this.#generation, cell: this.#cells };
+    await this.#options.recorder?.cellStarted(run, request, [...this.#loaded]);
     const engine = this.#takeEngineReport(kernel);
     const notices = [...this.#takeLossNotice(), ...standInNotices(engine)];
-    this.#cells += 1;
-    const frame = { cell: this.#cells, code: request.code, ...(await this.#serversForFrame()) };
-    const { names, ...outcome } = await runCell(kernel, {
-      frame,
-      timeoutMs: request.timeoutMs,
-      signal: request.signal,
-      onProgress: request.onProgress,
-      person: request.person,
-      questionTimeoutMs: this.#options.questionTimeoutMs,
-      startingServers: () => this.#options.startingServers().filter((name) => this.#loaded.has(name)),
-    });
+    const { names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
     const servers = [...this.#loaded].toSorted();
     if (this.#resetWanted) {
@@ -120,7 +116,7 @@ export class Session {
     }
     return {
       ...outcome,
-      cell: frame.cell,
+      cell: run.cell,
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
@@ -129,15 +125,30 @@ export class Session {
     };
   }
 
+  async #runRecorded(kernel: Kernel, run: CellRun, request: CellRequest): Promise<CellOutcome> {
+    const start = performance.now();
+    const outcome = await runCell(kernel, {
+      frame: { cell: run.cell, code: request.code, ...(await this.#serversForFrame()) },
+      timeoutMs: request.timeoutMs,
+      signal: request.signal,
+      onProgress: request.onProgress,
+      person: request.person,
+      questionTimeoutMs: this.#options.questionTimeoutMs,
+      startingServers: () => this.#options.startingServers().filter((name) => this.#loaded.has(name)),
+    });
+    this.#options.recorder?.cellEnded(run, outcome, performance.now() - start);
+    return outcome;
+  }
+
   async #start(request: CellRequest): Promise<Kernel> {
     this.#generation += 1;
     this.#sentDiscovered = '';
     request.onProgress?.({ message: 'starting the sandbox' });
-    const { capabilitySummary, autoload, savedTools, ...options } = this.#options;
+    const { capabilitySummary, autoload, savedTools, recorder, ...options } = this.#options;
+    const run = { session: this.name, generation: this.#generation };
     this.#starting = startKernel({
       ...options,
-      session: this.name,
-      generation: this.#generation,
+      ...run,
       startTimeoutMs: Math.min(START_TIMEOUT_MS, request.timeoutMs + START_GRACE_MS),
       hello: {
         capability_summary: capabilitySummary,
@@ -153,7 +164,11 @@ export class Session {
       this.#starting = undefined;
     });
     this.#kernel = kernel;
-    void kernel.ended.then(({ reason }) => this.#noteEnd(kernel, reason));
+    recorder?.sessionStarted(run, kernel.engine);
+    void kernel.ended.then(({ reason }) => {
+      recorder?.sessionEnded(run, reason);
+      this.#noteEnd(kernel, reason);
+    });
     return kernel;
   }
 

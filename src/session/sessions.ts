@@ -4,7 +4,7 @@
  */
 
 import type { CellAnswer, CellRequest } from '../cell.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, toBridgeError } from '../errors.ts';
 import { MAX_SESSIONS } from '../limits.ts';
 import { Session, type SessionOptions } from './session.ts';
 
@@ -22,6 +22,15 @@ export class Sessions {
 
   /** Runs a cell in the session it names. Rejects with a `BridgeError` when no sandbox can be had. */
   async run(request: CellRequest): Promise<CellAnswer> {
+    try {
+      return await this.#run(request);
+    } catch (error) {
+      this.#options.recorder?.cellRefused(request, toBridgeError(error));
+      throw error;
+    }
+  }
+
+  async #run(request: CellRequest): Promise<CellAnswer> {
     if (this.#isClosed) {
       throw new BridgeError('CELL_CANCELLED', 'the bridge is shutting down');
     }

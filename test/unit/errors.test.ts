@@ -45,6 +45,7 @@ describe('error codes', () => {
       APPROVAL_TIMEOUT: 75,
       APPROVAL_UNAVAILABLE: 77,
       STATE_WRITE_FAILED: 73,
+      AUDIT_UNAVAILABLE: 74,
       INTERNAL: 70,
     });
   });

@@ -36,7 +36,10 @@ function setUp(kind: string) {
     return {
       pool,
       ask: (method: string, params: Record<string, unknown> = {}) =>
-        handle({ method, params }, { session: 'default', cell: 1, call: 1, loaded, signal }) as Promise<never>,
+        handle(
+          { method, params },
+          { session: 'default', generation: 1, cell: 1, call: 1, loaded, signal },
+        ) as Promise<never>,
       async close() {
         await pool.close();
         await directory.close();

@@ -49,7 +49,7 @@ function setUp(pin?: string) {
     const ask: Bridge['ask'] = (method, params = {}) =>
       handle(
         { method, params },
-        { session: 'default', cell: 1, call: 1, loaded: new Set(['cat']), signal },
+        { session: 'default', generation: 1, cell: 1, call: 1, loaded: new Set(['cat']), signal },
       ) as Promise<never>;
     const call: Bridge['call'] = (tool, args = {}) => ask('call_tool', { server: 'cat', tool, arguments: args });
     const close = async () => {

@@ -54,6 +54,7 @@ function setUp() {
   const never = new CancelSource();
   const context = (more: Partial<CallContext>): CallContext => ({
     session: 'default',
+    generation: 1,
     cell: 1,
     call: 1,
     loaded: new Set(),

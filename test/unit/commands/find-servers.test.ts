@@ -36,6 +36,7 @@ function setUp(autoload = false) {
   const loadedByCode: string[] = [];
   const context = {
     session: 'default',
+    generation: 1,
     cell: 1,
     call: 1,
     loaded: new Set(['files']),

@@ -10,6 +10,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
 
+const AT = { session: 'default', generation: 1, cell: 1, call: 1 };
 const TOOLS: Readonly<Record<string, readonly { name: string; description?: string; inputSchema?: unknown }[]>> = {
   files: [
     { name: 'read-file', description: 'Read a file', inputSchema: { properties: { 'from-line': {}, path: {} } } },
@@ -80,7 +81,7 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
   };
   const handle = createHostCalls({ pool, directory, savedTools, ...unused, searchWaitMs });
   const ask = (method: string, params: Record<string, unknown> = {}, signal = new AbortController().signal) =>
-    handle({ method, params }, { session: 'default', cell: 1, call: 1, loaded: new Set(['files']), signal });
+    handle({ method, params }, { ...AT, loaded: new Set(['files']), signal });
   const refusal = async (method: string, params: Record<string, unknown> = {}) =>
     ask(method, params).then(
       () => undefined,
@@ -325,7 +326,7 @@ describe('search_tool_docs', () => {
       savedTools: { list: async () => [], save: async () => undefined },
     });
     const { signal } = new AbortController();
-    const context = { session: 'default', cell: 1, call: 1, loaded: new Set<string>(), signal };
+    const context = { ...AT, loaded: new Set<string>(), signal };
     const answer = await handle({ method: 'search_tool_docs', params: { query: 'tool', limit: 20 } }, context);
     expect(answer).toMatchObject({ documents: { length: 20 }, not_searched: [] });
     expect(most).toBe(6);

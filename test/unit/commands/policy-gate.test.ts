@@ -11,7 +11,14 @@ const CALL: ToolCall = {
   server: { name: 'files', alias: 'files', description: '' },
   tool: { name: 'read', alias: 'read', description: '', inputSchema: {} },
   arguments: { path: '/a' },
-  context: { session: 'default', cell: 1, call: 1, loaded: new Set(['files']), signal: new CancelSource().signal },
+  context: {
+    session: 'default',
+    generation: 1,
+    cell: 1,
+    call: 1,
+    loaded: new Set(['files']),
+    signal: new CancelSource(),
+  },
 };
 
 const nobodyToAsk: Approvals = {

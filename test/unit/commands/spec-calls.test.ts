@@ -40,6 +40,7 @@ async function ask(method: string, params: Record<string, unknown>): Promise<unk
   const run = new Map(specMethods(directory, createObservedResults())).get(method);
   return run?.(params, {
     session: 'default',
+    generation: 1,
     cell: 1,
     call: 1,
     loaded: new Set(),

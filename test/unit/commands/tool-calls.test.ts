@@ -37,7 +37,7 @@ function callThrough(gates: readonly CallGate[]) {
   const callTool = new Map(methods).get('call_tool');
   const call = (tool: string, given: Record<string, unknown> = {}) => {
     const { signal } = new AbortController();
-    const context = { session: 'default', cell: 3, call: 7, loaded: new Set(['files']), signal };
+    const context = { session: 'default', generation: 1, cell: 3, call: 7, loaded: new Set(['files']), signal };
     return callTool?.({ server: 'files', tool, arguments: given }, context);
   };
   return { call, sent };

@@ -1,0 +1,29 @@
+/** What sessions tell whoever keeps a record of them. They do not know who that is; nothing here may take long. */
+import type { CellRequest, EngineReport } from '../cell.ts';
+import type { BridgeError } from '../errors.ts';
+import type { CellOutcome } from './run-cell.ts';
+
+/** One sandbox of a session. */
+export interface SessionRun {
+  readonly session: string;
+  /** 1 for the first sandbox, one more for each after it. */
+  readonly generation: number;
+}
+
+export interface CellRun extends SessionRun {
+  readonly cell: number;
+}
+
+export interface SessionRecorder {
+  sessionStarted(run: SessionRun, engine: EngineReport): void;
+  /** `reason` is one clause that follows "because". */
+  sessionEnded(run: SessionRun, reason: string): void;
+  /**
+   * A cell is about to run and may call `servers`. It waits for the promise, if there is one; when that rejects, it is not
+   * run, and the client gets the error.
+   */
+  cellStarted(run: CellRun, request: CellRequest, servers: readonly string[]): Promise<void> | undefined;
+  cellEnded(run: CellRun, outcome: CellOutcome, durationMs: number): void;
+  /** A cell was not run, for a reason that has nothing to do with the record. */
+  cellRefused(request: CellRequest, error: BridgeError): void;
+}

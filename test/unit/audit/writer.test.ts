@@ -1,0 +1,292 @@
+/** The writer on a real disk: order, bounds, rotation, and what it does when nothing can be written. */
+import {
+  appendFileSync,
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { AuditRecord } from '../../../src/audit/records.ts';
+import { AuditWriter } from '../../../src/audit/writer.ts';
+import { createLogger } from '../../../src/log.ts';
+
+const DAY_MS = 86_400_000;
+const NOON = Date.parse('2026-11-21T12:00:00Z');
+
+let folder: string;
+let directory: string;
+let log: string[];
+let now: number;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bridge-audit-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  directory = join(folder, 'audit');
+  log = [];
+  now = NOON;
+});
+
+function createWriter(options: { maxFileBytes?: number; maxTotalBytes?: number; bridge?: string } = {}): AuditWriter {
+  const writer = new AuditWriter({
+    directory,
+    keep: { maxAgeDays: 10, maxTotalBytes: options.maxTotalBytes ?? 1e9 },
+    maxFileBytes: options.maxFileBytes ?? 1e9,
+    bridge: options.bridge ?? 'b1',
+    logger: createLogger('WARNING', (line) => log.push(line.replace(/^\S+ /, ''))),
+    now: () => now,
+  });
+  onTestFinished(() => writer.close());
+  return writer;
+}
+
+function ended(reason: string): () => AuditRecord {
+  const at = new Date(now).toISOString();
+  return () => ({ type: 'session_ended', at, bridge: 'b1', session: 'default', generation: 1, reason });
+}
+
+function linesOf(file: string): Record<string, unknown>[] {
+  const text = readFileSync(join(directory, file), 'utf8');
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+const reasons = (file: string) => linesOf(file).map(({ reason }) => reason);
+
+describe('what is written', () => {
+  it('stands in the file of its day in the order it came, for the owner alone', async () => {
+    const writer = createWriter();
+    for (let index = 0; index < 500; index += 1) {
+      writer.add(ended(String(index)));
+    }
+    await writer.flush();
+    expect(reasons('2026-11-21.jsonl')).toEqual(Array.from({ length: 500 }, (_, index) => String(index)));
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    expect(statSync(join(directory, '2026-11-21.jsonl')).mode & 0o777).toBe(0o600);
+    expect(log).toEqual([]);
+  });
+
+  it('is written soon without being asked for, also after what came during a long write', async () => {
+    const writer = createWriter();
+    // The next write was due while this one was still under way, and then no further one was ever made.
+    writer.add(() => {
+      writer.add(ended('during the write'));
+      const end = performance.now() + 150;
+      while (performance.now() < end) {
+        // As a slow disk would, but for certain.
+      }
+      return ended('long')();
+    });
+    for (let index = 0; index < 100; index += 1) {
+      writer.add(ended('many'));
+    }
+    await writer.flush();
+    writer.add(ended('last'));
+    await expect.poll(() => reasons('2026-11-21.jsonl').at(-1)).toBe('last');
+    expect(reasons('2026-11-21.jsonl')).toHaveLength(103);
+  });
+
+  it('is written at the end at the latest', async () => {
+    const writer = createWriter();
+    writer.add(ended('the end'));
+    await writer.close();
+    expect(reasons('2026-11-21.jsonl')).toEqual(['the end']);
+  });
+
+  it('leaves out nothing but a record that cannot be made, which is logged and counted', async () => {
+    const writer = createWriter();
+    writer.add(() => {
+      throw new Error('a bug');
+    });
+    writer.add(ended('after'));
+    await writer.flush();
+    writer.add(ended('later'));
+    await writer.flush();
+    expect(linesOf('2026-11-21.jsonl').map(({ type }) => type)).toEqual(['session_ended', 'lost', 'session_ended']);
+    expect(log).toEqual([expect.stringContaining('could not be made: a bug')]);
+  });
+});
+
+describe('files', () => {
+  it('change with the UTC day', async () => {
+    const writer = createWriter();
+    now = Date.parse('2026-11-21T23:59:59.999Z');
+    writer.add(ended('before midnight'));
+    await writer.flush();
+    now += 1;
+    writer.add(ended('after midnight'));
+    await writer.flush();
+    expect(reasons('2026-11-21.jsonl')).toEqual(['before midnight']);
+    expect(reasons('2026-11-22.jsonl')).toEqual(['after midnight']);
+  });
+
+  it('are followed by another of the day when they are full, and the oldest go when there are too many bytes', async () => {
+    const writer = createWriter({ maxFileBytes: 1_000, maxTotalBytes: 3_000 });
+    for (let index = 0; index < 12; index += 1) {
+      writer.add(ended('x'.repeat(400)));
+      await writer.flush();
+    }
+    await expect
+      .poll(() => readdirSync(directory).toSorted())
+      .toEqual([3, 4, 5].map((number) => `2026-11-21.${number}.jsonl`));
+  });
+
+  it('go when they are too old, but others in the folder are left alone', async () => {
+    mkdirSync(directory, { mode: 0o700 });
+    for (const name of [
+      '2026-11-10.jsonl',
+      '2026-11-11.jsonl',
+      '2026-11-11.1.jsonl',
+      'notes.txt',
+      '2020-01-01.jsonl.gz',
+    ]) {
+      writeFileSync(join(directory, name), '');
+      utimesSync(join(directory, name), new Date(NOON - 400 * DAY_MS), new Date(NOON - 400 * DAY_MS));
+    }
+    const writer = createWriter();
+    writer.add(ended('today'));
+    await writer.flush();
+    const kept = ['2020-01-01.jsonl.gz', '2026-11-11.1.jsonl', '2026-11-11.jsonl', '2026-11-21.jsonl', 'notes.txt'];
+    await expect.poll(() => readdirSync(directory).toSorted()).toEqual(kept);
+  });
+
+  it('are made anew when somebody moved or removed them', async () => {
+    const writer = createWriter();
+    writer.add(ended('1'));
+    await writer.flush();
+    rmSync(join(directory, '2026-11-21.jsonl'));
+    writer.add(ended('2'));
+    await writer.flush();
+    expect(reasons('2026-11-21.jsonl')).toEqual(['2']);
+  });
+
+  it('that others could read are closed to them', async () => {
+    mkdirSync(directory, { mode: 0o755 });
+    chmodSync(directory, 0o755);
+    writeFileSync(join(directory, '2026-11-21.jsonl'), '', { mode: 0o644 });
+    const writer = createWriter();
+    writer.add(ended('1'));
+    await writer.flush();
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    expect(statSync(join(directory, '2026-11-21.jsonl')).mode & 0o777).toBe(0o600);
+  });
+
+  it('that end in the middle of a line get a new one first', async () => {
+    mkdirSync(directory, { mode: 0o700 });
+    appendFileSync(join(directory, '2026-11-21.jsonl'), '{"type":"sess');
+    const writer = createWriter();
+    writer.add(ended('whole'));
+    await writer.flush();
+    const [torn, whole] = readFileSync(join(directory, '2026-11-21.jsonl'), 'utf8').split('\n');
+    expect(torn).toBe('{"type":"sess');
+    expect(JSON.parse(whole ?? '')).toMatchObject({ reason: 'whole' });
+  });
+});
+
+describe('what stands in the way', () => {
+  it.each([
+    [
+      'a link in place of the folder',
+      () => symlinkSync(mkdtempSync(join(folder, 'elsewhere-')), directory),
+      'is a link',
+    ],
+    ['a file in place of the folder', () => writeFileSync(directory, ''), 'not a directory|EEXIST'],
+    [
+      'a link in place of the file',
+      () => {
+        mkdirSync(directory);
+        writeFileSync(join(folder, 'victim'), '');
+        symlinkSync(join(folder, 'victim'), join(directory, '2026-11-21.jsonl'));
+      },
+      'ELOOP',
+    ],
+    [
+      'a file with a second name',
+      () => {
+        mkdirSync(directory);
+        writeFileSync(join(folder, 'victim'), '');
+        linkSync(join(folder, 'victim'), join(directory, '2026-11-21.jsonl'));
+      },
+      'second name',
+    ],
+    [
+      'a folder in place of the file',
+      () => mkdirSync(join(directory, '2026-11-21.jsonl'), { recursive: true }),
+      'EISDIR',
+    ],
+  ])('%s is not followed', async (_, prepare, reason) => {
+    prepare();
+    const writer = createWriter();
+    writer.add(ended('secret'));
+    await expect(writer.flush()).rejects.toThrow(new RegExp(reason));
+    for (const name of readdirSync(folder)) {
+      expect(statSync(join(folder, name)).isFile() ? readFileSync(join(folder, name), 'utf8') : '').toBe('');
+    }
+  });
+
+  it('is said once, what waits is written when it is gone', async () => {
+    writeFileSync(directory, '');
+    const writer = createWriter();
+    for (const reason of ['1', '2', '3']) {
+      writer.add(ended(reason));
+      await expect(writer.flush()).rejects.toThrow();
+    }
+    expect(log).toEqual([expect.stringMatching(/^WARNING The audit log in .* cannot be written/)]);
+    rmSync(directory);
+    await writer.flush();
+    expect(reasons('2026-11-21.jsonl')).toEqual(['1', '2', '3']);
+    expect(writer.failure).toBeUndefined();
+  });
+
+  it('costs bounded memory: the oldest records are kept, and the log says how many are missing, where they are', async () => {
+    writeFileSync(directory, '');
+    const writer = createWriter();
+    const [large, megabyte] = ['x'.repeat(1e6), 1e6];
+    for (let index = 0; index < 40; index += 1) {
+      writer.add(ended(`${index} ${large}`), megabyte);
+    }
+    const { lost } = writer;
+    expect(lost).toBeGreaterThan(20);
+    await expect(writer.flush()).rejects.toThrow();
+    rmSync(directory);
+    await writer.flush();
+    writer.add(ended('afterwards'));
+    await writer.flush();
+    const lines = linesOf('2026-11-21.jsonl');
+    expect(lines.slice(0, -2).map(({ reason }) => Number.parseInt(String(reason), 10))).toEqual(
+      Array.from({ length: 40 - lost }, (_, index) => index),
+    );
+    expect(lines.slice(-2)).toMatchObject([{ type: 'lost', bridge: 'b1', records: lost }, { reason: 'afterwards' }]);
+  });
+
+  it('is said at the end when records are lost with it', async () => {
+    writeFileSync(directory, '');
+    const writer = createWriter();
+    writer.add(ended('1'));
+    await writer.close();
+    expect(log.at(-1)).toMatch(/lacks its last 1 records/);
+  });
+
+  it('a moved folder is made again', async () => {
+    const writer = createWriter();
+    writer.add(ended('1'));
+    await writer.flush();
+    renameSync(directory, join(folder, 'moved'));
+    now += DAY_MS;
+    writer.add(ended('2'));
+    await writer.flush();
+    expect(reasons('2026-11-22.jsonl')).toEqual(['2']);
+  });
+});
