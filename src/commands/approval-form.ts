@@ -3,9 +3,9 @@
  * indent come from the code or from servers, so that no argument can pass for words of the bridge. A client that renders
  * Markdown shows them as code, in which nothing is interpreted.
  */
-import { visibleText } from '../catalog/visible.ts';
 import type { Question, Reply } from '../cell.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { oneLine } from './shown-text.ts';
 
 /** For how long a call is allowed, or that it is not. */
 export type Choice = 'once' | 'cell' | 'session' | 'no';
@@ -42,8 +42,6 @@ const ROOM = {
   many: { values: 6, valueChars: 150 },
 } as const;
 const INDENT = '    ';
-/** Wide enough to push what follows to the start of the next line of a narrow window. Chosen. */
-const WIDE_GAP = /\p{Zs}{8,}/gu;
 
 /** The question whether these calls may be made; at least one. */
 export function approvalForm(session: string, calls: readonly ShownCall[]): Extract<Question, { mode: 'form' }> {
@@ -98,19 +96,6 @@ function describeArgument(name: string, value: unknown, maxChars: number): strin
 
 function indented(text: string, maxChars: number): string {
   return `${INDENT}${oneLine(text, maxChars)}`;
-}
-
-/** Text on one line, with what cannot be seen spelled out, and its start and its end when it is long. */
-function oneLine(text: string, maxChars: number): string {
-  if (text.length <= maxChars) {
-    return visibleText(text, maxChars * 2)
-      .replaceAll(/[\n\t]+/g, ' ')
-      .replaceAll(WIDE_GAP, (gap) => `<${gap.length} spaces>`);
-  }
-  const tailChars = Math.floor(maxChars / 4);
-  const head = oneLine(text.slice(0, maxChars - tailChars), maxChars);
-  const tail = oneLine(text.slice(-tailChars), maxChars);
-  return `${head} […${text.length.toLocaleString('en-US')} characters in all…] ${tail}`;
 }
 
 function schemaFor(calls: readonly ShownCall[]): Record<string, unknown> {

@@ -71,6 +71,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
 
   return {
     async runCell(request) {
+      pool.offerElicitation(request.person && { form: {}, ...(request.person.opensPages ? { url: {} } : {}) });
       const answer = await withAuditNotices(trail, await sessions.run(request));
       if (!hasSwept) {
         hasSwept = true;

@@ -12,10 +12,12 @@ import { type BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Decision } from '../policy/decision.ts';
 import type { CallContext } from '../session/dispatch.ts';
+import type { Elicit } from '../upstream/elicitation.ts';
 import type { FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
 import type { ObservedResults } from './observed-results.ts';
 import type { ServerDirectory } from './server-directory.ts';
+import { elicitFor } from './server-questions.ts';
 
 /** The connections to the servers, for calls of tools. */
 export interface ToolCaller {
@@ -26,6 +28,7 @@ export interface ToolCaller {
     readonly arguments: Record<string, unknown>;
     readonly signal: CancelSignal;
     readonly onProgress?: CallContext['onProgress'];
+    readonly elicit?: Elicit | undefined;
   }): Promise<unknown>;
 }
 
@@ -98,6 +101,7 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
       arguments: call.arguments,
       signal: context.signal,
       onProgress: wantsProgress ? context.onProgress : undefined,
+      elicit: elicitFor(server.name, context.asker, logger),
     });
     directory.noteUse(server);
     observed.note(directory.definitionKey(server), tool, await answer);

@@ -3,6 +3,7 @@ import type { CancelSignal } from '../cancel.ts';
 import type { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { JsonObject, RemoteDefinition } from './definition.ts';
+import type { ElicitationOffer } from './elicitation.ts';
 import type { Guardian } from './guardian.ts';
 import type { Authorization } from './http/remote-failure.ts';
 import type { Answer, RequestLimits } from './requests.ts';
@@ -56,6 +57,8 @@ export interface ConnectOptions {
   readonly onToolsChanged: () => void;
   /** Whether secrets of the entry are masked in what the server says. */
   readonly masksSecrets: boolean;
+  /** What the server is told that it may ask the person; looked at when it starts. */
+  readonly elicitation: () => ElicitationOffer;
 }
 
 /** The server forgot the session of this connection and did nothing: the request may be sent again on another. */

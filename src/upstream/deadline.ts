@@ -1,6 +1,7 @@
 /** Waiting with an end: deadlines, abort signals, and calls that come too often. */
 import { setMaxListeners } from 'node:events';
 import { type CancelSignal, CancelSource } from '../cancel.ts';
+import { startCountdown } from '../countdown.ts';
 import { messageOf } from '../errors.ts';
 
 export interface Deadline {
@@ -11,6 +12,8 @@ export interface Deadline {
   readonly timeoutMs: number;
   /** Milliseconds that are left; 0 when there are none. */
   leftMs(): number;
+  /** Stops the clock until the function it gives is called. */
+  hold(): () => void;
   clear(): void;
 }
 
@@ -19,10 +22,9 @@ export interface Deadline {
  * collects these while they are waited for, and then they never fire (seen as a start that took 5 s instead of 0.7 s).
  */
 export function createDeadline(timeoutMs: number, signal: CancelSignal | undefined): Deadline {
-  const endsAt = performance.now() + timeoutMs;
   const controller = new CancelSource();
   const abort = (): void => controller.abort();
-  const timer = setTimeout(abort, timeoutMs);
+  const clock = startCountdown(timeoutMs, abort);
   if (signal instanceof AbortSignal) {
     // A caller may share its signal among 1,000 calls, which is no leak.
     setMaxListeners(0, signal);
@@ -35,9 +37,10 @@ export function createDeadline(timeoutMs: number, signal: CancelSignal | undefin
     signal: controller.signal,
     callerSignal: signal,
     timeoutMs,
-    leftMs: () => Math.max(0, endsAt - performance.now()),
+    leftMs: () => clock.leftMs(),
+    hold: () => clock.hold(),
     clear() {
-      clearTimeout(timer);
+      clock.stop();
       signal?.removeEventListener('abort', abort);
     },
   };

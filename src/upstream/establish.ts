@@ -4,6 +4,7 @@ import type { CancelSignal } from '../cancel.ts';
 import { BridgeError, messageOf } from '../errors.ts';
 import { type Connection, type ConnectOptions, SessionLostError } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import type { ElicitationOffer, ServerQuestions } from './elicitation.ts';
 import type { Failures } from './failures.ts';
 import { envelopeOf } from './handshake.ts';
 import { remoteFailureIn } from './http/remote-failure.ts';
@@ -17,13 +18,15 @@ interface Parts {
   readonly transport: ServerTransport;
   readonly requests: Requests;
   readonly failures: Failures;
+  /** What the server was told in the handshake. */
+  readonly elicitation: ElicitationOffer;
 }
 
 /** The connection that these parts are, once hands were shaken. */
 export async function establish(definition: UpstreamDefinition, parts: Parts): Promise<Connection> {
-  const { client, transport, requests, failures } = parts;
+  const { client, transport, requests, failures, elicitation } = parts;
   const protocolVersion = client.getNegotiatedProtocolVersion() ?? 'unknown';
-  const envelope = await envelopeOf(client);
+  const envelope = await envelopeOf(client, elicitation);
   if (envelope !== undefined) {
     requests.setEnvelope(envelope);
     subscribeToTools(client);
@@ -82,8 +85,15 @@ function subscribeToTools(client: Client): void {
   }
 }
 
-/** Answers to our requests and news about tools are taken; floods the SDK would only drop are dropped here. */
-export function intercept(message: JsonObject, bytes: number, requests: Requests, onToolsChanged: () => void): boolean {
+interface Interceptors {
+  /** Undefined when nobody can be asked: then the SDK refuses. */
+  readonly questions: ServerQuestions | undefined;
+  readonly onToolsChanged: () => void;
+}
+
+/** Answers to our requests, questions to the person and news about tools are taken; floods the SDK would only drop are dropped here. */
+export function intercept(message: JsonObject, bytes: number, requests: Requests, others: Interceptors): boolean {
+  const { questions, onToolsChanged } = others;
   switch (message['method']) {
     case undefined:
       return requests.accept(message, bytes);
@@ -95,6 +105,11 @@ export function intercept(message: JsonObject, bytes: number, requests: Requests
       return true;
     case 'notifications/message':
       return true;
+    case 'elicitation/create':
+      questions?.accept(message);
+      return questions !== undefined;
+    case 'notifications/cancelled':
+      return questions?.cancel(message['params']) === true;
     default:
       return false;
   }

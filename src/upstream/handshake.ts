@@ -1,11 +1,12 @@
 /** The start of an MCP connection in either protocol era, done by the SDK's client. */
-import type { Client } from '@modelcontextprotocol/client';
+import type { Client, ClientCapabilities } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../cancel.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { VERSION } from '../package.ts';
 import { unlessAborted } from './deadline.ts';
 import type { JsonObject } from './definition.ts';
+import type { ElicitationOffer } from './elicitation.ts';
 import type { ServerTransport } from './transport.ts';
 
 const CLIENT_INFO = { name: 'mcp-server-code-execution-mode', version: VERSION };
@@ -29,14 +30,16 @@ export interface HandshakeOptions {
   /** Ends the wait; the transport is left to the caller. */
   readonly signal: CancelSignal;
   readonly logger: Logger;
+  /** What the server may ask the person. */
+  readonly elicitation: ElicitationOffer;
 }
 
-/** Connects a client to a server. Offers nothing: no sampling, elicitation or roots. Rejects as the SDK does. */
+/** Connects a client to a server. Offers questions to the person at most: no sampling, no roots. Rejects as the SDK does. */
 export async function shakeHands(transport: ServerTransport, options: HandshakeOptions): Promise<Client> {
-  const { mode, probeTimeoutMs, startTimeoutMs, signal, logger } = options;
+  const { mode, probeTimeoutMs, startTimeoutMs, signal, logger, elicitation } = options;
   const sdk = await import('@modelcontextprotocol/client');
   const client = new sdk.Client(CLIENT_INFO, {
-    capabilities: {},
+    capabilities: capabilitiesWith(elicitation),
     inputRequired: { autoFulfill: false },
     versionNegotiation: {
       mode: 'auto',
@@ -50,7 +53,7 @@ export async function shakeHands(transport: ServerTransport, options: HandshakeO
 }
 
 /** `_meta` that every message needs on this connection: from 2026-07-28 on it says who speaks which version. */
-export async function envelopeOf(client: Client): Promise<JsonObject | undefined> {
+export async function envelopeOf(client: Client, elicitation: ElicitationOffer): Promise<JsonObject | undefined> {
   if (client.getProtocolEra() !== 'modern') {
     return undefined;
   }
@@ -58,8 +61,12 @@ export async function envelopeOf(client: Client): Promise<JsonObject | undefined
   return {
     [sdk.PROTOCOL_VERSION_META_KEY]: client.getNegotiatedProtocolVersion(),
     [sdk.CLIENT_INFO_META_KEY]: CLIENT_INFO,
-    [sdk.CLIENT_CAPABILITIES_META_KEY]: {},
+    [sdk.CLIENT_CAPABILITIES_META_KEY]: capabilitiesWith(elicitation),
   };
+}
+
+function capabilitiesWith(elicitation: ElicitationOffer): ClientCapabilities {
+  return elicitation === undefined ? {} : { elicitation: { ...elicitation } as ClientCapabilities['elicitation'] };
 }
 
 /** Loads the client half of the SDK, 90 ms that the first call need not wait for. Starts nothing. */

@@ -6,6 +6,7 @@ import { childEnvironment } from './child-env.ts';
 import type { Connection, ConnectOptions } from './connection.ts';
 import { createDeadline } from './deadline.ts';
 import { isJsonObject, type JsonObject, type ProcessDefinition } from './definition.ts';
+import { ServerQuestions } from './elicitation.ts';
 import { establish, explainHandshake, intercept } from './establish.ts';
 import { Failures } from './failures.ts';
 import { type HandshakeMode, shakeHands } from './handshake.ts';
@@ -53,6 +54,8 @@ async function attempt(
   let isModern = false;
   // The transport hands messages to the requests, and the requests write to the transport: the loop is closed here.
   const requests: Requests = new Requests((message) => transport.send(message));
+  const elicitation = options.elicitation();
+  const questions = elicitation && new ServerQuestions(requests, (message) => transport.send(message));
   const transport: StdioTransport = new StdioTransport({
     ...definition,
     env: childEnvironment(options.env, definition.env),
@@ -63,7 +66,7 @@ async function attempt(
     maskText: createMask(definition),
     intercept(message, bytes) {
       isModern ||= isDiscovery(message);
-      return intercept(message, bytes, requests, options.onToolsChanged);
+      return intercept(message, bytes, requests, { questions, onToolsChanged: options.onToolsChanged });
     },
   });
   try {
@@ -73,8 +76,8 @@ async function attempt(
   }
   const deadline = createDeadline(options.startTimeoutMs, options.signal);
   try {
-    const client = await shakeHands(transport, { ...options, mode, signal: deadline.signal });
-    return await establish(definition, { client, transport, requests, failures });
+    const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });
+    return await establish(definition, { client, transport, requests, failures, elicitation });
   } catch (error) {
     const { endedItself } = transport;
     await transport.close();

@@ -7,6 +7,7 @@ import { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { ConnectOptions, ServerInfo } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import type { ElicitationOffer } from './elicitation.ts';
 import { Guardian } from './guardian.ts';
 import { PROBE_TIMEOUT_MS } from './handshake.ts';
 import { MAX_LISTING_AGE_MS, type ServerListing, type ServerState, type ToolCall, UpstreamServer } from './server.ts';
@@ -46,6 +47,8 @@ export interface UpstreamPool {
    * one starts with its next use. Costs nothing when given the same map again.
    */
   update(definitions: ReadonlyMap<string, UpstreamDefinition>): void;
+  /** What servers that start from now on are told that they may ask the person. */
+  offerElicitation(offer: ElicitationOffer): void;
   /**
    * A server in its own words with all its tools, started if need be; the same object until it says that they changed,
    * ends, or the list is old. Rejects with `SERVER_UNKNOWN`, `SERVER_START_FAILED`, `SERVER_EXITED`, `SERVER_PROTOCOL`, `CALL_TIMEOUT`,
@@ -82,6 +85,7 @@ class Pool implements UpstreamPool {
   readonly #retiring = new Set<UpstreamServer>();
   #definitions: ReadonlyMap<string, UpstreamDefinition> = new Map();
   #servers = new Map<string, UpstreamServer>();
+  #elicitation: ElicitationOffer;
   #isClosed = false;
 
   constructor(options: UpstreamPoolOptions) {
@@ -99,6 +103,10 @@ class Pool implements UpstreamPool {
       .forEach((old) => this.#retire(old));
     this.#definitions = definitions;
     this.#servers = next;
+  }
+
+  offerElicitation(offer: ElicitationOffer): void {
+    this.#elicitation = offer;
   }
 
   async describe(server: string, options: { readonly signal?: CancelSignal | undefined } = {}): Promise<ServerListing> {
@@ -152,6 +160,7 @@ class Pool implements UpstreamPool {
       authorize,
       onToolsChanged: () => onToolsChanged?.(definition.name),
       masksSecrets: masksSecrets ?? true,
+      elicitation: () => this.#elicitation,
       maxListingAgeMs: maxListingAgeMs ?? MAX_LISTING_AGE_MS,
     });
   }

@@ -4,9 +4,11 @@
  * user's code, so `tools/call` and `tools/list` go past it on the same connection, with numbers of their own.
  */
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import type { CancelSignal } from '../cancel.ts';
+import { type CancelSignal, CancelSource } from '../cancel.ts';
+import { type Countdown, startCountdown } from '../countdown.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
+import type { Elicit } from './elicitation.ts';
 
 /** The SDK counts its own requests from 0. Fits a signed 32-bit number, which is all some servers read. */
 const FIRST_ID = 1 << 30;
@@ -37,6 +39,8 @@ export interface RequestLimits {
   readonly signal?: CancelSignal | undefined;
   /** Asks the server to report its progress, and gets what it reports, however often. */
   readonly onProgress?: ((progress: RequestProgress) => void) | undefined;
+  /** Puts a question of the server to the person. With it, a result that asks for input is a result. */
+  readonly elicit?: Elicit | undefined;
 }
 
 /** One `notifications/progress` of a server. */
@@ -58,6 +62,10 @@ type Outcome = Answer | Buffer;
 interface Waiting {
   readonly wantsLine: boolean;
   readonly onProgress: RequestLimits['onProgress'];
+  readonly elicit: RequestLimits['elicit'];
+  readonly clock: Countdown;
+  /** Aborted when the request is over, for the questions about it. */
+  ended?: CancelSource;
   settle(outcome: Outcome | RequestError): void;
 }
 
@@ -90,7 +98,7 @@ export class Requests {
   }
 
   #ask(method: string, params: JsonObject, limits: RequestLimits, wantsLine: boolean): Promise<Outcome> {
-    const { signal, timeoutMs, onProgress } = limits;
+    const { signal, timeoutMs, onProgress, elicit } = limits;
     if (this.#isClosed || signal?.aborted === true) {
       return Promise.reject(new RequestError(this.#isClosed ? 'closed' : 'cancelled', 'it was never sent'));
     }
@@ -99,11 +107,13 @@ export class Requests {
     this.#lines += wantsLine ? 1 : 0;
     return new Promise<Outcome>((resolve, reject) => {
       const settle = (outcome: Outcome | RequestError): void => {
+        const waiting = this.#waiting.get(id);
         if (!this.#waiting.delete(id)) {
           return;
         }
         this.#lines -= wantsLine ? 1 : 0;
-        clearTimeout(timer);
+        clock.stop();
+        waiting?.ended?.abort();
         signal?.removeEventListener('abort', onAbort);
         if (outcome instanceof RequestError) {
           reject(outcome);
@@ -112,9 +122,9 @@ export class Requests {
         }
       };
       const onAbort = (): void => this.#giveUp(id, 'cancelled', 'cancelled by the caller');
-      const timer = setTimeout(() => this.#giveUp(id, 'timeout', `no answer within ${timeoutMs} ms`), timeoutMs);
+      const clock = startCountdown(timeoutMs, () => this.#giveUp(id, 'timeout', `no answer within ${timeoutMs} ms`));
       signal?.addEventListener('abort', onAbort, { once: true });
-      this.#waiting.set(id, { wantsLine, onProgress, settle });
+      this.#waiting.set(id, { wantsLine, onProgress, elicit, clock, settle });
       const sent = onProgress === undefined ? params : { ...params, _meta: { progressToken: id } };
       this.#write({ id, method, params: sent }).catch((cause: unknown) => {
         settle(new RequestError('closed', 'the request could not be written', { cause }));
@@ -132,7 +142,7 @@ export class Requests {
       waiting.settle(Buffer.from(stringifyExact(message)));
       return true;
     }
-    const outcome = readResponse(message);
+    const outcome = readResponse(message, waiting.elicit !== undefined);
     waiting.settle(outcome instanceof RequestError ? outcome : { result: outcome, bytes });
     return true;
   }
@@ -147,6 +157,22 @@ export class Requests {
         message: typeof message === 'string' ? message : undefined,
       });
     }
+  }
+
+  /** The newest request in flight whose caller can ask the person, and when it is over. */
+  newestAsker(): { readonly elicit: Elicit; readonly ended: CancelSignal } | undefined {
+    const waiting = [...this.#waiting.values()].findLast(({ elicit }) => elicit !== undefined);
+    if (waiting?.elicit === undefined) {
+      return undefined;
+    }
+    waiting.ended ??= new CancelSource();
+    return { elicit: waiting.elicit, ended: waiting.ended };
+  }
+
+  /** Stops the clocks of all requests in flight until the function it gives is called. */
+  holdClocks(): () => void {
+    const releases = [...this.#waiting.values()].map(({ clock }) => clock.hold());
+    return () => releases.forEach((release) => release());
   }
 
   /** Whether any request waits for its line. */
@@ -191,13 +217,15 @@ function isFiniteNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
-function readResponse(message: JsonObject): JsonObject | RequestError {
+function readResponse(message: JsonObject, mayAsk: boolean): JsonObject | RequestError {
   const { result, error } = message;
   if (!isJsonObject(result) || isJsonObject(error)) {
     return errorOf(error);
   }
   try {
-    checkResultType(result['resultType']);
+    if (!mayAsk || result['resultType'] !== 'input_required') {
+      checkResultType(result['resultType']);
+    }
     return result;
   } catch (refused) {
     return refused as RequestError;

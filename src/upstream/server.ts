@@ -1,13 +1,14 @@
 /** One configured server through its life: not running, starting, ready, failing, retired. */
 import { setMaxListeners } from 'node:events';
-import type { CancelSignal } from '../cancel.ts';
+import { type CancelSignal, CancelSource } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
 import { type Connection, type ConnectOptions, type ServerInfo, SessionLostError } from './connection.ts';
 import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './deadline.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import { type Elicit, sendWithInput } from './elicitation.ts';
 import { Failures } from './failures.ts';
 import { openConnection } from './open.ts';
-import { RequestError, type RequestLimits } from './requests.ts';
+import { type Answer, RequestError, type RequestLimits } from './requests.ts';
 import { askSurface, MissingCapabilityError, type SurfaceAnswer, type SurfaceCall } from './surface.ts';
 import { readToolList, type ToolList } from './tool-list.ts';
 
@@ -23,6 +24,9 @@ const TOOLS_CHANGED_INTERVAL_MS = 1_000;
 
 /** After this long a list is read again when it is asked for: a server may change its tools and not say so. Chosen. */
 export const MAX_LISTING_AGE_MS = 600_000;
+
+/** For calls that nobody can cancel. */
+const NEVER: CancelSignal = new CancelSource();
 
 export interface ServerState {
   readonly name: string;
@@ -51,6 +55,8 @@ export interface ToolCall {
   readonly signal?: CancelSignal | undefined;
   /** Gets what the server reports of its progress, however often. */
   readonly onProgress?: RequestLimits['onProgress'];
+  /** Puts what the server asks meanwhile; without it the server gets no answer but that nobody gives one. */
+  readonly elicit?: Elicit | undefined;
 }
 
 export interface ServerOptions extends Omit<ConnectOptions, 'signal'> {
@@ -133,7 +139,7 @@ export class UpstreamServer {
     try {
       const params = { name: call.tool, arguments: call.arguments };
       const { result } = await this.#withConnection(deadline, (open, limits) =>
-        open.request('tools/call', params, { ...limits, onProgress: call.onProgress }),
+        this.#send(open, params, { ...limits, onProgress: call.onProgress, elicit: call.elicit }, deadline),
       );
       this.#failed = 0;
       return result;
@@ -142,6 +148,19 @@ export class UpstreamServer {
     } finally {
       deadline.clear();
     }
+  }
+
+  /** Calls a tool; with an `elicit` as often as its results ask for input. */
+  #send(open: Connection, params: JsonObject, limits: RequestLimits, deadline: Deadline): Promise<Answer> {
+    const { elicit } = limits;
+    if (elicit === undefined) {
+      return open.request('tools/call', params, limits);
+    }
+    return sendWithInput(
+      (given) => open.request('tools/call', given, { ...limits, timeoutMs: deadline.leftMs() }),
+      params,
+      { elicit, signal: deadline.callerSignal ?? NEVER, hold: () => deadline.hold() },
+    );
   }
 
   /** What the server offers besides tools. `LIST_TIMEOUT_MS` bounds each request, its own `timeout` too. */

@@ -6,6 +6,7 @@ import { BridgeError } from '../../errors.ts';
 import type { Connection, ConnectOptions } from '../connection.ts';
 import { createDeadline, type Deadline } from '../deadline.ts';
 import type { RemoteDefinition } from '../definition.ts';
+import { ServerQuestions } from '../elicitation.ts';
 import { establish, explainHandshake, intercept } from '../establish.ts';
 import { Failures } from '../failures.ts';
 import { type HandshakeMode, shakeHands } from '../handshake.ts';
@@ -83,6 +84,8 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
   const { definition, options, deadline, failures, address } = attempt;
   // The transport hands messages to the requests, and the requests write to the transport: the loop is closed here.
   const requests: Requests = new Requests((message) => transport.send(message));
+  const elicitation = options.elicitation();
+  const questions = elicitation && new ServerQuestions(requests, (message) => transport.send(message));
   const transport: ServerTransport = new Kind({
     ...address,
     name: definition.name,
@@ -90,11 +93,12 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
     lines: requests,
     mask: createResultMask(options.masksSecrets ? secretsOf(definition) : []),
     maskText: createMask(definition),
-    intercept: (message, bytes) => intercept(message, bytes, requests, options.onToolsChanged),
+    intercept: (message, bytes) =>
+      intercept(message, bytes, requests, { questions, onToolsChanged: options.onToolsChanged }),
   });
   try {
-    const client = await shakeHands(transport, { ...options, mode, signal: deadline.signal });
-    return await establish(definition, { client, transport, requests, failures });
+    const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });
+    return await establish(definition, { client, transport, requests, failures, elicitation });
   } catch (error) {
     await transport.close();
     throw error;

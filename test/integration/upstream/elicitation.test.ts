@@ -1,0 +1,150 @@
+/** Questions of real servers to the person, in both protocol eras, at the pool. */
+import { describe, expect, it } from 'vitest';
+import { CancelSource } from '../../../src/cancel.ts';
+import type { Elicit } from '../../../src/upstream/elicitation.ts';
+import type { JsonObject, UpstreamPool } from '../../../src/upstream/pool.ts';
+import { RequestError } from '../../../src/upstream/requests.ts';
+import { failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
+
+const yes: JsonObject = { action: 'accept', content: { name: 'Ada' } };
+
+/** The pool with both servers, which may ask. */
+function start(offer = true): UpstreamPool {
+  const pool = startPool({ old: fixtureServer('asks'), new: fixtureServer('asks-modern') });
+  pool.offerElicitation(offer ? { form: {} } : undefined);
+  return pool;
+}
+
+/** Calls a tool; gives its structured content or its text as JSON. */
+async function call(pool: UpstreamPool, server: string, tool: string, args: JsonObject, elicit?: Elicit) {
+  const { structuredContent, content } = await pool.callTool({ server, tool, arguments: args, elicit });
+  return structuredContent ?? JSON.parse((content as { text: string }[])[0]?.text ?? 'null');
+}
+
+/** Takes questions down and answers yes. */
+function createRecorder(answer: JsonObject = yes) {
+  const asked: JsonObject[] = [];
+  const elicit: Elicit = async (params) => {
+    asked.push(params);
+    return answer;
+  };
+  return { asked, elicit };
+}
+
+const requestedSchema = { type: 'object', properties: { name: { type: 'string' } } };
+
+describe('a server until 2025-11-25', () => {
+  it('gets the reply to its request, while its call waits', async () => {
+    const { asked, elicit } = createRecorder();
+    const given = { message: 'Who?', requestedSchema };
+    expect(await call(start(), 'old', 'ask', given, elicit)).toMatchObject({ result: yes });
+    expect(asked).toEqual([given]);
+  });
+
+  it('gets an error for what is no proper question', async () => {
+    const elicit: Elicit = () => Promise.reject(new RequestError('malformed', 'no such form'));
+    expect(await call(start(), 'old', 'ask', {}, elicit)).toMatchObject({
+      error: { code: -32602, message: 'no such form' },
+    });
+  });
+
+  it('asks for the newest call that can ask, and is told cancel where none can', async () => {
+    const pool = start();
+    expect(await call(pool, 'old', 'ask', { message: 'Who?', requestedSchema })).toMatchObject({
+      result: { action: 'cancel' },
+    });
+    await call(pool, 'old', 'ask_idle', {}, createRecorder().elicit).catch(() => undefined);
+    expect(await call(pool, 'old', 'idle_response', {})).toMatchObject({ result: { action: 'cancel' } });
+  });
+
+  it('may take its question back, and ends it with its call', async () => {
+    const pool = start();
+    const untilAborted: Elicit = (_, signal) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => resolve({ action: 'cancel', content: { name: 'taken back' } }));
+      });
+    expect(await call(pool, 'old', 'ask_and_take_back', { message: 'Who?' }, untilAborted)).toMatchObject({
+      result: { content: { name: 'taken back' } },
+    });
+    let hasEnded = false;
+    const elicit: Elicit = (params, signal) =>
+      untilAborted(params, signal).finally(() => {
+        hasEnded = true;
+      });
+    await pool.callTool({ server: 'old', tool: 'ask_and_answer', arguments: { message: 'Who?' }, elicit });
+    await expect.poll(() => hasEnded).toBe(true);
+  });
+
+  it('is refused what the bridge does not offer', async () => {
+    const { elicit } = createRecorder();
+    expect(await call(start(), 'old', 'sample', {}, elicit)).toMatchObject({ error: { code: -32601 } });
+    expect(await call(start(false), 'old', 'ask', { message: 'Who?', requestedSchema }, elicit)).toMatchObject({
+      error: { code: -32601 },
+    });
+  });
+});
+
+describe('a server of 2026-07-28', () => {
+  it('gets the replies with the call, round after round', async () => {
+    const { asked, elicit } = createRecorder();
+    expect(await call(start(), 'new', 'ask', { message: 'Who?', times: 3 }, elicit)).toEqual([yes, yes, yes]);
+    expect(asked).toEqual(Array.from({ length: 3 }, () => ({ mode: 'form', message: 'Who?', requestedSchema })));
+  });
+
+  it('that never has enough is left', async () => {
+    const pool = start();
+    const args = { message: 'Who?', times: 100 };
+    const made = pool.callTool({ server: 'new', tool: 'ask', arguments: args, elicit: createRecorder().elicit });
+    expect(await failureOf(made)).toMatchObject({
+      code: 'SERVER_PROTOCOL',
+      message: expect.stringContaining('it asked for input 10 times and wants more'),
+    });
+  });
+
+  it('is refused what the bridge does not offer, and all of it when nobody can be asked', async () => {
+    const pool = start();
+    const { elicit } = createRecorder();
+    const failure = (tool: string, args: JsonObject, more: object) =>
+      failureOf(pool.callTool({ server: 'new', tool, arguments: args, ...more }));
+    expect((await failure('ask', { message: 'Who?' }, {})).message).toContain('input_required');
+    pool.offerElicitation(undefined);
+    expect((await failure('sample', {}, { elicit })).code).toBe('TOOL_FAILED');
+  });
+});
+
+describe.each([
+  ['old', 'ask', { message: 'Who?', requestedSchema }],
+  ['new', 'ask', { message: 'Who?' }],
+])('the clock of a call (%s)', (server, tool, args) => {
+  it('stands still while the person thinks', async () => {
+    const pool = start();
+    await pool.describe(server);
+    const elicit: Elicit = () => new Promise((resolve) => setTimeout(resolve, 900, yes));
+    const given = { server, tool, arguments: args, elicit, timeoutMs: 600 };
+    expect(JSON.stringify(await pool.callTool(given))).toContain('Ada');
+  });
+
+  it('ends the question with the call', async () => {
+    const pool = start();
+    const cancel = new CancelSource();
+    let isTakenBack = false;
+    const elicit: Elicit = (_, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          isTakenBack = true;
+          reject(new Error('taken back'));
+        });
+        cancel.abort();
+      });
+    const made = pool.callTool({ server, tool, arguments: args, elicit, signal: cancel });
+    expect(await failureOf(made)).toMatchObject({ code: 'CALL_CANCELLED' });
+    expect(isTakenBack).toBe(true);
+  });
+});
+
+it.each(['old', 'new'])('tells a server what it may ask (%s)', async (server) => {
+  const pool = startPool({ old: fixtureServer('asks'), new: fixtureServer('asks-modern') });
+  expect(await call(pool, server, 'capabilities', {})).toEqual({});
+  const asking = start();
+  expect(await call(asking, server, 'capabilities', {})).toEqual({ elicitation: { form: {} } });
+});
