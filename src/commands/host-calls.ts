@@ -77,7 +77,7 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
     ...toolMethods({ directory, findCallable, pool, observed, logger, gates, noteUnmade }),
     ...documentMethods(directory, { ...options, observed }),
     ...specMethods(directory, observed),
-    ...surfaceMethods({ findCallable, pool, guard, noteUnmade }),
+    ...surfaceMethods({ findCallable, pool, logger, guard, noteUnmade }),
     findServersMethod(directory, autoload),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
     ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],

@@ -1,9 +1,11 @@
 /** Lets a call through, has a person asked, or refuses it, as the policies of the person say, and holds their limits. */
-import { type CancelSignal, CancelSource } from '../cancel.ts';
+import { CancelSource } from '../cancel.ts';
+import { startCountdown } from '../countdown.ts';
 import { BridgeError } from '../errors.ts';
 import type { Decision, PolicyTool } from '../policy/decision.ts';
 import { type CompiledLimit, countCall, overLimit } from '../policy/limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { holdWhileAsking } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { Approvals, CallToApprove } from './approvals.ts';
 import type { CurrentPolicies } from './current-policies.ts';
@@ -21,15 +23,17 @@ export interface GuardedCall {
   decision?: Decision;
 }
 
-/** Makes the call when it may be made. `send` is given what cancels it. */
-export type Guard = (call: GuardedCall, send: (signal: CancelSignal) => Promise<unknown>) => Promise<unknown>;
+/** Sends a call, with what cancels it and how it reaches the person in place of those of its context. */
+type Send = (way: Pick<CallContext, 'signal' | 'asker'>) => Promise<unknown>;
+
+/** Makes the call when it may be made. */
+export type Guard = (call: GuardedCall, send: Send) => Promise<unknown>;
 
 export function createGuard(current: CurrentPolicies, approvals: Approvals): Guard {
   return (call, send) => {
     const policies = current();
-    const { signal } = call.context;
     if (policies === undefined) {
-      return send(signal);
+      return send(call.context);
     }
     const decision = policies.decide(call);
     call.decision = decision;
@@ -38,7 +42,7 @@ export function createGuard(current: CurrentPolicies, approvals: Approvals): Gua
     }
     const { limits } = policies.of(call.server, call.tool);
     if (decision.effect === 'allow' && limits.length === 0) {
-      return send(signal);
+      return send(call.context);
     }
     // Counted before anybody is asked, so that code cannot flood a person with questions.
     const refusal = countCall(limits, call.context, performance.now());
@@ -54,9 +58,9 @@ export function createGuard(current: CurrentPolicies, approvals: Approvals): Gua
 /** The guard as a gate around calls of tools. */
 export function createPolicyGate(guard: Guard): CallGate {
   return (call, proceed) =>
-    guard(call, (signal) => {
+    guard(call, (way) => {
       const { context } = call;
-      return signal === context.signal ? proceed() : proceed({ ...call, context: { ...context, signal } });
+      return way === context ? proceed() : proceed({ ...call, context: { ...context, ...way } });
     });
 }
 
@@ -73,7 +77,7 @@ function toApprove({ server, tool, arguments: given, line }: GuardedCall, reason
 
 interface Sending {
   readonly asked: Promise<void> | undefined;
-  readonly send: (signal: CancelSignal) => Promise<unknown>;
+  readonly send: Send;
 }
 
 /** The deadline of a call begins when it is sent: neither a person who thinks nor a queue uses it up. */
@@ -89,7 +93,7 @@ async function sendInLimits(
       await limit.counts.inFlight.take(context.signal);
       taken.push(limit);
     }
-    const result = await beforeDeadline(context.signal, shortest(limits), send);
+    const result = await beforeDeadline(context, shortest(limits), send);
     checkSize(result, limits);
     return result;
   } finally {
@@ -103,31 +107,29 @@ function shortest(limits: readonly CompiledLimit[]): CompiledLimit | undefined {
     .toSorted((left, right) => (left.deadlineMs ?? 0) - (right.deadlineMs ?? 0))[0];
 }
 
-async function beforeDeadline(
-  signal: CancelSignal,
-  limit: CompiledLimit | undefined,
-  send: Sending['send'],
-): Promise<unknown> {
+/** The clock stands still while the server asks the person something. */
+async function beforeDeadline(context: CallContext, limit: CompiledLimit | undefined, send: Send): Promise<unknown> {
   if (limit?.deadlineMs === undefined) {
-    return send(signal);
+    return send(context);
   }
+  const { signal, asker } = context;
   const cancel = new CancelSource();
   const abort = (): void => cancel.abort();
   let isLate = false;
-  const timer = setTimeout(() => {
+  const clock = startCountdown(limit.deadlineMs, () => {
     isLate = true;
     abort();
-  }, limit.deadlineMs);
+  });
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) {
     abort();
   }
   try {
-    return await send(cancel.signal);
+    return await send({ signal: cancel.signal, asker: asker && holdWhileAsking(asker, clock) });
   } catch (error) {
     throw isLate ? late(limit.place, limit.deadlineMs) : error;
   } finally {
-    clearTimeout(timer);
+    clock.stop();
     signal.removeEventListener('abort', abort);
   }
 }

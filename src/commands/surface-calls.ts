@@ -2,11 +2,13 @@
 import { z } from 'zod';
 import { makeVisible } from '../catalog/visible.ts';
 import { toBridgeError } from '../errors.ts';
+import type { Logger } from '../log.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
 import type { FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
 import type { Guard } from './policy-gate.ts';
+import { elicitFor } from './server-questions.ts';
 import type { NoteUnmade } from './tool-calls.ts';
 
 /** Where resources and prompts come from. */
@@ -28,6 +30,7 @@ const GetPromptParams = z.strictObject({
 export interface SurfaceOptions {
   readonly findCallable: FindCallable;
   readonly pool: SurfacePool;
+  readonly logger: Logger;
   /** Stands around each call; nothing when left out. */
   readonly guard?: Guard | undefined;
   readonly noteUnmade?: NoteUnmade | undefined;
@@ -37,7 +40,8 @@ export interface SurfaceOptions {
 const METHOD = { annotations: { readOnlyHint: true, idempotentHint: true }, inputSchema: {}, isMethod: true };
 
 export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
-  const { findCallable, pool, guard = unguarded, noteUnmade } = options;
+  const { findCallable, pool, logger, guard = unguarded, noteUnmade } = options;
+
   async function ask(
     wanted: string,
     method: SurfaceCall['method'],
@@ -49,8 +53,9 @@ export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
       throw error;
     });
     const tool = { ...METHOD, name: method, alias: method };
-    const answer = await guard({ server, tool, arguments: params, context }, (signal) => {
-      return pool.surface({ server: server.name, method, params, signal });
+    const answer = await guard({ server, tool, arguments: params, context }, ({ signal, asker }) => {
+      const elicit = elicitFor(server.name, asker, logger);
+      return pool.surface({ server: server.name, method, params, signal, elicit });
     });
     return answer as SurfaceAnswer;
   }
@@ -76,7 +81,7 @@ export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
   ];
 }
 
-const unguarded: Guard = ({ context }, send) => send(context.signal);
+const unguarded: Guard = ({ context }, send) => send(context);
 
 /** Entries with hidden characters made visible where they are prose. Names and URIs are sent back as they are. */
 function visibleProse(value: unknown): unknown {

@@ -109,6 +109,22 @@ export class CellAsker implements Asker {
   }
 }
 
+/** The same way to the person, on which a further clock stands still. */
+export function holdWhileAsking(asker: Asker, clock: Countdown): Asker {
+  return {
+    code: asker.code,
+    opensPages: asker.opensPages,
+    async ask(question, signal) {
+      const release = clock.hold();
+      try {
+        return await asker.ask(question, signal);
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
 function timedOut(message: string): BridgeError {
   return new BridgeError('APPROVAL_TIMEOUT', message, {
     hint: 'Tell the person what will be asked, then run it again; MCP_BRIDGE_APPROVAL_TIMEOUT is how long a question waits.',

@@ -6,8 +6,10 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../cancel.ts';
 import { messageOf } from '../errors.ts';
+import type { Connection } from './connection.ts';
+import type { Deadline } from './deadline.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
-import { type Answer, RequestError, type Requests } from './requests.ts';
+import { type Answer, RequestError, type RequestLimits, type Requests } from './requests.ts';
 
 /**
  * Puts the question of a server: gets the `params` of `elicitation/create`, gives its result. One that comes to nothing is
@@ -25,6 +27,9 @@ const MAX_OPEN = 32;
 const MAX_ROUNDS = 10;
 /** Questions in one round, which are put one after the other. Chosen. */
 const MAX_QUESTIONS = 10;
+
+/** For calls that nobody can cancel. */
+const NEVER: CancelSignal = new CancelSource();
 
 /** The questions that a server of 2025-11-25 or older sends on one connection. */
 export class ServerQuestions {
@@ -82,46 +87,49 @@ export class ServerQuestions {
   }
 }
 
-/** How a call goes on that asks for input. */
-export interface InputOptions {
-  readonly elicit: Elicit;
-  readonly signal: CancelSignal;
-  /** Stops the clock of the call until the function it gives is called. */
-  readonly hold: () => () => void;
+interface AskedRequest {
+  readonly method: string;
+  readonly params: JsonObject;
 }
 
-/** Sends a request until its result is complete, each time with what the result before asked for. Rejects as `send`. */
-export async function sendWithInput(
-  send: (params: JsonObject) => Promise<Answer>,
-  params: JsonObject,
-  options: InputOptions,
+/**
+ * Sends a request within `deadline`; with an `elicit` as often as its result asks for input, each time with that. The clock
+ * stands still while the person is asked. Rejects as `open.request` does.
+ */
+export async function requestWithInput(
+  open: Pick<Connection, 'request'>,
+  { method, params }: AskedRequest,
+  limits: RequestLimits,
+  deadline: Deadline,
 ): Promise<Answer> {
+  const send = (given: JsonObject): Promise<Answer> =>
+    open.request(method, given, { ...limits, timeoutMs: deadline.leftMs() });
   let answer = await send(params);
-  for (let round = 1; answer.result['resultType'] === 'input_required'; round += 1) {
+  for (let round = 1; limits.elicit !== undefined && asksForInput(answer); round += 1) {
     if (round > MAX_ROUNDS) {
       throw malformed(`it asked for input ${MAX_ROUNDS} times and wants more`);
     }
     const { inputRequests, requestState } = answer.result;
-    const inputResponses = await collectInput(inputRequests ?? {}, options);
-    answer = await send({
-      ...params,
-      inputResponses,
-      ...(requestState === undefined ? {} : { requestState }),
-    });
+    const inputResponses = await collectInput(inputRequests, limits.elicit, deadline);
+    answer = await send({ ...params, inputResponses, ...(requestState === undefined ? {} : { requestState }) });
   }
   return answer;
 }
 
-async function collectInput(inputRequests: unknown, { elicit, signal, hold }: InputOptions): Promise<JsonObject> {
+function asksForInput({ result }: Answer): boolean {
+  return result['resultType'] === 'input_required';
+}
+
+async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: Deadline): Promise<JsonObject> {
   const requests = isJsonObject(inputRequests) ? Object.entries(inputRequests) : [];
   if (requests.length === 0 || requests.length > MAX_QUESTIONS) {
     throw malformed(`it asked for ${requests.length} inputs at once; 1 to ${MAX_QUESTIONS} can be given`);
   }
-  const release = hold();
+  const release = deadline.hold();
   try {
     const responses: [string, JsonObject][] = [];
     for (const [key, request] of requests) {
-      responses.push([key, await elicit(readRequest(request), signal)]);
+      responses.push([key, await elicit(readRequest(request), deadline.callerSignal ?? NEVER)]);
     }
     return Object.fromEntries(responses);
   } finally {

@@ -1,14 +1,14 @@
 /** One configured server through its life: not running, starting, ready, failing, retired. */
 import { setMaxListeners } from 'node:events';
-import { type CancelSignal, CancelSource } from '../cancel.ts';
+import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
 import { type Connection, type ConnectOptions, type ServerInfo, SessionLostError } from './connection.ts';
 import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './deadline.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
-import { type Elicit, sendWithInput } from './elicitation.ts';
+import { type Elicit, requestWithInput } from './elicitation.ts';
 import { Failures } from './failures.ts';
 import { openConnection } from './open.ts';
-import { type Answer, RequestError, type RequestLimits } from './requests.ts';
+import { RequestError, type RequestLimits } from './requests.ts';
 import { askSurface, MissingCapabilityError, type SurfaceAnswer, type SurfaceCall } from './surface.ts';
 import { readToolList, type ToolList } from './tool-list.ts';
 
@@ -24,9 +24,6 @@ const TOOLS_CHANGED_INTERVAL_MS = 1_000;
 
 /** After this long a list is read again when it is asked for: a server may change its tools and not say so. Chosen. */
 export const MAX_LISTING_AGE_MS = 600_000;
-
-/** For calls that nobody can cancel. */
-const NEVER: CancelSignal = new CancelSource();
 
 export interface ServerState {
   readonly name: string;
@@ -137,9 +134,9 @@ export class UpstreamServer {
     );
     const deadline = createDeadline(timeoutMs, call.signal);
     try {
-      const params = { name: call.tool, arguments: call.arguments };
+      const request = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
       const { result } = await this.#withConnection(deadline, (open, limits) =>
-        this.#send(open, params, { ...limits, onProgress: call.onProgress, elicit: call.elicit }, deadline),
+        requestWithInput(open, request, { ...limits, onProgress: call.onProgress, elicit: call.elicit }, deadline),
       );
       this.#failed = 0;
       return result;
@@ -148,19 +145,6 @@ export class UpstreamServer {
     } finally {
       deadline.clear();
     }
-  }
-
-  /** Calls a tool; with an `elicit` as often as its results ask for input. */
-  #send(open: Connection, params: JsonObject, limits: RequestLimits, deadline: Deadline): Promise<Answer> {
-    const { elicit } = limits;
-    if (elicit === undefined) {
-      return open.request('tools/call', params, limits);
-    }
-    return sendWithInput(
-      (given) => open.request('tools/call', given, { ...limits, timeoutMs: deadline.leftMs() }),
-      params,
-      { elicit, signal: deadline.callerSignal ?? NEVER, hold: () => deadline.hold() },
-    );
   }
 
   /** What the server offers besides tools. `LIST_TIMEOUT_MS` bounds each request, its own `timeout` too. */
@@ -173,7 +157,7 @@ export class UpstreamServer {
     try {
       return await this.#withConnection(deadline, (open, limits) =>
         askSurface(call, open.info, (method, params) =>
-          open.request(method, params, { ...limits, timeoutMs: deadline.leftMs() }),
+          requestWithInput(open, { method, params }, { ...limits, elicit: call.elicit }, deadline),
         ),
       );
     } catch (error) {

@@ -4,6 +4,7 @@
  */
 import type { CancelSignal } from '../cancel.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
+import type { Elicit } from './elicitation.ts';
 import { type Answer, RequestError } from './requests.ts';
 
 /** Bounds of one list. Chosen as those of tool lists, less generous: nobody reads 10,000 entries. */
@@ -29,6 +30,8 @@ export interface SurfaceCall {
   readonly params: JsonObject;
   /** Ends the request and tells the server. */
   readonly signal?: CancelSignal | undefined;
+  /** Puts what the server asks meanwhile. */
+  readonly elicit?: Elicit | undefined;
 }
 
 /** The result of a single item, or a whole list with one clause for each thing that was left out of it. */

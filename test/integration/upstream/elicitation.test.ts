@@ -15,8 +15,9 @@ function start(offer = true): UpstreamPool {
   return pool;
 }
 
-/** Calls a tool; gives its structured content or its text as JSON. */
-async function call(pool: UpstreamPool, server: string, tool: string, args: JsonObject, elicit?: Elicit) {
+/** Calls `server.tool`; gives its structured content or its text as JSON. */
+async function call(pool: UpstreamPool, what: string, args: JsonObject, elicit?: Elicit) {
+  const [server = '', tool = ''] = what.split('.');
   const { structuredContent, content } = await pool.callTool({ server, tool, arguments: args, elicit });
   return structuredContent ?? JSON.parse((content as { text: string }[])[0]?.text ?? 'null');
 }
@@ -37,24 +38,24 @@ describe('a server until 2025-11-25', () => {
   it('gets the reply to its request, while its call waits', async () => {
     const { asked, elicit } = createRecorder();
     const given = { message: 'Who?', requestedSchema };
-    expect(await call(start(), 'old', 'ask', given, elicit)).toMatchObject({ result: yes });
+    expect(await call(start(), 'old.ask', given, elicit)).toMatchObject({ result: yes });
     expect(asked).toEqual([given]);
   });
 
   it('gets an error for what is no proper question', async () => {
     const elicit: Elicit = () => Promise.reject(new RequestError('malformed', 'no such form'));
-    expect(await call(start(), 'old', 'ask', {}, elicit)).toMatchObject({
+    expect(await call(start(), 'old.ask', {}, elicit)).toMatchObject({
       error: { code: -32602, message: 'no such form' },
     });
   });
 
   it('asks for the newest call that can ask, and is told cancel where none can', async () => {
     const pool = start();
-    expect(await call(pool, 'old', 'ask', { message: 'Who?', requestedSchema })).toMatchObject({
+    expect(await call(pool, 'old.ask', { message: 'Who?', requestedSchema })).toMatchObject({
       result: { action: 'cancel' },
     });
-    await call(pool, 'old', 'ask_idle', {}, createRecorder().elicit).catch(() => undefined);
-    expect(await call(pool, 'old', 'idle_response', {})).toMatchObject({ result: { action: 'cancel' } });
+    await call(pool, 'old.ask_idle', {}, createRecorder().elicit).catch(() => undefined);
+    expect(await call(pool, 'old.idle_response', {})).toMatchObject({ result: { action: 'cancel' } });
   });
 
   it('may take its question back, and ends it with its call', async () => {
@@ -63,7 +64,7 @@ describe('a server until 2025-11-25', () => {
       new Promise((resolve) => {
         signal.addEventListener('abort', () => resolve({ action: 'cancel', content: { name: 'taken back' } }));
       });
-    expect(await call(pool, 'old', 'ask_and_take_back', { message: 'Who?' }, untilAborted)).toMatchObject({
+    expect(await call(pool, 'old.ask_and_take_back', { message: 'Who?' }, untilAborted)).toMatchObject({
       result: { content: { name: 'taken back' } },
     });
     let hasEnded = false;
@@ -77,8 +78,8 @@ describe('a server until 2025-11-25', () => {
 
   it('is refused what the bridge does not offer', async () => {
     const { elicit } = createRecorder();
-    expect(await call(start(), 'old', 'sample', {}, elicit)).toMatchObject({ error: { code: -32601 } });
-    expect(await call(start(false), 'old', 'ask', { message: 'Who?', requestedSchema }, elicit)).toMatchObject({
+    expect(await call(start(), 'old.sample', {}, elicit)).toMatchObject({ error: { code: -32601 } });
+    expect(await call(start(false), 'old.ask', { message: 'Who?', requestedSchema }, elicit)).toMatchObject({
       error: { code: -32601 },
     });
   });
@@ -87,7 +88,7 @@ describe('a server until 2025-11-25', () => {
 describe('a server of 2026-07-28', () => {
   it('gets the replies with the call, round after round', async () => {
     const { asked, elicit } = createRecorder();
-    expect(await call(start(), 'new', 'ask', { message: 'Who?', times: 3 }, elicit)).toEqual([yes, yes, yes]);
+    expect(await call(start(), 'new.ask', { message: 'Who?', times: 3 }, elicit)).toEqual([yes, yes, yes]);
     expect(asked).toEqual(Array.from({ length: 3 }, () => ({ mode: 'form', message: 'Who?', requestedSchema })));
   });
 
@@ -144,7 +145,7 @@ describe.each([
 
 it.each(['old', 'new'])('tells a server what it may ask (%s)', async (server) => {
   const pool = startPool({ old: fixtureServer('asks'), new: fixtureServer('asks-modern') });
-  expect(await call(pool, server, 'capabilities', {})).toEqual({});
+  expect(await call(pool, `${server}.capabilities`, {})).toEqual({});
   const asking = start();
-  expect(await call(asking, server, 'capabilities', {})).toEqual({ elicitation: { form: {} } });
+  expect(await call(asking, `${server}.capabilities`, {})).toEqual({ elicitation: { form: {} } });
 });

@@ -6,6 +6,7 @@ import type { ToolCall } from '../../../src/commands/tool-calls.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { Policies } from '../../../src/policy/policies.ts';
 import { readPolicy } from '../../../src/policy/read-policy.ts';
+import type { Asker } from '../../../src/session/asker.ts';
 
 const CALL: ToolCall = {
   server: { name: 'files', alias: 'files', description: '' },
@@ -105,6 +106,20 @@ test('a call that is late is cancelled at its server, and may have been done in 
     message: 'the call was cancelled after 0.01 s, which limits[1] of /policy.json allows',
     hint: 'It was sent, so the server may have done a part of it.',
   });
+});
+
+test('the deadline of a call stands still while its server asks the person', async () => {
+  let reply: (value: { action: 'decline' }) => void = () => undefined;
+  const asker: Asker = { code: '', opensPages: false, ask: () => new Promise((resolve) => (reply = resolve)) };
+  const call = { ...CALL, context: { ...CALL.context, asker } };
+  const limit = { limits: [{ deadline: '20ms' }] };
+  const answered = gateFor(limit)(call, async ({ context } = call) => {
+    const asked = context.asker?.ask({ mode: 'form', message: '', requestedSchema: {} }, context.signal);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    reply({ action: 'decline' });
+    return [await asked, context.signal.aborted];
+  });
+  expect(await answered).toEqual([{ action: 'decline' }, false]);
 });
 
 test('a call with a deadline is cancelled with its cell as well', async () => {
