@@ -72,6 +72,8 @@ export interface CellRequest {
   /** Aborted when the client cancels the request or goes away. */
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
+  /** Resolves when the client has room for another answer; the cell waits for it when its turn has come. */
+  readonly untilRoom?: (() => Promise<void>) | undefined;
   /** Who can be asked while the cell runs; undefined when the client cannot ask anybody. */
   readonly person?: Person | undefined;
 }

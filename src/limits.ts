@@ -79,5 +79,10 @@ export const MAX_SAVED_TOOLS = 200;
 export const AUDIT_FILES = 16;
 /** Time a cell waits until it is recorded, where a record is required. A disk takes under 1 ms; a network's longer. Chosen. */
 export const AUDIT_WAIT_MS = 5_000;
-/** Longest line accepted from the MCP client. Far above `MAX_CODE_BYTES`, so that code that is too long gets a clear answer. */
-export const MAX_CLIENT_LINE_BYTES = 128 * MIB;
+/**
+ * Longest line accepted from the MCP client. Far above `MAX_CODE_BYTES`, so that code that is too long gets a clear answer; a
+ * message takes about four times its length while it is read.
+ */
+export const MAX_CLIENT_LINE_BYTES = 16 * MIB;
+/** Bytes of answers that the client has not read, before further cells wait. Chosen: 200 answers of the longest kind. */
+export const MAX_UNREAD_BYTES = 16 * MIB;

@@ -31,6 +31,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     defaultTimeoutSeconds: settings.timeoutSeconds,
     maxTimeoutSeconds: settings.maxTimeoutSeconds,
     logger,
+    untilRoom: () => transport.untilRoom(),
     onIdle: () => {
       // The first cell tries again and reports the failure to the client.
       bridge.preload().catch((error: unknown) => logger.debug(`Preloading failed: ${messageOf(error)}`));

@@ -15,6 +15,8 @@ export interface RunPythonOptions {
   readonly defaultTimeoutSeconds: number;
   readonly maxTimeoutSeconds: number;
   readonly logger: Logger;
+  /** See `CellRequest`. */
+  readonly untilRoom?: (() => Promise<void>) | undefined;
 }
 
 export interface RunPythonCall {
@@ -49,6 +51,7 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
       timeoutMs,
       signal,
       onProgress,
+      untilRoom: options.untilRoom,
       person,
     });
   } catch (thrown) {

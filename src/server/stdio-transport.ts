@@ -6,8 +6,9 @@
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { messageOf } from '../errors.ts';
-import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH } from '../limits.ts';
-import { createLineSplitter, isDeeperThan } from '../protocol/codec.ts';
+import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH, MAX_UNREAD_BYTES } from '../limits.ts';
+import { isDeeperThan } from '../protocol/codec.ts';
+import { type DroppedLine, LineReader } from '../protocol/line-reader.ts';
 
 const INVALID_REQUEST = -32600;
 const PREVIEW_BYTES = 200;
@@ -25,11 +26,10 @@ export class StdioTransport implements Transport {
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #onClosed: () => void;
-  readonly #splitter = createLineSplitter(
-    MAX_CLIENT_LINE_BYTES,
-    (line) => this.#takeLine(line),
-    (bytes) => this.#report(`Ignored a message of ${bytes} bytes; the limit is ${MAX_CLIENT_LINE_BYTES} bytes.`),
-  );
+  readonly #reader = new LineReader(MAX_CLIENT_LINE_BYTES, {
+    onLine: (line) => this.#takeLine(line),
+    onOversize: (line) => this.#refuseOversize(line),
+  });
   #isClosed = false;
   #drained: Promise<void> | undefined;
 
@@ -48,6 +48,13 @@ export class StdioTransport implements Transport {
     this.#input.on('data', this.#onData);
   }
 
+  /** Resolves when the client has read enough of what it was sent, or never will: what makes answers waits for it. */
+  async untilRoom(): Promise<void> {
+    while (!this.#isClosed && this.#output.writable && this.#output.writableLength > MAX_UNREAD_BYTES) {
+      await this.#untilDrained();
+    }
+  }
+
   /** Resolves when the message is on its way; rejects when the connection is closed. */
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#isClosed) {
@@ -62,7 +69,7 @@ export class StdioTransport implements Transport {
     this.#shut();
   }
 
-  readonly #onData = (chunk: Buffer): void => this.#splitter.push(chunk);
+  readonly #onData = (chunk: Buffer): void => this.#reader.push(chunk);
 
   readonly #onOutputError = (error: Error): void => {
     if (!this.#isClosed) {
@@ -98,6 +105,13 @@ export class StdioTransport implements Transport {
     } else {
       this.onmessage?.(message as unknown as JSONRPCMessage);
     }
+  }
+
+  #refuseOversize({ bytes, id, isMessage }: DroppedLine): void {
+    const size = `a message of ${bytes.toLocaleString('en')} bytes`;
+    const reason = `Invalid Request: ${size}; the limit is ${MAX_CLIENT_LINE_BYTES.toLocaleString('en')}`;
+    // Taken for a request: an answer of the client is never that long, and it would ignore ours.
+    this.#refuse(isMessage ? { id, method: '' } : {}, reason);
   }
 
   #refuse(message: Record<string, unknown>, reason: string): void {

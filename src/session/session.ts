@@ -99,6 +99,7 @@ export class Session {
   }
 
   async #runNow(request: CellRequest): Promise<CellAnswer> {
+    await request.untilRoom?.();
     throwIfCancelled(request);
     request.servers.forEach((server) => this.#loaded.add(server));
     const kernel = this.#kernel ?? (await this.#start(request));

@@ -6,8 +6,8 @@ import { MAX_JSON_DEPTH, MAX_RESULT_BYTES } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
 import { parseExact } from '../protocol/exact-json.ts';
+import { type DroppedLine, idOfLine, isNoise } from '../protocol/line-reader.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
-import { type DroppedLine, idOfLine, isNoise } from './line-reader.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
@@ -56,7 +57,51 @@ describe('reading', () => {
   });
 });
 
+describe('a message that is too long', () => {
+  const code = 'x'.repeat(17 * 1024 * 1024);
+  test.each([
+    ['first', `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"code":"${code}"}}`],
+    ['last', `{"method":"tools/call","params":{"code":"${code}"},"jsonrpc":"2.0","id":7}`],
+  ])('is refused by its id, which stands %s, and not kept', async (_where, line) => {
+    const { input, output, messages } = await started();
+    const answered = once(output, 'data') as Promise<[Buffer]>;
+    for (let start = 0; start < line.length; start += 65_536) {
+      input.write(line.slice(start, start + 65_536));
+      await nextTurn();
+    }
+    input.write('\n{"jsonrpc":"2.0","method":"next"}\n');
+    const [answer] = await answered;
+    expect(JSON.parse(answer.toString())).toEqual({
+      jsonrpc: '2.0',
+      id: 7,
+      error: {
+        code: -32600,
+        message: expect.stringMatching(/^Invalid Request: a message of 17,825,\d+ bytes; the limit/),
+      },
+    });
+    expect(messages).toEqual([{ jsonrpc: '2.0', method: 'next' }]);
+  });
+});
+
 describe('writing', () => {
+  test('says when there is room again after 16 MiB that nobody read', async () => {
+    const output = new PassThrough();
+    const { transport } = await started(output);
+    const text = 'x'.repeat(1024 * 1024);
+    for (let id = 0; id < 17; id += 1) {
+      void transport.send({ jsonrpc: '2.0', id, result: { text } });
+    }
+    let hasRoom = false;
+    const room = transport.untilRoom().then(() => {
+      hasRoom = true;
+    });
+    await nextTurn();
+    expect(hasRoom).toBe(false);
+    output.resume();
+    await room;
+    await transport.untilRoom();
+  });
+
   test('waits with one listener, however many messages wait', async () => {
     let release: () => void = () => undefined;
     const output = new Writable({

@@ -1,8 +1,8 @@
 /**
- * Messages of a server as lines of bounded length. Of a line that is too long its first and last bytes are kept: they
- * still tell which request it answers. Python servers write the id first, TypeScript servers last.
+ * JSON-RPC messages as lines of bounded length. Of a line that is too long its first and last bytes are kept: they still
+ * tell its id. Programs in Python write the id first, those in TypeScript last.
  */
-import { createLineSplitter, type LineSplitter } from '../protocol/codec.ts';
+import { createLineSplitter, type LineSplitter } from './codec.ts';
 
 const NEWLINE = 0x0a;
 const BRACE = 0x7b;
