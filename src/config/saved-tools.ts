@@ -19,7 +19,7 @@ export interface SavedTool {
 export interface SavedTools {
   /** Stores a function, replacing one of the same name. Rejects with `CALL_REFUSED`, `STATE_WRITE_FAILED`. */
   save(tool: SavedTool): Promise<void>;
-  /** All stored functions by name, at most `MAX_SAVED_TOOLS`; what cannot be read is logged and left out. */
+  /** All stored functions by name, at most `MAX_SAVED_TOOLS`; what cannot be read is logged and left out. Never rejects. */
   list(): Promise<SavedTool[]>;
 }
 
@@ -65,7 +65,11 @@ export function createSavedTools({ stateDir, logger }: { stateDir: string; logge
       logger.info(`Saved the tool ${name} in ${directory}.`);
     },
     async list() {
-      const names = await storedNames(directory);
+      // A session works without them, and a person may not have meant the store at all.
+      const names = await storedNames(directory).catch((error: unknown) => {
+        logger.warning(`The saved tools were left out: ${messageOf(error)}`);
+        return [];
+      });
       if (names.length > MAX_SAVED_TOOLS) {
         logger.warning(`${directory} holds ${names.length} tools; sessions get the first ${MAX_SAVED_TOOLS} by name.`);
       }

@@ -140,3 +140,11 @@ test('a function that was edited after it was saved is used, and the change is l
   expect(await tools().list()).toEqual([{ name: 'add', source: 'def add(): pass' }]);
   expect(logged.join('')).toContain('was changed after it was saved');
 });
+
+test('a store that cannot be read is logged, and nothing else is lost', async () => {
+  await mkdir(stateDir);
+  await writeFile(store, 'a file where the store should be');
+  expect(await tools().list()).toEqual([]);
+  expect(logged[0]).toContain('The saved tools were left out: ');
+  await expect(tools().save({ name: 'add', source: SOURCE })).rejects.toMatchObject({ code: 'STATE_WRITE_FAILED' });
+});
