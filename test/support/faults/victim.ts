@@ -1,0 +1,75 @@
+/** A second bridge, spoken to line by line, that a case may end in any way; what is left of it is looked for. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LineClient } from '../../e2e/front-process.ts';
+import { CLI, fixtureServer, type ServerEntry } from '../bridge-client.ts';
+import type { TestEngine } from '../engines.ts';
+import { descendantsOf, isAlive } from '../processes.ts';
+import { sandboxesOfBridge } from '../sandbox.ts';
+import { poll } from './wait.ts';
+
+export interface Victim {
+  readonly client: LineClient;
+  /** Process of the bridge. */
+  readonly pid: number;
+  /** State directory, in a folder of its own. */
+  readonly folder: string;
+  /** Runs a cell; the text of the answer. */
+  run(code: string, more?: object): Promise<string>;
+  /** Remembers what runs below the bridge now, for `left`. */
+  look(): void;
+  /** What is left after at most `limitMs`: the bridge, processes that were looked at, sandboxes. */
+  left(limitMs: number): Promise<string[]>;
+  /** Ends what may still run, and removes its folder. */
+  remove(): Promise<void>;
+}
+
+export interface VictimOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Beside `stubborn`, which ends by SIGKILL alone. */
+  readonly servers?: Readonly<Record<string, ServerEntry>>;
+  /** Folder for the state directory; a new one when left out. */
+  readonly folder?: string;
+}
+
+let nextId = 0;
+
+/** Starts a bridge and says hello to it. */
+export async function startVictim(engine: TestEngine, options: VictimOptions = {}): Promise<Victim> {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'bridge-faults-victim-'));
+  const mcpServers = { stubborn: fixtureServer('ignores-eof.mjs'), ...options.servers };
+  writeFileSync(join(folder, 'servers.json'), JSON.stringify({ mcpServers }));
+  const client = new LineClient(CLI, { ...settingsOf(engine), MCP_BRIDGE_STATE_DIR: folder, ...options.env });
+  const pid = client.child.pid ?? 0;
+  await client.initialize();
+  let below: number[] = [];
+  const find = async () => [
+    ...[pid, ...below].filter(isAlive).map((each) => `process ${each}`),
+    ...(await sandboxesOfBridge(engine, pid)).map((id) => `sandbox ${id}`),
+  ];
+  return {
+    client,
+    pid,
+    folder,
+    async run(code, more = {}) {
+      nextId += 1;
+      const { result, error } = await client.run(nextId, { code, timeout: 60, ...more });
+      return (result?.content[0]?.text as string | undefined) ?? JSON.stringify(error);
+    },
+    look() {
+      below = descendantsOf(pid);
+    },
+    left: (limitMs) => poll(find, (found) => found.length === 0, limitMs),
+    async remove() {
+      client.child.kill('SIGKILL');
+      await client.exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The environment of the engine without the settings of the tests. */
+function settingsOf(engine: TestEngine): Record<string, string> {
+  return Object.fromEntries(Object.entries(engine.env).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_')));
+}
