@@ -53,7 +53,7 @@ export class Session {
   #generation = 0;
   #kernel: Kernel | undefined;
   #starting: Promise<Kernel> | undefined;
-  /** The end of a kernel that a reset left behind. */
+  /** The end of a kernel that was given up: by a reset, or because nothing used it. */
   #ending: Promise<void> | undefined;
   #names: Names | undefined;
   #loss: Loss | undefined;
@@ -98,6 +98,20 @@ export class Session {
     await Promise.all([starting?.kill(reason), this.#kernel?.kill(reason), this.#ending]);
   }
 
+  /**
+   * Ends the kernel of a session that is not busy. The record of the loss is made before the kernel ends, so that a cell
+   * that comes meanwhile gets a new kernel.
+   */
+  async endIdle(reason: string): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    const kernel = this.#kernel;
+    if (kernel !== undefined) {
+      this.#noteEnd(kernel, reason);
+      this.#ending = kernel.kill(reason);
+      await this.#ending;
+    }
+  }
+
   async #runNow(request: CellRequest): Promise<CellAnswer> {
     await request.untilRoom?.();
     throwIfCancelled(request);
@@ -108,6 +122,7 @@ export class Session {
     const run = { session: this.name, generation: this.#generation, cell: this.#cells };
     await this.#options.recorder?.cellStarted(run, request, [...this.#loaded]);
     const engine = this.#takeEngineReport(kernel);
+    const loss = this.#loss;
     const notices = [...this.#takeLossNotice(), ...standInNotices(engine)];
     const { names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
@@ -115,13 +130,17 @@ export class Session {
     if (this.#resetWanted) {
       this.#reset();
     }
+    const isSeen = outcome.status !== 'cancelled';
+    if (!isSeen) {
+      this.#tellAgain(loss);
+    }
     return {
       ...outcome,
       cell: run.cell,
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      notices: [...notices, ...this.#takeLoadedNotice()],
+      notices: [...notices, ...(isSeen ? this.#takeLoadedNotice() : [])],
       engine,
     };
   }
@@ -178,6 +197,12 @@ export class Session {
       this.#loaded.add(server);
       this.#loadedByCode.push(server);
     }
+  }
+
+  /** Nobody gets the answer of a cancelled cell: what it would have told stands in the next one. */
+  #tellAgain(loss: Loss | undefined): void {
+    this.#loss ??= loss;
+    this.#toldOfEngine = undefined;
   }
 
   /** Whoever approved the cell did not see these names: the answer says them. */
@@ -250,16 +275,7 @@ export class Session {
     if (this.#waiting === 0 && this.#kernel !== undefined) {
       const { idleTimeoutMs } = this.#options;
       const reason = `it was idle for ${idleTimeoutMs / 1000} s (MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT)`;
-      this.#idleTimer = setTimeout(() => void this.#endIdle(reason), idleTimeoutMs).unref();
-    }
-  }
-
-  /** The record of the loss is made before the kernel ends, so that a cell that comes meanwhile gets a new kernel. */
-  async #endIdle(reason: string): Promise<void> {
-    const kernel = this.#kernel;
-    if (kernel !== undefined) {
-      this.#noteEnd(kernel, reason);
-      await kernel.kill(reason);
+      this.#idleTimer = setTimeout(() => void this.endIdle(reason), idleTimeoutMs).unref();
     }
   }
 }

@@ -65,7 +65,7 @@ export class Sessions {
         hint: `Use one of them (${names}), or wait until one is done.`,
       });
     }
-    void idle.end(`${MAX_SESSIONS} sessions are the limit and it had been idle longest`);
+    void idle.endIdle(`${MAX_SESSIONS} sessions are the limit and it had been idle longest`);
   }
 
   #forgetOldest(): void {

@@ -47,6 +47,20 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       expect((await run('kept')).value).toBe('1');
     });
 
+    // The notice stood in the answer of the cancelled cell, which no client gets.
+    it('by the client do not swallow the news of a loss', async () => {
+      const session = 'cancelled after a loss';
+      await run('kept = 1', { session });
+      await run('import os; os._exit(1)', { session });
+      const controller = new AbortController();
+      const before = tools.calls.length;
+      const running = run('await mcp_fake.hang(name="lost")', { session, signal: controller.signal });
+      await expect.poll(() => tools.calls.length, { timeout: 20_000 }).toBeGreaterThan(before);
+      controller.abort();
+      expect(await running).toMatchObject({ status: 'cancelled' });
+      expect((await run('1', { session })).notices.join()).toContain('State was lost');
+    });
+
     it('by the client before the start run nothing', async () => {
       const running = run('import time; time.sleep(0.5)');
       const controller = new AbortController();
