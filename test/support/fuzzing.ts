@@ -11,6 +11,8 @@ const SEED = Number(process.env['MCP_BRIDGE_FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 const SCALE = Number(process.env['MCP_BRIDGE_FUZZ_RUNS'] ?? TOTAL_RUNS) / TOTAL_RUNS;
 /** Bounds a hang and asserts no speed: the whole stage takes less than half a minute. */
 const TIMEOUT_MS = 600_000;
+/** Also ends the search for a smaller example. */
+const MAX_PROPERTY_MS = 120_000;
 /** CPU time of one run. The slowest honest one takes milliseconds; what is quadratic in its input takes minutes. */
 const MAX_RUN_MS = 5_000;
 
@@ -27,7 +29,7 @@ export function itHolds<Value>(
     const begun = process.cpuUsage();
     fc.assert(
       fc.property(arbitrary, (value) => expectToEnd(() => property(value))),
-      { numRuns, seed: SEED },
+      { numRuns, seed: SEED, interruptAfterTimeLimit: MAX_PROPERTY_MS, markInterruptAsFailure: true },
     );
     const { user } = process.cpuUsage(begun);
     console.log(`fuzz: ${title}: ${numRuns} runs, seed ${SEED}, ${Math.round(user / 1000)} ms of CPU`);
