@@ -1,0 +1,55 @@
+/** The command line of the soak. */
+import { parseArgs } from 'node:util';
+
+export interface SoakOptions {
+  readonly minutes: number;
+  readonly seed: number;
+  /** Label of a test engine. */
+  readonly engine: string;
+  /** How many cells run at once. */
+  readonly agents: number;
+  /** Also write the report there, as JSON. */
+  readonly jsonFile: string | undefined;
+}
+
+export const USAGE = `npm run soak -- --minutes N [options]
+
+  --minutes N     how long cells are started; the end takes a little longer
+  --seed S        what happens is drawn from it; printed, random when left out
+  --engine NAME   podman (default), podman-rootless, docker, bubblewrap or embedded
+  --agents N      cells at once; 4 by default
+  --json FILE     write the report to FILE as well
+`;
+
+/** Throws with a sentence that says what is wrong. */
+export function parseSoakOptions(argv: readonly string[]): SoakOptions | 'help' {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      minutes: { type: 'string', default: '1' },
+      seed: { type: 'string' },
+      engine: { type: 'string', default: 'podman' },
+      agents: { type: 'string', default: '4' },
+      json: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  });
+  if (values.help === true) {
+    return 'help';
+  }
+  return {
+    minutes: positive('--minutes', values.minutes),
+    seed: values.seed === undefined ? Date.now() % 2 ** 31 : positive('--seed', values.seed),
+    engine: values.engine,
+    agents: positive('--agents', values.agents),
+    jsonFile: values.json,
+  };
+}
+
+function positive(option: string, text: string): number {
+  const number = Number(text);
+  if (!(number > 0)) {
+    throw new Error(`${option} is '${text}'; it must be a number above 0`);
+  }
+  return number;
+}

@@ -1,0 +1,87 @@
+/** Looks at the bridge's process while it works: memory, descriptors, processes, sandboxes, and whether it answers. */
+import { descendantsOf, openDescriptors, residentBytes } from '../support/processes.ts';
+import type { Record } from './record.ts';
+import type { World } from './world.ts';
+
+const MIB = 1024 * 1024;
+const SAMPLE_EVERY_MS = 5_000;
+/** After two minutes the first starts, the caches and the compiler of Node are through. */
+export const WARM_UP_SAMPLES = 24;
+/** Sessions at most, and as many that are ending or starting. */
+const MAX_SANDBOXES = 24;
+/** Clients of sandboxes (two of a rootless podman each), three servers, the guardian, and commands of the engine. */
+const MAX_PROCESSES = 120;
+const MAX_DESCRIPTORS = 400;
+/** Answers of 4 MiB at once, several times over. Chosen; what stays is held to less at the end. */
+const MAX_RESIDENT_MIB = 500;
+/** A bridge that is busy with others must still answer. Chosen for a machine that is loaded. */
+const MAX_PING_MS = 5_000;
+
+export interface Sample {
+  readonly residentMib: number;
+  readonly descriptors: number;
+  readonly processes: number;
+  readonly sandboxes: number;
+  readonly pingMs: number;
+}
+
+export interface Watch {
+  readonly samples: readonly Sample[];
+  stop(): Promise<void>;
+}
+
+export async function takeSample(world: World): Promise<Sample> {
+  const { bridge } = world;
+  const startMs = performance.now();
+  await bridge.client.ping();
+  const pingMs = performance.now() - startMs;
+  return {
+    residentMib: residentBytes(bridge.pid) / MIB,
+    descriptors: openDescriptors(bridge.pid),
+    processes: descendantsOf(bridge.pid).length,
+    sandboxes: (await world.sandboxes()).length,
+    pingMs,
+  };
+}
+
+/** Takes a sample every five seconds, and reports what is out of bounds. */
+export function watch(world: World, record: Record): Watch {
+  const samples: Sample[] = [];
+  let isOver = false;
+  let wake = (): void => undefined;
+  async function run(): Promise<void> {
+    while (!isOver) {
+      const sample = await takeSample(world);
+      samples.push(sample);
+      boundsBroken(sample).forEach((what) => record.violate(what));
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, SAMPLE_EVERY_MS).unref();
+      });
+    }
+  }
+  const running = run().catch((error: unknown) =>
+    record.violate(`the bridge could not be looked at: ${String(error)}`),
+  );
+  return {
+    samples,
+    async stop() {
+      isOver = true;
+      wake();
+      await running;
+    },
+  };
+}
+
+function boundsBroken({ descriptors, pingMs, processes, residentMib, sandboxes }: Sample): string[] {
+  const bounds: readonly (readonly [string, number, number])[] = [
+    ['MiB of memory', residentMib, MAX_RESIDENT_MIB],
+    ['descriptors', descriptors, MAX_DESCRIPTORS],
+    ['processes', processes, MAX_PROCESSES],
+    ['sandboxes', sandboxes, MAX_SANDBOXES],
+    ['ms for a ping', pingMs, MAX_PING_MS],
+  ];
+  return bounds
+    .filter(([, value, most]) => value > most)
+    .map(([what, value, most]) => `${Math.round(value)} ${what}; at most ${most}`);
+}
