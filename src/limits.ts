@@ -8,6 +8,15 @@ const MIB = 1024 * KIB;
 
 /** Longest line accepted from a sandbox. One parse of 8 MiB of small objects blocks the host for about 180 ms (measured). */
 export const MAX_SANDBOX_LINE_BYTES = 8 * MIB;
+/**
+ * What one line from a sandbox may hold, as `measureJson` counts it. A line of 8 MiB has room for 5,600,000 empty arrays, or
+ * for 600,000 members of one object, which took 1 s and 3 s to read; at these bounds it is 0.2 s at most, and what a cell sends
+ * in earnest stays below (all measured, or chosen from that).
+ */
+export const MAX_LINE_VALUES = 250_000;
+export const MAX_LINE_MEMBERS = 75_000;
+/** Of them, numbers that JavaScript does not hold exactly. */
+export const MAX_LINE_LONG_NUMBERS = 25_000;
 /** Longest line sent to a sandbox; a larger answer travels in parts, so that an interrupt never waits behind it. */
 export const MAX_HOST_LINE_BYTES = 1 * MIB;
 /** JSON deeper than this is refused: `JSON.stringify` and zod overflow the stack at about 10,000 levels (measured). */

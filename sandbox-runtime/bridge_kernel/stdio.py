@@ -84,6 +84,8 @@ class _Stream:
         self.dropped_bytes += cut
         self.dropped_lines += kept.count(b"\n", 0, cut)
         if self.dropped_bytes:
+            # The head may have ended inside a character, whose rest was dropped.
+            self.dropped_bytes += len(self.decoder.getstate()[0])
             self.decoder.reset()
         text = self.decoder.decode(kept[cut:], final=True)
         dropped = (self.dropped_bytes, self.dropped_lines)

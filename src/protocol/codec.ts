@@ -5,8 +5,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import { BridgeError } from '../errors.ts';
-import { MAX_JSON_DEPTH } from '../limits.ts';
+import { MAX_JSON_DEPTH, MAX_LINE_LONG_NUMBERS, MAX_LINE_MEMBERS, MAX_LINE_VALUES } from '../limits.ts';
 import { parseExact } from './exact-json.ts';
+import { measureJson } from './json-extent.ts';
 
 const NEWLINE = 0x0a;
 /** Of a line that is refused, and of the reason, which may repeat names from it. */
@@ -136,7 +137,14 @@ function createPieces(): Pieces {
 
 export type Decoded<Frame> =
   | { readonly ok: true; readonly frame: Frame }
-  | { readonly ok: false; readonly reason: string; readonly preview: string };
+  | {
+      readonly ok: false;
+      /** A clause that says what the line is. */
+      readonly reason: string;
+      readonly preview: string;
+      /** Whether it may be a proper frame that holds more than is read. */
+      readonly isTooMuch?: boolean;
+    };
 
 /** One line as a frame of `schema`; a line that is none gives the reason, at most 200 characters, and its first 200. */
 export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buffer): Decoded<z.output<Schema>> {
@@ -148,14 +156,15 @@ export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buff
   if (!isUtf8(line)) {
     return refuse('not UTF-8');
   }
+  const excess = whatIsTooMuch(line);
+  if (excess !== undefined) {
+    return { ...refuse(excess), isTooMuch: true };
+  }
   let value: unknown;
   try {
-    value = parseExact(text);
-  } catch {
-    return refuse('not JSON');
-  }
-  if (isDeeperThan(value, MAX_JSON_DEPTH)) {
-    return refuse(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+    value = parseExact(text, MAX_LINE_LONG_NUMBERS);
+  } catch (error) {
+    return error instanceof RangeError ? { ...refuse(error.message), isTooMuch: true } : refuse('not JSON');
   }
   const parsed = schema.safeParse(value);
   if (!parsed.success) {
@@ -163,6 +172,21 @@ export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buff
     return refuse(`not a known frame: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`);
   }
   return { ok: true, frame: parsed.data };
+}
+
+function whatIsTooMuch(line: Buffer): string | undefined {
+  const { depth, values, members } = measureJson(line);
+  if (depth > MAX_JSON_DEPTH) {
+    return `nested deeper than ${MAX_JSON_DEPTH} levels`;
+  }
+  if (values > MAX_LINE_VALUES) {
+    return `of more than ${inWords(MAX_LINE_VALUES)} values`;
+  }
+  return members > MAX_LINE_MEMBERS ? `of more than ${inWords(MAX_LINE_MEMBERS)} members of objects` : undefined;
+}
+
+function inWords(count: number): string {
+  return count.toLocaleString('en-US');
 }
 
 /**

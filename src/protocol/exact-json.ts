@@ -16,9 +16,12 @@ const CARRIED = new RegExp(`\\{"${KEY}":"([^"]+)"\\}`, 'g');
 const SUSPICIOUS = /\d{16}|\d[eE]\+?\d{3}/;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** As `JSON.parse`, but numbers that JavaScript would change are carried. Throws `SyntaxError` as that does. */
-export function parseExact(text: string): unknown {
-  return JSON.parse(SUSPICIOUS.test(text) ? carryNumbers(text) : text);
+/**
+ * As `JSON.parse`, but numbers that JavaScript would change are carried. Throws `SyntaxError` as that does, and `RangeError`
+ * when there are more than `maxCarried` of them: each becomes an object.
+ */
+export function parseExact(text: string, maxCarried = Number.POSITIVE_INFINITY): unknown {
+  return JSON.parse(SUSPICIOUS.test(text) ? carryNumbers(text, maxCarried) : text);
 }
 
 /** As `JSON.stringify` of a JSON value, with carried numbers written as they came. */
@@ -32,17 +35,31 @@ export function isCarriedNumber(value: object): boolean {
   return Object.hasOwn(value, KEY);
 }
 
-/** The text with the numbers outside strings replaced where they need it. */
-function carryNumbers(text: string): string {
+/** The text with the numbers outside strings replaced where they need it. What stays is copied in as few pieces as can be. */
+function carryNumbers(text: string, maxCarried: number): string {
+  let carried = 0;
+  const replace = (number: string): string => {
+    const kept = carry(number);
+    carried += kept === number ? 0 : 1;
+    if (carried > maxCarried) {
+      throw new RangeError(`of more than ${maxCarried.toLocaleString('en-US')} numbers beyond 2^53`);
+    }
+    return kept;
+  };
   const pieces: string[] = [];
+  let copied = 0;
   let position = 0;
   while (position < text.length) {
     const quote = text.indexOf('"', position);
     const end = quote === -1 ? text.length : quote;
-    pieces.push(text.slice(position, end).replace(NUMBER, carry));
+    const between = text.slice(position, end);
+    if (SUSPICIOUS.test(between)) {
+      pieces.push(text.slice(copied, position), between.replace(NUMBER, replace));
+      copied = end;
+    }
     position = quote === -1 ? end : endOfString(text, quote);
-    pieces.push(text.slice(end, position));
   }
+  pieces.push(text.slice(copied));
   return pieces.join('');
 }
 

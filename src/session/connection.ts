@@ -178,6 +178,9 @@ export class Connection {
     const decoded = decodeFrame(SandboxFrameSchema, line);
     if (!decoded.ok) {
       this.#violation(`${decoded.reason}: ${decoded.preview}`);
+      if (decoded.isTooMuch === true) {
+        this.#dispatcher.refuseUnread(decoded.preview, decoded.reason);
+      }
     } else if (!this.#handle(decoded.frame)) {
       this.#violation(`a frame of type ${decoded.frame.type} that is not expected now`);
     }
@@ -195,8 +198,7 @@ export class Connection {
       case 'result':
         return this.#endCell(frame);
       case 'call':
-        this.#dispatcher.receive(frame);
-        return true;
+        return this.#dispatcher.receive(frame);
       case 'cancel_call':
         this.#dispatcher.cancel(frame.call);
         return true;

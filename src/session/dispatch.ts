@@ -61,6 +61,8 @@ export interface DispatcherOptions {
   readonly attach?: ((attachment: Attachment) => void) | undefined;
 }
 
+const CALL_START = /^\{"type":"call","call":(\d{1,16}),/;
+
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
@@ -86,6 +88,7 @@ export class Dispatcher {
     this.#asker = asker;
     this.#callsOfCell = 0;
     this.#toolCallsDone = 0;
+    this.#startWaiting();
   }
 
   /** Calls of tools in the cell that runs; those that older cells left behind count as running too. */
@@ -116,8 +119,14 @@ export class Dispatcher {
     }
   }
 
-  /** Takes a call; its answer goes to the outbox, now or later. */
-  receive(frame: CallFrame): void {
+  /**
+   * Takes a call; its answer goes to the outbox, now or later. False for one whose number is in use: an answer would reach
+   * the call that has it.
+   */
+  receive(frame: CallFrame): boolean {
+    if (this.#isInUse(frame.call)) {
+      return false;
+    }
     const reason = this.#reasonToRefuse(frame);
     if (reason !== undefined) {
       this.#refuse(frame.call, reason);
@@ -125,6 +134,20 @@ export class Dispatcher {
       this.#waiting.set(frame.call, frame);
     } else {
       void this.#run(frame);
+    }
+    return true;
+  }
+
+  /** Answers a call that holds too much to be read; `start` is the start of its line, as the kernel writes it. */
+  refuseUnread(start: string, reason: string): void {
+    const call = Number(CALL_START.exec(start)?.[1]);
+    if (Number.isSafeInteger(call) && !this.#isInUse(call)) {
+      this.#refuse(
+        call,
+        new BridgeError('LIMIT_FRAME', `the call was not read: its line is ${reason}`, {
+          hint: 'Send less at once, or as one text, for example of json.dumps.',
+        }),
+      );
     }
   }
 
@@ -146,6 +169,10 @@ export class Dispatcher {
     for (const { controller } of this.#running.values()) {
       controller.abort();
     }
+  }
+
+  #isInUse(call: number): boolean {
+    return this.#running.has(call) || this.#waiting.has(call);
   }
 
   async #run(frame: CallFrame): Promise<void> {
@@ -207,10 +234,14 @@ export class Dispatcher {
     }
   }
 
+  /** Between cells only calls of jobs start; the others wait for the next one. */
   #startWaiting(): void {
     for (const [call, frame] of this.#waiting) {
       if (this.#running.size >= MAX_CALLS_IN_FLIGHT) {
         return;
+      }
+      if (this.#cell === 0 && frame.job === undefined) {
+        continue;
       }
       this.#waiting.delete(call);
       void this.#run(frame);
@@ -231,14 +262,11 @@ export class Dispatcher {
     return undefined;
   }
 
-  #reasonToRefuse({ call, job, method }: CallFrame): BridgeError | undefined {
+  #reasonToRefuse({ job, method }: CallFrame): BridgeError | undefined {
     const isAllowed = job !== undefined && method !== 'start_job';
     const reason = isAllowed ? this.#jobs.reasonToRefuse(job) : this.#reasonToRefuseCell();
     if (reason !== undefined) {
       return reason;
-    }
-    if (this.#running.has(call) || this.#waiting.has(call)) {
-      return new BridgeError('CALL_REFUSED', `call number ${call} is in use`);
     }
     if (this.#waiting.size >= MAX_CALLS_WAITING) {
       return new BridgeError('LIMIT_CALLS', `${this.#waiting.size.toLocaleString('en-US')} calls are waiting already`, {

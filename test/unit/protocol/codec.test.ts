@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { MAX_JSON_DEPTH } from '../../../src/limits.ts';
+import { MAX_JSON_DEPTH, MAX_LINE_LONG_NUMBERS, MAX_LINE_MEMBERS, MAX_LINE_VALUES } from '../../../src/limits.ts';
 import { createLineSplitter, decodeFrame, encodeFrame, isDeeperThan } from '../../../src/protocol/codec.ts';
 
 const AnySchema = z.unknown();
@@ -65,6 +65,16 @@ describe('decodeFrame', () => {
     expect(decodeFrame(AnySchema, bytes(MAX_JSON_DEPTH + 1))).toMatchObject({ ok: false });
   });
 
+  it.each([
+    ['values', `[${'1,'.repeat(MAX_LINE_VALUES - 1)}1]`, '[1,'],
+    ['members', `{${members(MAX_LINE_MEMBERS)}}`, `{"b":1,`],
+    ['long numbers', `[1${`,${2n ** 64n}`.repeat(MAX_LINE_LONG_NUMBERS)}]`, `[${2n ** 64n},`],
+  ])('takes as many %s as allowed, and says that one more is too much', (_, most, oneMore) => {
+    expect(decodeFrame(AnySchema, Buffer.from(most))).toMatchObject({ ok: true });
+    const tooMany = Buffer.from(oneMore + most.slice(1));
+    expect(decodeFrame(AnySchema, tooMany)).toMatchObject({ ok: false, isTooMuch: true });
+  });
+
   it('survives 100,000 levels', () => {
     const line = Buffer.from('['.repeat(100_000) + ']'.repeat(100_000));
     expect(decodeFrame(AnySchema, line)).toMatchObject({ ok: false, reason: expect.stringContaining('nested deeper') });
@@ -120,3 +130,7 @@ describe('isDeeperThan', () => {
     expect(isDeeperThan(value, limit)).toBe(expected);
   });
 });
+
+function members(count: number): string {
+  return Array.from({ length: count }, (_, index) => `"k${index}":1`).join(',');
+}

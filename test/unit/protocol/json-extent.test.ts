@@ -1,0 +1,44 @@
+/** What a line holds is known before it is parsed, and as much as is known then is what comes out. */
+import { assert, jsonValue, property, uint8Array } from 'fast-check';
+import { expect, it } from 'vitest';
+import { measureJson } from '../../../src/protocol/json-extent.ts';
+
+it.each([
+  ['1', 0, 0, 0],
+  ['[]', 1, 1, 0],
+  ['[[],[]]', 2, 4, 0],
+  ['{"a":1,"b":[2,3]}', 2, 4, 2],
+  [String.raw`"[{,:\"[{,:\\"`, 0, 0, 0],
+  [String.raw`{"a\\":"\\\"}]","b":"]"}`, 1, 2, 2],
+])('measures %s', (text, depth, values, members) => {
+  expect(measureJson(Buffer.from(text))).toEqual({ depth, values, members });
+});
+
+it('counts the members and levels of any value', () => {
+  assert(
+    property(jsonValue({ maxDepth: 6 }), (value) => {
+      const { depth, members } = measureJson(Buffer.from(JSON.stringify(value)));
+      expect({ depth, members }).toEqual({ depth: depthOf(value), members: membersOf(value) });
+    }),
+  );
+});
+
+it('comes to an end on lines that are no JSON', () => {
+  assert(
+    property(uint8Array(), (bytes) => {
+      expect(measureJson(bytes).values).toBeLessThanOrEqual(bytes.length);
+    }),
+  );
+});
+
+function depthOf(value: unknown): number {
+  return typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
+}
+
+function membersOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) {
+    return 0;
+  }
+  const own = Array.isArray(value) ? 0 : Object.keys(value).length;
+  return Object.values(value).reduce<number>((sum, member) => sum + membersOf(member), own);
+}

@@ -1,0 +1,72 @@
+/** Which calls run, which wait, and which get no answer. */
+import { PassThrough } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { MAX_CALLS_IN_FLIGHT } from '../../../src/limits.ts';
+import { Dispatcher } from '../../../src/session/dispatch.ts';
+import { Outbox } from '../../../src/session/outbox.ts';
+
+function setUp() {
+  const pipe = new PassThrough({ highWaterMark: 1 << 20 });
+  const begun: ((value: unknown) => void)[] = [];
+  const dispatcher = new Dispatcher(
+    {
+      session: 'test',
+      loaded: new Set(),
+      load: () => undefined,
+      handleCall: () => new Promise((resolve) => begun.push(resolve)),
+    },
+    new Outbox(pipe),
+  );
+  const call = (number: number) =>
+    dispatcher.receive({ type: 'call', call: number, method: 'call_tool', params: { n: number } });
+  async function answers(): Promise<unknown[]> {
+    await nextTurn();
+    const text = String(pipe.read() ?? '');
+    return text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as unknown);
+  }
+  return { dispatcher, begun, call, answers };
+}
+
+describe('a call', () => {
+  it('whose number is in use is dropped, and the one that has it gets its own answer', async () => {
+    const { dispatcher, begun, call, answers } = setUp();
+    dispatcher.beginCell(1, undefined);
+    expect(call(7)).toBe(true);
+    expect(call(7)).toBe(false);
+    dispatcher.refuseUnread('{"type":"call","call":7,"method"', 'too long');
+    begun[0]?.('mine');
+    expect(await answers()).toEqual([{ type: 'answer', call: 7, ok: true, value: 'mine' }]);
+    expect(begun).toHaveLength(1);
+  });
+
+  it('that waits for a place begins in a cell only', async () => {
+    const { dispatcher, begun, call } = setUp();
+    dispatcher.beginCell(1, undefined);
+    for (let number = 0; number <= MAX_CALLS_IN_FLIGHT; number += 1) {
+      call(number);
+    }
+    expect(begun).toHaveLength(MAX_CALLS_IN_FLIGHT);
+    dispatcher.endCell(false);
+    begun.forEach((resolve) => resolve(null));
+    await nextTurn();
+    expect(begun).toHaveLength(MAX_CALLS_IN_FLIGHT);
+    dispatcher.beginCell(2, undefined);
+    expect(begun).toHaveLength(MAX_CALLS_IN_FLIGHT + 1);
+  });
+});
+
+describe('a call that holds too much to be read', () => {
+  it('is answered when the start of its line tells its number', async () => {
+    const { dispatcher, answers } = setUp();
+    dispatcher.refuseUnread('{"type":"call","call":12,"method":"call_tool","par', 'of more than 10 values');
+    dispatcher.refuseUnread('{"type":"output","cell":12,"str', 'of more than 10 values');
+    dispatcher.refuseUnread('{"type":"call","call":99999999999999999,', 'of more than 10 values');
+    expect(await answers()).toMatchObject([
+      { call: 12, ok: false, error: { code: 'LIMIT_FRAME', message: expect.stringContaining('more than 10 values') } },
+    ]);
+  });
+});
