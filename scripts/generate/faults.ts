@@ -10,7 +10,7 @@ export function renderGates(): string {
 }
 
 export function renderFaultCases(): string {
-  const rows = ALL_CASES.map((fault) => [
+  const rows = ALL_CASES.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map((fault) => [
     fault.id,
     fault.title,
     fault.expected,

@@ -1,4 +1,5 @@
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { PROCESS_CASES } from './cases/processes.ts';
+import { DYING_HOST_CASES, RESOURCE_CASES } from './cases/resources.ts';
 
-await describeFaults({ name: 'processes', cases: PROCESS_CASES });
+await describeFaults({ name: 'processes', cases: [...PROCESS_CASES, ...RESOURCE_CASES, ...DYING_HOST_CASES] });

@@ -2,8 +2,8 @@
 import type { RunPythonAnswer } from '../bridge-client.ts';
 import type { Arena } from './arena.ts';
 import type { RunOptions, SeenAnswer } from './fault-case.ts';
-import { ANSWER_GRACE_MS, MAX_ALLOWANCE_MS } from './gates.ts';
-import { pressureMs } from './probe.ts';
+import { ANSWER_GRACE_MS } from './gates.ts';
+import { startClock } from './wait.ts';
 
 export const ATTACKED = 'attacked';
 const TIMEOUT_SECONDS = 5;
@@ -53,15 +53,6 @@ export function createCaller({ bridge, answers }: Arena): Caller {
       return [...wrong, ...twice.map((id) => `request ${id} was answered more than once`)];
     },
     texts,
-  };
-}
-
-/** A clock that does not count what the machine, and not the bridge, was slow; see `MAX_ALLOWANCE_MS`. */
-export function startClock(): { elapsed(): number } {
-  const startedAt = performance.now();
-  const pressure = pressureMs();
-  return {
-    elapsed: () => performance.now() - startedAt - Math.min(MAX_ALLOWANCE_MS, pressureMs() - pressure),
   };
 }
 

@@ -95,9 +95,9 @@ async function openPlace(options: ArenaOptions): Promise<Place> {
   return { arena, neighbour, neighbourBeforeMs: medianMs };
 }
 
-/** What is loaded once and stays is no growth of the first case. */
+/** What is loaded once and stays, and what V8 takes for its first large work, is no growth of the first case. */
 async function warmUp({ bridge }: Arena): Promise<void> {
-  const code = 'await mcp_echo.echo(text="x")\nprint("x" * 1_000_000)\n1 / 0';
+  const code = 'await mcp_echo.echo(text="x" * 4_000_000)\nfor _ in range(500): print("x" * 100_000)\n1 / 0';
   await bridge.runPython(code, { session: 'warm-up', servers: ['echo', 'ledger'], timeout: 60 });
   await bridge.runPython('runtime.reset()', { session: 'warm-up', timeout: 60 });
 }

@@ -10,8 +10,10 @@ export interface Measured {
   /** For how long it was held at most, and in all but one turn of a hundred. */
   readonly maxMs: number;
   readonly p99Ms: number;
-  /** Bytes after a garbage collection. */
+  /** Bytes after a garbage collection: in memory, and of them those of objects and of buffers. */
   readonly rss: number;
+  readonly heapUsed: number;
+  readonly external: number;
 }
 
 /** Arguments for the Node that runs the bridge. */
