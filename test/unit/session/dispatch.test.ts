@@ -12,6 +12,7 @@ function setUp() {
   const dispatcher = new Dispatcher(
     {
       session: 'test',
+      generation: 1,
       loaded: new Set(),
       load: () => undefined,
       handleCall: () => new Promise((resolve) => begun.push(resolve)),
