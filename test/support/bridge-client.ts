@@ -17,6 +17,7 @@ export interface ServerEntry {
   readonly env?: Readonly<Record<string, string>>;
   /** Seconds that a call may take. */
   readonly timeout?: number;
+  readonly pin?: 'off' | 'warn' | 'strict';
 }
 
 /** An entry that runs one of `test/fixtures/servers`. */

@@ -8,6 +8,7 @@ import { FORGED_FRAME_CASES } from './forged-frames.ts';
 import { LIFE_CASES } from './lives.ts';
 import { OUTPUT_CASES } from './output.ts';
 import { PROCESS_CASES } from './processes.ts';
+import { REMOTE_CASES } from './remote-servers.ts';
 import { DYING_HOST_CASES, RESOURCE_CASES } from './resources.ts';
 import { SERVER_FAILURE_CASES } from './server-failures.ts';
 import { SERVER_WORD_CASES } from './server-words.ts';
@@ -25,6 +26,7 @@ export const ALL_CASES: readonly FaultCase[] = [
   ...ENGINE_CASES,
   ...SERVER_FAILURE_CASES,
   ...SERVER_WORD_CASES,
+  ...REMOTE_CASES,
   ...SETTING_CASES,
   ...CLIENT_CASES,
 ];
