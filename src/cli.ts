@@ -52,6 +52,8 @@ async function runCommand(
       return (await import('./commands/exec.ts')).exec(line, context);
     case 'servers':
       return (await import('./commands/servers.ts')).servers(line, context);
+    case 'policy':
+      return (await import('./commands/policy.ts')).policy(line, context);
     case 'install':
     case 'uninstall':
       return (await import('./commands/install.ts')).install(line, context);

@@ -10,6 +10,7 @@ import type { ExecCommand } from './cli/exec.ts';
 import type { ErrorCommand } from './cli/help.ts';
 import type { ImageCommand } from './cli/image.ts';
 import type { InstallCommand } from './cli/install.ts';
+import type { PolicyCommand } from './cli/policy.ts';
 import type { ServersCommand } from './cli/servers.ts';
 import type { SessionsCommand } from './cli/sessions.ts';
 
@@ -21,6 +22,7 @@ export type CommandLine =
   | ErrorCommand
   | ExecCommand
   | ServersCommand
+  | PolicyCommand
   | InstallCommand
   | DoctorCommand
   | SessionsCommand
@@ -29,7 +31,12 @@ export type CommandLine =
   | CompleteCommand;
 
 /** What a group does when no further word is given. */
-const DEFAULT_ACTIONS: Readonly<Record<string, string>> = { servers: 'list', sessions: 'list', image: 'list' };
+const DEFAULT_ACTIONS: Readonly<Record<string, string>> = {
+  servers: 'list',
+  policy: 'show',
+  sessions: 'list',
+  image: 'list',
+};
 
 /** The command line after `node cli.js`. Rejects with `USAGE_INVALID`. */
 export async function parseCommandLine(argv: readonly string[]): Promise<CommandLine> {

@@ -2,8 +2,8 @@
 import { createPolicyFile, type PolicyFile } from '../config/policy-file.ts';
 import type { PlacedPolicy } from '../config/server-file.ts';
 import type { Logger } from '../log.ts';
-import { Policies, type ReadPolicy } from '../policy/policies.ts';
-import { readPolicy } from '../policy/read-policy.ts';
+import { Policies } from '../policy/policies.ts';
+import { type ReadPolicy, readPolicy } from '../policy/read-policy.ts';
 
 /** A configured server, as far as its policy is concerned. */
 export interface PolicyOwner {

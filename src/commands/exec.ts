@@ -1,12 +1,11 @@
 /** `exec`: runs one cell from the shell, on the same path as a client's call, and prints its answer. */
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import type { CellAnswer, OutputText } from '../cell.ts';
-import { BridgeError, ERROR_CODES, type ErrorCode, messageOf } from '../errors.ts';
+import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { renderAnswer } from '../render/render.ts';
 import { describeGap } from '../render/truncate.ts';
 import { answerCell } from '../server/run-python.ts';
 import type { ExecCommand } from './cli/exec.ts';
+import { readCode } from './code-source.ts';
 import type { CommandContext } from './context.ts';
 import { createLazyBridge } from './lazy-bridge.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
@@ -22,7 +21,7 @@ export interface ExecOptions extends CommandContext {
 /** Runs the cell and prints the answer; resolves with the exit code once the sandbox is gone. */
 export async function exec(command: ExecCommand, options: ExecOptions): Promise<number> {
   const { settings, logger } = options;
-  const code = await readSource(command, options.input);
+  const code = await readCode(command.source, options.input);
   const bridge = createLazyBridge(() => options.createBridge(settings, logger));
   const cancel = new AbortController();
   const lifecycle = watchProcess(logger);
@@ -53,18 +52,6 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   }
   await closeInTime(() => bridge.close(), logger);
   return 'reason' in first ? first.exitCode : exitCodeOf(first);
-}
-
-async function readSource(command: ExecCommand, input: NodeJS.ReadableStream): Promise<string> {
-  if (command.source.kind === 'code') {
-    return command.source.code;
-  }
-  const { path } = command.source;
-  try {
-    return path === '-' ? await text(input) : await readFile(path, 'utf8');
-  } catch (cause) {
-    throw new BridgeError('USAGE_INVALID', `The file '${path}' could not be read: ${messageOf(cause)}.`, { cause });
-  }
 }
 
 /** stdout and the value to stdout; notices, stderr and the error to stderr. */

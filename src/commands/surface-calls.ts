@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { makeVisible } from '../catalog/visible.ts';
 import { toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import type { PolicyTool } from '../policy/decision.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
 import type { FindCallable } from './callable-servers.ts';
@@ -39,6 +40,21 @@ export interface SurfaceOptions {
 /** What is said of every method here: it reads. A policy treats it as a tool of that name. */
 const METHOD = { annotations: { readOnlyHint: true, idempotentHint: true }, inputSchema: {}, isMethod: true };
 
+/** The methods by their names in Python. */
+const METHODS = {
+  list_resources: 'resources/list',
+  list_resource_templates: 'resources/templates/list',
+  list_prompts: 'prompts/list',
+  read_resource: 'resources/read',
+  get_prompt: 'prompts/get',
+} as const satisfies Record<string, SurfaceCall['method']>;
+
+/** The method of that name, of MCP or in Python, as a policy looks at it; undefined when it is none. */
+export function methodTool(name: string): PolicyTool | undefined {
+  const method = Object.entries(METHODS).find(([python, exact]) => python === name || exact === name)?.[1];
+  return method && { ...METHOD, name: method, alias: method };
+}
+
 export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
   const { findCallable, pool, logger, guard = unguarded, noteUnmade } = options;
 
@@ -65,20 +81,17 @@ export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
   }
 
   const readResource = checked(ReadResourceParams, async ({ server, uri }, context) => {
-    return resultOf(await ask(server, 'resources/read', { uri }, context));
+    return resultOf(await ask(server, METHODS.read_resource, { uri }, context));
   });
 
   const getPrompt = checked(GetPromptParams, async ({ server, ...params }, context) => {
-    return resultOf(await ask(server, 'prompts/get', params, context));
+    return resultOf(await ask(server, METHODS.get_prompt, params, context));
   });
 
-  return [
-    ['list_resources', list('resources/list')],
-    ['list_resource_templates', list('resources/templates/list')],
-    ['list_prompts', list('prompts/list')],
-    ['read_resource', readResource],
-    ['get_prompt', getPrompt],
-  ];
+  const lists = (['list_resources', 'list_resource_templates', 'list_prompts'] as const).map(
+    (name): [string, Method] => [name, list(METHODS[name])],
+  );
+  return [...lists, ['read_resource', readResource], ['get_prompt', getPrompt]];
 }
 
 const unguarded: Guard = ({ context }, send) => send(context);

@@ -81,7 +81,7 @@ function nameOfAlias(alias: string, inputSchema: PolicyCall['tool']['inputSchema
 function judgeValue({ under, equals, oneOf, matches, missing }: Condition, value: unknown): Verdict {
   const verdicts: Verdict[] = [];
   if (under !== undefined) {
-    verdicts.push(judgeText(value, (text) => any(under.map((folder) => isUnder(folder, text)))));
+    verdicts.push(judgeText(value, (text) => isUnder(under, text)));
   }
   if (equals !== undefined) {
     verdicts.push(judgeEqual(equals, value));

@@ -3,13 +3,15 @@
  * links in it cannot be followed here. So a path is only judged when every program reads it the same way; else the verdict
  * is that it cannot be told.
  */
-import { NO, unsure, type Verdict, YES } from './verdict.ts';
+import { any, NO, unsure, type Verdict, YES } from './verdict.ts';
 
 type Kind = 'absolute' | 'drive' | 'home' | 'relative';
 
 interface ParsedPath {
   readonly kind: Kind;
   readonly segments: readonly string[];
+  /** The same without the differences that some file systems do not make. */
+  readonly folded: readonly string[];
 }
 
 const PARENT = unsure('holds ".."');
@@ -29,23 +31,39 @@ const OTHER_KIND = unsure(
 
 const DRIVE = /^[A-Za-z]:[\\/]/;
 
-/** Whether `path` is `folder` or lies below it. */
-export function isUnder(folder: string, path: string): Verdict {
-  const base = parsePath(folder);
+/** Folders of policies, which are few and judged at every call. */
+const folders = new Map<string, ParsedPath | Verdict>();
+const MAX_FOLDERS = 1_000;
+
+/** Whether `path` is one of the folders or lies below one. */
+export function isUnder(wanted: readonly string[], path: string): Verdict {
   const parsed = parsePath(path);
-  if ('is' in parsed) {
-    return parsed;
+  return 'is' in parsed ? parsed : any(wanted.map((folder) => isBelow(parseFolder(folder), parsed)));
+}
+
+function parseFolder(folder: string): ParsedPath | Verdict {
+  const known = folders.get(folder);
+  if (known !== undefined) {
+    return known;
   }
-  if ('is' in base || base.kind !== parsed.kind) {
-    return 'is' in base ? base : OTHER_KIND;
+  const parsed = parsePath(folder);
+  if (folders.size < MAX_FOLDERS) {
+    folders.set(folder, parsed);
   }
-  if (startsWith(parsed.segments, base.segments, base.kind === 'drive' ? fold : String)) {
+  return parsed;
+}
+
+function isBelow(folder: ParsedPath | Verdict, path: ParsedPath): Verdict {
+  if ('is' in folder || folder.kind !== path.kind) {
+    return 'is' in folder ? folder : OTHER_KIND;
+  }
+  if (folder.kind !== 'drive' && startsWith(path.segments, folder.segments)) {
     return YES;
   }
-  if (startsWith(base.segments, parsed.segments, fold)) {
-    return ABOVE;
+  if (startsWith(path.folded, folder.folded)) {
+    return folder.kind === 'drive' ? YES : CASE;
   }
-  return startsWith(parsed.segments, base.segments, fold) ? CASE : NO;
+  return startsWith(folder.folded, path.folded) ? ABOVE : NO;
 }
 
 /** Why a folder of a policy could never be judged; undefined when it can. */
@@ -68,7 +86,10 @@ function parsePath(path: string): ParsedPath | Verdict {
   if (kind === 'home' && segments[0] !== '~') {
     return OTHER_HOME;
   }
-  return isDrive && segments.slice(1).some(isOddOnWindows) ? WINDOWS_NAME : { kind, segments };
+  if (isDrive && segments.slice(1).some(isOddOnWindows)) {
+    return WINDOWS_NAME;
+  }
+  return { kind, segments, folded: segments.map(fold) };
 }
 
 function kindOf(path: string): Kind {
@@ -105,13 +126,11 @@ function isOddOnWindows(segment: string): boolean {
   return segment.includes(':') || /~\d/.test(segment) || /[. ]$/.test(segment);
 }
 
-function startsWith(path: readonly string[], folder: readonly string[], asRead: (text: string) => string): boolean {
-  return folder.every((segment, index) => {
-    const found = path[index];
-    return found !== undefined && asRead(found) === asRead(segment);
-  });
+function startsWith(path: readonly string[], folder: readonly string[]): boolean {
+  return folder.length <= path.length && folder.every((segment, index) => path[index] === segment);
 }
 
 function fold(text: string): string {
-  return text.normalize('NFKC').toLowerCase();
+  // Nearly every path is plain ASCII, for which the normal form is itself.
+  return (/^[ -~]*$/.test(text) ? text : text.normalize('NFKC')).toLowerCase();
 }

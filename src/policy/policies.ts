@@ -3,13 +3,11 @@
  * stricter counts, so an entry copied from somewhere can forbid more but never allow what `policy.json` does not.
  */
 import { type Decision, type PolicyCall, type PolicyServer, type PolicyTool, stricter } from './decision.ts';
+import { describePolicy, type ShownPolicy } from './describe.ts';
 import { type CompiledLimit, compileLimits, type KeptCounts } from './limits.ts';
+import type { ReadPolicy } from './read-policy.ts';
 import { type CompiledRule, compileRules, decide, deniesServer, type Place, rulesFor } from './rules.ts';
-import type { Policy } from './schema.ts';
 import { selects } from './selectors.ts';
-
-/** A policy as it was read, or why it cannot be used: then every call it is about is refused. */
-export type ReadPolicy = { readonly place: Place } & ({ readonly policy: Policy } | { readonly problem: string });
 
 /** Rules of one policy, whole. */
 export interface RuleSet {
@@ -97,6 +95,12 @@ export class Policies {
     const denying = this.ruleSets(server.name).find(({ rules }) => deniesServer(rules, server));
     const call = { server, tool: ANY_TOOL, arguments: {} };
     return denying && decide(rulesFor(denying.rules, server, ANY_TOOL), call).reason;
+  }
+
+  /** What there is to show of each policy, `policy.json` first. */
+  describe(): ShownPolicy[] {
+    const file = this.#file === undefined ? [] : [describePolicy(this.#file, 'all servers')];
+    return [...file, ...[...this.#entries].map(([server, read]) => describePolicy(read, `'${server}'`))];
   }
 
   /** Counts to go on with, for the policies that follow these. */

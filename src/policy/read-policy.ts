@@ -1,8 +1,10 @@
 /** Checks what stands in a file as a policy. */
 import { explainZodIssues } from '../config/explain.ts';
-import type { ReadPolicy } from './policies.ts';
 import type { Place } from './rules.ts';
-import { EntryPolicySchema, PolicyFileSchema } from './schema.ts';
+import { EntryPolicySchema, type Policy, PolicyFileSchema } from './schema.ts';
+
+/** A policy as it was read, or why it cannot be used: then every call it is about is refused. */
+export type ReadPolicy = { readonly place: Place } & ({ readonly policy: Policy } | { readonly problem: string });
 
 /** Faults named in one message; more are rarely mended at once. */
 const MAX_FAULTS = 3;

@@ -101,7 +101,8 @@ function compile(rule: Rule, place: string): CompiledRule {
 
 function fallback(policy: Policy, place: Place): CompiledRule[] {
   if (policy.preset === undefined) {
-    return [compile({ effect: policy.default ?? 'allow' }, placed(place, policy.default && '"default"'))];
+    const { default: effect } = policy;
+    return [effect === undefined ? endOf(place) : compile({ effect }, placed(place, '"default"'))];
   }
   const preset = placed(place, `preset "${policy.preset}"`);
   return policy.preset === 'read-only'
@@ -110,6 +111,11 @@ function fallback(policy: Policy, place: Place): CompiledRule[] {
         compile({ effect: 'ask', annotations: { destructiveHint: true } }, preset),
         compile({ effect: 'allow' }, preset),
       ];
+}
+
+function endOf(place: Place): CompiledRule {
+  const reason = `no rule of ${placed(place, undefined)} is about it`;
+  return { ...compile({ effect: 'allow' }, placed(place, 'end')), decision: { effect: 'allow', reason } };
 }
 
 /** `rules[1] of FILE (mcpServers.files.policy)`. */

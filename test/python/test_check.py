@@ -10,7 +10,7 @@ from typing import Any
 from check_cells import VALID, WRONG
 from fake_host import FILES, GIT, OPEN_SPEC, READ_FILE_SPEC, ApiTestCase
 
-from bridge_kernel.errors import CheckError, MCPError
+from bridge_kernel.errors import CheckError, MCPError, PolicyError
 from bridge_kernel.repl import Repl, format_error
 
 ISSUES: Any = {"name": "issues", "alias": "issues"}
@@ -116,6 +116,19 @@ class Running(CheckTestCase):
 
         self.host.answers["tool_specs"] = fail
         self.assertEqual(await self.check("await mcp_files.nonsense()"), ("", False))
+
+    async def test_a_tool_that_a_policy_hides_stops_the_cell_with_the_words_of_the_host(self) -> None:
+        refused = {"code": "POLICY_DENIED", "message": "files.wipe was not called: a rule denies it", "hint": "Ask."}
+        self.host.answers["tool_specs"] = lambda _: [{"refused": refused}]
+        said, stopped = await self.check("await mcp_files.wipe()")
+        self.assertTrue(stopped)
+        self.assertIn("POLICY_DENIED: files.wipe was not called: a rule denies it\n    Hint: Ask.", said)
+        self.assertEqual(self.host.methods(), ["tool_specs"])
+        self.assertFalse((await self.check("try:\n    await mcp_files.wipe()\nexcept PolicyError:\n    pass"))[1])
+        files: Any = self.namespace["mcp_files"]
+        with self.assertRaises(PolicyError) as caught:
+            await files.wipe()
+        self.assertEqual(caught.exception.message, refused["message"])
 
     async def test_a_fault_of_the_check_is_said_and_the_cell_runs(self) -> None:
         del self.host.answers["tool_specs"]

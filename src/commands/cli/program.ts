@@ -8,6 +8,7 @@ import { defineExec } from './exec.ts';
 import { defineHelp } from './help.ts';
 import { defineImage } from './image.ts';
 import { defineInstall } from './install.ts';
+import { definePolicy } from './policy.ts';
 import { defineServers } from './servers.ts';
 import { defineSessions } from './sessions.ts';
 
@@ -31,6 +32,7 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
     .action(() => settle({ command: 'run' }));
   defineExec(program, settle);
   defineServers(program, settle);
+  definePolicy(program, settle);
   defineInstall(program, settle);
   defineDoctor(program, settle);
   defineSessions(program, settle);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isUnder, whyNoFolder } from '../../../src/policy/paths.ts';
 
-const verdict = (folder: string, path: string) => isUnder(folder, path).is;
+const verdict = (folder: string, path: string) => isUnder([folder], path).is;
 
 it.each([
   ['/data', '/data'],
@@ -65,6 +65,12 @@ describe('it cannot be told', () => {
   ])('in %s: %j', (folder, path) => {
     expect(verdict(folder, path)).toBe('unsure');
   });
+});
+
+it('one of several folders is enough', () => {
+  expect(isUnder(['/data', '/tmp'], '/tmp/x').is).toBe('yes');
+  expect(isUnder(['/data/a', '/tmp'], '/data').is).toBe('unsure');
+  expect(isUnder(['/data/a', '/tmp'], '/usr').is).toBe('no');
 });
 
 it('says why a folder could never be judged', () => {

@@ -1,0 +1,55 @@
+/** What stands in a policy, for people. */
+import type { ReadPolicy } from './read-policy.ts';
+import { type CompiledRule, compileRules, placed } from './rules.ts';
+import type { Limit } from './schema.ts';
+
+/** One policy; also the JSON of `policy show`. */
+export interface ShownPolicy {
+  /** `FILE` or `FILE (mcpServers.NAME.policy)`. */
+  readonly place: string;
+  /** Null when it can be used. */
+  readonly problem: string | null;
+  /** `all servers`, or the server of its entry in quotes. */
+  readonly about: string;
+  readonly rules: readonly { readonly place: string; readonly effect: string; readonly text: string }[];
+  readonly limits: readonly { readonly place: string; readonly text: string }[];
+}
+
+export function describePolicy(read: ReadPolicy, about: string): ShownPolicy {
+  const place = placed(read.place, undefined);
+  if ('problem' in read) {
+    return { place, problem: read.problem, about, rules: [], limits: [] };
+  }
+  const { policy } = read;
+  const rules = compileRules(policy, read.place).map((rule) => {
+    // The file is named above it.
+    return { place: rule.place.slice(0, -` of ${place}`.length), effect: rule.effect, text: textOf(rule) };
+  });
+  return { place, problem: null, about, rules, limits: policy.limits.map(describeLimit) };
+}
+
+function textOf({ server, tool, annotations, conditions, reason }: CompiledRule): string {
+  const parts = [
+    ...selectorsOf({ server, tool, annotations }),
+    ...conditions.map(([key, condition]) => `${key} ${JSON.stringify(condition)}`),
+  ];
+  const text = parts.length === 0 ? 'every call' : parts.join(', ');
+  return reason === undefined ? text : `${text} (${reason})`;
+}
+
+function describeLimit({ server, tool, annotations, ...bounds }: Limit, index: number) {
+  const about = selectorsOf({ server, tool, annotations });
+  const said = Object.entries(bounds).map(([name, value]) => {
+    return name === 'deadline' ? `deadline ${Number(value) / 1_000} s` : `${name} ${value}`;
+  });
+  const text = `${about.length === 0 ? 'all calls together' : about.join(', ')}: ${said.join(', ')}`;
+  return { place: `limits[${index}]`, text };
+}
+
+function selectorsOf({ server, tool, annotations }: Pick<Limit, 'server' | 'tool' | 'annotations'>): string[] {
+  return [
+    ...(server === undefined ? [] : [`server ${server.join(' or ')}`]),
+    ...(tool === undefined ? [] : [`tool ${tool.join(' or ')}`]),
+    ...Object.entries(annotations ?? {}).map(([hint, value]) => `${hint} ${value}`),
+  ];
+}

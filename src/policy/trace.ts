@@ -1,0 +1,111 @@
+/** What each rule has to say of a call, for people who want to know why. */
+import { EFFECTS, type Effect, type PolicyServer, type PolicyTool } from './decision.ts';
+import type { Policies } from './policies.ts';
+import { type CompiledRule, verdictOf } from './rules.ts';
+import { selects } from './selectors.ts';
+
+/** What became of a rule: it decides, is passed over, depends on arguments, or was not reached. */
+export type Outcome = 'decides' | 'may decide' | 'passed over' | 'not reached';
+
+export interface TracedRule {
+  /** `rules[1] of FILE`. */
+  readonly place: string;
+  readonly effect: Effect;
+  readonly outcome: Outcome;
+  /** Why, where there is something to say. */
+  readonly why: string | null;
+}
+
+export interface Explanation {
+  /** What would happen, from the mildest to the strictest; more than one when it depends on the arguments. */
+  readonly effects: readonly Effect[];
+  readonly reason: string;
+  /** Whether the tool is hidden from code. */
+  readonly isHidden: boolean;
+  readonly rules: readonly TracedRule[];
+  /** Places of the limits that a call is counted in. */
+  readonly limits: readonly string[];
+}
+
+/** @param given the arguments; undefined when they are not known. */
+export function explain(
+  policies: Policies | undefined,
+  server: PolicyServer,
+  tool: PolicyTool,
+  given: Readonly<Record<string, unknown>> | undefined,
+): Explanation {
+  if (policies === undefined) {
+    const reason = 'there is no policy, so every call is allowed';
+    return { effects: ['allow'], reason, isHidden: false, rules: [], limits: [] };
+  }
+  const settled = policies.of(server, tool);
+  const decision = settled.decision ?? settled.denied ?? (given && policies.decide({ server, tool, arguments: given }));
+  const traced = policies.ruleSets(server.name).map(({ rules }) => trace(rules, server, tool, given));
+  return {
+    effects: decision === undefined ? possible(settled.rules) : [decision.effect],
+    reason: decision?.reason ?? 'it depends on the arguments',
+    isHidden: settled.denied !== undefined,
+    rules: policies.problemOf(server.name) === undefined ? traced.flat() : [],
+    limits: settled.limits.map(({ place }) => place),
+  };
+}
+
+/** What the rules may decide together: the strictest of what each policy may. */
+function possible(sets: readonly (readonly CompiledRule[])[]): Effect[] {
+  const floors = sets.map((rules) => Math.min(...rules.map(({ effect }) => EFFECTS.indexOf(effect))));
+  const mildest = Math.max(...floors);
+  const all = new Set(sets.flat().map(({ effect }) => effect));
+  return EFFECTS.filter((effect, index) => all.has(effect) && index >= mildest);
+}
+
+function trace(
+  rules: readonly CompiledRule[],
+  server: PolicyServer,
+  tool: PolicyTool,
+  given: Readonly<Record<string, unknown>> | undefined,
+): TracedRule[] {
+  let isDecided = false;
+  return rules.map((rule): TracedRule => {
+    const { place, effect } = rule;
+    if (isDecided) {
+      return { place, effect, outcome: 'not reached', why: null };
+    }
+    const other = selects(rule, server, tool);
+    if (other !== undefined) {
+      return { place, effect, outcome: 'passed over', why: WHY_OTHER[other] };
+    }
+    const found = outcomeOf(rule, server, tool, given);
+    isDecided = found.outcome === 'decides';
+    return { place, effect, ...found };
+  });
+}
+
+const WHY_OTHER = {
+  server: 'it is about other servers',
+  tool: 'it is about other tools',
+  annotations: 'what the server says of the tool does not fit',
+} as const;
+
+function outcomeOf(
+  rule: CompiledRule,
+  server: PolicyServer,
+  tool: PolicyTool,
+  given: Readonly<Record<string, unknown>> | undefined,
+): Pick<TracedRule, 'outcome' | 'why'> {
+  if (rule.conditions.length === 0) {
+    return { outcome: 'decides', why: null };
+  }
+  if (given === undefined) {
+    const names = rule.conditions.map(([key]) => `'${key}'`).join(', ');
+    return { outcome: 'may decide', why: `it depends on ${names}` };
+  }
+  const verdict = verdictOf(rule, { server, tool, arguments: given });
+  switch (verdict.is) {
+    case 'yes':
+      return { outcome: 'decides', why: null };
+    case 'no':
+      return { outcome: 'passed over', why: 'its conditions do not hold' };
+    case 'unsure':
+      return { outcome: 'may decide', why: `it cannot be told: ${verdict.why}` };
+  }
+}

@@ -1,0 +1,71 @@
+"""The calls that reading code tells of, and what is said of the rest."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fake_host import FILES, GIT, ApiTestCase
+
+from bridge_kernel.static_calls import calls_of
+
+
+class StaticCalls(ApiTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.api.update([FILES, GIT], [FILES, GIT])
+
+    def read(self, code: str) -> tuple[list[tuple[int, str, str, Any]], list[str]]:
+        runtime: Any = self.namespace["runtime"]
+        found = json.loads(calls_of(code, runtime))
+        calls = [(call["line"], call["server"], call["tool"], call["arguments"]) for call in found["calls"]]
+        return calls, found["unknown"]
+
+    def test_each_way_of_calling_is_seen_with_its_arguments(self) -> None:
+        code = """await mcp_files.read_file(path="a", tail=3)
+from mcp.servers.git_hub import create_issue as make
+async def f():
+    return await make(labels=["x", None])
+mcp_files["read-file"].sync(path="b")
+await mcp_servers["git-hub"].close.with_options(timeout=3)()
+await runtime.call_tool("files", "list")
+await runtime.call_tool_raw(server="files", tool="list", arguments={"a": {"b": 1}})
+"""
+        calls, unknown = self.read(code)
+        self.assertEqual(
+            [call for call in calls if call[0] != 2],
+            [
+                (1, "files", "read_file", {"path": "a", "tail": 3}),
+                (4, "git-hub", "create_issue", {"labels": ["x", None]}),
+                (5, "files", "read-file", {"path": "b"}),
+                (6, "git-hub", "close", {}),
+                (7, "files", "list", {}),
+                (8, "files", "list", {"a": {"b": 1}}),
+            ],
+        )
+        self.assertEqual(unknown, [])
+
+    def test_arguments_that_are_computed_are_not_known(self) -> None:
+        for given in ("path=p", "'a'", "**p", "path=b'a'", "path={1, 2}", "path=1e999"):
+            with self.subTest(given):
+                self.assertEqual(self.read(f"await mcp_files.read_file({given})")[0][0][3], None)
+
+    def test_what_may_call_more_is_said(self) -> None:
+        for code, said in (
+            ("getattr(mcp_files, name)()", "line 1: getattr chooses a name while the code runs"),
+            ("await mcp_servers[name].list()", "line 1: the name in the brackets is computed"),
+            ("await mcp_files[name]()", "line 1: the name in the brackets is computed"),
+            ("await runtime.call_tool(server, 'list')", "line 1: runtime.call_tool is given names that are computed"),
+            ("exec(text)", "the code can put anything in the place of a name"),
+            ("await mcp_nowhere.list()", "line 1: no server 'nowhere' is configured"),
+        ):
+            with self.subTest(code):
+                self.assertIn(said, " ".join(self.read(code)[1]))
+
+    def test_nothing_is_run_or_asked(self) -> None:
+        self.read("made = 1\nmcp_files.list.sync()")
+        self.assertNotIn("made", self.namespace)
+        self.assertEqual(self.host.asked, [])
+
+    def test_what_is_no_python_is_refused(self) -> None:
+        self.assertRaises(SyntaxError, self.read, "await (")
