@@ -63,11 +63,19 @@ async function runCommand(
       return (await import('./commands/sessions.ts')).sessions(line, context);
     case 'image':
       return (await import('./commands/image.ts')).image(line, context);
+    case 'audit':
+      endWhenUnread();
+      return (await import('./commands/audit.ts')).audit(line, context);
     case 'complete':
       return (await import('./commands/complete.ts')).complete(line, context);
     case 'run':
       return run(context);
   }
+}
+
+/** Whoever reads, `head` for one, may have seen enough before all is written. */
+function endWhenUnread(): void {
+  process.stdout.on('error', () => process.exit(0));
 }
 
 async function run(context: Omit<ServeOptions, 'output'>): Promise<number> {

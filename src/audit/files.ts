@@ -96,6 +96,18 @@ export async function openToAppend(path: string): Promise<FileHandle> {
   }
 }
 
+/** Opens a file to read it; rejects for a link and for what is no plain file. */
+export async function openToRead(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0));
+  try {
+    await checkPlainFile(file);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
 async function checkPlainFile(file: FileHandle) {
   const stats = await file.stat();
   if (!stats.isFile()) {

@@ -4,6 +4,7 @@
  */
 import type { CommanderError } from 'commander';
 import { BridgeError } from '../errors.ts';
+import type { AuditCommand } from './cli/audit.ts';
 import type { CompleteCommand, CompletionCommand } from './cli/completion.ts';
 import type { DoctorCommand } from './cli/doctor.ts';
 import type { ExecCommand } from './cli/exec.ts';
@@ -27,6 +28,7 @@ export type CommandLine =
   | DoctorCommand
   | SessionsCommand
   | ImageCommand
+  | AuditCommand
   | CompletionCommand
   | CompleteCommand;
 

@@ -31,6 +31,8 @@ const REFUSED: readonly (readonly [path: string, code: string, rule: string])[] 
   ['src/engines/embedded/deep.ts', "import '../../config/settings.ts';", IMPORTS],
   ['src/upstream/upward.ts', "import '../catalog/catalog.ts';", IMPORTS],
   ['src/upstream/front.ts', "import '@modelcontextprotocol/server';", IMPORTS],
+  ['src/audit/upward.ts', "import '../session/recorder.ts';", IMPORTS],
+  ['src/audit/settings.ts', "import '../config/settings.ts';", IMPORTS],
   ['src/session/driver.ts', "import '../engines/podman.ts';", IMPORTS],
   ['src/session/lazily.ts', "export const later = () => import('../config/settings.ts');", IMPORTS],
   ['src/session/client.ts', "import '@modelcontextprotocol/client';", IMPORTS],
@@ -55,6 +57,7 @@ const ALLOWED: readonly (readonly [path: string, code: string])[] = [
   ['src/session/contract.ts', "import '../engines/engine.ts';\nimport '../protocol/codec.ts';\nimport '../errors.ts';"],
   ['src/config/names.ts', "import '../engines/engine.ts';"],
   ['src/policy/pure.ts', "import '../catalog/names.ts';\nimport '../config/units.ts';"],
+  ['src/audit/folder.ts', "import '../config/state-files.ts';\nimport '../protocol/codec.ts';"],
   ['src/catalog/pure.ts', "import 'node:crypto';\nimport '../limits.ts';"],
   ['src/commands/everything.ts', "import '../engines/podman.ts';\nimport '../upstream/pool.ts';"],
 ];

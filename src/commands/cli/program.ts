@@ -1,6 +1,7 @@
 /** The whole command line, as the library that reads it wants it. */
 import { Command } from 'commander';
 import type { CommandLine } from '../command-line.ts';
+import { defineAudit } from './audit.ts';
 import { defineCompletion } from './completion.ts';
 import { addNotes, COMMAND_NAME, type Settle } from './define.ts';
 import { defineDoctor } from './doctor.ts';
@@ -37,6 +38,7 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
   defineDoctor(program, settle);
   defineSessions(program, settle);
   defineImage(program, settle);
+  defineAudit(program, settle);
   defineCompletion(program, settle);
   defineHelp(program, settle);
   addNotes(

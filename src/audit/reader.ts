@@ -1,0 +1,115 @@
+/** Reads the audit log back: file by file, line by line, however large, and says how much could not be read. */
+import { messageOf } from '../errors.ts';
+import { createLineSplitter, type LineSplitter } from '../protocol/codec.ts';
+import { dayOf, listAuditFiles, openToRead } from './files.ts';
+import { type AuditRecord, AuditRecordSchema } from './records.ts';
+
+/** The longest record is the start of a cell, whose code may be 1 MiB and is escaped. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const READ_BYTES = 256 * 1024;
+
+/** One record with the line it was read from. */
+export interface ReadRecord {
+  readonly record: AuditRecord;
+  readonly line: string;
+}
+
+/** The log of one folder, read from its start or its day, and later on from where it was left. */
+export class AuditReader {
+  readonly #directory: string;
+  readonly #sources = new Map<string, LineSource>();
+  readonly #unreadable = new Map<string, string>();
+  #badLines = 0;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Lines that are no records: damaged, cut off, or of a later version. */
+  get badLines(): number {
+    const cutOff = [...this.#sources.values()].filter((source) => source.isInLine).length;
+    return this.#badLines + cutOff;
+  }
+
+  /** Files that could not be read, with the reason. */
+  get unreadable(): string[] {
+    return [...this.#unreadable].map(([path, reason]) => `${path}: ${reason}`);
+  }
+
+  /**
+   * The records that came since the last call, in the order of files and lines; those before `sinceMs` (milliseconds since
+   * 1970) are left out. Rejects when the folder cannot be read.
+   */
+  async *read(sinceMs = 0): AsyncGenerator<ReadRecord> {
+    const firstDay = dayOf(sinceMs);
+    for (const { day, path } of await listAuditFiles(this.#directory)) {
+      // A file holds nothing that is younger than its day.
+      if (day >= firstDay) {
+        yield* this.#readFile(path, sinceMs);
+      }
+    }
+  }
+
+  async *#readFile(path: string, sinceMs: number): AsyncGenerator<ReadRecord> {
+    const source = this.#sources.get(path) ?? new LineSource(path, () => (this.#badLines += 1));
+    this.#sources.set(path, source);
+    try {
+      for await (const line of source.read()) {
+        const record = parseRecord(line);
+        if (record === undefined) {
+          this.#badLines += 1;
+        } else if (Date.parse(record.at) >= sinceMs) {
+          yield { record, line };
+        }
+      }
+    } catch (error) {
+      this.#unreadable.set(path, messageOf(error));
+    }
+  }
+}
+
+function parseRecord(line: string): AuditRecord | undefined {
+  try {
+    return AuditRecordSchema.safeParse(JSON.parse(line)).data;
+  } catch {
+    // No JSON; the caller counts it.
+    return undefined;
+  }
+}
+
+/** The lines of one file that grows. */
+class LineSource {
+  readonly #path: string;
+  readonly #splitter: LineSplitter;
+  #lines: Buffer[] = [];
+  #offset = 0;
+
+  constructor(path: string, onOversize: () => void) {
+    this.#path = path;
+    this.#splitter = createLineSplitter(MAX_LINE_BYTES, (line) => this.#lines.push(line), onOversize);
+  }
+
+  /** Whether what was read last does not end with a line. */
+  get isInLine(): boolean {
+    return this.#splitter.pendingBytes > 0;
+  }
+
+  async *read(): AsyncGenerator<string> {
+    const handle = await openToRead(this.#path);
+    try {
+      for (;;) {
+        const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES, this.#offset);
+        if (bytesRead === 0) {
+          return;
+        }
+        this.#offset += bytesRead;
+        this.#splitter.push(buffer.subarray(0, bytesRead));
+        const lines = this.#lines;
+        this.#lines = [];
+        yield* lines.filter((line) => line.length > 0).map((line) => line.toString('utf8'));
+      }
+    } finally {
+      await handle.close();
+    }
+  }
+}
