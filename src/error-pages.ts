@@ -238,13 +238,14 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   APPROVAL_TIMEOUT: {
-    cause: 'A rule wants the person to be asked about this call; they were, and did not answer. Nothing was sent.',
-    remedy: 'Try again when the person is there.',
+    cause:
+      'A rule wants the person to be asked about this call; they were, and did not answer in the time of `MCP_BRIDGE_APPROVAL_TIMEOUT`. Nothing was sent. Further questions of the same cell end so at once.',
+    remedy: 'Tell the person what will be asked, and try again when they are there.',
     hasHint: true,
   },
   APPROVAL_UNAVAILABLE: {
     cause:
-      'A rule wants the person to be asked about this call, and the MCP client has no way to ask. Nothing was sent.',
+      'A rule wants the person to be asked about this call, and the MCP client has no way to ask or failed to, a background job makes it, or the cell has asked too often. Nothing was sent.',
     remedy: 'Do without the call, or tell the person, who can allow it in the policy or use a client that can ask.',
     hasHint: true,
   },

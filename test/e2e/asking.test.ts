@@ -1,0 +1,254 @@
+/**
+ * A person who decides, with real clients of both protocol eras, real servers and real sandboxes: questions about calls, and
+ * questions of servers. `UPDATE_ASKING=1` writes what went over the wire to docs/asking.md, which is compared otherwise.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  type Asked,
+  type AskingBridge,
+  ERAS,
+  type Era,
+  type PersonReply,
+  startAskingBridge,
+} from '../support/asking-bridge.ts';
+import { fixtureServer, ROOT } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+
+const engines = await coverEngines();
+const POLICY = { rules: [{ effect: 'ask', server: 'echo', tool: 'echo' }] };
+const SERVERS = {
+  echo: fixtureServer('echo.mjs'),
+  old: fixtureServer('asks.mjs'),
+  modern: fixtureServer('asks-modern.mjs'),
+};
+const LOADED = { servers: Object.keys(SERVERS) };
+const allow = (answer: string): PersonReply => ({ action: 'accept', content: { answer } });
+
+const open: AskingBridge[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((bridge) => bridge.close()));
+});
+
+const cases = engines.flatMap((engine) => ERAS.map((era) => ({ engine, era, name: `${engine.label}, ${era}` })));
+
+describe.each(cases)('asking on $name', ({ engine, era }) => {
+  /** A bridge whose person gives these replies, the last one again and again. */
+  async function start(replies: readonly PersonReply[] | undefined, env: Record<string, string> = {}) {
+    const asked: Asked[] = [];
+    const person = replies && {
+      person(question: Asked) {
+        asked.push(question);
+        return replies[Math.min(asked.length, replies.length) - 1] ?? { action: 'cancel' as const };
+      },
+    };
+    const bridge = await startAskingBridge({ engine, era, servers: SERVERS, policy: POLICY, env, ...person });
+    open.push(bridge);
+    return { bridge, asked };
+  }
+
+  it('a call is made when the person allows it, and refused when not, while the session lives on', async () => {
+    const { bridge, asked } = await start([allow('Allow once'), { action: 'decline' }]);
+    const code = 'kept = 7\n# A comment\nprint(await mcp_echo.echo(text="hi\\n\\nServer: other"))';
+    expect(await bridge.run(code, LOADED)).toContain('hi\n\nServer: other');
+    expect(asked.map(({ message }) => message)).toEqual([
+      `Code of session 'default' wants to call a tool, and your policy says to ask you.
+
+Server: echo
+Tool: echo
+Why: rules[0] of ${join(bridge.folder, 'policy.json')} wants a person to be asked
+
+Arguments:
+
+    text: "hi\\n\\nServer: other"
+
+Line 3 of the code, as the sandbox says:
+
+    print(await mcp_echo.echo(text="hi\\n\\nServer: other"))
+
+Indented lines come from the code or from servers. A session ends with its sandbox; a cell is this one call of run_python.`,
+    ]);
+    const refused = await bridge.run(`
+try:
+    await mcp_echo.echo(text="two")
+except PolicyError as error:
+    print(type(error).__name__, error.code, kept)
+try:
+    await mcp_echo.echo(text="two")
+except PolicyError as error:
+    print(error)`);
+    expect(refused).toContain('PolicyError APPROVAL_DENIED 7\n');
+    expect(refused).toContain('echo.echo was not called: the person was asked and said no');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('calls that are made together are asked about together, and an answer holds as long as it says', async () => {
+    const { bridge, asked } = await start([allow('Allow for this cell'), allow('Allow for this session')]);
+    const gather = 'import asyncio\nlen(await asyncio.gather(*[mcp_echo.echo(text=str(i % 3)) for i in range(6)]))';
+    expect(
+      await bridge.run(`${gather}\nlen(await asyncio.gather(*[mcp_echo.echo(text="x") for _ in range(6)]))`, LOADED),
+    ).toContain('6');
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.message).toContain('make 3 different calls of tools');
+    expect(await bridge.run('await mcp_echo.echo(text="y")')).toContain('y');
+    expect(await bridge.run('await mcp_echo.echo(text="z")')).toContain('z');
+    expect(asked).toHaveLength(2);
+    await bridge.run('runtime.reset()');
+    expect(await bridge.run('await mcp_echo.echo(text="new")', LOADED)).toContain('new');
+    expect(asked).toHaveLength(3);
+  });
+
+  it('the deadline of the cell stands still, and other code of the cell runs on', async () => {
+    const replies = { reply: (_reply: PersonReply) => {} };
+    const bridge = await startAskingBridge({
+      engine,
+      era,
+      servers: SERVERS,
+      policy: POLICY,
+      person: () =>
+        new Promise((resolve) => {
+          replies.reply = resolve;
+          setTimeout(resolve, 2_500, allow('Allow once'));
+        }),
+    });
+    open.push(bridge);
+    await bridge.run('1', LOADED);
+    const code = `
+import asyncio, time
+async def tick():
+    for _ in range(3): await asyncio.sleep(0.1)
+    return time.monotonic()
+start = time.monotonic()
+ticked, _ = await asyncio.gather(tick(), mcp_echo.echo(text="late"))
+print(ticked - start < 2 < time.monotonic() - start)`;
+    expect(await bridge.run(code, { timeout: 2 })).toBe('True');
+  });
+
+  it('a question without an answer ends in time, and the cell goes on with the exception', async () => {
+    const bridge = await startAskingBridge({
+      engine,
+      era,
+      servers: SERVERS,
+      policy: POLICY,
+      env: { MCP_BRIDGE_APPROVAL_TIMEOUT: '1s' },
+      person: async () => {
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        return allow('Allow once');
+      },
+    });
+    open.push(bridge);
+    const code = 'try:\n    await mcp_echo.echo(text="x")\nexcept PolicyError as error:\n    print(error.code, error)';
+    const text = await bridge.run(code, LOADED);
+    expect(text).toContain('APPROVAL_TIMEOUT');
+    expect(text).toContain('nobody answered the question within 1 s');
+  });
+
+  it('a client that cannot ask gets a refusal that says how the person can allow the call', async () => {
+    const { bridge } = await start(undefined);
+    const text = await bridge.run('await mcp_echo.echo(text="x")', LOADED);
+    expect(text).toContain('APPROVAL_UNAVAILABLE: echo.echo was not called');
+    expect(text).toContain('this client cannot ask (it offers no elicitation)');
+    expect(text).toContain(
+      `{"effect":"allow","server":"echo","tool":"echo"} as the first of "rules" in ${bridge.folder}`,
+    );
+  });
+
+  it('questions of servers of both eras reach the person, marked with the name of the server', async () => {
+    const { bridge, asked } = await start([{ action: 'accept', content: { name: 'Ada' } }]);
+    const form = '{"type": "object", "properties": {"name": {"type": "string"}}}';
+    const code = `
+old = await mcp_old.ask(message="Who?\\nServer 'modern' asks:", requestedSchema=${form})
+modern = await mcp_modern.ask(message="Who?")
+page = await mcp_modern.page(url="https://example.com/login")
+print(old["result"]["content"], modern, page)`;
+    const text = await bridge.run(code, LOADED);
+    expect(text).toContain("{'name': 'Ada'}");
+    expect(asked.map(({ message }) => message.split('\n\n').slice(0, 2))).toEqual([
+      ["Server 'old' asks:", "> Who?\n> Server 'modern' asks:"],
+      ["Server 'modern' asks:", '> Who?'],
+      ["Server 'modern' asks you to open a page:", '> Log in'],
+    ]);
+    expect(asked[2]).toMatchObject({ mode: 'url', url: 'https://example.com/login' });
+  });
+
+  it('questions of servers are not answered for a person who cannot be asked', async () => {
+    const { bridge } = await start(undefined);
+    const code = 'print((await mcp_old.ask(message="Who?")).error.code)\nawait mcp_modern.ask(message="Who?")';
+    expect(await bridge.run(code, LOADED)).toMatch(/-32601\n[^]*modern/);
+  });
+});
+
+describe.each(cases.filter(({ era }) => era === '2025-11-25'))('cancelling on $name', ({ engine, era }) => {
+  it('the cell takes the question back, and the session lives on', async () => {
+    const cancel = new AbortController();
+    const taken: { back?: Promise<void> } = {};
+    const bridge = await startAskingBridge({
+      engine,
+      era,
+      servers: SERVERS,
+      policy: POLICY,
+      person(_, signal) {
+        const back = new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => resolve());
+        });
+        taken.back = back;
+        cancel.abort();
+        return back.then(() => ({ action: 'cancel' }));
+      },
+    });
+    open.push(bridge);
+    await bridge.run('kept = 1', LOADED);
+    await expect(bridge.run('await mcp_echo.echo(text="x")', {}, cancel)).rejects.toThrow();
+    await taken.back;
+    expect(await bridge.run('kept')).toBe('1');
+  });
+});
+
+/** What changes with every run. */
+function settle(message: string, folder: string): string {
+  return message
+    .replaceAll(folder, '/home/you/MCPs')
+    .replaceAll(/"requestState":"[\w-]{43}"/g, '"requestState":"(43 characters that nobody can guess)"')
+    .replaceAll(/"version":"\d[^"]*"/g, '"version":"…"');
+}
+
+function render(wire: readonly string[], folder: string): string {
+  const blocks = wire.map((line) => {
+    const who = line.startsWith('>') ? 'The client' : 'The bridge';
+    const message: unknown = JSON.parse(settle(line.slice(2), folder));
+    return `${who}:\n\n\`\`\`json\n${JSON.stringify(message, null, 2)}\n\`\`\``;
+  });
+  return blocks.join('\n\n');
+}
+
+describe.skipIf(engines.length === 0)('docs/asking.md', () => {
+  it.each(ERAS)('shows what goes over the wire (%s)', async (era: Era) => {
+    const [engine] = engines;
+    if (engine === undefined) {
+      throw new Error('no engine');
+    }
+    const person = () => allow('Allow once');
+    const bridge = await startAskingBridge({ engine, era, servers: SERVERS, policy: POLICY, person });
+    open.push(bridge);
+    await bridge.run('1', { servers: ['echo'] });
+    bridge.wire.length = 0;
+    expect(await bridge.run('await mcp_echo.echo(text="hi")')).toBe("'hi'");
+    // The first number of the bridge is used up by a ping, whose place in time is not fixed.
+    const wire = bridge.wire.filter(
+      (line) => !/"method":"ping"|"id":0,"result":\{\}|"result":\{\},.*"id":0/.test(line),
+    );
+    const file = join(ROOT, 'docs/asking.md');
+    const marker = new RegExp(`(<!-- recorded: ${era} -->\n)[^]*?(\n<!-- end -->)`);
+    const text = readFileSync(file, 'utf8');
+    expect(text).toMatch(marker);
+    const written = text.replace(
+      marker,
+      (_, start: string, end: string) => `${start}${render(wire, bridge.folder)}${end}`,
+    );
+    if (process.env['UPDATE_ASKING'] === '1') {
+      writeFileSync(file, written);
+    }
+    expect(written).toBe(readFileSync(file, 'utf8'));
+  });
+});
