@@ -177,8 +177,15 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   LOGIN_REQUIRED: {
     cause:
-      'A remote server refused a request (HTTP 401 or 403): the `headers` of the entry hold no key, or one that is not valid.',
-    remedy: 'Correct the `headers` of the entry: the server wants another key.',
+      'A remote server refused a request (HTTP 401 or 403): nobody has logged in there, the login ended, it lacks a scope, or the `headers` of the entry hold a key that is not valid.',
+    remedy:
+      'Run the command of the hint in a terminal: it opens the browser and keeps the login. For an entry with a key of its own, correct its `headers`.',
+    hasHint: true,
+  },
+  LOGIN_FAILED: {
+    cause:
+      'The login was refused or cancelled in the browser, was not finished in time, or the server named an address that must not be opened.',
+    remedy: 'Run `mcp-server-code-execution-mode servers login NAME` again; the message says what was in the way.',
     hasHint: true,
   },
   SERVER_EXITED: {

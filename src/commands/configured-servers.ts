@@ -2,13 +2,14 @@
 import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
 import { type ConfigIssue, renderIssue } from '../config/explain.ts';
+import { createLoginStore } from '../config/login-store.ts';
 import type { Settings } from '../config/settings.ts';
 import { loadSources, thisSystem } from '../config/sources.ts';
 import { createToolPinStore } from '../config/tool-pins.ts';
 import type { Logger } from '../log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { likelySecrets } from '../upstream/mask.ts';
-import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
+import { createUpstreamPool, type LoginRecord, type UpstreamPool } from '../upstream/pool.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 import { createMetadataCache } from './metadata-cache.ts';
 import { createToolPins, type ToolPins } from './pinned-tools.ts';
@@ -51,6 +52,7 @@ export async function createConfiguredServers(
   const pool: UpstreamPool = createUpstreamPool({
     logger,
     masksSecrets: settings.masksSecrets,
+    logins: createLoginStore<LoginRecord>(settings.stateDir),
     onToolsChanged: (server) => known.noteChange(server),
   });
   const cache = createMetadataCache({ stateDir: settings.stateDir, logger });

@@ -56,7 +56,8 @@ export function renderServer(server: ServerDetails): string {
   return `${renderTable(rows, '')}${words}`;
 }
 
-function countOf(tools: number): string {
+/** `1 tool`, `1,200 tools`. */
+export function countOf(tools: number): string {
   return tools === 1 ? '1 tool' : `${tools.toLocaleString('en-US')} tools`;
 }
 

@@ -10,6 +10,7 @@ import type { ServersCommand } from './cli/servers.ts';
 import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
 import type { CommandContext } from './context.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
+import { type LoginContext, logIn, logOut } from './login.ts';
 import { createPlaces } from './places.ts';
 import { renderRefreshed, renderServer, renderServerLine, renderTable, renderToolLine } from './servers-text.ts';
 import { createToolSearch, MAX_STARTS_AT_ONCE } from './tool-search.ts';
@@ -103,6 +104,12 @@ async function answer(
       print(tools, () => renderTable(tools.map(renderToolLine), `Server '${server.name}' has no tools.`));
       return 0;
     }
+    case 'login':
+      return logIn(command, configured, loginContext(options, print));
+    case 'logout': {
+      const name = await findName(configured, command.names[0] ?? '');
+      return logOut(name, configured, loginContext(options, print));
+    }
     case 'approve':
       return approve(command, configured, print);
     case 'search':
@@ -113,6 +120,10 @@ async function answer(
       return refreshed.some(({ error }) => error !== null) ? ERROR_CODES.SERVER_START_FAILED.exitCode : 0;
     }
   }
+}
+
+function loginContext({ settings, writeError }: ServersOptions, print: Output['print']): LoginContext {
+  return { stateDir: settings.stateDir, env: process.env, writeError, print };
 }
 
 interface Output {

@@ -29,12 +29,22 @@ const transport = z
 /** A name of RFC 9110; what else there may be in it would be a second header. */
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'must be the name of a header');
 
+/** A client that was registered by hand. The names are those of Claude Code, where it has them. */
+const oauth = z.looseObject({
+  clientId: text.min(1).optional(),
+  clientSecret: text.min(1).optional(),
+  clientMetadataUrl: z.url({ protocol: /^https$/, error: 'must be an https: address' }).optional(),
+  scope: text.optional(),
+  callbackPort: z.int('must be a port').min(1, 'must be a port').max(65_535, 'must be a port').optional(),
+});
+
 /** One entry that names a `url`. `type` and `transport` mean the same; `timeout` comes out as milliseconds per call. */
 export const RemoteEntrySchema = z.looseObject({
   url: text.min(1, 'must be an address such as "https://example.org/mcp"'),
   headers: z.record(headerName, scalar).default({}),
   type: transport,
   transport,
+  oauth: oauth.optional(),
   ...COMMON_ENTRY_KEYS,
 });
 

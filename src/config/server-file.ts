@@ -63,6 +63,8 @@ export interface RemoteServer extends CommonServer {
   readonly transport: 'auto' | 'sse';
   /** Values may be secrets. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What a login there needs that the server does not tell; undefined when the entry has none. */
+  readonly oauth: RemoteEntry['oauth'];
 }
 
 export interface ServerFile {
@@ -223,13 +225,23 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
 function expandRemote(entry: RemoteEntry, context: ExpandContext, onMissing: (variable: string) => void): RemoteEntry {
   const expand = (text: string): string => expandVariables(text, context, onMissing);
   const headers = Object.entries(entry.headers).map(([name, value]) => [name, expand(value).trim()]);
-  return { ...entry, url: expand(entry.url), headers: Object.fromEntries(headers) };
+  const { oauth } = entry;
+  const settings = Object.entries(oauth ?? {}).map(([key, value]) => [
+    key,
+    typeof value === 'string' ? expand(value) : value,
+  ]);
+  return {
+    ...entry,
+    url: expand(entry.url),
+    headers: Object.fromEntries(headers),
+    ...(oauth === undefined ? {} : { oauth: Object.fromEntries(settings) as typeof oauth }),
+  };
 }
 
 /** The definition, or what is wrong with its values. */
 function toRemoteServer(entry: RemoteEntry, origin: Origin): ServerDefinition | string {
-  const { url, headers } = entry;
-  const remote = { url, transport: entry.type ?? entry.transport ?? ('auto' as const), headers };
+  const { url, headers, oauth } = entry;
+  const remote = { url, transport: entry.type ?? entry.transport ?? ('auto' as const), headers, oauth };
   return explainRemoteValues(url, headers) ?? { ...remote, ...commonOf(entry, origin, remote) };
 }
 

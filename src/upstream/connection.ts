@@ -2,10 +2,10 @@
 import type { CancelSignal } from '../cancel.ts';
 import type { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { JsonObject, RemoteDefinition } from './definition.ts';
+import type { JsonObject } from './definition.ts';
 import type { ElicitationOffer } from './elicitation.ts';
 import type { Guardian } from './guardian.ts';
-import type { Authorization } from './http/remote-failure.ts';
+import type { LoginStore } from './oauth/login-record.ts';
 import type { Answer, RequestLimits } from './requests.ts';
 import type { ServerExit } from './server-process.ts';
 
@@ -49,8 +49,8 @@ export interface ConnectOptions {
   readonly probeTimeoutMs: number;
   /** Ends the start; the process is stopped. */
   readonly signal: CancelSignal;
-  /** The login at a remote server; undefined where there can be none. */
-  readonly authorize: ((definition: RemoteDefinition) => Authorization) | undefined;
+  /** Logins at remote servers; undefined where there are none. */
+  readonly logins: LoginStore | undefined;
   /** Hashes of definitions whose server ends when it is asked for `server/discover`. Read and added to. */
   readonly legacyServers: Set<string>;
   /** Called for each `notifications/tools/list_changed`. */

@@ -37,6 +37,20 @@ export interface RemoteDefinition extends CommonDefinition {
   readonly transport: 'auto' | 'sse';
   /** Sent with each request; their values are masked in every message. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What a login there needs that the server does not tell. */
+  readonly oauth?: OAuthSettings | undefined;
+}
+
+/** Of a client that was registered by hand at an authorization server. */
+export interface OAuthSettings {
+  readonly clientId?: string | undefined;
+  readonly clientSecret?: string | undefined;
+  /** `https:` address of a client metadata document. */
+  readonly clientMetadataUrl?: string | undefined;
+  /** Scopes to ask for, separated by spaces; those that the server names when undefined. */
+  readonly scope?: string | undefined;
+  /** Port of loopback that the client is registered with. */
+  readonly callbackPort?: number | undefined;
 }
 
 /** A JSON object as it came off the wire: nothing about its members is known. */

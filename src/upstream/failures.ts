@@ -57,11 +57,11 @@ export class Failures {
     });
   }
 
-  /** `SERVER_START_FAILED`: it failed before and is not tried again yet. */
+  /** As the last failure: it is not tried again yet. */
   backingOff(last: BridgeError, failures: number, waitMs: number): BridgeError {
     const seconds = Math.max(1, Math.ceil(waitMs / 1000));
     const message = `failed ${failures} times in a row and is tried again in ${seconds} s. Last: ${last.message}`;
-    return this.#fail('SERVER_START_FAILED', message, {
+    return this.#fail(last.code === 'SERVER_EXITED' ? 'SERVER_START_FAILED' : last.code, message, {
       hint: last.hint,
       data: { ...last.data, retry_in_seconds: seconds },
       cause: last,

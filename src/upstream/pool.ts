@@ -5,16 +5,18 @@
 import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { ConnectOptions, ServerInfo } from './connection.ts';
+import type { ServerInfo } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import type { ElicitationOffer } from './elicitation.ts';
 import { Guardian } from './guardian.ts';
 import { PROBE_TIMEOUT_MS } from './handshake.ts';
+import type { LoginStore } from './oauth/login-record.ts';
 import { MAX_LISTING_AGE_MS, type ServerListing, type ServerState, type ToolCall, UpstreamServer } from './server.ts';
 import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 
 export type { ServerInfo } from './connection.ts';
 export type { JsonObject, ProcessDefinition, RemoteDefinition, UpstreamDefinition } from './definition.ts';
+export type { LoginRecord, LoginStore } from './oauth/login-record.ts';
 export type { ServerListing, ServerState, ToolCall } from './server.ts';
 export type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 export type { UpstreamTool } from './tool-list.ts';
@@ -30,8 +32,8 @@ export interface UpstreamPoolOptions {
   readonly startTimeoutMs?: number | undefined;
   /** Time a server has to answer `server/discover` before it is asked to `initialize`; 5 s when left out. */
   readonly probeTimeoutMs?: number | undefined;
-  /** The login at remote servers; without it there is none. */
-  readonly authorize?: ConnectOptions['authorize'];
+  /** Logins at remote servers; without it there are none. */
+  readonly logins?: LoginStore | undefined;
   /** Called when a server said that its tools changed; at most once a second per server. */
   readonly onToolsChanged?: ((server: string) => void) | undefined;
   /** Whether secrets of an entry are masked in what its server says; yes when left out. In messages they always are. */
@@ -148,7 +150,7 @@ class Pool implements UpstreamPool {
     if (current?.redefine(definition) === true) {
       return current;
     }
-    const { logger, env, startTimeoutMs, probeTimeoutMs, authorize, onToolsChanged, masksSecrets, maxListingAgeMs } =
+    const { logger, env, startTimeoutMs, probeTimeoutMs, logins, onToolsChanged, masksSecrets, maxListingAgeMs } =
       this.#options;
     return new UpstreamServer(definition, {
       env: env ?? process.env,
@@ -157,7 +159,7 @@ class Pool implements UpstreamPool {
       startTimeoutMs: startTimeoutMs ?? START_TIMEOUT_MS,
       probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
       legacyServers: this.#legacyServers,
-      authorize,
+      logins,
       onToolsChanged: () => onToolsChanged?.(definition.name),
       masksSecrets: masksSecrets ?? true,
       elicitation: () => this.#elicitation,

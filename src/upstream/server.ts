@@ -325,8 +325,9 @@ export class UpstreamServer {
     this.#options.logger.warning(`${error.code}: ${error.message}`);
     this.#failed += 1;
     this.#lastError = error;
-    // 0 after the first failure, then 1 s, 2 s, 4 s …
-    const waitMs = this.#failed === 1 ? 0 : Math.min(FIRST_RETRY_MS * 2 ** (this.#failed - 2), MAX_RETRY_MS);
+    // 0 after the first failure, then 1 s, 2 s, 4 s … A person who has just logged in need not wait.
+    const isFirst = this.#failed === 1 || error.code === 'LOGIN_REQUIRED';
+    const waitMs = isFirst ? 0 : Math.min(FIRST_RETRY_MS * 2 ** (this.#failed - 2), MAX_RETRY_MS);
     this.#retryAt = performance.now() + waitMs;
   }
 }

@@ -32,6 +32,7 @@ describe('error codes', () => {
       SERVER_START_FAILED: 69,
       SERVER_UNREACHABLE: 69,
       LOGIN_REQUIRED: 77,
+      LOGIN_FAILED: 77,
       SERVER_EXITED: 69,
       SERVER_PROTOCOL: 76,
       CAPABILITY_MISSING: 70,

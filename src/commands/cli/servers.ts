@@ -4,7 +4,7 @@ import { addNotes, jsonOption, type Settle, wholeNumber } from './define.ts';
 
 export interface ServersCommand {
   readonly command: 'servers';
-  readonly action: 'list' | 'show' | 'tools' | 'search' | 'refresh' | 'approve';
+  readonly action: 'list' | 'show' | 'tools' | 'search' | 'refresh' | 'approve' | 'login' | 'logout';
   /** Names of servers; the words of a search; a server and names of its tools. */
   readonly names: readonly string[];
   /** Hits of a search at most. */
@@ -12,16 +12,35 @@ export interface ServersCommand {
   readonly isJson: boolean;
   /** Nothing is accepted. */
   readonly isDryRun: boolean;
+  /** Of `login` alone. */
+  readonly login?: LoginWishes;
+}
+
+/** How a person wants to log in. */
+export interface LoginWishes {
+  /** Whether the browser is opened; else the address is only printed. */
+  readonly opensBrowser: boolean;
+  /** Port of loopback that the browser comes back to; any when undefined. */
+  readonly port: number | undefined;
+  /** Scopes, separated by spaces; those of the entry or of the server when undefined. */
+  readonly scope: string | undefined;
+  readonly timeoutSeconds: number;
 }
 
 interface Given {
   readonly limit?: number;
   readonly json?: true;
   readonly dryRun?: true;
+  readonly browser?: boolean;
+  readonly port?: number;
+  readonly scope?: string;
+  readonly timeout?: number;
 }
 
 const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 1_000;
+const DEFAULT_LOGIN_SECONDS = 300;
+const MAX_LOGIN_SECONDS = 3_600;
 
 export function defineServers(program: Command, settle: Settle<ServersCommand>): void {
   const group = program
@@ -32,8 +51,16 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
 
   const take =
     (action: ServersCommand['action']) =>
-    (names: readonly string[], { limit = DEFAULT_LIMIT, json, dryRun }: Given): void =>
-      settle({ command: 'servers', action, names, limit, isJson: json === true, isDryRun: dryRun === true });
+    (names: readonly string[], given: Given): void =>
+      settle({
+        command: 'servers',
+        action,
+        names,
+        limit: given.limit ?? DEFAULT_LIMIT,
+        isJson: given.json === true,
+        isDryRun: given.dryRun === true,
+        ...(action === 'login' ? { login: loginWishes(given) } : {}),
+      });
   const takeOne = (action: ServersCommand['action']) => {
     const takeNames = take(action);
     return (name: string, options: Given): void => takeNames([name], options);
@@ -69,6 +96,13 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
     .action(take('search'));
   defineRefresh(group, take('refresh'));
   defineApprove(group, take('approve'));
+  defineLogin(group, take('login'));
+  group
+    .command('logout')
+    .description('Forget the login at one remote server.')
+    .argument('<server>', 'its name')
+    .addOption(jsonOption())
+    .action(takeOne('logout'));
 }
 
 type Take = (names: readonly string[], options: Given) => void;
@@ -81,6 +115,29 @@ function defineRefresh(group: Command, take: Take): void {
     .addOption(jsonOption())
     .action(take);
   addNotes(refresh, 'Ends with 69 when a server did not start.');
+}
+
+function defineLogin(group: Command, take: Take): void {
+  const login = group
+    .command('login')
+    .description('Log in at one remote server: opens the browser, and waits for it to come back.')
+    .argument('<server>', 'its name')
+    .option('--no-browser', 'print the address, and open nothing')
+    .option('--port <number>', 'port of this machine to come back to', wholeNumber('a port', 1, 65_535))
+    .option('--scope <scopes>', 'what to ask for, separated by spaces')
+    .option(
+      '--timeout <seconds>',
+      `time to finish in the browser (default: ${DEFAULT_LOGIN_SECONDS})`,
+      wholeNumber(`a whole number of seconds from 1 to ${MAX_LOGIN_SECONDS}`, 1, MAX_LOGIN_SECONDS),
+    )
+    .addOption(jsonOption())
+    .action((server: string, options: Given) => take([server], options));
+  addNotes(login, 'The login is kept in the state directory, for you alone: see docs/remote.md.');
+}
+
+/** What was wished, and what is usual. */
+export function loginWishes({ browser, port, scope, timeout }: Given = {}): LoginWishes {
+  return { opensBrowser: browser !== false, port, scope, timeoutSeconds: timeout ?? DEFAULT_LOGIN_SECONDS };
 }
 
 function defineApprove(group: Command, take: Take): void {

@@ -11,6 +11,7 @@ import { establish, explainHandshake, intercept } from '../establish.ts';
 import { Failures } from '../failures.ts';
 import { type HandshakeMode, shakeHands } from '../handshake.ts';
 import { createMask } from '../mask.ts';
+import { createAuthorization } from '../oauth/authorization.ts';
 import { Requests } from '../requests.ts';
 import { createResultMask } from '../result-mask.ts';
 import { secretsOf } from '../secrets.ts';
@@ -105,12 +106,14 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
   }
 }
 
-function addressOf(definition: RemoteDefinition, { authorize }: ConnectOptions): RemoteAddress {
+function addressOf(definition: RemoteDefinition, { logins }: ConnectOptions): RemoteAddress {
   const headers = Object.fromEntries(
     Object.entries(definition.headers).map(([name, value]) => [name.toLowerCase(), value]),
   );
-  const authorization = headers['authorization'] === undefined ? authorize?.(definition) : undefined;
-  return { url: new URL(definition.url), headers, authorization };
+  const url = new URL(definition.url);
+  const hasOwnKey = headers['authorization'] !== undefined || url.username !== '';
+  const authorization = hasOwnKey || logins === undefined ? undefined : createAuthorization(definition, logins);
+  return { url, headers, authorization };
 }
 
 function explain(error: unknown, failures: Failures, options: ConnectOptions): BridgeError {

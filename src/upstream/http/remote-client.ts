@@ -2,6 +2,7 @@
 import { SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { BridgeError } from '../../errors.ts';
 import { escapeControls } from '../../log.ts';
+import { MASK } from '../result-mask.ts';
 import { type HttpAnswer, HttpClient, type HttpRequest, readBody } from './http-client.ts';
 import { explainRedirect } from './redirects.ts';
 import { type Authorization, RemoteFailure, type RemoteFailureKind, unreachable } from './remote-failure.ts';
@@ -22,6 +23,8 @@ export interface RemoteAddress {
 export class RemoteClient {
   readonly #address: RemoteAddress;
   readonly #http = new HttpClient();
+  /** The login that was sent last; a server may repeat it in what it refuses with. */
+  #login: string | undefined;
 
   constructor(address: RemoteAddress) {
     this.#address = address;
@@ -58,7 +61,7 @@ export class RemoteClient {
       answer.body.destroy();
       throw this.#address.authorization.lacksScope(scope === '' ? undefined : scope);
     }
-    const text = await readRefusal(answer);
+    const text = this.#maskLogin(await readRefusal(answer));
     const redirect = explainRedirect(answer.url, answer);
     const shown = redirect ?? `answered HTTP ${answer.status}${quote(answer, text)}`;
     return { status: answer.status, text, failure: new RemoteFailure(kindOf(answer.status), shown, answer) };
@@ -68,8 +71,14 @@ export class RemoteClient {
     this.#http.close();
   }
 
+  #maskLogin(text: string): string {
+    const token = this.#login?.replace(/^\w+ /, '') ?? '';
+    return token === '' ? text : text.replaceAll(token, MASK);
+  }
+
   async #sendWith(request: HttpRequest, authorization: string | undefined): Promise<HttpAnswer> {
     const login = authorization === undefined ? {} : { authorization };
+    this.#login = authorization ?? this.#login;
     try {
       return await this.#http.send({ ...request, headers: { ...this.#address.headers, ...login, ...request.headers } });
     } catch (error) {

@@ -1,0 +1,73 @@
+/** `servers login` and `servers logout`: a person and a remote server. */
+import { CancelSource } from '../cancel.ts';
+import { createLoginStore } from '../config/login-store.ts';
+import { BridgeError } from '../errors.ts';
+import { browserCommand, openBrowser } from '../upstream/oauth/browser.ts';
+import type { LoginRecord, RemoteDefinition } from '../upstream/pool.ts';
+import { loginWishes, type ServersCommand } from './cli/servers.ts';
+import type { ConfiguredServers } from './configured-servers.ts';
+import { countOf } from './servers-text.ts';
+
+export interface LoginContext {
+  readonly stateDir: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly writeError: (text: string) => void;
+  readonly print: (json: unknown, text: () => string) => void;
+}
+
+/** Logs in, and asks the server for its tools, which shows that it worked. Rejects with `LOGIN_FAILED` and as both do. */
+export async function logIn(
+  command: ServersCommand,
+  configured: ConfiguredServers,
+  { stateDir, env, writeError, print }: LoginContext,
+): Promise<number> {
+  const { opensBrowser, port, scope, timeoutSeconds } = command.login ?? loginWishes();
+  const server = await configured.known.find(command.names[0] ?? '');
+  const { login } = await import('../upstream/oauth/login.ts');
+  const outcome = await login(remoteOf(configured, server.name), {
+    store: createLoginStore<LoginRecord>(stateDir),
+    port,
+    scope,
+    timeoutMs: timeoutSeconds * 1000,
+    async onAddress({ href }) {
+      const browser = opensBrowser ? browserCommand(href, process.platform, env) : undefined;
+      const isOpen = browser !== undefined && (await openBrowser(browser));
+      writeError(`${isOpen ? 'Log in in your browser. If none opened, open' : 'Open'} this address:\n${href}\n`);
+    },
+  });
+  const { tools } = await configured.known.refresh(server, new CancelSource().signal);
+  print({ server: server.name, outcome, tools: tools.length }, () => {
+    const what = outcome === 'logged-in' ? 'Logged in at' : 'No login is needed at';
+    return `${what} server '${server.name}', which has ${countOf(tools.length)}.\n`;
+  });
+  return 0;
+}
+
+/** Forgets a login, also of a server that is disabled. */
+export async function logOut(
+  name: string,
+  configured: ConfiguredServers,
+  { stateDir, print }: LoginContext,
+): Promise<number> {
+  const { url } = remoteOf(configured, name);
+  const wasThere = await createLoginStore<LoginRecord>(stateDir).remove({ name, url });
+  print({ server: name, removed: wasThere }, () =>
+    wasThere ? `The login at server '${name}' is forgotten here.\n` : `There was no login at server '${name}'.\n`,
+  );
+  return 0;
+}
+
+function remoteOf(configured: ConfiguredServers, name: string): RemoteDefinition {
+  const definition = configured.definitions().get(name);
+  if (definition?.url === undefined) {
+    throw new BridgeError('USAGE_INVALID', `Server '${name}' is started here; a login is for servers with a "url".`, {
+      hint: `Its keys belong into "env" of its entry in ${definition?.file ?? 'the file of the server'}.`,
+    });
+  }
+  if (Object.keys(definition.headers).some((header) => header.toLowerCase() === 'authorization')) {
+    throw new BridgeError('USAGE_INVALID', `Server '${name}' has an Authorization header of its own, which is used.`, {
+      hint: `To log in instead, remove that header from its entry in ${definition.file}.`,
+    });
+  }
+  return definition;
+}

@@ -1,0 +1,138 @@
+/**
+ * The login of a connection: its token for each request, renewed in silence as long as the authorization server allows.
+ * It never opens a browser; when a person has to act it says so, with the command.
+ */
+import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
+import { BridgeError } from '../../errors.ts';
+import { COMMAND_NAME } from '../../package.ts';
+import type { RemoteDefinition } from '../definition.ts';
+import { type Authorization, type Refusal, RemoteFailure } from '../http/remote-failure.ts';
+import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
+import { createOAuthFetch } from './oauth-fetch.ts';
+
+/** A token that was refused so soon after it was made is not the fault of its age. Chosen. */
+const FRESH_MS = 60_000;
+
+/** The login at the server of `definition`, as it is kept in `store` now and later. */
+export function createAuthorization(definition: RemoteDefinition, store: LoginStore): Authorization {
+  return new StoredAuthorization(definition, store);
+}
+
+class StoredAuthorization implements Authorization {
+  readonly #definition: RemoteDefinition;
+  readonly #store: LoginStore;
+  readonly #key: LoginKey;
+  #current: string | undefined;
+  /** What the login may do. */
+  #scope = '';
+  #isLoaded = false;
+  #renewing: Promise<void> | undefined;
+  #renewedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(definition: RemoteDefinition, store: LoginStore) {
+    this.#definition = definition;
+    this.#store = store;
+    this.#key = { name: definition.name, url: definition.url };
+  }
+
+  async header(): Promise<string | undefined> {
+    if (!this.#isLoaded) {
+      this.#take(await this.#store.load(this.#key));
+    }
+    return this.#current;
+  }
+
+  /** Calls that are refused at the same time wait for one renewal. */
+  async renew(refusal: Refusal): Promise<void> {
+    this.#renewing ??= this.#renew(refusal).finally(() => {
+      this.#renewing = undefined;
+    });
+    await this.#renewing;
+  }
+
+  lacksScope(scope: string | undefined): BridgeError {
+    const what = scope === undefined ? 'a permission' : `the scope '${scope}'`;
+    const option = scope === undefined ? '' : ` --scope ${quoteWord([this.#scope, scope].join(' ').trim())}`;
+    return this.#loginRequired(`wants ${what} that the login does not have (HTTP 403)`, { option });
+  }
+
+  async #renew({ used }: Refusal): Promise<void> {
+    if (this.#takeIfNew(await this.#store.load(this.#key), used)) {
+      return;
+    }
+    if (used !== undefined && performance.now() - this.#renewedAt < FRESH_MS) {
+      throw this.#loginRequired('refused a login that was just renewed (HTTP 401)');
+    }
+    await this.#store.exclusively(this.#key, async () => {
+      // Another bridge may have renewed it meanwhile, and its token must not be spent twice.
+      const record = await this.#store.load(this.#key);
+      if (this.#takeIfNew(record, used)) {
+        return;
+      }
+      if (record?.tokens.refresh_token === undefined) {
+        throw this.#loginRequired(record === undefined ? 'wants a login' : 'has ended the login');
+      }
+      const renewed = await this.#refresh(record, record.tokens.refresh_token);
+      await this.#store.save(this.#key, renewed);
+      this.#renewedAt = performance.now();
+      this.#take(renewed);
+    });
+  }
+
+  async #refresh(record: LoginRecord, refreshToken: string): Promise<LoginRecord> {
+    const { OAuthError, OAuthErrorCode, refreshAuthorization } = await import('@modelcontextprotocol/client');
+    const http = await createOAuthFetch(new URL(record.url));
+    const { metadata, resource } = record;
+    try {
+      const tokens = await refreshAuthorization(record.authorizationServer, {
+        clientInformation: record.client,
+        refreshToken,
+        fetchFn: http.fetch,
+        ...(metadata === undefined ? {} : { metadata: metadata as unknown as AuthorizationServerMetadata }),
+        ...(resource === undefined ? {} : { resource: new URL(resource) }),
+      });
+      return { ...record, tokens };
+    } catch (error) {
+      if (error instanceof OAuthError && error.code !== OAuthErrorCode.ServerError) {
+        throw this.#loginRequired(`has ended the login (${error.code})`, { cause: error });
+      }
+      throw new RemoteFailure('unreachable', 'could not renew the login: its authorization server does not answer', {
+        cause: error,
+      });
+    } finally {
+      http.close();
+    }
+  }
+
+  #takeIfNew(record: LoginRecord | undefined, used: string | undefined): boolean {
+    const isNew = record !== undefined && bearerOf(record) !== used;
+    if (isNew) {
+      this.#take(record);
+    }
+    return isNew;
+  }
+
+  #take(record: LoginRecord | undefined): void {
+    this.#isLoaded = true;
+    this.#current = record === undefined ? undefined : bearerOf(record);
+    this.#scope = record?.tokens.scope ?? '';
+  }
+
+  #loginRequired(reason: string, { option = '', cause }: { option?: string; cause?: unknown } = {}): BridgeError {
+    const { name } = this.#definition;
+    return new BridgeError('LOGIN_REQUIRED', `server '${name}' ${reason}`, {
+      hint: `Run this in a terminal: ${COMMAND_NAME} servers login ${quoteWord(name)}${option}`,
+      data: { server: name },
+      cause,
+    });
+  }
+}
+
+function bearerOf({ tokens }: LoginRecord): string {
+  return `Bearer ${tokens.access_token}`;
+}
+
+/** A text as one word of a shell. */
+function quoteWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,37 @@
+/** Opens an address in the user's browser: by a program that gets it as one argument, never through a shell. */
+import { spawn } from 'node:child_process';
+
+export interface BrowserCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** The command that opens `url`; undefined where nobody would see the browser. Pure. */
+export function browserCommand(
+  url: string,
+  platform: NodeJS.Platform,
+  env: Readonly<Record<string, string | undefined>>,
+): BrowserCommand | undefined {
+  switch (platform) {
+    case 'darwin':
+      return { command: 'open', args: [url] };
+    case 'win32':
+      return { command: 'rundll32.exe', args: ['url.dll,FileProtocolHandler', url] };
+    default: {
+      const hasDisplay = (env['DISPLAY'] ?? env['WAYLAND_DISPLAY'] ?? '') !== '';
+      return hasDisplay ? { command: 'xdg-open', args: [url] } : undefined;
+    }
+  }
+}
+
+/** Whether the program could be started; what it does then is between it and the user. */
+export async function openBrowser({ command, args }: BrowserCommand): Promise<boolean> {
+  const child = spawn(command, args, { stdio: 'ignore', detached: true });
+  return new Promise((resolve) => {
+    child.once('spawn', () => {
+      child.unref();
+      resolve(true);
+    });
+    child.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,171 @@
+/**
+ * A login at a remote server, with a person at a browser (MCP specification 2026-07-28, "Authorization"). The SDK finds the
+ * authorization server, registers the bridge there, and exchanges the code; this listens, opens the browser, and keeps
+ * what came of it.
+ */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { auth, extractWWWAuthenticateParams, UnauthorizedError } from '@modelcontextprotocol/client';
+import { BridgeError, messageOf } from '../../errors.ts';
+import { escapeControls } from '../../log.ts';
+import type { RemoteDefinition } from '../definition.ts';
+import { type CallbackServer, startCallbackServer } from './callback-server.ts';
+import { LoginProvider } from './login-provider.ts';
+import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
+import { createOAuthFetch, type OAuthFetch } from './oauth-fetch.ts';
+
+/** Providers send whole pages. */
+const MAX_REASON_CHARS = 500;
+
+export interface LoginOptions {
+  readonly store: LoginStore;
+  /** Shows the address to the person, and opens it or not. */
+  readonly onAddress: (url: URL) => Promise<void>;
+  /** Port of loopback for the browser to come back to; any when undefined. */
+  readonly port?: number | undefined;
+  /** Scopes to ask for instead of those of the entry or of the server. */
+  readonly scope?: string | undefined;
+  /** Time the person has. */
+  readonly timeoutMs: number;
+}
+
+/** What came of it; `not-needed` when the server answers without a login. */
+export type LoginOutcome = 'logged-in' | 'not-needed';
+
+/** Logs in. Rejects with `LOGIN_FAILED`, `STATE_WRITE_FAILED` and `SERVER_UNREACHABLE`. */
+export async function login(definition: RemoteDefinition, options: LoginOptions): Promise<LoginOutcome> {
+  const url = new URL(definition.url);
+  const http = await createOAuthFetch(url);
+  try {
+    const challenge = await readChallenge(url, definition, http);
+    if (challenge === undefined) {
+      return 'not-needed';
+    }
+    await logInWith(definition, options, http, challenge);
+    return 'logged-in';
+  } catch (error) {
+    throw error instanceof BridgeError ? error : failed(definition, messageOf(http.lastFailure() ?? error), error);
+  } finally {
+    http.close();
+  }
+}
+
+type Challenge = Pick<Parameters<typeof auth>[1], 'resourceMetadataUrl' | 'scope'>;
+
+/** What the server says when it is asked without a login; undefined when it wants none. */
+async function readChallenge(
+  url: URL,
+  { name, file, headers }: RemoteDefinition,
+  http: OAuthFetch,
+): Promise<Challenge | undefined> {
+  const ping = { jsonrpc: '2.0', id: 'login', method: 'ping' };
+  const answer = await http
+    .fetch(url, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(ping),
+    })
+    .catch((cause: unknown) => {
+      throw new BridgeError('SERVER_UNREACHABLE', `server '${name}' could not be reached: ${messageOf(cause)}`, {
+        hint: `Look whether it runs, and whether "url" of '${name}' in ${file} is right.`,
+        cause,
+      });
+    });
+  if (answer.status !== 401 && answer.status !== 403) {
+    return undefined;
+  }
+  const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(answer);
+  return {
+    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+    ...(scope === undefined ? {} : { scope }),
+  };
+}
+
+async function logInWith(
+  definition: RemoteDefinition,
+  options: LoginOptions,
+  http: OAuthFetch,
+  challenge: Challenge,
+): Promise<void> {
+  const { store, timeoutMs } = options;
+  const key: LoginKey = { name: definition.name, url: definition.url };
+  const state = randomBytes(32).toString('base64url');
+  const before = await store.load(key);
+  const callback = await listen(state, options.port ?? definition.oauth?.callbackPort, before);
+  try {
+    const provider = new LoginProvider(definition, {
+      state,
+      redirectUrl: callback.redirectUrl,
+      before,
+      onAddress: async (address) => {
+        http.checkAddress(address);
+        await options.onAddress(address);
+      },
+    });
+    const scope = options.scope ?? definition.oauth?.scope;
+    const request = {
+      serverUrl: definition.url,
+      fetchFn: http.fetch,
+      ...challenge,
+      ...(scope === undefined ? {} : { scope }),
+    };
+    await auth(provider, { ...request, forceReauthorization: true });
+    const parameters = await answerInTime(callback, timeoutMs);
+    if (parameters.has('error')) {
+      const words = parameters.get('error_description') ?? parameters.get('error') ?? '';
+      throw failed(definition, `the authorization server refused it: ${words.slice(0, 200)}`);
+    }
+    const iss = parameters.get('iss');
+    const authorizationCode = parameters.get('code') ?? '';
+    const result = await auth(provider, { ...request, authorizationCode, ...(iss === null ? {} : { iss }) });
+    if (result !== 'AUTHORIZED') {
+      throw new UnauthorizedError('the code was not accepted');
+    }
+    await store.save(key, provider.record());
+  } finally {
+    await callback.close();
+  }
+}
+
+/** At the port of the last login if it is free, because a registration may be good for that one alone. */
+async function listen(
+  state: string,
+  port: number | undefined,
+  before: LoginRecord | undefined,
+): Promise<CallbackServer> {
+  if (port !== undefined) {
+    return startCallbackServer(state, port);
+  }
+  const usual = before === undefined ? 0 : Number(new URL(before.redirectUrl).port);
+  return startCallbackServer(state, usual).catch((error: unknown) => {
+    if (usual === 0) {
+      throw error;
+    }
+    return startCallbackServer(state, 0);
+  });
+}
+
+async function answerInTime({ answered }: CallbackServer, timeoutMs: number): Promise<URLSearchParams> {
+  const done = new AbortController();
+  const late = sleep(timeoutMs, undefined, { signal: done.signal });
+  try {
+    const parameters = await Promise.race([answered, late]);
+    if (parameters === undefined) {
+      throw new Error(`nobody came back from the browser within ${timeoutMs / 1000} s`);
+    }
+    return parameters;
+  } finally {
+    done.abort();
+    // The wait that is over early rejects; nobody needs to hear it.
+    late.catch(() => undefined);
+  }
+}
+
+function failed({ name }: RemoteDefinition, reason: string, cause?: unknown): BridgeError {
+  const words = escapeControls(reason).slice(0, MAX_REASON_CHARS);
+  return new BridgeError('LOGIN_FAILED', `the login at server '${name}' did not succeed: ${words}`, {
+    hint: `Try again: mcp-server-code-execution-mode servers login ${name}`,
+    data: { server: name },
+    cause,
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * The `fetch` of logins: bounded in time and size, and kept out of private networks when a server on the internet names
+ * the addresses. The SDK decides what to ask for; this decides what may be asked.
+ */
+import { isIP } from 'node:net';
+import { messageOf } from '../../errors.ts';
+import { type AddressRule, hostOf, ruleForAnswersOf } from '../http/addresses.ts';
+import { HttpClient, type HttpRequest, readBody } from '../http/http-client.ts';
+
+/** Metadata and tokens take a few KiB. */
+const MAX_BYTES = 1024 * 1024;
+const MAX_MS = 30_000;
+
+export interface OAuthFetch {
+  readonly fetch: (input: string | URL, init?: RequestInit) => Promise<Response>;
+  /** Throws when a browser must not be sent there. */
+  checkAddress(url: URL): void;
+  /** What the network did not allow last; the SDK goes on after some of it. */
+  lastFailure(): Error | undefined;
+  close(): void;
+}
+
+/** A fetch for the login at `server`, the address that the user wrote down: it and its own origin may be anywhere. */
+export async function createOAuthFetch(server: URL): Promise<OAuthFetch> {
+  const rule = await ruleForAnswersOf(server);
+  const guarded = new HttpClient(rule);
+  const own = new HttpClient();
+  let failure: Error | undefined;
+  return {
+    async fetch(input, init = {}) {
+      const url = new URL(input);
+      checkScheme(url);
+      const client = url.origin === server.origin ? own : guarded;
+      try {
+        return await exchange(client, url, init);
+      } catch (error) {
+        // Not a TypeError, which the SDK takes for a fault of browsers and tries again.
+        failure = new Error(`${url.origin} could not be asked: ${messageOf(error)}`, { cause: error });
+        throw failure;
+      }
+    },
+    checkAddress: (url) => checkAddress(url, server, rule),
+    lastFailure: () => failure,
+    close() {
+      guarded.close();
+      own.close();
+    },
+  };
+}
+
+async function exchange(client: HttpClient, url: URL, init: RequestInit): Promise<Response> {
+  const signal = AbortSignal.timeout(MAX_MS);
+  const headers = Object.fromEntries(new Headers(init.headers));
+  const body = init.body === undefined || init.body === null ? undefined : bodyText(init.body);
+  const method = (init.method ?? 'GET').toUpperCase() as HttpRequest['method'];
+  const answer = await client.send({ url, method, headers, body, signal });
+  const bytes = await readBody(answer, MAX_BYTES);
+  const copied = Object.entries(answer.headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)] as [string, string]],
+  );
+  const mayHaveBody = answer.status !== 204 && answer.status !== 304 && answer.status >= 200;
+  return new Response(mayHaveBody ? new Uint8Array(bytes) : null, { status: answer.status, headers: copied });
+}
+
+/** The SDK sends texts and forms. */
+function bodyText(body: NonNullable<RequestInit['body']>): string {
+  if (typeof body === 'string' || body instanceof URLSearchParams) {
+    return String(body);
+  }
+  throw new Error('a login has a body of an unknown kind');
+}
+
+function checkScheme({ protocol }: URL): void {
+  if (protocol !== 'https:' && protocol !== 'http:') {
+    throw new Error(`an address with the scheme "${protocol}" is not asked`);
+  }
+}
+
+/** Characters of RFC 3986 alone: whatever opens the address gets no quote, no backtick and no pipe. */
+const PLAIN_ADDRESS = /^[\w.~:/?#[\]@!$&'()*+,;=%-]+$/;
+
+function checkAddress(url: URL, server: URL, rule: AddressRule): void {
+  checkScheme(url);
+  const host = hostOf(url);
+  const isLocalName = host === 'localhost' || host.endsWith('.localhost');
+  const refused = rule(isLocalName ? '127.0.0.1' : host);
+  if (url.origin !== server.origin && (isIP(host) !== 0 || isLocalName) && refused !== undefined) {
+    throw new Error(`${host} is not opened: ${refused}`);
+  }
+  if (url.username !== '' || url.password !== '' || !PLAIN_ADDRESS.test(url.href)) {
+    throw new Error(`an address at ${host} with characters that do not belong there is not opened`);
+  }
+}

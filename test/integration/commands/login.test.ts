@@ -1,0 +1,67 @@
+/** `servers login` and `servers logout` as a person uses them, but for the browser. */
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { parseCommandLine } from '../../../src/commands/command-line.ts';
+import { loadContext } from '../../../src/commands/context.ts';
+import { servers } from '../../../src/commands/servers.ts';
+import { silentLogger } from '../../../src/log.ts';
+import { startOAuth } from '../../support/oauth-provider.ts';
+import { failureOf, fixtureServer } from '../../support/upstream.ts';
+
+/** A state directory with these servers; `run` types a command and follows what is printed as an address. */
+function setUp(mcpServers: object) {
+  const stateDir = mkdtempSync(join(tmpdir(), 'login-'));
+  onTestFinished(() => rmSync(stateDir, { recursive: true }));
+  writeFileSync(join(stateDir, 'servers.json'), JSON.stringify({ mcpServers }));
+  return {
+    stateDir,
+    async run(...words: string[]) {
+      const line = await parseCommandLine(['servers', ...words]);
+      if (line.command !== 'servers') {
+        throw new Error(`${words.join(' ')} is not understood`);
+      }
+      let [out, errors] = ['', ''];
+      const context = await loadContext({ MCP_BRIDGE_STATE_DIR: stateDir });
+      const exitCode = await servers(line, {
+        ...context,
+        logger: silentLogger,
+        writeOut: (text) => (out += text),
+        writeError(text) {
+          errors += text;
+          void fetch(/http:\S+/.exec(text)?.[0] ?? '');
+        },
+      });
+      return { exitCode, out, errors };
+    },
+  };
+}
+
+it('logs in, says what the server has, and logs out', async () => {
+  const server = await startOAuth();
+  const { run, stateDir } = setUp({ tracker: { url: server.url } });
+  expect(await failureOf(run('tools', 'tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
+  const login = await run('login', 'tracker', '--no-browser');
+  expect(login).toMatchObject({ exitCode: 0, out: "Logged in at server 'tracker', which has 1 tool.\n" });
+  expect(login.errors).toMatch(/^Open this address:\nhttp:\/\/127\.0\.0\.1:\d+\/authorize\?\S+\n$/);
+  expect((await run('tools', 'tracker')).out).toContain('act');
+  expect((await run('logout', 'tracker', '--json')).out).toBe('{\n  "server": "tracker",\n  "removed": true\n}\n');
+  expect(readdirSync(join(stateDir, '.logins'))).toEqual([]);
+  expect((await run('logout', 'tracker')).out).toBe("There was no login at server 'tracker'.\n");
+});
+
+it('says what a login is not for', async () => {
+  const { run } = setUp({
+    here: fixtureServer('echo'),
+    keyed: { url: 'http://127.0.0.1:9/mcp', headers: { authorization: 'Bearer x' } },
+  });
+  expect(await failureOf(run('login', 'here'))).toMatchObject({
+    code: 'USAGE_INVALID',
+    message: expect.stringContaining('is started here'),
+  });
+  expect(await failureOf(run('login', 'keyed'))).toMatchObject({
+    code: 'USAGE_INVALID',
+    message: expect.stringContaining('has an Authorization header of its own'),
+  });
+});

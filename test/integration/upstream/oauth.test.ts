@@ -1,0 +1,253 @@
+/** Logins at remote servers, against a provider on loopback; the person is a script that follows the printed address. */
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { createLoginStore } from '../../../src/config/login-store.ts';
+import { type LoginOptions, login } from '../../../src/upstream/oauth/login.ts';
+import type { LoginRecord, RemoteDefinition } from '../../../src/upstream/pool.ts';
+import { type OAuthOptions, startOAuth } from '../../support/oauth-provider.ts';
+import { callText, definitions, failureOf, startPool } from '../../support/upstream.ts';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'logins-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+});
+
+const store = () => createLoginStore<LoginRecord>(folder);
+
+function definitionOf(url: string, more: Partial<RemoteDefinition> = {}): RemoteDefinition {
+  return definitions({ tracker: { ...more, url } }).get('tracker') as RemoteDefinition;
+}
+
+/** Follows the address as a browser does, and gives the page it ends at. */
+async function browse(url: URL): Promise<string> {
+  return (await fetch(url)).text();
+}
+
+function logIn(url: string, options: Partial<LoginOptions> = {}, more: Partial<RemoteDefinition> = {}) {
+  return login(definitionOf(url, more), {
+    store: store(),
+    timeoutMs: 20_000,
+    onAddress: async (address) => void browse(address),
+    ...options,
+  });
+}
+
+const poolOf = (url: string) => startPool({ tracker: { url } }, { logins: store() });
+
+describe('a login', () => {
+  it('registers the bridge, and its token is used, and kept for the owner alone', async () => {
+    const server = await startOAuth();
+    const pages: Promise<string>[] = [];
+    const outcome = await logIn(server.url, { onAddress: async (address) => void pages.push(browse(address)) });
+    expect(outcome).toBe('logged-in');
+    expect(await Promise.all(pages)).toEqual(['You are logged in.\nYou can close this page.\n']);
+    expect(server.log).toEqual(['register', 'authorize', 'token:authorization_code']);
+    expect(await callText(poolOf(server.url), 'tracker', 'act')).toBe('done');
+    const [file = ''] = readdirSync(join(folder, '.logins'));
+    expect(statSync(join(folder, '.logins', file)).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, '.logins')).mode & 0o777).toBe(0o700);
+  });
+
+  it('is used with the registration it has, at the port it was registered for', async () => {
+    const server = await startOAuth();
+    await logIn(server.url);
+    await logIn(server.url);
+    expect(server.log.filter((step) => step === 'register')).toHaveLength(1);
+  });
+
+  it('names a document about the bridge where the entry has one, and registers nothing', async () => {
+    const server = await startOAuth();
+    const clientMetadataUrl = 'https://example.org/client.json';
+    await logIn(server.url, {}, { oauth: { clientMetadataUrl } });
+    expect(server.log).not.toContain('register');
+    expect((await store().load({ name: 'tracker', url: server.url }))?.client.client_id).toBe(clientMetadataUrl);
+  });
+
+  it('uses a client that was registered by hand, with its secret', async () => {
+    const server = await startOAuth({ clients: { 'by-hand': 'secret-12345' } });
+    await logIn(server.url, {}, { oauth: { clientId: 'by-hand', clientSecret: 'secret-12345' } });
+    expect(server.log).toEqual(['authorize', 'token:authorization_code']);
+    server.expire();
+    expect(await callText(poolOf(server.url), 'tracker', 'act')).toBe('done');
+  });
+
+  it('is not needed at a server that answers without one', async () => {
+    const server = await startOAuth();
+    const open = new URL('/.well-known/oauth-protected-resource', server.url);
+    expect(await logIn(open.href)).toBe('not-needed');
+  });
+
+  it('does not listen to others while it waits for the browser', async () => {
+    const server = await startOAuth();
+    const statuses: number[] = [];
+    await logIn(server.url, {
+      async onAddress(address) {
+        const back = new URL(address.searchParams.get('redirect_uri') ?? '');
+        const state = address.searchParams.get('state') ?? '';
+        const tries = [
+          `?code=stolen&state=wrong`,
+          `?code=stolen`,
+          `/../other?code=x&state=${state}`,
+          `?state=${state}`,
+        ];
+        for (const path of tries) {
+          statuses.push((await fetch(`${back.href}${path}`)).status);
+        }
+        statuses.push((await fetch(`${back.href}?code=x&state=${state}`, { method: 'POST' })).status);
+        void browse(address);
+      },
+    });
+    expect(statuses).toEqual([400, 400, 400, 400, 400]);
+  });
+});
+
+describe('a login that fails', () => {
+  it.each([
+    ['the person refuses', { refuses: true }, 'the authorization server refused it: access_denied'],
+    [
+      'a browser would be sent to a script',
+      { metadata: () => ({ authorization_endpoint: 'javascript:alert(1)' }) },
+      'did not succeed',
+    ],
+    [
+      'a browser would be sent to a file',
+      { metadata: () => ({ authorization_endpoint: 'file:///etc/passwd' }) },
+      'did not succeed',
+    ],
+    [
+      'a browser would be sent into a cloud',
+      { metadata: () => ({ authorization_endpoint: 'http://169.254.169.254/authorize' }) },
+      '169.254.169.254 is not opened: it is a link-local address',
+    ],
+    [
+      'the authorization server is said to be in a cloud',
+      { resource: () => ({ authorization_servers: ['http://169.254.169.254'] }) },
+      'it is a link-local address',
+    ],
+    [
+      'there is no PKCE',
+      { metadata: () => ({ code_challenge_methods_supported: ['plain'] }) },
+      'does not support code challenge method S256',
+    ],
+    ['the issuer is another one', { metadata: () => ({ issuer: 'https://example.org' }) }, 'did not succeed'],
+    ['the resource is another one', { resource: () => ({ resource: 'https://example.org/mcp' }) }, 'does not match'],
+  ] satisfies [string, OAuthOptions, string][])('%s', async (_why, options, message) => {
+    const server = await startOAuth(options);
+    const failure = await failureOf(logIn(server.url));
+    expect(failure).toMatchObject({ code: 'LOGIN_FAILED', hint: expect.stringContaining('servers login tracker') });
+    expect(failure.message).toContain(message);
+    expect(await store().load({ name: 'tracker', url: server.url })).toBeUndefined();
+  });
+
+  it('nobody comes back', async () => {
+    const server = await startOAuth();
+    const failure = await failureOf(logIn(server.url, { timeoutMs: 50, onAddress: async () => undefined }));
+    expect(failure.message).toContain('nobody came back from the browser within 0.05 s');
+  });
+
+  it('the port is taken', async () => {
+    const server = await startOAuth();
+    const failure = await failureOf(logIn(server.url, { port: server.mcp.port }));
+    expect(failure).toMatchObject({ code: 'LOGIN_FAILED', message: expect.stringContaining('EADDRINUSE') });
+  });
+});
+
+describe('a call', () => {
+  it('says which command logs in, at once, as long as nobody did', async () => {
+    const server = await startOAuth();
+    const pool = poolOf(server.url);
+    for (let count = 0; count < 3; count += 1) {
+      expect(await failureOf(pool.describe('tracker'))).toMatchObject({
+        code: 'LOGIN_REQUIRED',
+        message: expect.stringContaining("server 'tracker' wants a login"),
+        hint: 'Run this in a terminal: mcp-server-code-execution-mode servers login tracker',
+      });
+    }
+    expect(server.log).toEqual([]);
+    await logIn(server.url);
+    expect(await callText(pool, 'tracker', 'act')).toBe('done');
+  });
+
+  it('renews a token that has ended, without a word', async () => {
+    const server = await startOAuth();
+    await logIn(server.url);
+    const pool = poolOf(server.url);
+    await callText(pool, 'tracker', 'act');
+    server.expire();
+    const calls = Array.from({ length: 10 }, () => callText(pool, 'tracker', 'act'));
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['done']));
+    expect(server.log.filter((step) => step === 'token:refresh_token')).toHaveLength(1);
+  });
+
+  it('shares a renewed token with other bridges: a refresh token is spent once', async () => {
+    const server = await startOAuth();
+    await logIn(server.url);
+    const pools = Array.from({ length: 4 }, () => poolOf(server.url));
+    await Promise.all(pools.map((pool) => callText(pool, 'tracker', 'act')));
+    server.expire();
+    expect(await Promise.all(pools.map((pool) => callText(pool, 'tracker', 'act')))).toEqual(Array(4).fill('done'));
+    expect(server.log.filter((step) => step === 'token:refresh_token')).toHaveLength(1);
+  });
+
+  it('asks for a new login when the old one has ended for good, and then goes on', async () => {
+    const server = await startOAuth();
+    await logIn(server.url);
+    const pool = poolOf(server.url);
+    await callText(pool, 'tracker', 'act');
+    server.revoke();
+    expect(await failureOf(callText(pool, 'tracker', 'act'))).toMatchObject({
+      code: 'LOGIN_REQUIRED',
+      message: expect.stringContaining('has ended the login (invalid_grant)'),
+    });
+    await logIn(server.url);
+    expect(await callText(pool, 'tracker', 'act')).toBe('done');
+  });
+
+  it('renews no token again and again at a server that accepts none', async () => {
+    const server = await startOAuth({ acceptsNothing: true });
+    const failure = await failureOf(logIn(server.url).then(() => poolOf(server.url).describe('tracker')));
+    expect(failure).toMatchObject({ code: 'LOGIN_REQUIRED' });
+    expect(server.log.filter((step) => step === 'token:refresh_token')).toHaveLength(1);
+  });
+
+  it('takes an authorization server that is down for what it is', async () => {
+    const server = await startOAuth();
+    await logIn(server.url);
+    server.expire();
+    await server.provider.stop();
+    expect(await failureOf(poolOf(server.url).describe('tracker'))).toMatchObject({
+      code: 'SERVER_UNREACHABLE',
+      message: expect.stringContaining('its authorization server does not answer'),
+    });
+  });
+
+  it('names the scope that is missing', async () => {
+    const server = await startOAuth({
+      onCall({ response }) {
+        const challenge = 'Bearer error="insufficient_scope", scope="write"';
+        response.writeHead(403, { 'www-authenticate': challenge }).end();
+      },
+    });
+    await logIn(server.url);
+    expect(await failureOf(callText(poolOf(server.url), 'tracker', 'act'))).toMatchObject({
+      code: 'LOGIN_REQUIRED',
+      hint: expect.stringContaining("servers login tracker --scope 'tools write'"),
+    });
+  });
+
+  it('sends no login to another address, and survives a file that is broken', async () => {
+    const [first, second] = [await startOAuth(), await startOAuth()];
+    await logIn(first.url);
+    expect(await failureOf(poolOf(second.url).describe('tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
+    const [file = ''] = readdirSync(join(folder, '.logins'));
+    const path = join(folder, '.logins', file);
+    expect(readFileSync(path, 'utf8')).toContain('refresh-');
+    writeFileSync(path, '{');
+    expect(await failureOf(poolOf(first.url).describe('tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
+  });
+});

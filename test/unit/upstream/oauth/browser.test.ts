@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest';
+import { browserCommand } from '../../../../src/upstream/oauth/browser.ts';
+
+const URL_TEXT = 'https://example.org/authorize?a=1&b=$(id);c=%COMSPEC%';
+
+it.each([
+  ['darwin', {}, { command: 'open', args: [URL_TEXT] }],
+  ['win32', {}, { command: 'rundll32.exe', args: ['url.dll,FileProtocolHandler', URL_TEXT] }],
+  ['linux', { DISPLAY: ':0' }, { command: 'xdg-open', args: [URL_TEXT] }],
+  ['linux', { WAYLAND_DISPLAY: 'wayland-0' }, { command: 'xdg-open', args: [URL_TEXT] }],
+  ['linux', {}, undefined],
+] as const)(
+  'on %s with %j the address is one argument of a program, and no shell reads it',
+  (platform, env, command) => {
+    expect(browserCommand(URL_TEXT, platform, env)).toEqual(command);
+  },
+);
