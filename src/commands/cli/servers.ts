@@ -97,12 +97,7 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
   defineRefresh(group, take('refresh'));
   defineApprove(group, take('approve'));
   defineLogin(group, take('login'));
-  group
-    .command('logout')
-    .description('Forget the login at one remote server.')
-    .argument('<server>', 'its name')
-    .addOption(jsonOption())
-    .action(takeOne('logout'));
+  defineLogout(group, take('logout'));
 }
 
 type Take = (names: readonly string[], options: Given) => void;
@@ -133,6 +128,15 @@ function defineLogin(group: Command, take: Take): void {
     .addOption(jsonOption())
     .action((server: string, options: Given) => take([server], options));
   addNotes(login, 'The login is kept in the state directory, for you alone: see docs/remote.md.');
+}
+
+function defineLogout(group: Command, take: Take): void {
+  group
+    .command('logout')
+    .description('Forget the login at one remote server.')
+    .argument('<server>', 'its name')
+    .addOption(jsonOption())
+    .action((server: string, options: Given) => take([server], options));
 }
 
 /** What was wished, and what is usual. */

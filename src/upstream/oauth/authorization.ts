@@ -13,6 +13,9 @@ import { createOAuthFetch } from './oauth-fetch.ts';
 /** A token that was refused so soon after it was made is not the fault of its age. Chosen. */
 const FRESH_MS = 60_000;
 
+/** OAuth's word for a fault of the authorization server. */
+const SERVER_ERROR = 'server_error';
+
 /** The login at the server of `definition`, as it is kept in `store` now and later. */
 export function createAuthorization(definition: RemoteDefinition, store: LoginStore): Authorization {
   return new StoredAuthorization(definition, store);
@@ -80,7 +83,7 @@ class StoredAuthorization implements Authorization {
   }
 
   async #refresh(record: LoginRecord, refreshToken: string): Promise<LoginRecord> {
-    const { OAuthError, OAuthErrorCode, refreshAuthorization } = await import('@modelcontextprotocol/client');
+    const { OAuthError, refreshAuthorization } = await import('@modelcontextprotocol/client');
     const http = await createOAuthFetch(new URL(record.url));
     const { metadata, resource } = record;
     try {
@@ -93,7 +96,7 @@ class StoredAuthorization implements Authorization {
       });
       return { ...record, tokens };
     } catch (error) {
-      if (error instanceof OAuthError && error.code !== OAuthErrorCode.ServerError) {
+      if (error instanceof OAuthError && error.code !== SERVER_ERROR) {
         throw this.#loginRequired(`has ended the login (${error.code})`, { cause: error });
       }
       throw new RemoteFailure('unreachable', 'could not renew the login: its authorization server does not answer', {
