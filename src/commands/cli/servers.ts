@@ -50,8 +50,8 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
     .helpCommand(false);
 
   const take =
-    (action: ServersCommand['action']) =>
-    (names: readonly string[], given: Given): void =>
+    (action: ServersCommand['action']): Take =>
+    (names, given) =>
       settle({
         command: 'servers',
         action,
@@ -61,28 +61,34 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
         isDryRun: given.dryRun === true,
         ...(action === 'login' ? { login: loginWishes(given) } : {}),
       });
-  const takeOne = (action: ServersCommand['action']) => {
-    const takeNames = take(action);
-    return (name: string, options: Given): void => takeNames([name], options);
-  };
 
   group
     .command('list')
     .description('List every configured server. Starts none.')
     .addOption(jsonOption())
     .action((options) => take('list')([], options));
-  group
-    .command('show')
-    .description('Show all that is known of one server, secrets masked. Starts none.')
+  defineOne(group, 'show', 'Show all that is known of one server, secrets masked. Starts none.', take('show'));
+  defineOne(group, 'tools', 'List the tools of one server; starts it when it was never asked.', take('tools'));
+  defineSearch(group, take('search'));
+  defineRefresh(group, take('refresh'));
+  defineApprove(group, take('approve'));
+  defineLogin(group, take('login'));
+  defineOne(group, 'logout', 'Forget the login at one remote server.', take('logout'));
+}
+
+type Take = (names: readonly string[], options: Given) => void;
+
+/** A command about one server. */
+function defineOne(group: Command, word: string, description: string, take: Take): Command {
+  return group
+    .command(word)
+    .description(description)
     .argument('<server>', 'its name')
     .addOption(jsonOption())
-    .action(takeOne('show'));
-  group
-    .command('tools')
-    .description('List the tools of one server; starts it when it was never asked.')
-    .argument('<server>', 'its name')
-    .addOption(jsonOption())
-    .action(takeOne('tools'));
+    .action((server: string, options: Given) => take([server], options));
+}
+
+function defineSearch(group: Command, take: Take): void {
   group
     .command('search')
     .description('Find tools by words, over all servers; starts those that were never asked.')
@@ -93,14 +99,8 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
       wholeNumber(`a whole number from 1 to ${MAX_LIMIT}`, 1, MAX_LIMIT),
     )
     .addOption(jsonOption())
-    .action(take('search'));
-  defineRefresh(group, take('refresh'));
-  defineApprove(group, take('approve'));
-  defineLogin(group, take('login'));
-  defineLogout(group, take('logout'));
+    .action(take);
 }
-
-type Take = (names: readonly string[], options: Given) => void;
 
 function defineRefresh(group: Command, take: Take): void {
   const refresh = group
@@ -113,10 +113,8 @@ function defineRefresh(group: Command, take: Take): void {
 }
 
 function defineLogin(group: Command, take: Take): void {
-  const login = group
-    .command('login')
-    .description('Log in at one remote server: opens the browser, and waits for it to come back.')
-    .argument('<server>', 'its name')
+  const description = 'Log in at one remote server: opens the browser, and waits for it to come back.';
+  const login = defineOne(group, 'login', description, take)
     .option('--no-browser', 'print the address, and open nothing')
     .option('--port <number>', 'port of this machine to come back to', wholeNumber('a port', 1, 65_535))
     .option('--scope <scopes>', 'what to ask for, separated by spaces')
@@ -124,19 +122,8 @@ function defineLogin(group: Command, take: Take): void {
       '--timeout <seconds>',
       `time to finish in the browser (default: ${DEFAULT_LOGIN_SECONDS})`,
       wholeNumber(`a whole number of seconds from 1 to ${MAX_LOGIN_SECONDS}`, 1, MAX_LOGIN_SECONDS),
-    )
-    .addOption(jsonOption())
-    .action((server: string, options: Given) => take([server], options));
+    );
   addNotes(login, 'The login is kept in the state directory, for you alone: see docs/remote.md.');
-}
-
-function defineLogout(group: Command, take: Take): void {
-  group
-    .command('logout')
-    .description('Forget the login at one remote server.')
-    .argument('<server>', 'its name')
-    .addOption(jsonOption())
-    .action((server: string, options: Given) => take([server], options));
 }
 
 /** What was wished, and what is usual. */
