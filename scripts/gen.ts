@@ -11,6 +11,7 @@ import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/
 import { renderFilterPrograms } from './generate/filter-programs.ts';
 import { renderFrameSchema } from './generate/frame-schema.ts';
 import { replaceGenerated } from './generate/markers.ts';
+import { renderPolicySchema } from './generate/policy-schema.ts';
 import {
   renderCallMethods,
   renderErrorPages,
@@ -41,6 +42,7 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'fault cases': renderFaultCases,
       'cases elsewhere': renderCasesElsewhere,
     }),
+  'docs/policy.schema.json': renderPolicySchema,
   'docs/cli.md': (current) => replaceGenerated(current, { commands: renderCommands }),
   'test/fixtures/toon/golden.jsonl': renderToonGolden,
   'docs/clients.md': (current) =>

@@ -39,6 +39,14 @@ describe('understood', () => {
     ['servers show a-b', serversOf({ action: 'show', names: ['a-b'] })],
     ['servers --json', serversOf({ action: 'list', isJson: true })],
     ['servers tools --json a', serversOf({ action: 'tools', names: ['a'], isJson: true })],
+    ['policy', { command: 'policy', action: 'show', isJson: false }],
+    ['policy --json', { command: 'policy', action: 'show', isJson: true }],
+    [
+      'policy explain files.read --args {"path":"/a"}',
+      { command: 'policy', action: 'explain', tool: 'files.read', arguments: { path: '/a' }, isJson: false },
+    ],
+    ['policy explain files.read', { command: 'policy', action: 'explain', tool: 'files.read', isJson: false }],
+    ['policy check -', { command: 'policy', action: 'check', source: { kind: 'file', path: '-' }, isJson: false }],
     ['servers search --limit 3 create issue', serversOf({ action: 'search', names: ['create', 'issue'], limit: 3 })],
     ['servers refresh', serversOf({ action: 'refresh' })],
     ['servers refresh a b', serversOf({ action: 'refresh', names: ['a', 'b'] })],
@@ -113,6 +121,11 @@ describe('refused', () => {
     ['servers list x', "too many arguments for 'list'. Expected 0 arguments but got 1."],
     ['servers show', "missing required argument 'server'"],
     ['servers tools a b', "too many arguments for 'tools'. Expected 1 argument but got 2."],
+    ['policy check', 'policy check needs exactly one of a file, - (standard input) and --code'],
+    [
+      'policy explain x.y --args [1]',
+      `option '--args <json>' argument '[1]' is invalid. It must be an object in JSON, such as {"path": "/tmp/x"}.`,
+    ],
     ['servers search', "missing required argument 'words'"],
     [
       'servers search x --limit 0',
