@@ -68,6 +68,7 @@ Engines
     };
     await writeFile(join(stateDir, 'good.json'), JSON.stringify({ mcpServers: servers }));
     await writeFile(join(stateDir, 'bad.json'), '{"mcpServers": ');
+    await writeFile(join(stateDir, 'policy.json'), '{"rules": 1}');
     await mkdir(join(home, '.cursor'));
     await writeFile(join(home, '.cursor', 'mcp.json'), '{}');
     const env = {
@@ -83,14 +84,19 @@ Engines
     expect(found.stdout).toMatch(/ {2}problem {2}broken: .*\/nonexistent\/server/);
     expect(found.stdout).toMatch(/ {2}ok {7}off: disabled in .*good\.json\n/);
     expect(found.stdout).toMatch(/ {2}problem {2}.*bad\.json.* is not JSON/);
+    expect(found.stdout).toMatch(
+      / {2}problem {2}policy .*policy\.json: rules: must be a list\n {11}→ Calls are refused/,
+    );
     expect(found.stdout).toMatch(/ {2}ok {7}Cursor: not registered in .*mcp\.json\n/);
     expect(found.stdout).toContain('the bridge is registered in none of them');
     expect(found.stdout).toMatch(/a session starts on embedded in \d+ ms: Python 3\.\d+/);
     expect(found.exitCode).toBe(1);
 
+    await writeFile(join(stateDir, 'policy.json'), '{"rules": []}');
     const mended = await runDoctor(env, '--fix', '--no-servers');
     expect((await stat(stateDir)).mode & 0o777).toBe(0o755);
     expect(mended.stdout).toContain(`  ok       state directory ${stateDir}\n`);
+    expect(mended.stdout).toContain(`  ok       policy for all servers in ${join(stateDir, 'policy.json')}\n`);
     expect(mended.stdout).toContain('  ok       echo: 7 tools when it was last asked\n');
   });
 });

@@ -17,7 +17,13 @@ export async function examineServers(configured: ConfiguredServers, isStarting: 
     ? (server: CatalogServer) => withPlace(() => start(server, configured))
     : recall(configured);
   const findings = await Promise.all(configured.known.servers().map(examine));
-  return [...issuesOf(configured), ...disabledOf(configured), ...findings, ...noneOf(configured)];
+  return [
+    ...issuesOf(configured),
+    ...policiesOf(configured),
+    ...disabledOf(configured),
+    ...findings,
+    ...noneOf(configured),
+  ];
 }
 
 function issuesOf(configured: ConfiguredServers): Finding[] {
@@ -27,6 +33,15 @@ function issuesOf(configured: ConfiguredServers): Finding[] {
     text: renderIssue(issue),
     hint: 'See docs/configuration.md for the form of a server file.',
   }));
+}
+
+function policiesOf({ policies }: ConfiguredServers): Finding[] {
+  const hint = 'Calls are refused until it is mended: docs/policy.md.';
+  return (policies()?.describe() ?? []).map(({ about, place, problem }): Finding => {
+    return problem === null
+      ? { section: 'servers', level: 'ok', text: `policy for ${about} in ${place}` }
+      : { section: 'servers', level: 'problem', text: `policy ${problem}`, hint };
+  });
 }
 
 function disabledOf({ definitions }: ConfiguredServers): Finding[] {
