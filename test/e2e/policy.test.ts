@@ -241,6 +241,18 @@ said`);
       expect(structured['result']).toBe("[100, 'the call was cancelled after 0.1 s', 'the call was made']");
     });
 
+    it('where the client cannot ask, a call that needs a person is refused, and says how the person can allow it', async () => {
+      await setPolicy({ preset: 'ask-destructive' });
+      const { structured } = await run(`said = [await mcp_notes.add_note()]
+try:
+    await mcp_notes.write_note()
+except PolicyError as error:
+    said.append((error.code, 'preset "ask-destructive"' in error.message, "policy.json" in str(error.hint)))
+said`);
+      expect(structured['result']).toBe("['added', ('APPROVAL_UNAVAILABLE', True, True)]");
+      expect(called()).toEqual(['add_note']);
+    });
+
     it('a server that is denied is not started, and its resources and prompts are refused as well', async () => {
       await setPolicy({ rules: [{ effect: 'deny', server: 'read_only' }] });
       const { structured } = await run(
