@@ -188,6 +188,13 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     remedy: 'Run `mcp-server-code-execution-mode servers login NAME` again; the message says what was in the way.',
     hasHint: true,
   },
+  SECRET_UNAVAILABLE: {
+    cause:
+      'The entry of the server takes a secret from a file or a command (`${file:…}`, `${cmd:…}`), and that gave none: the file is missing, the keyring is locked, the command failed or took longer than 30 s.',
+    remedy:
+      'Run the command by hand, or look at the file; the message names the place in the entry, how the command ended, and nothing that it printed. The next call tries again.',
+    hasHint: true,
+  },
   SERVER_EXITED: {
     cause: 'The server crashed, or ended itself, while calls were in flight. The message has the end of its stderr.',
     remedy: 'The next call starts it again. Look whether the call had its effect before you repeat it.',

@@ -54,6 +54,7 @@ export const ERROR_CODES = {
   SERVER_UNREACHABLE: { meaning: 'the remote server could not be reached, or is down', fixedBy: 'user', retry: true, exitCode: 69 },
   LOGIN_REQUIRED: { meaning: 'the remote server wants a login', fixedBy: 'user', retry: false, exitCode: 77 },
   LOGIN_FAILED: { meaning: 'a login at a remote server did not succeed', fixedBy: 'user', retry: true, exitCode: 77 },
+  SECRET_UNAVAILABLE: { meaning: 'a secret of the server could not be read; it was not started', fixedBy: 'user', retry: true, exitCode: 69 },
   SERVER_EXITED: { meaning: 'the server ended before it answered', fixedBy: 'user', retry: true, exitCode: 69 },
   SERVER_PROTOCOL: { meaning: 'the server answered something that is not MCP', fixedBy: 'user', retry: false, exitCode: 76 },
   CAPABILITY_MISSING: { meaning: 'the server offers no resources or no prompts', fixedBy: 'model', retry: false, exitCode: 70 },

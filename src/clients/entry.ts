@@ -9,7 +9,7 @@ export type ClientEntry = { readonly entry: FileObject } | { readonly reason: st
 
 /** Places that only the client can fill in: questions to the user, folders and settings of its window. */
 const CLIENT_VARIABLE =
-  /\$\{(?:(?:input|command|config):[^}]*|(?:workspaceFolder|workspaceRoot|file|cwd)\w*(?::[^}]*)?)\}/;
+  /\$\{(?:(?:input|command|config):[^}]*|(?:workspaceFolder|workspaceRoot|cwd)\w*(?::[^}]*)?|file\w*)\}/;
 const REMOTE_TYPES = /^(?:sse|http|streamable[-_]?http|wss?|websocket)$/i;
 /** Kinds of Goose's extensions that run inside it. */
 const BUILT_IN_TYPES: ReadonlySet<unknown> = new Set(['builtin', 'platform', 'frontend', 'inline_python']);

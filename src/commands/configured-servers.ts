@@ -1,8 +1,10 @@
 /** The configured servers with everything around them: the files, the connections, and what is known of each. */
+import { homedir } from 'node:os';
 import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
 import { type ConfigIssue, renderIssue } from '../config/explain.ts';
 import { createLoginStore } from '../config/login-store.ts';
+import { createSecretValues } from '../config/secret-values.ts';
 import type { Settings } from '../config/settings.ts';
 import { loadSources, thisSystem } from '../config/sources.ts';
 import { createToolPinStore } from '../config/tool-pins.ts';
@@ -53,6 +55,7 @@ export async function createConfiguredServers(
     logger,
     masksSecrets: settings.masksSecrets,
     logins: createLoginStore<LoginRecord>(settings.stateDir),
+    prepare: createSecretValues({ home: homedir(), env: process.env }),
     onToolsChanged: (server) => known.noteChange(server),
   });
   const cache = createMetadataCache({ stateDir: settings.stateDir, logger });

@@ -3,7 +3,7 @@
  * `*.json`, sorted by name, then the file of `MCP_SERVERS_CONFIG`. The first definition of a name wins. Asked before every cell, so that changes are seen at
  * once; only files whose stat changed are read again.
  */
-import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../errors.ts';
@@ -163,13 +163,34 @@ function readCached(
     return failed(`has ${stat?.size} bytes; a server file has at most ${MAX_FILE_BYTES} bytes`);
   }
   try {
-    const text = readFileSync(file, 'utf8');
-    const read =
-      source === undefined ? parseServerFile(file, text, context) : parseForeignFile(file, text, context, source);
+    const { text, distrust } = readServerFile(file);
+    const own = { ...context, distrust };
+    const read = source === undefined ? parseServerFile(file, text, own) : parseForeignFile(file, text, own, source);
     return { stamp, ...read };
   } catch (error) {
     return hasCode(error, 'ENOENT') ? undefined : failed(`cannot be read: ${messageOf(error)}`);
   }
+}
+
+/** The text, and why commands in it are not run. Both of the same open file: it may be replaced at any time. */
+function readServerFile(file: string): { readonly text: string; readonly distrust: string | undefined } {
+  const descriptor = openSync(file, 'r');
+  try {
+    return { text: readFileSync(descriptor, 'utf8'), distrust: whyDistrusted(fstatSync(descriptor)) };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Who can write a file whose commands are run can run commands as the user. Windows has no such owner and mode. */
+function whyDistrusted({ uid, mode }: Stats): string | undefined {
+  if (process.getuid === undefined) {
+    return undefined;
+  }
+  if (uid !== process.getuid()) {
+    return 'it belongs to another user';
+  }
+  return (mode & 0o022) === 0 ? undefined : 'others can write it (chmod go-w)';
 }
 
 function merge(files: readonly ServerFile[], issues: readonly ConfigIssue[]): DiscoveredServers {

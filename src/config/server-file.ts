@@ -1,15 +1,17 @@
 /** Reads the text of one server file: what it defines and what is wrong with it. No I/O but the look at wrapper scripts. */
 import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { type ExpandContext, expandHome, expandVariables } from './expand.ts';
+import { type ExpandContext, expandHome, expandVariables, REFERENCE } from './expand.ts';
 import { type ConfigIssue, explainZodIssues, renderPath } from './explain.ts';
 import { parseJson } from './json-text.ts';
+import { referenceKinds } from './references.ts';
 import { explainRemoteValues, KNOWN_REMOTE_KEYS, type RemoteEntry, RemoteEntrySchema } from './remote-entry.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './schema.ts';
 import { findSelfReference } from './self.ts';
 
 /** Longer names could not be shown or typed. Chosen. */
 const MAX_NAME_CHARS = 128;
+const COMMANDS_NOT_RUN = 'commands ("${cmd:…}") are not run from this file, because';
 
 /** One configured server, ready to be started or reached. */
 export type ServerDefinition = ProcessServer | RemoteServer;
@@ -30,6 +32,8 @@ interface CommonServer {
   readonly definitionHash: string;
   /** The file it stands in. */
   readonly file: string;
+  /** Variables of the bridge's environment that it names, with their values; left out when there are none. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** A policy that was not checked yet. */
@@ -78,6 +82,8 @@ export interface ServerFile {
 export interface ServerFileContext extends ExpandContext {
   /** Whether entries that would start this bridge again are kept; no when left out. */
   readonly allowsSelf?: boolean | undefined;
+  /** Why the commands of this file are not run, in one clause; undefined when they may be. */
+  readonly distrust?: string | undefined;
 }
 
 /** The definitions in `text`, the content of `file`. A bad entry is an issue and does not hide the others. */
@@ -129,19 +135,28 @@ export function readServers(
     const onMissing = (variable: string): void => {
       reportEntry('warning', `the variable ${variable} is not set; its place was left as it is`);
     };
+    const variables: Record<string, string> = {};
+    const onUsed = (variable: string, text: string): void => {
+      variables[variable] = text;
+    };
+    const own = { ...context, onUsed };
     const origin = { file, keys, name, fileDescription };
     const definition =
       entry.kind === 'remote'
-        ? toRemoteServer(expandRemote(entry.data, context, onMissing), origin)
-        : toDefinition(expandEntry(entry.data, context, onMissing), origin);
+        ? toRemoteServer(expandRemote(entry.data, own, onMissing), origin)
+        : toDefinition(expandEntry(entry.data, own, onMissing), origin);
     if (typeof definition === 'string') {
       reportEntry('error', definition);
+      continue;
+    }
+    if (context.distrust !== undefined && referenceKinds(definition).has('cmd')) {
+      reportEntry('error', `was left out: ${COMMANDS_NOT_RUN} ${context.distrust}`);
       continue;
     }
     const isSelfAllowed = context.allowsSelf === true || definition.url !== undefined;
     const self = isSelfAllowed ? undefined : findSelfReference(definition, context.env);
     if (self === undefined) {
-      servers.push(definition);
+      servers.push(withReferences(definition, variables));
     } else {
       reportEntry(selfLevel, `was skipped, because ${self}; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it`);
     }
@@ -270,7 +285,7 @@ function toDefinition(entry: ServerEntry, origin: Origin): ProcessServer {
   const cwd = entry.cwd === undefined ? undefined : resolve(folder, entry.cwd);
   const process = {
     // A path is meant from the file that names it; a bare name is looked up on PATH.
-    command: /[\\/]/.test(command) && !isAbsolute(command) ? resolve(cwd ?? folder, command) : command,
+    command: isRelativePath(command) ? resolve(cwd ?? folder, command) : command,
     args,
     env,
     cwd,
@@ -291,6 +306,24 @@ function commonOf(entry: ServerEntry | RemoteEntry, origin: Origin, identity: ob
       entry.policy === undefined ? undefined : { value: entry.policy, path: [...origin.keys, origin.name, 'policy'] },
     definitionHash: createHash('sha256').update(canonicalJson(identity)).digest('hex'),
     file: origin.file,
+  };
+}
+
+/** What stands for something else is no path yet. */
+function isRelativePath(command: string): boolean {
+  return /[\\/]/.test(command) && !isAbsolute(command) && command.match(REFERENCE) === null;
+}
+
+/** With what was put in; and as another server in another folder when files and commands are still to be put in. */
+function withReferences(definition: ServerDefinition, variables: Readonly<Record<string, string>>): ServerDefinition {
+  const { definitionHash, file } = definition;
+  const hash = createHash('sha256')
+    .update(`${definitionHash}\0${dirname(file)}`)
+    .digest('hex');
+  return {
+    ...definition,
+    ...(referenceKinds(definition).size === 0 ? {} : { definitionHash: hash }),
+    ...(Object.keys(variables).length === 0 ? {} : { variables }),
   };
 }
 

@@ -8,6 +8,8 @@ interface CommonDefinition {
   readonly timeoutMs: number | undefined;
   /** Values of it that are secret whatever they are named; masked in everything the server says. */
   readonly secrets?: readonly string[] | undefined;
+  /** Variables of the bridge's environment that it names, with their values. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
   /** Two definitions with the same hash start the same process, or speak to the same server in the same way. */
   readonly definitionHash: string;
   /** The file it stands in, for hints. */

@@ -48,10 +48,12 @@ function maskedInMessages(definition: UpstreamDefinition): Set<string> {
     // Of `Bearer abc` the second word alone is the secret.
     addSecret(secrets, value.replace(/^\w+ +/, ''), SECRET_NAME.test(name));
   }
-  for (const [name, value] of definition.url === undefined ? [] : new URL(definition.url).searchParams) {
+  for (const [name, value] of definition.url === undefined || !URL.canParse(definition.url)
+    ? []
+    : new URL(definition.url).searchParams) {
     addSecret(secrets, value, SECRET_NAME.test(name));
   }
-  for (const [name, value] of Object.entries(definition.env ?? {})) {
+  for (const [name, value] of Object.entries({ ...namedSecrets(definition.variables ?? {}), ...definition.env })) {
     if (SECRET_NAME.test(name) || !PATH_START.test(value)) {
       addSecret(secrets, value, SECRET_NAME.test(name));
     }
@@ -65,6 +67,10 @@ function maskedInMessages(definition: UpstreamDefinition): Set<string> {
   // Everybody knows it, and every message says it: `postgres` with POSTGRES_DB=postgres.
   secrets.delete(definition.name);
   return secrets;
+}
+
+function namedSecrets(variables: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => SECRET_NAME.test(name)));
 }
 
 function addSecret(secrets: Set<string>, value: string, isNamedSecret: boolean): void {

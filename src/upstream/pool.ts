@@ -38,6 +38,8 @@ export interface UpstreamPoolOptions {
   readonly onToolsChanged?: ((server: string) => void) | undefined;
   /** Whether secrets of an entry are masked in what its server says; yes when left out. In messages they always are. */
   readonly masksSecrets?: boolean | undefined;
+  /** Gives a definition with everything that is to be put in when its server starts; itself when left out. */
+  readonly prepare?: ((definition: UpstreamDefinition) => Promise<UpstreamDefinition>) | undefined;
   /** After this long a list is read again when it is asked for; 10 minutes when left out. */
   readonly maxListingAgeMs?: number | undefined;
 }
@@ -150,8 +152,17 @@ class Pool implements UpstreamPool {
     if (current?.redefine(definition) === true) {
       return current;
     }
-    const { logger, env, startTimeoutMs, probeTimeoutMs, logins, onToolsChanged, masksSecrets, maxListingAgeMs } =
-      this.#options;
+    const {
+      logger,
+      env,
+      startTimeoutMs,
+      probeTimeoutMs,
+      logins,
+      onToolsChanged,
+      masksSecrets,
+      maxListingAgeMs,
+      prepare,
+    } = this.#options;
     return new UpstreamServer(definition, {
       env: env ?? process.env,
       guardian: this.#guardian,
@@ -163,6 +174,7 @@ class Pool implements UpstreamPool {
       onToolsChanged: () => onToolsChanged?.(definition.name),
       masksSecrets: masksSecrets ?? true,
       elicitation: () => this.#elicitation,
+      prepare: prepare ?? (async (unprepared) => unprepared),
       maxListingAgeMs: maxListingAgeMs ?? MAX_LISTING_AGE_MS,
     });
   }

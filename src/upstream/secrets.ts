@@ -12,6 +12,8 @@ export interface SecretHolder {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Values that are secret whatever they are named: those of `${file:…}` and `${cmd:…}`. */
   readonly secrets?: readonly string[] | undefined;
+  /** Variables whose values stand somewhere in it. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Shorter values occur by chance in honest data. Chosen. */
@@ -42,8 +44,8 @@ export function secretsOf(holder: SecretHolder): string[] {
   for (const value of holder.secrets ?? []) {
     addParts(secrets, value);
   }
-  const { env = {}, args = [], headers = {} } = holder;
-  const named = [...Object.entries(env), ...Object.entries(headers), ...optionsOf(args)];
+  const { env = {}, args = [], headers = {}, variables = {} } = holder;
+  const named = [...[env, headers, variables].flatMap((record) => Object.entries(record)), ...optionsOf(args)];
   for (const [name, value] of named) {
     addNamed(secrets, name, value);
   }

@@ -58,6 +58,8 @@ export interface ToolCall {
 
 export interface ServerOptions extends Omit<ConnectOptions, 'signal'> {
   readonly maxListingAgeMs: number;
+  /** Gives the definition with everything that is to be put in when the server starts. Rejects with a `BridgeError`. */
+  readonly prepare: (definition: UpstreamDefinition) => Promise<UpstreamDefinition>;
 }
 
 export class UpstreamServer {
@@ -67,6 +69,8 @@ export class UpstreamServer {
   readonly #announceTools: () => void;
   #definition: UpstreamDefinition;
   #failures: Failures;
+  /** What was put in at the last start. */
+  #secrets: UpstreamDefinition['secrets'];
   #connection: Connection | undefined;
   #starting: Promise<Connection> | undefined;
   #listing: Promise<ServerListing> | undefined;
@@ -96,7 +100,7 @@ export class UpstreamServer {
       return false;
     }
     this.#definition = definition;
-    this.#failures = new Failures(definition);
+    this.#failures = new Failures({ ...definition, secrets: this.#secrets });
     return true;
   }
 
@@ -285,7 +289,10 @@ export class UpstreamServer {
   async #start(): Promise<Connection> {
     const { logger } = this.#options;
     try {
-      const opened = await openConnection(this.#definition, {
+      const prepared = await unlessAborted(this.#options.prepare(this.#definition), this.#closing.signal);
+      this.#secrets = prepared.secrets;
+      this.#failures = new Failures({ ...this.#definition, secrets: prepared.secrets });
+      const opened = await openConnection(prepared, {
         ...this.#options,
         signal: this.#closing.signal,
         onToolsChanged: () => this.#forgetTools(),

@@ -33,6 +33,7 @@ describe('error codes', () => {
       SERVER_UNREACHABLE: 69,
       LOGIN_REQUIRED: 77,
       LOGIN_FAILED: 77,
+      SECRET_UNAVAILABLE: 69,
       SERVER_EXITED: 69,
       SERVER_PROTOCOL: 76,
       CAPABILITY_MISSING: 70,

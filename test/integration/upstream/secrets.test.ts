@@ -1,5 +1,6 @@
 /** Servers that repeat what they must keep, in every way that a server can say something. */
 import { describe, expect, it } from 'vitest';
+import { BridgeError } from '../../../src/errors.ts';
 import { createLogger } from '../../../src/log.ts';
 import { failureOf, fixtureServer, startPool, until } from '../../support/upstream.ts';
 
@@ -87,6 +88,40 @@ describe.each(SECRETS)('a server that repeats %s', (secret) => {
     const result = await pool.callTool({ server: 'leaky', tool: 'repeat', arguments: { how: 'text' } });
     expect(JSON.stringify(result)).toContain('canary');
     expectNoSecret((await failureOf(pool.callTool({ server: 'leaky', tool: 'refuse', arguments: {} }))).message);
+  });
+});
+
+describe('values that are put in at the start', () => {
+  const entry = { ...fixtureServer('leaky'), env: { WITHOUT_A_NAME: '${cmd:x}' } };
+
+  it('reach the server, and are masked whatever they are named', async () => {
+    const secrets = ['hunter-two'];
+    const pool = startPool(
+      { leaky: entry },
+      { prepare: async (definition) => ({ ...definition, env: { API_TOKEN: 'hunter-two' }, secrets }) as never },
+    );
+    const result = await pool.callTool({ server: 'leaky', tool: 'repeat', arguments: { how: 'text' } });
+    expect(result['content']).toEqual([{ type: 'text', text: 'token is ***, again ***' }]);
+    const refused = await failureOf(pool.callTool({ server: 'leaky', tool: 'refuse', arguments: {} }));
+    expect(refused.message).toContain('bad token ***');
+  });
+
+  it('are not asked for by whoever only looks, and fail the start when there are none', async () => {
+    let asked = 0;
+    const failure = new BridgeError('SECRET_UNAVAILABLE', 'no value', { data: { server: 'leaky' } });
+    const pool = startPool(
+      { leaky: entry },
+      {
+        prepare: async () => {
+          asked += 1;
+          throw failure;
+        },
+      },
+    );
+    expect(pool.states()).toHaveLength(1);
+    expect(asked).toBe(0);
+    expect(await failureOf(pool.callTool({ server: 'leaky', tool: 'repeat', arguments: {} }))).toBe(failure);
+    expect(asked).toBe(1);
   });
 });
 

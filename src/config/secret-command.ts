@@ -1,0 +1,104 @@
+/** Runs the command of a `${cmd:…}`: without a shell, for a short time, and takes what it prints. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { messageOf } from '../errors.ts';
+
+/** A keyring may ask the person to unlock it. Chosen. */
+const TIME_LIMIT_MS = 30_000;
+/** A service account in JSON has 2.5 kB; a secret of more than this is a mistake. */
+const MAX_BYTES = 64 * 1024;
+
+export interface CommandPlace {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly timeLimitMs?: number;
+}
+
+/** What the command printed. Rejects with why it gave nothing, and nothing of what it printed. */
+export async function runCommand(words: readonly string[], place: CommandPlace): Promise<Buffer> {
+  const [program = '', ...rest] = words;
+  const { timeLimitMs = TIME_LIMIT_MS } = place;
+  const child = spawn(program, rest, {
+    cwd: place.cwd,
+    env: place.env,
+    // What it complains about may hold the secret, so it is not even read.
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: process.platform !== 'win32',
+    windowsHide: true,
+  });
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    // It asks a person for 30 s, and whoever ends the bridge does not wait for that.
+    const onExit = (): void => end(child);
+    process.once('exit', onExit);
+    const fail = (reason: string): void => {
+      clearTimeout(timer);
+      process.removeListener('exit', onExit);
+      end(child);
+      reject(new Error(`'${program}' ${reason}`));
+    };
+    const timer = setTimeout(() => fail(`did not end within ${timeLimitMs / 1000} s`), timeLimitMs);
+    child.stdout.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > MAX_BYTES) {
+        fail(`printed more than ${MAX_BYTES.toLocaleString('en-US')} bytes`);
+      }
+    });
+    child.once('error', (error) => fail(`could not be started: ${startFailure(error)}`));
+    child.once('close', (exitCode, signal) => {
+      if (exitCode === 0) {
+        clearTimeout(timer);
+        process.removeListener('exit', onExit);
+        resolve(Buffer.concat(chunks));
+      } else {
+        fail(signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`);
+      }
+    });
+  });
+}
+
+/** With everything it started, which may hold its output open. */
+function end(child: ChildProcess): void {
+  const { pid } = child;
+  child.stdout?.destroy();
+  if (pid === undefined) {
+    // It never ran; 0 would be the group of this process.
+    return;
+  }
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
+  } catch {
+    // It is gone.
+  }
+}
+
+/** Without the arguments, which the message of the operating system may repeat. */
+function startFailure(error: Error): string {
+  return 'code' in error && error.code === 'ENOENT' ? 'it was not found' : messageOf(error);
+}
+
+/**
+ * The words of a command, as a shell splits them but with nothing else that a shell does: blanks separate; between single
+ * quotes everything stands for itself; between double quotes and outside, `\` stands before a quote, a blank or another `\`.
+ * Undefined when a quote is not closed, or there is no word.
+ */
+export function splitWords(command: string): string[] | undefined {
+  const words: string[] = [];
+  const part = /'([^']*)'|"((?:\\["\\]|[^"])*)"|((?:\\["'\\ \t]|[^\s"'])+)|([ \t\r\n]+)|(.)/gs;
+  let word: string | undefined;
+  for (const [, single, double, bare, blank, other] of command.trim().matchAll(part)) {
+    if (other !== undefined) {
+      return undefined;
+    }
+    if (blank !== undefined) {
+      words.push(word ?? '');
+      word = undefined;
+    } else {
+      word =
+        (word ?? '') + (single ?? double?.replace(/\\(["\\])/g, '$1') ?? bare?.replace(/\\(["'\\ \t])/g, '$1') ?? '');
+    }
+  }
+  const all = word === undefined ? words : [...words, word];
+  return all[0] === undefined || all[0] === '' ? undefined : all;
+}
