@@ -15,6 +15,8 @@ import {
 } from '../support/asking-bridge.ts';
 import { fixtureServer, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { isAlive } from '../support/processes.ts';
+import { sandboxesOfBridge } from '../support/sandbox.ts';
 
 const engines = await coverEngines();
 const POLICY = { rules: [{ effect: 'ask', server: 'echo', tool: 'echo' }] };
@@ -170,6 +172,24 @@ print(old["result"]["content"], modern, page)`;
       ["Server 'modern' asks you to open a page:", '> Log in'],
     ]);
     expect(asked[2]).toMatchObject({ mode: 'url', url: 'https://example.com/login' });
+  });
+
+  it('a client that goes away while it is asked leaves no cell, no sandbox and no bridge behind', async () => {
+    const asking: { begun?: () => void } = {};
+    const begun = new Promise<void>((resolve) => {
+      asking.begun = resolve;
+    });
+    const person = (): Promise<PersonReply> => {
+      asking.begun?.();
+      return new Promise(() => undefined);
+    };
+    const bridge = await startAskingBridge({ engine, era, servers: SERVERS, policy: POLICY, person });
+    const running = bridge.run('await mcp_echo.echo(text="x")', LOADED);
+    running.catch(() => undefined); // The connection ends under it.
+    await begun;
+    await bridge.close();
+    await expect.poll(() => isAlive(bridge.pid), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => sandboxesOfBridge(engine, bridge.pid), { timeout: 20_000 }).toEqual([]);
   });
 
   it('questions of servers are not answered for a person who cannot be asked', async () => {

@@ -31,6 +31,8 @@ interface AskingOptions {
 
 export interface AskingBridge {
   readonly folder: string;
+  /** Process of the bridge. */
+  readonly pid: number;
   /** `> ` and a message of the client, or `< ` and one of the bridge, as JSON. */
   readonly wire: string[];
   /** Gives the text of the answer. */
@@ -57,9 +59,10 @@ export async function startAskingBridge(options: AskingOptions): Promise<AskingB
     stderr: 'inherit' as const,
   };
   const connect = era === '2026-07-28' ? connectModern : connectLegacy;
-  const { call, close, wire } = await connect(parameters, person);
+  const { call, close, wire, pid } = await connect(parameters, person);
   return {
     folder,
+    pid: pid ?? 0,
     wire,
     async run(code, more = {}, { signal } = {}) {
       const params = { name: 'run_python', arguments: { code, ...more } };
@@ -96,7 +99,7 @@ async function connectModern(parameters: Parameters, person: AskingOptions['pers
   await client.connect(transport);
   const call = (params: CallParams, signal?: AbortSignal): Promise<unknown> =>
     client.callTool(params, signal === undefined ? {} : { signal });
-  return { wire, call, close: () => client.close() };
+  return { wire, call, pid: transport.pid, close: () => client.close() };
 }
 
 async function connectLegacy(parameters: Parameters, person: AskingOptions['person']) {
@@ -109,7 +112,7 @@ async function connectLegacy(parameters: Parameters, person: AskingOptions['pers
   await client.connect(transport);
   const call = (params: CallParams, signal?: AbortSignal): Promise<unknown> =>
     client.callTool(params, undefined, signal === undefined ? {} : { signal });
-  return { wire, call, close: () => client.close() };
+  return { wire, call, pid: transport.pid, close: () => client.close() };
 }
 
 /** Takes down every message of a transport, in the order in which they came and went. */

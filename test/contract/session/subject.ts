@@ -1,6 +1,6 @@
 /** What the parts of the session suite test: one harness, a server of fake tools, and what is known of the engine. */
 import type { Engine } from '../../../src/engines/engine.ts';
-import type { HandleCall } from '../../../src/session/dispatch.ts';
+import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
 import type { ItNeeds } from '../../support/capabilities.ts';
 import { echoCalls, type Harness } from '../../support/session-harness.ts';
 
@@ -16,6 +16,12 @@ export interface Subject {
 }
 
 export type FakeTools = ReturnType<typeof createFakeTools>;
+
+/** What the person did, as a text. */
+async function askPerson({ asker, signal }: CallContext): Promise<unknown> {
+  const reply = await asker?.ask({ mode: 'form', message: 'Well?', requestedSchema: {} }, signal);
+  return { content: [{ type: 'text', text: reply?.action ?? 'nobody' }] };
+}
 
 /** Tools of the server `fake`. */
 export function createFakeTools() {
@@ -41,6 +47,8 @@ export function createFakeTools() {
         return new Promise((resolve) => {
           setTimeout(resolve, Number(given?.['ms']), { content: [{ type: 'text', text: 'waited' }] });
         });
+      case 'ask':
+        return askPerson(context);
       case 'large':
         return Promise.resolve({ content: [{ type: 'text', text: '𝒳é'.repeat(Number(given?.['count'])) }] });
       default:

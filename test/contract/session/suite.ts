@@ -7,6 +7,7 @@ import type { Engine } from '../../../src/engines/engine.ts';
 import { type Capability, createItNeeds } from '../../support/capabilities.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
 import { describeAnswers } from './answers.ts';
+import { describeAsking } from './asking.ts';
 import { describeCalls } from './calls.ts';
 import { describeEndings } from './endings.ts';
 import { describeJobs } from './jobs.ts';
@@ -228,6 +229,7 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
 
     describeEndings(subject);
     describeCalls(subject);
+    describeAsking(subject);
     if (lacks.length > 0) {
       describeMissing(subject);
     }
