@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { coverEngines } from '../covered-engines.ts';
 import type { TestEngine } from '../engines.ts';
 import { isAlive } from '../processes.ts';
-import { type Arena, type ArenaOptions, startArena } from './arena.ts';
+import type { ArenaOptions } from './arena.ts';
 import type { FaultCase, FaultReport } from './fault-case.ts';
 import { GATE_IDS } from './gates.ts';
-import { moveIn, type Neighbour } from './neighbour.ts';
+import { openPlace, type Place } from './place.ts';
 import { runCase } from './run-case.ts';
 
 declare module 'vitest' {
@@ -78,28 +78,6 @@ function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[
       expect(left).toEqual([]);
     });
   });
-}
-
-/** A bridge somebody lives in. */
-interface Place {
-  readonly arena: Arena;
-  readonly neighbour: Neighbour;
-  readonly neighbourBeforeMs: number;
-}
-
-async function openPlace(options: ArenaOptions): Promise<Place> {
-  const arena = await startArena(options);
-  const neighbour = await moveIn(arena);
-  await warmUp(arena);
-  const { medianMs } = await neighbour.start().stop();
-  return { arena, neighbour, neighbourBeforeMs: medianMs };
-}
-
-/** What is loaded once and stays, and what V8 takes for its first large work, is no growth of the first case. */
-async function warmUp({ bridge }: Arena): Promise<void> {
-  const code = 'await mcp_echo.echo(text="x" * 4_000_000)\nfor _ in range(500): print("x" * 100_000)\n1 / 0';
-  await bridge.runPython(code, { session: 'warm-up', servers: ['echo', 'ledger'], timeout: 60 });
-  await bridge.runPython('runtime.reset()', { session: 'warm-up', timeout: 60 });
 }
 
 function withLeftovers(report: FaultReport, left: readonly string[]): FaultReport {

@@ -15,22 +15,16 @@ import {
   NEXT_CALL_MS,
   SETTLE_MS,
 } from './gates.ts';
-import type { Neighbour, NeighbourReport } from './neighbour.ts';
+import type { NeighbourReport } from './neighbour.ts';
+import type { Place } from './place.ts';
 import { peakBytes, resetPeak, takeMeasured } from './probe.ts';
 import { SEARCH_FOR_CANARIES } from './search-memory.ts';
 import { poll, startClock } from './wait.ts';
 
 const MIB = 1024 * 1024;
 
-/** What a case is checked against. */
-interface Surroundings {
-  readonly arena: Arena;
-  readonly neighbour: Neighbour;
-  readonly neighbourBeforeMs: number;
-}
-
 /** A case that is under way. */
-interface Course extends Surroundings {
+interface Course extends Place {
   readonly fault: FaultCase;
   readonly caller: Caller;
   readonly allowed: string[];
@@ -43,7 +37,7 @@ interface Course extends Surroundings {
 /** The report, and what the case itself came to. */
 export async function runCase(
   fault: FaultCase,
-  surroundings: Surroundings,
+  surroundings: Place,
 ): Promise<{ report: FaultReport; ended: Promise<void> }> {
   const startedAt = performance.now();
   const course = await begin(fault, surroundings);
@@ -65,7 +59,7 @@ export async function runCase(
   return { report, ended };
 }
 
-async function begin(fault: FaultCase, surroundings: Surroundings): Promise<Course> {
+async function begin(fault: FaultCase, surroundings: Place): Promise<Course> {
   const { arena } = surroundings;
   const caller = createCaller(arena);
   const { next } = await askNext(caller, `before_the_case = "${fault.id}"\nprint(1)`);

@@ -1,0 +1,76 @@
+/** The gates themselves: each fails for a case that breaks it, and then no other does. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { coverEngines } from '../support/covered-engines.ts';
+import type { Answered } from '../support/faults/arena.ts';
+import type { Attack, FaultCase } from '../support/faults/fault-case.ts';
+import { GATE_IDS, type Gate } from '../support/faults/gates.ts';
+import { openPlace, type Place } from '../support/faults/place.ts';
+import { runCase } from '../support/faults/run-case.ts';
+
+/** Reading them takes about a second, in one turn; the message is just below the limit of one. */
+const MANY_NUMBERS = 8_000_000;
+
+const BREAKS: Readonly<Record<Gate, Partial<FaultCase> & Pick<FaultCase, 'run'>>> = {
+  G1: {
+    async run({ arena }) {
+      const twice = { id: 'twice', text: '{}' };
+      (arena.answers as Answered[]).push(twice, twice);
+    },
+  },
+  G2: {
+    growth: { mib: -1_000, why: 'no memory is little enough' },
+    run: () => Promise.resolve(),
+  },
+  G3: {
+    growth: { mib: 4_000, keptMib: 4_000, why: 'the request is large' },
+    async run({ arena }) {
+      const given = { code: '1', junk: Array<number>(MANY_NUMBERS).fill(1) };
+      await arena.bridge.client.callTool({ name: 'run_python', arguments: given });
+    },
+  },
+  G4: {
+    run: async ({ run }) => void (await run('runtime.reset()')),
+  },
+  G5: {
+    run: async ({ arena }) => void (await arena.bridge.runPython('rounds += 1', { session: 'neighbour' })),
+  },
+  G6: {
+    run: async ({ arena }) => writeFileSync(join(arena.callersFolder, 'oom'), ''),
+  },
+  G7: {
+    run: async ({ run }) => void (await run('await mcp_ledger.record()')),
+  },
+  G8: {
+    run: async ({ arena, run }: Attack) => void (await run(`print("${arena.canaries.environment}")`)),
+  },
+};
+
+const [engine] = await coverEngines();
+
+describe.skipIf(engine === undefined)('gates', () => {
+  let place: Place;
+  beforeAll(async () => {
+    if (engine !== undefined) {
+      place = await openPlace({ engine });
+    }
+  });
+  afterAll(() => place.arena.close());
+
+  // What breaks the last ones stays broken: the others come first.
+  it.each([...GATE_IDS].toSorted((a, b) => lasting(a) - lasting(b)))(
+    '%s fails for a case that breaks it',
+    async (gate) => {
+      const fault = { id: gate, title: 'breaks it', expected: 'a failure', ...BREAKS[gate] };
+      const { report, ended } = await runCase(fault, place);
+      await ended;
+      const failed = GATE_IDS.filter((id) => report.gates[id].state === 'failed');
+      expect(failed.filter((id) => lasting(id) === 0 || id === gate)).toEqual([gate]);
+    },
+  );
+});
+
+function lasting(gate: Gate): number {
+  return gate === 'G6' ? 1 : gate === 'G5' ? 2 : gate === 'G8' ? 3 : 0;
+}
