@@ -2,7 +2,6 @@
 import { readdirSync } from 'node:fs';
 import { isAlive } from '../processes.ts';
 import { sandboxesOfBridge } from '../sandbox.ts';
-import type { Arena } from './arena.ts';
 import { ATTACKED, type Caller, createCaller } from './call-checks.ts';
 import type { Attack, FaultCase, FaultReport, Figures, GateResult, SeenAnswer } from './fault-case.ts';
 import {
