@@ -2,6 +2,7 @@
 import { BridgeError, type ErrorCode, messageOf } from '../errors.ts';
 import { MAX_RESULT_BYTES } from '../limits.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import { hintForDocker } from './explain-docker.ts';
 import { describeEnd, exitData, explainSpawn, hintForSpawn, quoteStderr, runByHand } from './explain-process.ts';
 import { explainRemote } from './explain-remote.ts';
 import type { RemoteFailure } from './http/remote-failure.ts';
@@ -45,7 +46,7 @@ export class Failures {
   /** `SERVER_START_FAILED`: the process ended before it was ready. */
   endedAtStart(exit: ServerExit, stderrTail: string): BridgeError {
     return this.#fail('SERVER_START_FAILED', `ended while it was starting${describeEnd(exit, stderrTail)}`, {
-      hint: this.#runByHand(),
+      hint: this.#nextStep(stderrTail),
       data: exitData(exit),
     });
   }
@@ -53,7 +54,7 @@ export class Failures {
   /** `SERVER_START_FAILED`: it runs but does not speak MCP in time. */
   notReady(reason: string, stderrTail: string): BridgeError {
     return this.#fail('SERVER_START_FAILED', `started but is not usable: ${reason}${quoteStderr(stderrTail)}`, {
-      hint: this.#runByHand(),
+      hint: this.#nextStep(stderrTail),
     });
   }
 
@@ -149,10 +150,10 @@ export class Failures {
     });
   }
 
-  #runByHand(): string {
+  #nextStep(stderrTail: string): string {
     const definition = this.#definition;
     return definition.url === undefined
-      ? runByHand(definition, this.#mask)
+      ? (hintForDocker(definition, stderrTail) ?? runByHand(definition, this.#mask))
       : `Look whether "url" of '${definition.name}' in ${definition.file} is right.`;
   }
 }

@@ -6,6 +6,7 @@ import { type Connection, type ConnectOptions, type ServerInfo, SessionLostError
 import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './deadline.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { type Elicit, requestWithInput } from './elicitation.ts';
+import { noticesForTools } from './explain-docker.ts';
 import { Failures } from './failures.ts';
 import { openConnection } from './open.ts';
 import { RequestError, type RequestLimits } from './requests.ts';
@@ -208,13 +209,14 @@ export class UpstreamServer {
     const deadline = createDeadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#closing.signal);
     try {
       const info = await this.#withConnection(deadline, async (open) => open.info);
-      const { tools, notices, fingerprints } = await readToolList((params) =>
+      const list = await readToolList((params) =>
         this.#withConnection(deadline, (open, limits) => open.requestLine('tools/list', params, limits)),
       );
+      const notices = [...list.notices, ...noticesForTools(this.#definition, list.tools)];
       for (const notice of notices) {
         this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`);
       }
-      return { info, tools, notices, fingerprints };
+      return { ...list, info, notices };
     } catch (error) {
       throw this.#explain(error, undefined, deadline);
     } finally {

@@ -1,0 +1,119 @@
+/**
+ * Servers in containers and behind Docker's MCP gateway: what their usual failures mean, and the command that mends each.
+ * Pure. The words are those of docker 28, podman 4.3 and issues of docker/mcp-gateway up to 2026.
+ */
+import type { ProcessDefinition, UpstreamDefinition } from './definition.ts';
+
+/** Tools of the gateway itself; with a server enabled there are others beside them. */
+const GATEWAY_TOOLS: ReadonlySet<string> = new Set(
+  'mcp-find mcp-add mcp-remove mcp-config-set mcp-exec code-mode mcp-create-profile mcp-activate-profile'.split(' '),
+);
+
+interface Rule {
+  readonly words: RegExp;
+  /** `match` is what `words` found, `program` is docker or podman. */
+  readonly hint: (match: RegExpExecArray, program: string) => string;
+}
+
+const RULES: readonly Rule[] = [
+  {
+    words: /'mcp' is not a docker command|unknown command: docker mcp/,
+    hint: () =>
+      "This docker has no MCP Toolkit. Update Docker Desktop and enable its MCP Toolkit, or install the plugin from https://github.com/docker/mcp-gateway; then 'docker mcp version' answers.",
+  },
+  {
+    words: /permission denied while trying to connect to the Docker daemon/i,
+    hint: () =>
+      'This user may not use Docker. On Linux: sudo usermod -aG docker "$USER", then log in anew (members of that group are as good as root).',
+  },
+  {
+    words:
+      /Cannot connect to the Docker daemon|docker daemon is not running|error during connect|Cannot connect to Podman/i,
+    hint: (_match, program) =>
+      program === 'podman'
+        ? 'Start the machine: podman machine start'
+        : "Start Docker Desktop, or the service (sudo systemctl start docker); 'docker info' shows when it is there.",
+  },
+  {
+    words: /the input device is not a TTY/i,
+    hint: () => 'Remove -t (or --tty) from "args": a server speaks over a pipe. -i stays.',
+  },
+  {
+    words:
+      /pull access denied|unauthorized: |authentication required|requires 'docker login'|denied: requested access/i,
+    hint: (_match, program) =>
+      `The registry wants a login, or there is no such image: ${program} login (with the registry's name when it is not Docker Hub), then pull the image once.`,
+  },
+  {
+    words: /No such image: (\S+)|Unable to find image '([^']+)'|Error: (\S+): image not known/,
+    hint: (match, program) => {
+      const image = match[1] ?? match[2] ?? match[3] ?? 'IMAGE';
+      return `The image is not on this machine and was not pulled. Try it by hand, which shows the reason: ${program} pull ${image}`;
+    },
+  },
+  {
+    words: /bind source path does not exist: (\S+)|[Mm]ounts denied/,
+    hint: (match) =>
+      `A folder of -v or --mount is not there${match[1] === undefined ? ', or not shared with Docker Desktop' : `: ${match[1]}`}. Correct it in "args".`,
+  },
+  {
+    words: /exec format error|does not match the detected host platform/i,
+    hint: () =>
+      'The image is for another processor. Add --platform linux/amd64 (or linux/arm64) to "args", before the image.',
+  },
+  {
+    words:
+      /couldn't read secret ([\w.-]+)|[Ss]ecret (?:not found|missing)[: ]+([\w.-]+)|Warning: Secret '([\w.-]+)' not found/,
+    hint: (match) => {
+      const name = match[1] ?? match[2] ?? match[3] ?? 'NAME';
+      return `The gateway has no value for the secret ${name}: docker mcp secret set ${name}=…`;
+    },
+  },
+  {
+    words: /Can't start ([\w.-]+): failed to connect: calling "initialize": EOF/,
+    hint: (match) =>
+      `The container of '${match[1]}' ended before it answered. 'docker mcp server ls' shows whether it lacks a secret, a configuration or a login; this shows its own words: docker mcp gateway run --servers ${match[1]} --verbose`,
+  },
+  { words: /No server is enabled/, hint: () => ENABLE_SERVERS },
+];
+
+const ENABLE_SERVERS =
+  "Enable servers in the gateway: docker mcp server enable NAME. 'docker mcp server ls' shows which of them still need a secret (docker mcp secret set), a configuration or a login (docker mcp oauth authorize).";
+
+/** The next step for a server in a container that failed with these last words; undefined when nothing is recognised. */
+export function hintForDocker(definition: ProcessDefinition, stderrTail: string): string | undefined {
+  const program = containerProgram(definition);
+  if (program === undefined) {
+    return undefined;
+  }
+  for (const { words, hint } of RULES) {
+    const match = words.exec(stderrTail);
+    if (match !== null) {
+      return hint(match, program);
+    }
+  }
+  return lacksInteractive(definition)
+    ? `Add -i to "args", after run: without it the server in the container gets no input.`
+    : undefined;
+}
+
+/** What to say of a list of tools: one notice when it is that of a gateway without servers. */
+export function noticesForTools(definition: UpstreamDefinition, tools: readonly { readonly name: string }[]): string[] {
+  const isGateway =
+    definition.url === undefined &&
+    containerProgram(definition) === 'docker' &&
+    /\bmcp gateway run\b/.test(definition.args.join(' '));
+  return isGateway && tools.every(({ name }) => GATEWAY_TOOLS.has(name))
+    ? [`only the gateway's own tools are listed. ${ENABLE_SERVERS}`]
+    : [];
+}
+
+function containerProgram({ command }: ProcessDefinition): 'docker' | 'podman' | undefined {
+  const name = /([^\\/]+?)(?:\.exe)?$/i.exec(command)?.[1]?.toLowerCase();
+  return name === 'docker' || name === 'podman' ? name : undefined;
+}
+
+/** Whether `run` has no -i among its short options, alone or together as in -it. */
+function lacksInteractive({ args }: ProcessDefinition): boolean {
+  return args[0] === 'run' && !args.some((argument) => /^(?:--interactive(?:=true)?|-[a-z]*i[a-z]*)$/i.test(argument));
+}

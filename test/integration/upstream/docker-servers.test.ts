@@ -1,0 +1,23 @@
+import { spawnSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+import { failureOf, startPool } from '../../support/upstream.ts';
+
+const hasDocker = spawnSync('docker', ['--version']).status === 0;
+
+/** No daemon is needed to fail without one. */
+it.skipIf(!hasDocker)(`${hasDocker ? '' : 'not covered: '}a server in a container says what is in its way`, async () => {
+  const env = { DOCKER_HOST: 'unix:///nonexistent/docker.sock' };
+  const pool = startPool({
+    fetch: { command: 'docker', args: ['run', '-i', '--rm', 'mcp/fetch'], env },
+    gateway: { command: 'docker', args: ['mcp', 'gateway', 'run'], env: { ...env, HOME: '/nonexistent' } },
+  });
+  expect(await failureOf(pool.describe('fetch'))).toMatchObject({
+    code: 'SERVER_START_FAILED',
+    hint: expect.stringContaining("'docker info' shows when it is there"),
+  });
+  const hasToolkit = spawnSync('docker', ['mcp', 'version']).status === 0;
+  expect(await failureOf(pool.describe('gateway'))).toMatchObject({
+    code: 'SERVER_START_FAILED',
+    ...(hasToolkit ? {} : { hint: expect.stringContaining('no MCP Toolkit') }),
+  });
+});
