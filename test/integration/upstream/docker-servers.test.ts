@@ -3,9 +3,10 @@ import { expect, it } from 'vitest';
 import { failureOf, startPool } from '../../support/upstream.ts';
 
 const hasDocker = spawnSync('docker', ['--version']).status === 0;
+const prefix = hasDocker ? '' : 'not covered: ';
 
 /** No daemon is needed to fail without one. */
-it.skipIf(!hasDocker)(`${hasDocker ? '' : 'not covered: '}a server in a container says what is in its way`, async () => {
+it.skipIf(!hasDocker)(`${prefix}a server in a container says what is in its way`, async () => {
   const env = { DOCKER_HOST: 'unix:///nonexistent/docker.sock' };
   const pool = startPool({
     fetch: { command: 'docker', args: ['run', '-i', '--rm', 'mcp/fetch'], env },
