@@ -1,0 +1,115 @@
+/** Ways to make errors happen that need no bridge with a client: the command alone, engines that fail, single modules. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { CancelSource } from '../../src/cancel.ts';
+import type { Engine } from '../../src/engines/engine.ts';
+import { BridgeError, messageOf, renderError } from '../../src/errors.ts';
+import { MAX_SESSIONS } from '../../src/limits.ts';
+import { prepareInTime } from '../../src/session/prepare.ts';
+import { CLI, ROOT } from './bridge-client.ts';
+import { createLocalPythonEngine } from './local-python.ts';
+import { createHarness } from './session-harness.ts';
+import { fixtureServer, startPool } from './upstream.ts';
+
+/** What the command shows on stderr, in a state directory with nothing but what `prepare` puts there. */
+export async function command(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  prepare?: (stateDir: string) => void,
+): Promise<string> {
+  const stateDir = mkdtempSync(join(tmpdir(), 'bridge-error-'));
+  prepare?.(stateDir);
+  const ours = { PATH: process.env['PATH'] ?? '', HOME: stateDir, MCP_BRIDGE_STATE_DIR: stateDir };
+  try {
+    const { stderr } = await promisify(execFile)(process.execPath, [CLI, ...args], { env: { ...ours, ...env } });
+    return stderr;
+  } catch (error) {
+    return String((error as { stderr?: unknown }).stderr);
+  } finally {
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+}
+
+/** What the first cell shows on one of `test/fixtures/engines`. */
+export async function withEngine(
+  fixture: string,
+  env: Record<string, string> = {},
+  args: string[] = [],
+): Promise<string> {
+  const fakeState = mkdtempSync(join(tmpdir(), 'bridge-engine-'));
+  const path = `${join(ROOT, 'test/fixtures/engines', fixture)}${delimiter}${process.env['PATH']}`;
+  const shown = await command(['exec', ...args, '-c', '1'], {
+    PATH: path,
+    MCP_BRIDGE_RUNTIME: 'podman',
+    CONTAINER_FAKE_STATE: fakeState,
+    ...env,
+  });
+  rmSync(fakeState, { recursive: true });
+  return shown;
+}
+
+/** What a rejection would show. */
+export async function refusal(made: Promise<unknown>): Promise<string> {
+  return made.then(() => 'nothing was refused', renderCaught);
+}
+
+/** What a cell shows that its client gives up. */
+export async function cancelledCell(): Promise<string> {
+  const harness = await createHarness({ engine: createLocalPythonEngine() });
+  const cancel = new AbortController();
+  const running = harness.run('import time\ntime.sleep(30)', { signal: cancel.signal });
+  cancel.abort();
+  const shown = await running.then(({ error = '' }) => error, renderCaught);
+  await harness.close();
+  return shown;
+}
+
+/** All of them wait for an engine that is not ready; the first that may not even wait is refused. */
+export async function tooManySessions(): Promise<string> {
+  const giveUp: ((reason: Error) => void)[] = [];
+  const prepare = () => new Promise<never>((_, reject) => giveUp.push(reject));
+  const harness = await createHarness({ engine: { prepare } as unknown as Engine });
+  const busy = Array.from({ length: MAX_SESSIONS }, (_, index) => refusal(harness.run('1', { session: `s${index}` })));
+  const shown = await refusal(harness.run('1', { session: 'one more' }));
+  giveUp.forEach((reject) => reject(new Error('no engine')));
+  await Promise.all(busy);
+  await harness.close();
+  return shown;
+}
+
+function renderCaught(error: unknown): string {
+  return error instanceof BridgeError ? renderError(error) : messageOf(error);
+}
+
+/** What a call shows that is given up while its server works on it. */
+export async function cancelledCall(): Promise<string> {
+  const pool = startPool({ slow: fixtureServer('slow') });
+  const cancel = new CancelSource();
+  const call = pool.callTool({ server: 'slow', tool: 'sleep', arguments: { seconds: 30 }, signal: cancel.signal });
+  setTimeout(() => cancel.abort(), 500);
+  const shown = await refusal(call);
+  await pool.close();
+  return shown;
+}
+
+/** What the kernel says of a line that is no frame. */
+export async function badFrame(): Promise<string> {
+  const code = `
+from bridge_kernel.frames import FrameError, decode_frame
+try:
+    decode_frame(b'{"type": "hello"}')
+except FrameError as error:
+    print(f"{error.code}: {error.message}")`;
+  const env = { ...process.env, PYTHONPATH: join(ROOT, 'sandbox-runtime'), PYTHONDONTWRITEBYTECODE: '1' };
+  return (await promisify(execFile)('python3', ['-c', code], { env })).stdout;
+}
+
+const neverReady = { prepare: () => new Promise(() => undefined) } as unknown as Engine;
+
+/** What a cell shows while an image is pulled for longer than it waits. */
+export function slowPull(): Promise<string> {
+  return refusal(prepareInTime(neverReady, () => undefined, 20));
+}
