@@ -21,7 +21,9 @@ const ADDRESS = unsure('is an address, not a path');
 const NETWORK = unsure('begins with two slashes, which some systems read as the name of a machine');
 const BACKSLASH = unsure('holds a backslash, which only some systems read as a separator');
 const WINDOWS_NAME = unsure('holds a name that Windows reads as another one');
-const CASE = unsure('differs from the folder only in case or in how its characters are written');
+const CASE = unsure('differs from the folder only in case, spaces or in how its characters are written');
+const LOOKALIKE = unsure('holds a character that some programs read as a dot or a separator');
+const BLANK = unsure('holds a name of nothing but spaces and dots');
 const ABOVE = unsure('lies above the folder, and a tool may reach down into it');
 const EMPTY = unsure('is empty');
 const OTHER_HOME = unsure('begins with the home folder of a user by name');
@@ -29,6 +31,7 @@ const OTHER_KIND = unsure(
   'is not written from the same starting point as the folder (absolute, relative, home or drive)',
 );
 
+const ASCII = /^[ -~]*$/;
 const DRIVE = /^[A-Za-z]:[\\/]/;
 
 /** Folders of policies, which are few and judged at every call. */
@@ -80,8 +83,11 @@ function parsePath(path: string): ParsedPath | Verdict {
     return doubt;
   }
   const segments = path.split(isDrive ? /[\\/]/ : '/').filter((segment) => segment !== '' && segment !== '.');
-  if (segments.some((segment) => segment.trim() === '..')) {
+  if (segments.includes('..')) {
     return PARENT;
+  }
+  if (segments.some((segment) => /^\.{0,2}$/.test(segment.trim()))) {
+    return BLANK;
   }
   if (kind === 'home' && segments[0] !== '~') {
     return OTHER_HOME;
@@ -109,6 +115,9 @@ function doubtAbout(path: string, isDrive: boolean): Verdict | undefined {
   if (/[\p{Cc}\p{Cf}\p{Cs}]/u.test(path)) {
     return CONTROL;
   }
+  if (!ASCII.test(path) && marksOf(path) !== marksOf(path.normalize('NFKC'))) {
+    return LOOKALIKE;
+  }
   if (/%[0-9a-f]{2}/i.test(path)) {
     return ENCODED;
   }
@@ -130,7 +139,12 @@ function startsWith(path: readonly string[], folder: readonly string[]): boolean
   return folder.length <= path.length && folder.every((segment, index) => path[index] === segment);
 }
 
-function fold(text: string): string {
+/** The characters of a path that mean something. */
+function marksOf(path: string): string {
+  return path.replaceAll(/[^/\\.:%~]/g, '');
+}
+
+function fold(segment: string): string {
   // Nearly every path is plain ASCII, for which the normal form is itself.
-  return (/^[ -~]*$/.test(text) ? text : text.normalize('NFKC')).toLowerCase();
+  return (ASCII.test(segment) ? segment : segment.normalize('NFKC')).trim().toLowerCase();
 }
