@@ -1,6 +1,7 @@
 /** What `doctor` looks at of the configured servers: their files, and whether each starts and lists its tools. */
 import { CancelSource } from '../../cancel.ts';
 import type { CatalogServer } from '../../catalog/catalog.ts';
+import { suspicionsOf } from '../../catalog/suspicions.ts';
 import { renderIssue } from '../../config/explain.ts';
 import { toBridgeError } from '../../errors.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
@@ -22,8 +23,20 @@ export async function examineServers(configured: ConfiguredServers, isStarting: 
     ...policiesOf(configured),
     ...disabledOf(configured),
     ...findings,
+    ...oddities(configured),
     ...noneOf(configured),
   ];
+}
+
+/** What looks as if it were meant to deceive, in what is known of the servers. */
+function oddities({ known, definitions }: ConfiguredServers): Finding[] {
+  const servers = known.servers().map((server) => ({ name: server.name, metadata: known.metadata(server) }));
+  return suspicionsOf(servers).map(({ server, part, what }) => ({
+    section: 'servers',
+    level: 'warning',
+    text: [server, part, what].filter((word) => word !== undefined).join(': '),
+    hint: `Look at it with \`servers tools ${server} --json\`; it is defined in ${definitions().get(server)?.file ?? ''}.`,
+  }));
 }
 
 function issuesOf(configured: ConfiguredServers): Finding[] {

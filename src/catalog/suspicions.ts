@@ -1,0 +1,147 @@
+/**
+ * What in names and descriptions of servers looks as if it were meant to deceive: names that can be taken for others, and
+ * text that a person does not see. Honest servers hardly have either. Works on what is known; hidden characters stand there as
+ * `<U+200B>`.
+ */
+import type { KnownTool, ServerMetadata } from './intake.ts';
+
+export interface SuspectServer {
+  readonly name: string;
+  /** Undefined when it was never asked. */
+  readonly metadata: ServerMetadata | undefined;
+}
+
+export interface Suspicion {
+  readonly server: string;
+  /** A tool, or the instructions of the server; undefined for the server itself. */
+  readonly part?: string;
+  /** One clause. */
+  readonly what: string;
+}
+
+/** Letters of other scripts that look like Latin ones, and digits that look like letters: the most common ones of Unicode's list. */
+const LOOKALIKES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    a: 'аɑα',
+    b: 'Ьв',
+    c: 'сϲ',
+    d: 'ԁ',
+    e: 'еєε',
+    g: 'ɡ',
+    h: 'һн',
+    i: 'іıιɩ',
+    j: 'ј',
+    k: 'кκ',
+    l: 'ӏ1|',
+    m: 'м',
+    n: 'ոη',
+    o: 'оο0օ',
+    p: 'рρ',
+    q: 'ԛ',
+    r: 'г',
+    s: 'ѕ',
+    t: 'тτ',
+    u: 'υս',
+    v: 'ѵν',
+    w: 'ԝω',
+    x: 'хχ',
+    y: 'уγ',
+    z: 'ᴢ',
+  }).flatMap(([letter, others]) => Array.from(others, (other): [string, string] => [other, letter])),
+);
+const HIDDEN = /<U\+([0-9A-F]{4,6})>/g;
+/** First and last code point of what a kind of hidden character is made of. */
+const KINDS: readonly (readonly [name: string, ...ranges: readonly (readonly [number, number])[]])[] = [
+  ['Unicode tags, which spell text that nobody sees', [0xe0000, 0xe007f]],
+  ['characters that reorder what is read', [0x200e, 0x200f], [0x202a, 0x202e], [0x2066, 0x2069], [0x061c, 0x061c]],
+  ['sequences that drive a terminal', [0x1b, 0x1b], [0x9b, 0x9b]],
+  ['control characters', [0x00, 0x1f], [0x7f, 0x9f]],
+];
+const OTHER_KIND = 'invisible characters';
+
+/** Everything that looks odd, in the order of the servers. */
+export function suspicionsOf(servers: readonly SuspectServer[]): Suspicion[] {
+  return [...imitations(servers), ...servers.flatMap(hiddenTexts)];
+}
+
+/** What a name looks like at a glance: two that are alike may be taken for each other. */
+export function skeletonOf(name: string): string {
+  const plain = name.replaceAll(HIDDEN, '').normalize('NFKC').toLowerCase();
+  return Array.from(plain.replaceAll(/[\s._-]/g, ''), (letter) => LOOKALIKES.get(letter) ?? letter).join('');
+}
+
+function imitations(servers: readonly SuspectServer[]): Suspicion[] {
+  return servers.flatMap((server, index) =>
+    servers.slice(0, index).flatMap((other): Suspicion[] => {
+      const [mine, theirs] = [skeletonOf(server.name), skeletonOf(other.name)];
+      if (mine === theirs) {
+        return [{ server: server.name, what: `its name looks like that of '${other.name}'` }];
+      }
+      const shared = toolsInCommon(server, other);
+      return isNear(mine, theirs) && shared.length > 0
+        ? [{ server: server.name, what: `its name is near '${other.name}', and both have a tool '${shared[0]}'` }]
+        : lookalikeTools(server, other);
+    }),
+  );
+}
+
+function toolsOf({ metadata }: SuspectServer): readonly KnownTool[] {
+  return metadata?.tools ?? [];
+}
+
+function toolsInCommon(server: SuspectServer, other: SuspectServer): string[] {
+  const names = new Set(toolsOf(other).map(({ name }) => name));
+  return toolsOf(server).flatMap(({ name }) => (names.has(name) ? [name] : []));
+}
+
+/** Tools whose names look like those of another server, and are written with other letters. */
+function lookalikeTools(server: SuspectServer, other: SuspectServer): Suspicion[] {
+  const isForeign = (name: string): boolean => /[^\x20-\x7e]|<U\+/.test(name);
+  const names = new Map(toolsOf(other).map(({ name }) => [skeletonOf(name), name]));
+  return toolsOf(server).flatMap(({ name }): Suspicion[] => {
+    const twin = names.get(skeletonOf(name));
+    const isImitation = twin !== undefined && twin !== name && (isForeign(name) || isForeign(twin));
+    return isImitation
+      ? [{ server: server.name, part: name, what: `its name looks like '${twin}' of '${other.name}'` }]
+      : [];
+  });
+}
+
+/** Whether two names differ in one letter: another one, one more, or two exchanged. Short names differ in one anyway. */
+function isNear(left: string, right: string): boolean {
+  const [long, short] = left.length >= right.length ? [left, right] : [right, left];
+  if (short.length < 4 || long.length - short.length > 1) {
+    return false;
+  }
+  let start = 0;
+  while (start < short.length && long[start] === short[start]) {
+    start += 1;
+  }
+  const [restOfLong, restOfShort] = [long.slice(start), short.slice(start)];
+  const isExchanged =
+    restOfLong.slice(2) === restOfShort.slice(2) &&
+    restOfLong[0] === restOfShort[1] &&
+    restOfLong[1] === restOfShort[0];
+  const isOneOff = restOfLong.slice(1) === (long.length === short.length ? restOfShort.slice(1) : restOfShort);
+  return isExchanged || isOneOff;
+}
+
+function hiddenTexts({ name: server, metadata }: SuspectServer): Suspicion[] {
+  const parts: [string, string][] = toolsOf({ name: server, metadata }).map((tool) => [
+    tool.name,
+    JSON.stringify([tool.name, tool.title, tool.description, tool.inputSchema, tool.outputSchema, tool.annotations]),
+  ]);
+  return [...parts, ['instructions', metadata?.instructions ?? ''] as const].flatMap(([part, text]) =>
+    kindsIn(text).map((kind) => ({ server, part, what: `it holds ${kind}` })),
+  );
+}
+
+function kindsIn(text: string): string[] {
+  const kinds = new Set([...text.matchAll(HIDDEN)].map(([, code = '']) => kindOf(Number.parseInt(code, 16))));
+  return [...kinds, ...(text.includes('<!--') ? ['an HTML comment, which is not shown where Markdown is'] : [])];
+}
+
+function kindOf(code: number): string {
+  const found = KINDS.find(([, ...ranges]) => ranges.some(([first, last]) => code >= first && code <= last));
+  return found?.[0] ?? OTHER_KIND;
+}
