@@ -151,7 +151,11 @@ export async function signalSandbox(engine: TestEngine, sandboxId: string, signa
     return;
   }
   for (const pid of clientsOf(sandboxId).flatMap(descendantsOf)) {
-    process.kill(pid, `SIG${signal}`);
+    try {
+      process.kill(pid, `SIG${signal}`);
+    } catch {
+      // The end of the first process was that of all others.
+    }
   }
 }
 
