@@ -57,6 +57,11 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None),
 }  # fmt: skip
 
+# Memory that belongs to no process, which only a cgroup counts: files in memory, segments and queues of System V.
+_DENIED_WITHOUT_CGROUP: dict[str, tuple[int, int]] = {
+    "memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186),
+}  # fmt: skip
+
 # machine: (AUDIT_ARCH value, column of _DENIED, clone, clone3, socket)
 _MACHINES = {
     "x86_64": (0xC000003E, 0, 56, 435, 41),
@@ -66,8 +71,11 @@ _MACHINES = {
 Instruction = tuple[int, int, int, int]
 
 
-def build_filter(machine: str) -> list[Instruction] | None:
-    """The program as (code, jump if true, jump if false, value); None for a machine whose numbers are not known."""
+def build_filter(machine: str, has_cgroup: bool = True) -> list[Instruction] | None:
+    """The program as (code, jump if true, jump if false, value); None for a machine whose numbers are not known.
+
+    Without a cgroup that bounds memory, calls are refused as well that take memory nobody else can count.
+    """
     known = _MACHINES.get(machine)
     if known is None:
         return None
@@ -88,6 +96,9 @@ def build_filter(machine: str) -> list[Instruction] | None:
         number = numbers[column]
         if number is not None:
             program += [(_JUMP_EQUAL, 0, 1, number), refuse(_EPERM)]
+    if not has_cgroup:
+        for numbers in _DENIED_WITHOUT_CGROUP.values():
+            program += [(_JUMP_EQUAL, 0, 1, numbers[column]), refuse(_ENOSYS)]
     # The arguments of clone3 lie in memory, where a filter cannot look; libc then falls back to clone.
     program += [(_JUMP_EQUAL, 0, 1, clone3), refuse(_ENOSYS)]
     program += [

@@ -28,6 +28,8 @@ _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _SCRATCH = ("/tmp", "/workspace", "/dev/shm")
+# Python itself maps about 10 MB of files; a process with more may have taken memory that is shared.
+_MUCH_SHARED_BYTES = 1 << 25
 # cgroup v1 writes "no limit" as the largest page-aligned number.
 _NO_LIMIT = 1 << 60
 
@@ -49,7 +51,7 @@ def run(options: bytes) -> None:
     limits_hold = (
         memory_limit is not None and memory_limit <= memory_bytes and pids_limit is not None and pids_limit <= pids
     )
-    program = seccomp.build_filter(seccomp.machine_name())
+    program = seccomp.build_filter(seccomp.machine_name(), limits_hold)
     _report(
         f'{{"report":"started","memory_limit_bytes":{_json(memory_limit)},"pids_limit":{_json(pids_limit)},'
         f'"seccomp":{"true" if program else "false"}}}'
@@ -187,7 +189,7 @@ def _report_end(status: int, out_of_memory: bool, left: _Leftovers) -> None:
 
 
 def _exceeded(memory_bytes: int, pids: int) -> str | None:
-    """Whether the sandbox uses more than it may: `memory`, `pids` or None. Pages of a fork count twice."""
+    """Whether the sandbox uses more than it may: `memory`, `pids` or None. What two processes share counts twice."""
     used, processes = 0, 0
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or entry == "1":
@@ -196,6 +198,8 @@ def _exceeded(memory_bytes: int, pids: int) -> str | None:
             with open(f"/proc/{entry}/statm") as file:
                 fields = file.read().split()
                 used += (int(fields[1]) - int(fields[2])) * _PAGE_BYTES
+            if int(fields[2]) * _PAGE_BYTES > _MUCH_SHARED_BYTES:
+                used += _shared_memory(entry)
             processes += len(os.listdir(f"/proc/{entry}/task"))
         except (OSError, IndexError):
             continue  # It ended while we looked.
@@ -208,6 +212,15 @@ def _exceeded(memory_bytes: int, pids: int) -> str | None:
     if processes >= pids:
         return "pids"
     return "memory" if used > memory_bytes else None
+
+
+def _shared_memory(pid: str) -> int:
+    """Bytes that a process maps and could share, without those of files on a disk."""
+    with open(f"/proc/{pid}/status") as file:
+        for line in file:
+            if line.startswith("RssShmem:"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 def _oom_kills() -> int:
