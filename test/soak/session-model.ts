@@ -13,6 +13,8 @@ export class SessionModel {
   readonly #token = `TOKEN-${randomBytes(8).toString('hex')}`;
   /** What the variable may be now; more than one value after a cell whose answer nobody saw. */
   #counts: ReadonlySet<number> = new Set([0]);
+  /** Cells since the last answer. */
+  #unanswered = 0;
   /** The last answers in a few words, for the report of a violation. */
   #past: readonly string[] = [];
 
@@ -40,14 +42,16 @@ export class SessionModel {
     const count = Number(HEADER.exec(answer.lines[0] ?? '')?.[1] ?? Number.NaN);
     const isToldLost = answer.notices.includes('State was lost');
     if (isToldLost) {
-      this.#counts = new Set([0]);
+      // Cells that were cancelled since the loss have told nobody, and may have counted.
+      this.#counts = new Set(Array.from({ length: this.#unanswered + 1 }, (_, count) => count));
     }
+    this.#unanswered = 0;
     this.#remember(
       `${answer.status}${isToldLost ? ', told of a loss' : ''}, cell ${count}: ${answer.error.slice(0, 60)}`,
     );
     if (Number.isNaN(count)) {
       // The cell never began, or was ended before its first lines.
-      this.noteUnanswered();
+      this.#widen();
       return faults;
     }
     const possible = [...this.#counts].map((before) => before + 1);
@@ -64,7 +68,8 @@ export class SessionModel {
 
   /** A cell was sent whose answer never came: it may have counted or not. */
   noteUnanswered(): void {
-    this.#counts = new Set([...this.#counts].flatMap((count) => [count, count + 1]));
+    this.#unanswered += 1;
+    this.#widen();
     this.#remember('unanswered');
   }
 
@@ -72,6 +77,10 @@ export class SessionModel {
   noteReset(): void {
     this.#counts = new Set([0]);
     this.#remember('reset');
+  }
+
+  #widen(): void {
+    this.#counts = new Set([...this.#counts].flatMap((count) => [count, count + 1]));
   }
 
   #remember(what: string): void {

@@ -1,0 +1,68 @@
+/** What judges the soak must be able to find fault: a silent loss, a mix-up, a call too many. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Ledger } from '../../soak/ledger.ts';
+import { SessionModel } from '../../soak/session-model.ts';
+import type { Answer } from '../../soak/world.ts';
+
+describe('the model of a session', () => {
+  const model = new SessionModel('s');
+  const token = /TOKEN-\w+/.exec(model.wrap(''))?.[0] ?? '';
+  const answer = (count: number | undefined, notices = '', shown = token): Answer => {
+    const lines = count === undefined ? [] : [`[${count} ${shown}]`];
+    return { status: 'success', lines, result: '', error: '', notices, text: lines.join('\n') };
+  };
+  const LOST = 'State was lost: …';
+
+  it('takes cells in order, and a loss that is told', () => {
+    expect([answer(1), answer(2), answer(1, LOST), answer(2)].flatMap((each) => model.judge(each))).toEqual([]);
+  });
+
+  it('takes what a cell without an answer may have done', () => {
+    model.noteUnanswered();
+    expect(model.judge(answer(4))).toEqual([]);
+    model.noteUnanswered();
+    expect(model.judge(answer(2, LOST))).toEqual([]);
+  });
+
+  it('finds a loss that is not told, a cell that ran twice, and words of another session', () => {
+    expect(model.judge(answer(1))).toEqual([expect.stringContaining('no loss of state was told')]);
+    expect(model.judge(answer(3))).toEqual([expect.stringContaining('cell 3 where 2 was due')]);
+    const foreign = answer(4, '', `TOKEN-${'0'.repeat(16)}`);
+    expect(model.judge(foreign)).toEqual([expect.stringContaining('of another session')]);
+  });
+});
+
+describe('the ledger', () => {
+  function ledgerOf(...entries: readonly { key: string; event: 'begin' | 'end' }[]) {
+    const folder = mkdtempSync(join(tmpdir(), 'soak-ledger-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'a');
+    writeFileSync(file, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    return new Ledger([file, join(folder, 'never-started')]);
+  }
+
+  it('takes a call that was answered, and one that may have happened', () => {
+    const ledger = ledgerOf({ key: 'k1', event: 'begin' });
+    ledger.settle([ledger.newKey()], 'once');
+    ledger.newKey();
+    expect(ledger.faults()).toEqual([]);
+  });
+
+  it('finds calls that came twice, never, unasked, or went on after their cell', () => {
+    const begin = (key: string) => ({ key, event: 'begin' }) as const;
+    const ledger = ledgerOf(begin('k1'), begin('k1'), begin('k2'), begin('other'), { key: 'k2', event: 'end' });
+    ledger.newKey();
+    ledger.settle([ledger.newKey()], 'never');
+    ledger.settle([ledger.newKey()], 'once');
+    expect(ledger.faults()).toEqual([
+      'call k2 went on after its cell had ended',
+      'call k1 reached its server 2 times; it may at most once',
+      'call k2 reached its server 1 times; it may never',
+      'call other reached its server 1 times; it may never',
+      'call k3 was answered and never reached its server',
+    ]);
+  });
+});
