@@ -3,7 +3,7 @@
  * (comma list); without it every usable one is taken. `MCP_BRIDGE_TEST_REQUIRE_ENGINES=1` makes a missing one fail.
  */
 import { randomUUID } from 'node:crypto';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { createBubblewrapEngine } from '../../src/engines/bubblewrap.ts';
 import { type CommandResult, type EngineCommand, runCommand } from '../../src/engines/client.ts';
 import { clientEnvironment } from '../../src/engines/client-env.ts';
@@ -61,6 +61,9 @@ interface Candidate {
   readonly name: EngineName;
   /** Put before the rest of PATH. */
   readonly folder?: string;
+  readonly ociRuntime?: string;
+  /** Tested only when it is asked for by name. */
+  readonly isExtra?: boolean;
 }
 
 const CANDIDATES: readonly Candidate[] = [
@@ -69,6 +72,12 @@ const CANDIDATES: readonly Candidate[] = [
     label: 'podman-rootless',
     name: 'podman',
     folder: join(import.meta.dirname, '..', 'fixtures', 'engines', 'rootless'),
+  },
+  {
+    label: 'podman-gvisor',
+    name: 'podman',
+    ociRuntime: join(import.meta.dirname, '..', 'fixtures', 'engines', 'gvisor', 'runsc'),
+    isExtra: true,
   },
   { label: 'docker', name: 'docker' },
   { label: 'bubblewrap', name: 'bubblewrap' },
@@ -92,7 +101,9 @@ const RUN_TIMEOUT_MS = 600_000;
  */
 export async function findTestEngines(): Promise<{ engines: TestEngine[]; missing: string[] }> {
   const asked = process.env['MCP_BRIDGE_TEST_ENGINES']?.split(',').map((label) => label.trim());
-  const candidates = CANDIDATES.filter(({ label }) => asked === undefined || asked.includes(label));
+  const candidates = CANDIDATES.filter(({ label, isExtra }) =>
+    asked === undefined ? isExtra !== true : asked.includes(label),
+  );
   const unknown = asked?.filter((label) => !CANDIDATES.some((candidate) => candidate.label === label)) ?? [];
   const results = await Promise.all(candidates.map(tryCandidate));
   const engines = results.filter((result) => typeof result !== 'string');
@@ -148,7 +159,7 @@ export function processEnvironment(): Record<string, string> {
 }
 
 /** The engine, or why it cannot be tested. */
-async function tryCandidate({ label, name, folder }: Candidate): Promise<TestEngine | string> {
+async function tryCandidate({ label, name, folder, ociRuntime }: Candidate): Promise<TestEngine | string> {
   const env = processEnvironment();
   if (folder !== undefined) {
     env['PATH'] = `${folder}${delimiter}${env['PATH'] ?? ''}`;
@@ -156,8 +167,10 @@ async function tryCandidate({ label, name, folder }: Candidate): Promise<TestEng
   if (name === 'embedded' && !hasEmbeddedFiles()) {
     return `${label}: dist/embedded is missing: run "npm run build"`;
   }
-  if (findExecutable(COMMANDS[name], env) === undefined) {
-    return `${label}: there is no command "${COMMANDS[name]}"`;
+  const commands = ociRuntime === undefined ? [COMMANDS[name]] : [COMMANDS[name], basename(ociRuntime)];
+  const absent = commands.find((command) => findExecutable(command, env) === undefined);
+  if (absent !== undefined) {
+    return `${label}: there is no command "${absent}"`;
   }
   const probe = testEngine(label, name, env, false);
   if (!probe.isContainer) {
@@ -176,7 +189,23 @@ async function tryCandidate({ label, name, folder }: Candidate): Promise<TestEng
   if (refusal !== undefined) {
     return `${label}: ${refusal}`;
   }
-  return testEngine(label, name, env, await enforcesLimits(probe));
+  const engine = testEngine(label, name, env, await enforcesLimits(probe));
+  return ociRuntime === undefined ? engine : withRuntime(engine, ociRuntime);
+}
+
+/** gVisor's own threads are counted as well, about 60 for a few processes; with too few of them it ends with code 2. */
+const GVISOR_PIDS_FACTOR = 8;
+
+/** The engine with gVisor as its OCI runtime. What runs there sees no cgroup, so the supervisor holds the limits, too. */
+function withRuntime(engine: TestEngine, ociRuntime: string): TestEngine {
+  return {
+    ...engine,
+    env: { ...engine.env, MCP_BRIDGE_OCI_RUNTIME: ociRuntime },
+    hasCgroupLimits: false,
+    create({ limits = TEST_LIMITS, ...options } = {}) {
+      return engine.create({ ociRuntime, ...options, limits: { ...limits, pids: limits.pids * GVISOR_PIDS_FACTOR } });
+    },
+  };
 }
 
 /** Tries a start, because what forbids it does not show before. */
