@@ -12,6 +12,7 @@ import { renderFilterPrograms } from './generate/filter-programs.ts';
 import { renderFrameSchema } from './generate/frame-schema.ts';
 import { replaceGenerated } from './generate/markers.ts';
 import { renderPolicySchema } from './generate/policy-schema.ts';
+import { renderExceptions, renderProbes } from './generate/probes.ts';
 import {
   renderCallMethods,
   renderErrorPages,
@@ -34,6 +35,8 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'call methods': renderCallMethods,
     }),
   'docs/audit.md': (current) => replaceGenerated(current, { records: renderAuditRecords }),
+  'docs/security.md': (current) =>
+    replaceGenerated(current, { probes: renderProbes, 'probes that come out otherwise': renderExceptions }),
   'docs/errors.md': (current) =>
     replaceGenerated(current, { errors: renderErrors, 'pages of errors': renderErrorPages }),
   'docs/faults.md': (current) =>
