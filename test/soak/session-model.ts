@@ -43,7 +43,7 @@ export class SessionModel {
     const isToldLost = answer.notices.includes('State was lost');
     if (isToldLost) {
       // Cells that were cancelled since the loss have told nobody, and may have counted.
-      this.#counts = new Set(Array.from({ length: this.#unanswered + 1 }, (_, count) => count));
+      this.#counts = new Set(Array.from({ length: this.#unanswered + 1 }, (_, possibly) => possibly));
     }
     this.#unanswered = 0;
     this.#remember(

@@ -10,8 +10,8 @@ import type { Answer } from '../../soak/world.ts';
 describe('the model of a session', () => {
   const model = new SessionModel('s');
   const token = /TOKEN-\w+/.exec(model.wrap(''))?.[0] ?? '';
-  const answer = (count: number | undefined, notices = '', shown = token): Answer => {
-    const lines = count === undefined ? [] : [`[${count} ${shown}]`];
+  const answer = (shownCount: number | undefined, notices = '', shown = token): Answer => {
+    const lines = shownCount === undefined ? [] : [`[${shownCount} ${shown}]`];
     return { status: 'success', lines, result: '', error: '', notices, text: lines.join('\n') };
   };
   const LOST = 'State was lost: …';
