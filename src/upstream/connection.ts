@@ -8,6 +8,8 @@ import type { Guardian } from './guardian.ts';
 import type { LoginStore } from './oauth/login-record.ts';
 import type { Answer, RequestLimits } from './requests.ts';
 import type { ServerExit } from './server-process.ts';
+import type { UpstreamTool } from './tool-list.ts';
+import type { AdmittedTools } from './transport.ts';
 
 /** What a server said about itself, and where it runs. */
 export interface ServerInfo {
@@ -35,6 +37,11 @@ export interface Connection {
   request(method: string, params: JsonObject, limits: RequestLimits): Promise<Answer>;
   /** As `request`, but gives the line of the response unread. */
   requestLine(method: string, params: JsonObject, limits: RequestLimits): Promise<Buffer>;
+  /**
+   * Looks at the tools that the server listed, of which a call may need to know; gives those that may be called. Undefined where a call
+   * needs to know nothing.
+   */
+  readonly admitTools?: ((tools: readonly UpstreamTool[]) => AdmittedTools) | undefined;
   /** `SERVER_EXITED` for this end, with the end of stderr. */
   failureOf(exit: ServerExit): BridgeError;
   close(): Promise<void>;

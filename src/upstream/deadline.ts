@@ -91,3 +91,8 @@ export function atMostEvery(intervalMs: number, run: () => void): () => void {
     }, intervalMs).unref();
   };
 }
+
+/** Whether it was thrown because a signal was aborted. */
+export function isAbortError(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}

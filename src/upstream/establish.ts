@@ -62,6 +62,8 @@ export async function establish(definition: UpstreamDefinition, parts: Parts): P
     isOpen: () => isOpen && transport.isLost !== true,
     request: (method, params, limits) => explained(requests.request(method, params, limits)),
     requestLine: (method, params, limits) => explained(requests.requestLine(method, params, limits)),
+    // Headers that repeat arguments came with 2026-07-28, as the envelope did.
+    admitTools: envelope === undefined ? undefined : transport.admitTools?.bind(transport),
     failureOf,
     close: () => transport.close(),
   };

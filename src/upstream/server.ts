@@ -2,8 +2,9 @@
 import { setMaxListeners } from 'node:events';
 import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
+import { Admission } from './admission.ts';
 import { type Connection, type ConnectOptions, type ServerInfo, SessionLostError } from './connection.ts';
-import { atMostEvery, createDeadline, type Deadline, unlessAborted } from './deadline.ts';
+import { atMostEvery, createDeadline, type Deadline, isAbortError, unlessAborted } from './deadline.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { type Elicit, requestWithInput } from './elicitation.ts';
 import { noticesForTools } from './explain-docker.ts';
@@ -73,6 +74,7 @@ export class UpstreamServer {
   /** What was put in at the last start. */
   #secrets: UpstreamDefinition['secrets'];
   #connection: Connection | undefined;
+  readonly #admission = new Admission();
   #starting: Promise<Connection> | undefined;
   #listing: Promise<ServerListing> | undefined;
   #listedAt = 0;
@@ -139,10 +141,12 @@ export class UpstreamServer {
     );
     const deadline = createDeadline(timeoutMs, call.signal);
     try {
+      const more = { onProgress: call.onProgress, elicit: call.elicit };
       const request = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
-      const { result } = await this.#withConnection(deadline, (open, limits) =>
-        requestWithInput(open, request, { ...limits, onProgress: call.onProgress, elicit: call.elicit }, deadline),
-      );
+      const { result } = await this.#withConnection(deadline, async (open, limits) => {
+        await this.#admission.prepare(open, () => this.describe(call.signal));
+        return requestWithInput(open, request, { ...limits, ...more }, deadline);
+      });
       this.#failed = 0;
       return result;
     } catch (error) {
@@ -212,11 +216,14 @@ export class UpstreamServer {
       const list = await readToolList((params) =>
         this.#withConnection(deadline, (open, limits) => open.requestLine('tools/list', params, limits)),
       );
-      const notices = [...list.notices, ...noticesForTools(this.#definition, list.tools)];
+      const { tools, notices: found } = await this.#withConnection(deadline, async (open) =>
+        this.#admission.admit(open, list),
+      );
+      const notices = [...found, ...noticesForTools(this.#definition, list.tools)];
       for (const notice of notices) {
         this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`);
       }
-      return { ...list, info, notices };
+      return { ...list, tools, info, notices };
     } catch (error) {
       throw this.#explain(error, undefined, deadline);
     } finally {
@@ -339,8 +346,4 @@ export class UpstreamServer {
     const waitMs = isFirst ? 0 : Math.min(FIRST_RETRY_MS * 2 ** (this.#failed - 2), MAX_RETRY_MS);
     this.#retryAt = performance.now() + waitMs;
   }
-}
-
-function isAbortError(error: unknown): boolean {
-  return error instanceof DOMException && error.name === 'AbortError';
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run test:conformance`: the official conformance suite against the bridge's server, for the revisions it speaks. What is known to fail
+ * `npm run test:conformance`: the official conformance suite against the bridge's server and against its client of other servers, for the revisions it speaks. What is known to fail
  * stands with its reason in expected-failures.yml; anything else that fails, and a listed failure that has gone, fails the run.
  * The suite is fetched from npm at a pinned version. It needs Node 22; where this one is older, npm's `node` package runs it.
  */
@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
 import { loadContext } from '../../src/commands/context.ts';
 import { createLazyBridge } from '../../src/commands/lazy-bridge.ts';
@@ -18,6 +19,8 @@ import { serveOverHttp } from './bridge-over-http.ts';
 const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 const REVISIONS = ['2025-11-25', '2026-07-28'];
 const OLDEST_NODE = 22;
+/** The suite splits it at spaces, and appends the address. */
+const CLIENT = `${process.execPath} --import ${new URL('../../scripts/typescript-loader.mjs', import.meta.url).href} ${fileURLToPath(new URL('client.ts', import.meta.url))}`;
 
 const work = mkdtempSync(join(tmpdir(), 'conformance-'));
 const { settings, logger, createBridge } = await loadContext({ ...process.env, MCP_BRIDGE_STATE_DIR: work });
@@ -39,13 +42,20 @@ for (const revision of REVISIONS) {
   console.log(`\n== the server, requirements of ${revision}`);
   const options = ['--url', server.url, '--requirements', revision, '--expected-failures', expectedFailures(revision)];
   if ((await runSuite(['server', ...options, '--output-dir', join(work, revision)])) !== 0) {
-    failed.push(revision);
+    failed.push(`server ${revision}`);
   }
 }
 await server.close();
 await bridge.close();
+for (const revision of REVISIONS) {
+  console.log(`\n== the client of the servers behind the bridge, requirements of ${revision}`);
+  const options = ['--command', CLIENT, '--requirements', revision, '--expected-failures', expectedFailures(revision)];
+  if ((await runSuite(['client', ...options, '--output-dir', join(work, `client-${revision}`)])) !== 0) {
+    failed.push(`client ${revision}`);
+  }
+}
 rmSync(work, { recursive: true, force: true });
-console.log(`${REVISIONS.length - failed.length} passed, ${failed.length} failed`);
+console.log(`${2 * REVISIONS.length - failed.length} passed, ${failed.length} failed`);
 process.exitCode = failed.length === 0 ? 0 : 1;
 
 /** Path of a file as the suite reads it, with what is expected to fail. */
@@ -53,7 +63,8 @@ function expectedFailures(revision: string): string {
   const text = readFileSync(new URL('expected-failures.yml', import.meta.url), 'utf8');
   const lists = parse(text) as Readonly<Record<string, readonly string[]>>;
   const path = join(work, `expected-failures-${revision}.yml`);
-  writeFileSync(path, stringify({ server: [...(lists['every revision'] ?? []), ...(lists[revision] ?? [])] }));
+  const ofServer = [...(lists['every revision'] ?? []), ...(lists[revision] ?? [])];
+  writeFileSync(path, stringify({ server: ofServer, client: lists['client'] ?? [] }));
   return path;
 }
 

@@ -8,11 +8,13 @@ import { stringifyExact } from '../../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from '../definition.ts';
 import { isMessageId, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
-import type { ServerTransport } from '../transport.ts';
+import type { UpstreamTool } from '../tool-list.ts';
+import type { AdmittedTools, ServerTransport } from '../transport.ts';
 import { AnswerReader, mediaType } from './answer-reader.ts';
 import type { HttpAnswer } from './http-client.ts';
 import { modernHeaders } from './modern-headers.ts';
 import { NotificationStream } from './notification-stream.ts';
+import { type HeaderParameters, parameterHeaders, sortByHeaders } from './parameter-headers.ts';
 import { asSdkError, type RemoteAddress, RemoteClient } from './remote-client.ts';
 import { RemoteFailure } from './remote-failure.ts';
 
@@ -38,6 +40,7 @@ export class StreamableTransport implements ServerTransport {
   readonly #notifications: NotificationStream;
   #resolveExited: (exit: ServerExit) => void = () => undefined;
   #protocolVersion: string | undefined;
+  #parameters: HeaderParameters = new Map();
   #sessionId: string | undefined;
   #closing: Promise<void> | undefined;
   #endedItself = false;
@@ -213,6 +216,12 @@ export class StreamableTransport implements ServerTransport {
     return this.#sessionId !== undefined && (status === 404 || (status === 400 && /session/i.test(text)));
   }
 
+  admitTools(tools: readonly UpstreamTool[]): AdmittedTools {
+    const { parameters, ...admitted } = sortByHeaders(tools);
+    this.#parameters = parameters;
+    return admitted;
+  }
+
   async #resume(lastEventId: string, signal: AbortSignal): Promise<HttpAnswer> {
     const answer = await this.#get({ 'last-event-id': lastEventId }, signal);
     if (answer.status !== 200 || mediaType(answer) !== 'text/event-stream') {
@@ -232,6 +241,7 @@ export class StreamableTransport implements ServerTransport {
     const headers = {
       ...(sent['method'] === 'initialize' ? {} : this.#headers()),
       ...modernHeaders(sent),
+      ...parameterHeaders(sent, this.#parameters),
       accept: ACCEPTED_TYPES,
       'content-type': 'application/json',
     };
