@@ -56,6 +56,7 @@ function writeState(folder: string): void {
     huge: fixtureServer('huge-output.mjs'),
     memory: packageServer('@modelcontextprotocol/server-memory', [], { MEMORY_FILE_PATH: join(folder, 'm.jsonl') }),
     unusable,
+    keyless: { ...fixtureServer('echo.mjs'), env: { API_KEY: '${file:/nonexistent/key}' } },
     // Port 9, discard, where nobody listens.
     away: { url: 'http://127.0.0.1:9/mcp' },
     locked: { url: lockedUrl() },
@@ -182,6 +183,10 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   LOGIN_FAILED: {
     provoke: () => command(['servers', 'login', 'locked', '--no-browser', '--timeout', '1'], {}, writeLocked),
     names: /login at server 'locked' did not succeed: /,
+  },
+  SECRET_UNAVAILABLE: {
+    provoke: () => cell("await mcp_keyless.echo(text='x')", ['keyless']),
+    names: /'keyless'.*\/nonexistent\/key/,
   },
   SERVER_EXITED: {
     provoke: () => cell('await mcp_crashing.crash(code=7)', ['crashing']),
