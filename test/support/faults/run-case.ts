@@ -16,7 +16,7 @@ import {
 } from './gates.ts';
 import type { NeighbourReport } from './neighbour.ts';
 import type { Place } from './place.ts';
-import { peakBytes, resetPeak, takeMeasured } from './probe.ts';
+import { type Measured, peakBytes, resetPeak, takeMeasured } from './probe.ts';
 import { SEARCH_FOR_CANARIES } from './search-memory.ts';
 import { poll, startClock } from './wait.ts';
 
@@ -30,6 +30,7 @@ interface Course extends Place {
   readonly ledgerBefore: number;
   readonly logBefore: number;
   readonly rssBefore: number;
+  readonly inUseBefore: number;
   readonly problems: Map<Gate, string[]>;
 }
 
@@ -65,7 +66,7 @@ async function begin(fault: FaultCase, surroundings: Place): Promise<Course> {
   if (next.stdout !== '1') {
     throw new Error(`the case could not begin: ${next.text}`);
   }
-  const { rss } = await takeMeasured(arena.probeFolder);
+  const before = await takeMeasured(arena.probeFolder);
   resetPeak(arena.bridge.pid);
   arena.noteProcesses();
   return {
@@ -75,7 +76,8 @@ async function begin(fault: FaultCase, surroundings: Place): Promise<Course> {
     allowed: [],
     ledgerBefore: arena.ledger().length,
     logBefore: arena.log().length,
-    rssBefore: rss,
+    rssBefore: before.rss,
+    inUseBefore: before.heapUsed + before.external,
     problems: new Map(),
   };
 }
@@ -144,7 +146,7 @@ async function checkAll(course: Course, neighbour: NeighbourReport): Promise<Omi
 
 /** G2 and G3. */
 async function checkHost(course: Course): Promise<Pick<Figures, 'growthMib' | 'loopMaxMs' | 'loopP99Ms'>> {
-  const { arena, fault, rssBefore } = course;
+  const { arena, fault, rssBefore, inUseBefore } = course;
   const growth = peakBytes(arena.bridge.pid) - rssBefore;
   const { p99Ms, maxMs } = await takeMeasured(arena.probeFolder);
   const allowed = fault.growth === undefined ? MAX_GROWTH_BYTES : fault.growth.mib * MIB;
@@ -152,12 +154,15 @@ async function checkHost(course: Course): Promise<Pick<Figures, 'growthMib' | 'l
     note(course, 'G2', `grew by ${toMib(growth)} MiB, allowed are ${toMib(allowed)}`);
   }
   const mayKeep = fault.growth?.keptMib === undefined ? MAX_KEPT_BYTES : fault.growth.keptMib * MIB;
+  // Allocators keep pages for the next use; what nobody uses is not kept by the bridge.
+  const keptOf = ({ rss, heapUsed, external }: Measured) =>
+    Math.min(rss - rssBefore, heapUsed + external - inUseBefore);
   const after = await poll(
     () => takeMeasured(arena.probeFolder),
-    ({ rss }) => rss - rssBefore <= mayKeep,
+    (measured) => keptOf(measured) <= mayKeep,
     SETTLE_MS,
   );
-  if (after.rss - rssBefore > mayKeep) {
+  if (keptOf(after) > mayKeep) {
     const inside = `${toMib(after.heapUsed)} MiB of objects, ${toMib(after.external)} MiB of buffers`;
     note(course, 'G2', `kept ${toMib(after.rss - rssBefore)} MiB more than before, now with ${inside}`);
   }
