@@ -244,6 +244,10 @@ export class Connection {
     if (cell?.cell !== frame.cell) {
       return false;
     }
+    if (this.#killReason !== undefined) {
+      // Too late: its sandbox is being ended, and the next cell must not run in that one.
+      return true;
+    }
     this.#running = undefined;
     this.#dispatcher.endCell(frame.outcome === 'interrupted');
     cell.resolve(frame);

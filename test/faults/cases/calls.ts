@@ -63,6 +63,7 @@ export const CALL_CASES: readonly FaultCase[] = [
     id: 'C02',
     title: '8 sessions at once, each with a secret of its own in its output and in its calls',
     expected: 'none sees anything of another; each has its own sandbox',
+    growth: { mib: 96, keptMib: 48, why: 'eight sandboxes are started at once' },
     async run({ run, allow }) {
       const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
       allow(...Array.from({ length: names.length * 5 }, () => 'echo.echo'));

@@ -67,6 +67,7 @@ export const ENGINE_CASES: readonly FaultCase[] = [
     title: 'no engine, one that is not running, one that hangs, a socket without permission',
     expected: 'one sentence with the remedy within 5 s; `tools/list` is answered all the same',
     containers: true,
+    growth: { mib: 64, keptMib: 48, why: 'what removes containers by force is loaded when it is first needed' },
     async run(attack) {
       const { bridge, engine } = attack.arena;
       const faults = [
