@@ -13,8 +13,8 @@ export interface ExpandContext {
 
 /** `${NAME}`, `${env:NAME}` and `${NAME:-default}`. */
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g;
-/** `${file:PATH}` and `${cmd:COMMAND}`. */
-export const REFERENCE = /\$\{(file|cmd):([^}]*)\}/g;
+/** `${file:PATH}` and `${cmd:COMMAND}`. None holds `${`: looking for the end of each beyond the next is quadratic in the length. */
+export const REFERENCE = /\$\{(file|cmd):((?:(?!\$\{)[^}])*)\}/g;
 /** Marks what looks like a reference and is not one. No value can hold it: neither files nor the environment can. */
 const LITERAL = '\0';
 
@@ -24,7 +24,9 @@ const LITERAL = '\0';
  * never read as a reference: who sets a variable does not get to run a command. `plainText` takes the marks off again.
  */
 export function expandVariables(text: string, context: ExpandContext, onMissing: (name: string) => void): string {
-  return text.replace(VARIABLE, (whole: string, name: string, fallback: string | undefined) => {
+  // Behind the last brace nothing can be a variable; looking there from each `${` on is quadratic in the length.
+  const end = text.lastIndexOf('}') + 1;
+  const expanded = text.slice(0, end).replace(VARIABLE, (whole: string, name: string, fallback: string | undefined) => {
     const value = context.env[name];
     // As in a shell, `:-` also stands in for an empty value.
     if (value !== undefined && (value !== '' || fallback === undefined)) {
@@ -36,6 +38,7 @@ export function expandVariables(text: string, context: ExpandContext, onMissing:
     }
     return fallback ?? whole;
   });
+  return expanded + text.slice(end);
 }
 
 /** What was expanded, as it is meant. */

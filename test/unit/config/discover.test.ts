@@ -272,6 +272,8 @@ describe('definitions', () => {
   it('are read at once, however many variables do not end', () => {
     put('a.json', file({ a: server('run', { args: ['${A:-'.repeat(200_000)] }) }));
     expect(discover().servers.get('a')?.args?.[0]).toHaveLength(1_000_000);
+    put('a.json', file({ a: server('run', { args: [`${'${cmd:'.repeat(200_000)}x}`] }) }));
+    expect(discover().servers.get('a')?.args?.[0]).toHaveLength(1_200_002);
   });
 });
 
