@@ -9,7 +9,7 @@ import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../l
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
 import type { Asker } from './asker.ts';
-import { type CallProgress, createCallProgressReporter } from './call-progress.ts';
+import { type CallProgress, type CallProgressReporter, createCallProgressReporter } from './call-progress.ts';
 import { Jobs } from './jobs.ts';
 import type { Outbox } from './outbox.ts';
 import type { CallCounts } from './progress.ts';
@@ -66,6 +66,8 @@ const CALL_START = /^\{"type":"call","call":(\d{1,16}),/;
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
+  /** What is the same for all calls. */
+  readonly #ofSandbox: Omit<CallContext, 'cell' | 'call' | 'signal'>;
   readonly #running = new Map<number, Running>();
   readonly #waiting = new Map<number, CallFrame>();
   readonly #jobs = new Jobs();
@@ -80,6 +82,8 @@ export class Dispatcher {
   constructor(options: DispatcherOptions, outbox: Outbox) {
     this.#options = options;
     this.#outbox = outbox;
+    const { session, generation, loaded, load, attach } = options;
+    this.#ofSandbox = { session, generation, loaded, load, sandbox: this, ...(attach && { attach }) };
   }
 
   /** A cell begins: calls are allowed until `endCell`. */
@@ -182,13 +186,18 @@ export class Dispatcher {
     const controller = new CancelSource();
     const cell = job === undefined ? this.#cell : 0;
     this.#running.set(call, { cell, controller });
-    const progress = createCallProgressReporter((report) => this.#sendProgress(call, report));
+    // Made by the first report: most calls have none.
+    let progress: CallProgressReporter | undefined;
+    const onProgress = (report: CallProgress): void => {
+      progress ??= createCallProgressReporter((due) => this.#sendProgress(call, due));
+      progress.report(report);
+    };
     try {
-      const value = await this.#handle(frame, { cell, call, signal: controller.signal, onProgress: progress.report });
-      progress.end();
+      const value = await this.#handle(frame, { cell, call, signal: controller.signal, onProgress });
+      progress?.end();
       this.#answer(call, value);
     } catch (error) {
-      progress.end();
+      progress?.end();
       this.#refuse(call, toBridgeError(error));
     } finally {
       this.#running.delete(call);
@@ -205,10 +214,8 @@ export class Dispatcher {
     if (method === 'start_job') {
       return this.#jobs.start(params['name']);
     }
-    const { session, generation, loaded, load, handleCall, attach } = this.#options;
     const asker = job === undefined ? this.#asker : undefined;
-    const context = { session, generation, loaded, load, job, asker, sandbox: this, ...ofCall };
-    return handleCall({ method, params }, { ...context, ...(attach && { attach }) });
+    return this.#options.handleCall({ method, params }, { ...this.#ofSandbox, job, asker, ...ofCall });
   }
 
   #sendProgress(call: number, report: CallProgress): void {

@@ -14,10 +14,8 @@ export class Admission {
     return { tools: admitted.tools, notices: [...notices, ...admitted.notices] };
   }
 
-  /** Before a call: a connection that has seen no list yet is shown that of `describe`. Undefined when there is nothing to do. */
-  prepare(open: Connection, describe: () => Promise<ListedTools>): Promise<unknown> | undefined {
-    return open.admitTools === undefined || this.#informed.has(open)
-      ? undefined
-      : describe().then((list) => this.admit(open, list));
+  /** Whether calls on `open` need to know of the tools, and it has seen no list yet. */
+  isNeeded(open: Connection): boolean {
+    return open.admitTools !== undefined && !this.#informed.has(open);
   }
 }

@@ -96,21 +96,32 @@ interface AskedRequest {
  * Sends a request within `deadline`; with an `elicit` as often as its result asks for input, each time with that. The clock
  * stands still while the person is asked. Rejects as `open.request` does.
  */
-export async function requestWithInput(
+export function requestWithInput(
   open: Pick<Connection, 'request'>,
-  { method, params }: AskedRequest,
+  request: AskedRequest,
   limits: RequestLimits,
   deadline: Deadline,
 ): Promise<Answer> {
   const send = (given: JsonObject): Promise<Answer> =>
-    open.request(method, given, { ...limits, timeoutMs: deadline.leftMs() });
+    open.request(request.method, given, { ...limits, timeoutMs: deadline.leftMs() });
+  const { elicit } = limits;
+  return elicit === undefined ? send(request.params) : sendWithAnswers(request.params, { send, elicit, deadline });
+}
+
+interface Asking {
+  readonly send: (params: JsonObject) => Promise<Answer>;
+  readonly elicit: Elicit;
+  readonly deadline: Deadline;
+}
+
+async function sendWithAnswers(params: JsonObject, { send, elicit, deadline }: Asking): Promise<Answer> {
   let answer = await send(params);
-  for (let round = 1; limits.elicit !== undefined && asksForInput(answer); round += 1) {
+  for (let round = 1; asksForInput(answer); round += 1) {
     if (round > MAX_ROUNDS) {
       throw malformed(`it asked for input ${MAX_ROUNDS} times and wants more`);
     }
     const { inputRequests, requestState } = answer.result;
-    const inputResponses = await collectInput(inputRequests, limits.elicit, deadline);
+    const inputResponses = await collectInput(inputRequests, elicit, deadline);
     answer = await send({ ...params, inputResponses, ...(requestState === undefined ? {} : { requestState }) });
   }
   return answer;

@@ -135,16 +135,16 @@ export class UpstreamServer {
   }
 
   async callTool(call: ToolCall): Promise<JsonObject> {
-    const timeoutMs = Math.min(
-      call.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,
-      this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY,
-    );
+    const ofCallMs = call.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;
+    const timeoutMs = Math.min(ofCallMs, this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY);
     const deadline = createDeadline(timeoutMs, call.signal);
     try {
       const more = { onProgress: call.onProgress, elicit: call.elicit };
       const request = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
       const { result } = await this.#withConnection(deadline, async (open, limits) => {
-        await this.#admission.prepare(open, () => this.describe(call.signal));
+        if (this.#admission.isNeeded(open)) {
+          this.#admission.admit(open, await this.describe(call.signal));
+        }
         return requestWithInput(open, request, { ...limits, ...more }, deadline);
       });
       this.#failed = 0;
