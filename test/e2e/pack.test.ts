@@ -51,6 +51,7 @@ describe('the package', () => {
         'dist/cli.js',
         ...embedded,
         'package.json',
+        'sandbox-runtime/Containerfile',
         ...kernel.filter((file) => file.endsWith('.py')).map((file) => `sandbox-runtime/bridge_kernel/${file}`),
       ].toSorted(),
     );
