@@ -1,7 +1,9 @@
 /** `install` and `uninstall`: the registration in MCP clients. */
-import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { CLIENT_IDS, type ClientId } from '../../clients/table.ts';
-import { addNotes, type Settle } from './define.ts';
+import { BridgeError } from '../../errors.ts';
+import { didYouMean } from '../../suggest.ts';
+import { addNotes, collect, type Settle } from './define.ts';
 
 const SCOPES = ['user', 'project'] as const;
 
@@ -26,10 +28,10 @@ interface Given {
 export function defineInstall(program: Command, settle: Settle<InstallCommand>): void {
   const take =
     (command: InstallCommand['command']) =>
-    (names: readonly ClientId[], { scope, dryRun, import: isImport, print }: Given): void =>
+    async (names: readonly string[], { scope, dryRun, import: isImport, print }: Given): Promise<void> =>
       settle({
         command,
-        clients: [...new Set(names)],
+        clients: await readClients(names),
         scope,
         isDryRun: dryRun === true,
         isImport: isImport === true,
@@ -53,7 +55,7 @@ export function defineInstall(program: Command, settle: Settle<InstallCommand>):
 }
 
 function defineOne(program: Command, name: InstallCommand['command']): Command {
-  const clients = new Argument('<client...>', 'which clients').choices(CLIENT_IDS).argParser(readClient);
+  const clients = new Argument('<client...>', 'which clients').choices(CLIENT_IDS).argParser(collect);
   return program
     .command(name)
     .addArgument(clients)
@@ -61,11 +63,23 @@ function defineOne(program: Command, name: InstallCommand['command']): Command {
     .option('--dry-run', 'show what would change, and write nothing');
 }
 
-/** People write names of programs with capitals. */
-function readClient(text: string, before: readonly ClientId[] = []): ClientId[] {
-  const id = CLIENT_IDS.find((candidate) => candidate === text.toLowerCase());
-  if (id === undefined) {
-    throw new InvalidArgumentError(`The clients are ${CLIENT_IDS.join(', ')}.`);
+/** The clients named, each once; people write names of programs with capitals. Rejects with `USAGE_INVALID`. */
+async function readClients(names: readonly string[]): Promise<ClientId[]> {
+  const ids = [...new Set(names.map((name) => name.toLowerCase()))];
+  const unknown = ids.find((id) => !isClient(id));
+  if (unknown !== undefined) {
+    const guess = await didYouMean(unknown, CLIENT_IDS);
+    throw new BridgeError(
+      'USAGE_INVALID',
+      `there is no client '${unknown}'; there are ${CLIENT_IDS.join(', ')}.${guess}`,
+      {
+        hint: 'Add --help to see what there is.',
+      },
+    );
   }
-  return [...before, id];
+  return ids.filter(isClient);
+}
+
+function isClient(id: string): id is ClientId {
+  return (CLIENT_IDS as readonly string[]).includes(id);
 }

@@ -110,7 +110,7 @@ describe('refused', () => {
     ['install', "missing required argument 'client'"],
     [
       'install cursr',
-      expect.stringMatching(/'cursr' is invalid for argument 'client'. The clients are claude-code, .*goose\.$/),
+      expect.stringMatching(/^there is no client 'cursr'; there are claude-code, .* Did you mean 'cursor'\?$/),
     ],
     [
       'install zed --scope all',
