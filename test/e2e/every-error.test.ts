@@ -16,7 +16,7 @@ import { encodeFrame } from '../../src/protocol/codec.ts';
 import { type BridgeClient, CLI, fixtureServer, packageServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import {
-  badFrame,
+  BAD_FRAME,
   cancelledCall,
   cancelledCell,
   command,
@@ -156,7 +156,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
     provoke: () => cell('await mcp_huge.line(mib=161)', ['huge'], { timeout: 60 }),
     names: /1\d{8} bytes; the limit is \d+ bytes/,
   },
-  PROTOCOL_VIOLATION: { provoke: badFrame, names: /hello: missing .*protocol_version/ },
+  PROTOCOL_VIOLATION: { provoke: () => cell(BAD_FRAME), names: /hello: missing .*protocol_version/ },
   CALL_REFUSED: {
     provoke: () => cell("runtime.load_artifact('none.txt')"),
     names: /no artifact 'none\.txt' of session 'default'/,

@@ -48,6 +48,13 @@ describe('sessions', () => {
       stderr: expect.stringContaining("there is no sandbox with the id or session 'no-such-session'"),
     });
   });
+
+  it('are none where no container engine is', async () => {
+    expect(await run({ PATH: '/nonexistent' }, 'sessions')).toMatchObject({
+      exitCode: 0,
+      stdout: 'There is no sandbox.\n',
+    });
+  });
 });
 
 describe('images', () => {

@@ -95,17 +95,13 @@ export async function cancelledCall(): Promise<string> {
   return shown;
 }
 
-/** What the kernel says of a line that is no frame. */
-export async function badFrame(): Promise<string> {
-  const code = `
+/** Shows what the kernel says of a line that is no frame. */
+export const BAD_FRAME = `
 from bridge_kernel.frames import FrameError, decode_frame
 try:
     decode_frame(b'{"type": "hello"}')
 except FrameError as error:
-    print(f"{error.code}: {error.message}")`;
-  const env = { ...process.env, PYTHONPATH: join(ROOT, 'sandbox-runtime'), PYTHONDONTWRITEBYTECODE: '1' };
-  return (await promisify(execFile)('python3', ['-c', code], { env })).stdout;
-}
+    raise RuntimeError(f"{error.code}: {error.message}")`;
 
 const neverReady = { prepare: () => new Promise(() => undefined) } as unknown as Engine;
 
