@@ -57,7 +57,6 @@ for _ in range(4096): write(line)`,
     id: 'F13',
     title: 'as many small frames as fit through the pipe, for 5 s',
     expected: 'the sandbox is ended at 2,000,000 frames of one cell, and the answer says so',
-    quick: true,
     needs: ['threads'],
     async run({ run }) {
       const answer = await run(`${PAST_THE_PROXIES}

@@ -27,7 +27,6 @@ export const RESOURCE_CASES: readonly FaultCase[] = [
     id: 'P07',
     title: 'all memory, taken by the interpreter itself',
     expected: 'the interpreter ends, or gets MemoryError where the limit is its own; the answer names the limit',
-    quick: true,
     needs: ['child processes'],
     async run({ run, arena }) {
       const answer = await run('b = []\nwhile True: b.append(bytearray(10_000_000))', { timeout: 60 });
@@ -151,7 +150,6 @@ print(len(held) > 500, started > 50)`);
     id: 'P12',
     title: 'exits, signals, a full stack, another program, modules and builtins taken away',
     expected: 'one answer that names the end, with what was printed before; the next cell works',
-    quick: true,
     needs: ['ctypes', 'child processes'],
     async run({ run }) {
       const names = Object.keys(ENDINGS);
