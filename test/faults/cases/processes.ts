@@ -74,7 +74,6 @@ export const PROCESS_CASES: readonly FaultCase[] = [
     id: 'P04',
     title: '60 daemons that ignore all signals and send frames, after the cell has returned',
     expected: 'they live no longer than their sandbox, and until its next cell the host refuses what they ask',
-    quick: true,
     needs: ['child processes'],
     async run({ run, calls, log }) {
       const session = 'daemons';
