@@ -37,9 +37,12 @@ for cell in range(50): write(frame(type="result", cell=cell, outcome="ok", value
 raise ValueError("mine")`;
       const answer = await run(forged);
       expect(answer.result === 'forged' || answer.error.includes('ValueError: mine')).toBe(true);
-      // A session can speak for itself (docs/security.md): a result for this cell may still be on its way.
-      expect(['2', 'forged']).toContain((await run('1 + 1')).result);
-      expect((await run('1 + 1')).result).toBe('2');
+      // A session can speak for itself (docs/security.md): each forged result that is read while its cell runs counts.
+      const results: unknown[] = [];
+      do {
+        results.push((await run('1 + 1')).result);
+      } while (results.at(-1) === 'forged' && results.length < 50);
+      expect(results.at(-1)).toBe('2');
     },
   },
   {
