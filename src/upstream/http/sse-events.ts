@@ -48,6 +48,9 @@ export class SseParser {
 
   /** Takes the next bytes. Throws `EventTooLongError`. */
   push(chunk: Buffer): void {
+    if (chunk.length === 0) {
+      return;
+    }
     // Of a CRLF in two chunks the second half is no line of its own.
     let start = this.#endedWithCr && chunk[0] === LF ? 1 : 0;
     this.#endedWithCr = false;

@@ -40,6 +40,9 @@ describe('server-sent events', () => {
       }),
     );
     expect(parse([...STREAM].map((byte) => Buffer.from([byte]))).events).toEqual(EVENTS);
+    // An empty piece between the halves of a CRLF made an event of its own.
+    const withEmptyPieces = [...STREAM].flatMap((byte) => [Buffer.from([byte]), Buffer.alloc(0)]);
+    expect(parse(withEmptyPieces).events).toEqual(EVENTS);
   });
 
   it('are bounded, whether or not their lines end', () => {
