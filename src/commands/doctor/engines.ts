@@ -6,7 +6,7 @@ import { findEngines } from '../../engines/detect.ts';
 import { ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../../engines/engine.ts';
 import { isEngineFault } from '../../engines/failover.ts';
 import { whyUnusable } from '../../engines/try-engine.ts';
-import { type BridgeError, messageOf, toBridgeError } from '../../errors.ts';
+import { type BridgeError, toBridgeError } from '../../errors.ts';
 import { type Logger, silentLogger } from '../../log.ts';
 import { PACKAGE_ROOT } from '../../package.ts';
 import { PROTOCOL_VERSION } from '../../protocol/frames.ts';
@@ -168,7 +168,7 @@ async function kernelOptions(engine: Engine, settings: Settings) {
     hello: { saved_tools: [], capability_summary: '', autoload: false },
     loaded: new Set<string>(),
     load: () => undefined,
-    handleCall: () => Promise.reject(new Error(messageOf('doctor runs no code'))),
+    handleCall: () => Promise.reject(new Error('doctor runs no code')),
     logger: silentLogger,
     onProgress: () => undefined,
   };
