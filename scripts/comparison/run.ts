@@ -9,6 +9,9 @@ import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { type ComparedTask, type DirectCall, logFiles, TASKS, type TurnAnswers } from './tasks.ts';
 
 const COMMAND = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const PREFIX = 'comparison-';
+/** Paths are counted with a name in place of the random one, which takes other tokens each time. */
+const RANDOM_NAME = new RegExp(`${PREFIX}\\w{6}`, 'g');
 const NOTES = {
   'garden.md': 'Water the tomatoes every day.\nTODO: prune the apple tree\n',
   'house.md': 'TODO: call the plumber\nTODO: paint the door\n',
@@ -41,7 +44,7 @@ export interface ComparisonRun {
 
 /** Does every task in both ways; `env` is for the bridge. Rejects when the two results of a task differ. */
 export async function runComparison(env: Readonly<Record<string, string>>): Promise<ComparisonRun> {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'comparison-')));
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)));
   const servers = prepare(folder);
   const direct = new Map<string, Client>();
   const bridge = new Client({ name: 'comparison', version: '1' });
@@ -140,7 +143,7 @@ async function doDirectly(task: ComparedTask, clients: ReadonlyMap<string, Clien
     answers.push(await Promise.all(calls.map((call) => callDirectly(call, clients))));
   }
   const ms = performance.now() - startedAt;
-  const read = answers.flat().reduce((total, text) => total + encode(text).length, 0);
+  const read = answers.flat().reduce((total, text) => total + countTokens(text), 0);
   return { turns: answers.length, written, read, ms, result: task.conclude(answers) };
 }
 
@@ -163,7 +166,7 @@ async function doInCode({ cells, servers }: ComparedTask, bridge: Client): Promi
       throw new Error(result);
     }
     written += tokensOf({ name: 'run_python', arguments: given });
-    read += encode(result).length;
+    read += countTokens(result);
   }
   return { turns: cells.length, written, read, ms: performance.now() - startedAt, result };
 }
@@ -173,5 +176,9 @@ function textOf(content: readonly { readonly type: string }[] | undefined): stri
 }
 
 function tokensOf(value: unknown): number {
-  return encode(JSON.stringify(value)).length;
+  return countTokens(JSON.stringify(value));
+}
+
+function countTokens(text: string): number {
+  return encode(text.replaceAll(RANDOM_NAME, 'notes')).length;
 }
