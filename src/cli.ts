@@ -3,6 +3,7 @@
 import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import { TERMINAL_HINT } from './commands/terminal-hint.ts';
+import { renderErrorReport, reportError } from './error-report.ts';
 import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './errors.ts';
 import { VERSION } from './package.ts';
 
@@ -16,7 +17,7 @@ function refuseDebugger(): void {
   }
 }
 
-async function main(argv: readonly string[]): Promise<number> {
+async function main(): Promise<number> {
   const line = await parseCommandLine(argv);
   switch (line.command) {
     case 'help':
@@ -94,17 +95,25 @@ function hasColours(): boolean {
 const writeOut = (text: string): boolean => process.stdout.write(text);
 const writeError = (text: string): boolean => process.stderr.write(text);
 
+/** With `--json` also what failed is data on stdout; looked for as it was typed, because the line may be what failed. */
 function report(thrown: unknown): number {
   const error = toBridgeError(thrown);
-  const stack = thrown instanceof Error && !(thrown instanceof BridgeError) ? `${thrown.stack}\n` : '';
-  process.stderr.write(`${renderError(error)}\n${stack}`);
+  if (argv.includes('--json')) {
+    process.stdout.write(renderErrorReport(reportError(error)));
+  } else {
+    process.stderr.write(`${renderError(error)}\n`);
+  }
+  if (thrown instanceof Error && !(thrown instanceof BridgeError)) {
+    process.stderr.write(`${thrown.stack}\n`);
+  }
   return ERROR_CODES[error.code].exitCode;
 }
 
 /** A client that has stopped reading must not keep the process alive; one that reads gets all there is. */
 const FLUSH_LIMIT_MS = 500;
 
+const argv = process.argv.slice(2);
 refuseDebugger();
-const exitCode = await main(process.argv.slice(2)).catch(report);
+const exitCode = await main().catch(report);
 setTimeout(() => process.exit(exitCode), FLUSH_LIMIT_MS);
 process.stdout.write('', () => process.exit(exitCode));

@@ -1,6 +1,7 @@
 /** `exec`: runs one cell from the shell, on the same path as a client's call, and prints its answer. */
 import type { CellAnswer, OutputText } from '../cell.ts';
-import { ERROR_CODES, type ErrorCode } from '../errors.ts';
+import { readErrorText } from '../error-report.ts';
+import { ERROR_CODES } from '../errors.ts';
 import { renderAnswer } from '../render/render.ts';
 import { describeGap } from '../render/truncate.ts';
 import { answerCell } from '../server/run-python.ts';
@@ -45,13 +46,19 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   if ('reason' in first) {
     cancel.abort(first.reason);
   } else if (command.isJson) {
-    const { structuredContent } = await renderAnswer(first, 'json', settings.maxOutputChars);
-    options.writeOut(`${JSON.stringify(structuredContent, undefined, 2)}\n`);
+    options.writeOut(`${JSON.stringify(await toJson(first, settings.maxOutputChars), undefined, 2)}\n`);
   } else {
     printAnswer(first, options);
   }
   await closeInTime(() => bridge.close(), logger);
   return 'reason' in first ? first.exitCode : exitCodeOf(first);
+}
+
+/** The answer as a client gets it, but for its error, which has the shape of every command's. */
+async function toJson(answer: CellAnswer, maxOutputChars: number): Promise<object> {
+  const { structuredContent } = await renderAnswer(answer, 'json', maxOutputChars);
+  const { error } = structuredContent;
+  return typeof error === 'string' ? { ...structuredContent, error: readErrorText(error) } : structuredContent;
 }
 
 /** stdout and the value to stdout; notices, stderr and the error to stderr. */
@@ -79,10 +86,8 @@ function exitCodeOf(answer: CellAnswer): number {
     case 'cancelled':
       return ERROR_CODES.CELL_CANCELLED.exitCode;
     default: {
-      const code = /^([A-Z_]+): /.exec(answer.error ?? '')?.[1] ?? '';
-      return Object.hasOwn(ERROR_CODES, code)
-        ? ERROR_CODES[code as ErrorCode].exitCode
-        : answer.exitCode || CELL_FAILED;
+      const { code } = readErrorText(answer.error ?? '');
+      return code === undefined ? answer.exitCode || CELL_FAILED : ERROR_CODES[code].exitCode;
     }
   }
 }

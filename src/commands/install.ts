@@ -1,10 +1,10 @@
 /** `install` and `uninstall`: puts this bridge into the configuration of MCP clients, and takes it out again. */
-import type { ClientSystem } from '../clients/table.ts';
+import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { writeClientFile } from '../config/client-file.ts';
 import type { Settings } from '../config/settings.ts';
 import { thisSystem } from '../config/sources.ts';
 import type { InstallCommand } from './cli/install.ts';
-import { type Plan, planInstall, planUninstall, snippetOf } from './install-plan.ts';
+import { type Plan, type PlanOptions, planInstall, planUninstall, snippetOf } from './install-plan.ts';
 import { renderChange } from './install-text.ts';
 
 export interface InstallOptions {
@@ -17,6 +17,23 @@ export interface InstallOptions {
   readonly writeError: (text: string) => void;
 }
 
+/** What `install` and `uninstall` did to the files of one client, or would do; also the JSON. */
+interface InstallReport {
+  readonly client: ClientId;
+  /** In the order in which they are written; none when nothing is to change. */
+  readonly changes: readonly {
+    readonly path: string;
+    readonly action: 'create' | 'change' | 'remove';
+    /** Unified; secrets are `***`. */
+    readonly diff: string;
+    /** Copy of what was there; null when there was nothing, and when nothing was written. */
+    readonly backup: string | null;
+  }[];
+  /** Sentences about servers that are moved or stay. */
+  readonly notes: readonly string[];
+  readonly isWritten: boolean;
+}
+
 /** Resolves with the exit code. All clients are looked at before anything is written: a refusal leaves all as they are. */
 export async function install(command: InstallCommand, options: InstallOptions): Promise<number> {
   const planOptions = {
@@ -27,51 +44,73 @@ export async function install(command: InstallCommand, options: InstallOptions):
     isImport: command.isImport,
   };
   if (command.isPrint) {
-    for (const id of command.clients) {
-      const { client, path, text } = await snippetOf(id, planOptions);
-      options.writeError(`${client.title} reads this from ${path}\n`);
-      options.writeOut(text);
-    }
+    await printSnippets(command, planOptions, options);
     return 0;
   }
   const planOne = command.command === 'install' ? planInstall : planUninstall;
-  const plans: Plan[] = [];
+  const plans: [ClientId, Plan][] = [];
   for (const id of command.clients) {
-    plans.push(await planOne(id, planOptions));
+    plans.push([id, await planOne(id, planOptions)]);
   }
-  for (const plan of plans) {
-    show(plan, command, options);
-    if (!command.isDryRun) {
-      await carryOut(plan, options);
-    }
+  const tell = command.isJson ? (): void => undefined : options.writeOut;
+  const reports: InstallReport[] = [];
+  for (const [id, plan] of plans) {
+    tell(describePlan(plan, command));
+    reports.push({ client: id, ...(await carryOut(plan, command, tell)) });
+  }
+  if (command.isJson) {
+    options.writeOut(`${JSON.stringify(reports, undefined, 2)}\n`);
   }
   return 0;
 }
 
-function show(plan: Plan, command: InstallCommand, { writeOut }: InstallOptions): void {
-  const { client, changes, notes, path } = plan;
-  if (changes.length === 0) {
-    const state = command.command === 'install' ? 'is registered already' : 'is not registered';
-    writeOut(`${client.title}: nothing to change; the bridge ${state} in ${path}.\n`);
-  } else {
-    writeOut(`${client.title}:\n${changes.map(renderChange).join('')}`);
+async function printSnippets(
+  { clients, isJson }: InstallCommand,
+  planOptions: PlanOptions,
+  { writeError, writeOut }: InstallOptions,
+): Promise<void> {
+  const snippets = await Promise.all(clients.map(async (id) => ({ id, ...(await snippetOf(id, planOptions)) })));
+  if (isJson) {
+    const reports = snippets.map(({ id, path, text }) => ({ client: id, path, text }));
+    writeOut(`${JSON.stringify(reports, undefined, 2)}\n`);
+    return;
   }
-  for (const note of notes) {
-    writeOut(`${note}\n`);
-  }
-  if (command.isDryRun) {
-    writeOut('Nothing was written (--dry-run).\n');
+  for (const { client, path, text } of snippets) {
+    writeError(`${client.title} reads this from ${path}\n`);
+    writeOut(text);
   }
 }
 
-async function carryOut({ client, changes }: Plan, { writeOut }: InstallOptions): Promise<void> {
-  for (const { file, next } of changes) {
-    const backup = await writeClientFile(file, next, new Date());
-    writeOut(
-      `${next === undefined ? 'Removed' : 'Wrote'} ${file.path}${backup === undefined ? '' : `; before: ${backup}`}\n`,
-    );
+function describePlan({ client, changes, notes, path }: Plan, command: InstallCommand): string {
+  const state = command.command === 'install' ? 'is registered already' : 'is not registered';
+  const lines =
+    changes.length === 0
+      ? `${client.title}: nothing to change; the bridge ${state} in ${path}.\n`
+      : `${client.title}:\n${changes.map(renderChange).join('')}`;
+  const dryRun = command.isDryRun ? 'Nothing was written (--dry-run).\n' : '';
+  return `${lines}${notes.map((note) => `${note}\n`).join('')}${dryRun}`;
+}
+
+/** Writes what is planned, unless it is a dry run. */
+async function carryOut(
+  { client, changes, notes }: Plan,
+  { isDryRun }: InstallCommand,
+  tell: (text: string) => void,
+): Promise<Omit<InstallReport, 'client'>> {
+  const done: InstallReport['changes'][number][] = [];
+  for (const change of changes) {
+    const { file, next } = change;
+    const backup = isDryRun ? undefined : await writeClientFile(file, next, new Date());
+    const action = next === undefined ? 'remove' : file.text === undefined ? 'create' : 'change';
+    done.push({ path: file.path, action, diff: renderChange(change), backup: backup ?? null });
+    if (!isDryRun) {
+      const before = backup === undefined ? '' : `; before: ${backup}`;
+      tell(`${action === 'remove' ? 'Removed' : 'Wrote'} ${file.path}${before}\n`);
+    }
   }
-  if (changes.length > 0) {
-    writeOut(`For the change to count: ${client.afterwards}.\n`);
+  const isWritten = !isDryRun && changes.length > 0;
+  if (isWritten) {
+    tell(`For the change to count: ${client.afterwards}.\n`);
   }
+  return { changes: done, notes, isWritten };
 }

@@ -120,6 +120,54 @@ describe('exec', () => {
   });
 });
 
+describe('with --json', () => {
+  const json = async (argv: readonly string[], env: Record<string, string> = {}) => {
+    const { exitCode, stderr, stdout } = await run([...argv, '--json'], { env });
+    return { result: JSON.parse(stdout) as unknown, stderr, exitCode };
+  };
+
+  test.each([
+    ['a value', '1 + 1', { status: 'success', result: '1 + 1' }, 0],
+    [
+      'an exception',
+      'raise',
+      { status: 'error', error: { message: 'Traceback (most recent call last):\nValueError: no' } },
+      1,
+    ],
+    [
+      'no engine',
+      'engineless',
+      { status: 'error', error: { code: 'ENGINE_UNAVAILABLE', message: 'none', hint: 'install one' } },
+      69,
+    ],
+    ['a deadline', 'deadline', { status: 'timeout' }, 124],
+  ])('exec answers %s with the fields of an answer', async (_name, code, result, exitCode) => {
+    expect(await json(['exec', '-c', code])).toMatchObject({ result, stderr: '', exitCode });
+  });
+
+  test.each([
+    [['exce'], 'USAGE_INVALID', 64],
+    [['servers', 'show'], 'USAGE_INVALID', 64],
+    [['install', 'cursr'], 'USAGE_INVALID', 64],
+    [['exec', '/nowhere/cell.py'], 'USAGE_INVALID', 64],
+    [['audit', 'tail', '--lines', 'x'], 'USAGE_INVALID', 64],
+    [['policy', 'explain', 'nothing.here'], 'USAGE_INVALID', 64],
+  ])('%j fails with the error as data, on one line of stdout', async (argv, code, exitCode) => {
+    const failed = await json(argv);
+    expect(failed).toMatchObject({ result: { error: { code, message: expect.any(String) } }, stderr: '', exitCode });
+  });
+
+  test.each([[['image']], [['sessions', 'list']], [['servers']], [['audit', 'stats']], [['exec', '-c', '1']]])(
+    '%j says so of a bad setting',
+    async (argv) => {
+      expect(await json(argv, { MCP_BRIDGE_TIMEOUT: 'soon' })).toMatchObject({
+        result: { error: { code: 'CONFIG_INVALID', hint: expect.stringMatching(/^Correct or remove it/) } },
+        exitCode: 78,
+      });
+    },
+  );
+});
+
 describe('help and version', () => {
   test('--help names every command', async () => {
     const { stdout, stderr, exitCode } = await run(['--help']);

@@ -3,7 +3,7 @@ import { Argument, type Command, Option } from 'commander';
 import { CLIENT_IDS, type ClientId } from '../../clients/table.ts';
 import { BridgeError } from '../../errors.ts';
 import { didYouMean } from '../../suggest.ts';
-import { addNotes, collect, type Settle } from './define.ts';
+import { addNotes, collect, jsonOption, type Settle } from './define.ts';
 
 const SCOPES = ['user', 'project'] as const;
 
@@ -16,6 +16,7 @@ export interface InstallCommand {
   /** Whether the client's own servers move to the bridge. */
   readonly isImport: boolean;
   readonly isPrint: boolean;
+  readonly isJson: boolean;
 }
 
 interface Given {
@@ -23,12 +24,13 @@ interface Given {
   readonly dryRun?: true;
   readonly import?: true;
   readonly print?: true;
+  readonly json?: true;
 }
 
 export function defineInstall(program: Command, settle: Settle<InstallCommand>): void {
   const take =
     (command: InstallCommand['command']) =>
-    async (names: readonly string[], { scope, dryRun, import: isImport, print }: Given): Promise<void> =>
+    async (names: readonly string[], { scope, dryRun, import: isImport, json, print }: Given): Promise<void> =>
       settle({
         command,
         clients: await readClients(names),
@@ -36,6 +38,7 @@ export function defineInstall(program: Command, settle: Settle<InstallCommand>):
         isDryRun: dryRun === true,
         isImport: isImport === true,
         isPrint: print === true,
+        isJson: json === true,
       });
 
   const install = defineOne(program, 'install')
@@ -60,7 +63,8 @@ function defineOne(program: Command, name: InstallCommand['command']): Command {
     .command(name)
     .addArgument(clients)
     .addOption(new Option('--scope <scope>', 'user, or project: the folder you are in').choices(SCOPES).default('user'))
-    .option('--dry-run', 'show what would change, and write nothing');
+    .option('--dry-run', 'show what would change, and write nothing')
+    .addOption(jsonOption());
 }
 
 /** The clients named, each once; people write names of programs with capitals. Rejects with `USAGE_INVALID`. */

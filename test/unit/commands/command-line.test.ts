@@ -1,4 +1,6 @@
+import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { createProgram } from '../../../src/commands/cli/program.ts';
 import { parseCommandLine } from '../../../src/commands/command-line.ts';
 
 const execOf = (fields: object) => ({
@@ -17,6 +19,7 @@ const installOf = (fields: object) => ({
   isDryRun: false,
   isImport: false,
   isPrint: false,
+  isJson: false,
   ...fields,
 });
 
@@ -75,6 +78,26 @@ describe('understood', () => {
     ],
   ])('%j', async (line, expected) => {
     expect(await parseCommandLine(line === '' ? [] : line.split(' '))).toEqual(expected);
+  });
+});
+
+describe('--json', () => {
+  /** What prints text by its nature, or speaks MCP. */
+  const WITHOUT = ['run', 'completion', 'complete', 'help'];
+
+  function leavesOf(command: Command, path: readonly string[] = []): [string, Command][] {
+    return command.commands.length === 0
+      ? [[path.join(' '), command]]
+      : command.commands.flatMap((further) => leavesOf(further, [...path, further.name()]));
+  }
+
+  const leaves = leavesOf(createProgram({ settle: () => undefined, show: () => undefined }));
+  test.each(leaves.filter(([name]) => !WITHOUT.includes(name)))('%s has it', (_name, command) => {
+    expect(command.options.map(({ long }) => long)).toContain('--json');
+  });
+
+  test('there are commands to look at', () => {
+    expect(leaves.length).toBeGreaterThan(25);
   });
 });
 

@@ -46,6 +46,7 @@ async function run(clients: ClientId | readonly ClientId[], call: Call = {}) {
     isDryRun: false,
     isImport: false,
     isPrint: false,
+    isJson: false,
     ...more,
   };
   let out = '';
@@ -292,5 +293,46 @@ describe('files that are special', () => {
     expect((await run('codex', { isPrint: true })).out).toBe(
       `Codex reads this from ${fileOf('codex')}\n[mcp_servers.code]\ncommand = "npx"\nargs = ["-y", "mcp-server-code-execution-mode"]\n`,
     );
+  });
+});
+
+describe('with --json', () => {
+  const json = async (clients: ClientId | readonly ClientId[], call: Call = {}) =>
+    JSON.parse((await run(clients, { ...call, isJson: true })).out) as unknown;
+
+  it('tells of each client what was written and where the copy of the file before is', async () => {
+    put(fileOf('cursor'), JSON.stringify({ mcpServers: { own: { command: 'own', env: { KEY: SECRET } } } }));
+    const reports = await json(['cursor', 'zed'], { isImport: true });
+    expect(reports).toMatchObject([
+      {
+        client: 'cursor',
+        changes: [
+          { path: join(stateDir, 'cursor.json'), action: 'create', backup: null },
+          { path: fileOf('cursor'), action: 'change', backup: expect.stringContaining(fileOf('cursor')) },
+        ],
+        notes: [expect.stringMatching(/^'own': moved to /)],
+        isWritten: true,
+      },
+      { client: 'zed', changes: [{ path: fileOf('zed'), action: 'create', backup: null }], notes: [], isWritten: true },
+    ]);
+    expect(JSON.stringify(reports)).not.toContain(SECRET);
+    expect(await json('cursor')).toEqual([{ client: 'cursor', changes: [], notes: [], isWritten: false }]);
+    expect(await json('zed', { command: 'uninstall' })).toMatchObject([
+      { client: 'zed', changes: [{ action: 'remove' }], isWritten: true },
+    ]);
+  });
+
+  it('tells what a dry run would change, and gives the entry', async () => {
+    expect(await json('zed', { isDryRun: true })).toMatchObject([
+      {
+        client: 'zed',
+        changes: [{ action: 'create', diff: expect.stringContaining('+'), backup: null }],
+        isWritten: false,
+      },
+    ]);
+    expect(existsSync(fileOf('zed'))).toBe(false);
+    expect(await json('codex', { isPrint: true })).toEqual([
+      { client: 'codex', path: fileOf('codex'), text: expect.stringContaining('[mcp_servers.code]') },
+    ]);
   });
 });
