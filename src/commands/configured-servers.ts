@@ -4,7 +4,7 @@ import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
 import { type ConfigIssue, renderIssue } from '../config/explain.ts';
 import { createLoginStore } from '../config/login-store.ts';
-import { createSecretValues } from '../config/secret-values.ts';
+import { createSecretValues, type PutInSecrets } from '../config/secret-values.ts';
 import type { Settings } from '../config/settings.ts';
 import { loadSources, thisSystem } from '../config/sources.ts';
 import { createToolPinStore } from '../config/tool-pins.ts';
@@ -21,6 +21,8 @@ import { allVisible, createVisibleTools } from './visible-tools.ts';
 
 export interface ConfiguredServers {
   readonly pool: UpstreamPool;
+  /** Puts the values of files and commands into a definition, as the pool does when it starts the server. */
+  readonly prepare: PutInSecrets;
   /** Every definition as of the last `refresh`, the disabled ones included. */
   definitions(): ReadonlyMap<string, ServerDefinition>;
   /** What was wrong with their files then. */
@@ -50,31 +52,29 @@ export async function createConfiguredServers(
   logger: Logger,
   hidesDenied = false,
 ): Promise<ConfiguredServers> {
+  const { stateDir } = settings;
   const discover = await discoveryOf(settings);
+  const prepare = createSecretValues({ home: homedir(), env: process.env });
   const pool: UpstreamPool = createUpstreamPool({
     logger,
     masksSecrets: settings.masksSecrets,
-    logins: createLoginStore<LoginRecord>(settings.stateDir),
-    prepare: createSecretValues({ home: homedir(), env: process.env }),
+    logins: createLoginStore<LoginRecord>(stateDir),
+    prepare,
     onToolsChanged: (server) => known.noteChange(server),
   });
-  const cache = createMetadataCache({ stateDir: settings.stateDir, logger });
+  const cache = createMetadataCache({ stateDir, logger });
   let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let callable: ReadonlyMap<string, CallableServer> = new Map();
   let references: readonly ServerReference[] = [];
-  const pins = createToolPins({
-    source: createMetadataSource(pool, cache),
-    store: createToolPinStore(settings.stateDir),
-    mode: () => settings.pin,
-    logger,
-  });
-  const { stateDir } = settings;
+  const store = createToolPinStore(stateDir);
+  const pins = createToolPins({ source: createMetadataSource(pool, cache), store, mode: () => settings.pin, logger });
   const policies = createCurrentPolicies({ stateDir, definitions: () => current.servers, logger });
   const visible = hidesDenied ? createVisibleTools(policies) : allVisible;
   const known: ServerDirectory = createServerDirectory(pins, () => callable, logger, visible);
 
   return {
     pool,
+    prepare,
     known,
     pins,
     policies,

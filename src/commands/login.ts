@@ -24,7 +24,7 @@ export async function logIn(
   const { opensBrowser, port, scope, timeoutSeconds } = command.login ?? loginWishes();
   const server = await configured.known.find(command.names[0] ?? '');
   const { login } = await import('../upstream/oauth/login.ts');
-  const outcome = await login(remoteOf(configured, server.name), {
+  const outcome = await login(await remoteOf(configured, server.name), {
     store: createLoginStore<LoginRecord>(stateDir),
     port,
     scope,
@@ -49,7 +49,7 @@ export async function logOut(
   configured: ConfiguredServers,
   { stateDir, print }: LoginContext,
 ): Promise<number> {
-  const { url } = remoteOf(configured, name);
+  const { url } = await remoteOf(configured, name);
   const wasThere = await createLoginStore<LoginRecord>(stateDir).remove({ name, url });
   print({ server: name, removed: wasThere }, () =>
     wasThere ? `The login at server '${name}' is forgotten here.\n` : `There was no login at server '${name}'.\n`,
@@ -57,7 +57,8 @@ export async function logOut(
   return 0;
 }
 
-function remoteOf(configured: ConfiguredServers, name: string): RemoteDefinition {
+/** With the values of files and commands, as calls use it: a login belongs to the address that is really asked. */
+async function remoteOf(configured: ConfiguredServers, name: string): Promise<RemoteDefinition> {
   const definition = configured.definitions().get(name);
   if (definition?.url === undefined) {
     throw new BridgeError('USAGE_INVALID', `Server '${name}' is started here; a login is for servers with a "url".`, {
@@ -69,5 +70,5 @@ function remoteOf(configured: ConfiguredServers, name: string): RemoteDefinition
       hint: `To log in instead, remove that header from its entry in ${definition.file}.`,
     });
   }
-  return definition;
+  return configured.prepare(definition);
 }

@@ -10,6 +10,7 @@ export interface Holder {
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly url?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly oauth?: object | undefined;
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -20,12 +21,15 @@ export function referenceKinds(entry: Holder): ReadonlySet<string> {
 
 /** Every text of an entry that may hold a reference, with its place. */
 export function placesOf(entry: Holder): [place: string, text: string][] {
-  const { command, args = [], env = {}, url, headers = {} } = entry;
+  const { command, args = [], env = {}, url, headers = {}, oauth = {} } = entry;
   const single = Object.entries({ command, url }).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return [
     ...single,
     ...args.map((text, index): [string, string] => [`args[${index}]`, text]),
     ...Object.entries(env).map(([name, text]): [string, string] => [`env.${name}`, text]),
     ...Object.entries(headers).map(([name, text]): [string, string] => [`headers.${name}`, text]),
+    ...Object.entries(oauth).flatMap(([name, text]: [string, unknown]): [string, string][] =>
+      typeof text === 'string' ? [[`oauth.${name}`, text]] : [],
+    ),
   ];
 }

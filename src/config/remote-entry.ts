@@ -1,5 +1,6 @@
 /** Entries of servers that run elsewhere: `url`, with `headers`, as the clients write them. */
 import { z } from 'zod';
+import { REFERENCE } from './expand.ts';
 import { COMMON_ENTRY_KEYS, scalar, text } from './schema.ts';
 
 /** What clients write for Streamable HTTP, which is tried first anyway, and for the transport before it. */
@@ -53,16 +54,25 @@ export type RemoteEntry = z.infer<typeof RemoteEntrySchema>;
 /** Keys of such an entry that mean something here. */
 export const KNOWN_REMOTE_KEYS: ReadonlySet<string> = new Set(Object.keys(RemoteEntrySchema.shape));
 
-/** What is wrong with an address or the headers once variables were put in; undefined when nothing is. */
+/**
+ * What is wrong with an address or the headers once variables were put in; undefined when nothing is. An address with
+ * references to files or commands is looked at when they are put in, too.
+ */
 export function explainRemoteValues(url: string, headers: Readonly<Record<string, string>>): string | undefined {
-  // The value is not repeated: keys are often a part of it.
+  const fault = url.match(REFERENCE) === null ? explainUrl(url) : undefined;
+  const bad = Object.entries(headers).find(([, value]) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value));
+  return (
+    fault ?? (bad === undefined ? undefined : `has a header "${bad[0]}" with a character that a header cannot have`)
+  );
+}
+
+/** What is wrong with an address; undefined when nothing is. It is not repeated: keys are often a part of it. */
+export function explainUrl(url: string): string | undefined {
   if (!URL.canParse(url)) {
     return 'has a "url" that is no address such as "https://example.org/mcp"';
   }
   const { protocol } = new URL(url);
-  if (protocol !== 'http:' && protocol !== 'https:') {
-    return `has a "url" with the scheme "${protocol}"; it must be http: or https:`;
-  }
-  const bad = Object.entries(headers).find(([, value]) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value));
-  return bad === undefined ? undefined : `has a header "${bad[0]}" with a character that a header cannot have`;
+  return protocol === 'http:' || protocol === 'https:'
+    ? undefined
+    : `has a "url" with the scheme "${protocol}"; it must be http: or https:`;
 }

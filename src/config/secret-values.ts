@@ -1,12 +1,13 @@
 /**
  * Puts the contents of files and the output of commands into an entry, when its server is about to start: `${file:PATH}` and
- * `${cmd:COMMAND}` in its command, args, env, url and headers. Until then they stand there as they were written, so that
+ * `${cmd:COMMAND}` in its command, args, env, url, headers and oauth. Until then they stand there as they were written, so that
  * nothing that only looks at entries reads or runs anything, and no hash or name is made of a secret.
  */
 import { dirname, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../errors.ts';
 import { expandHome, plainText, REFERENCE } from './expand.ts';
 import { type Holder, placesOf } from './references.ts';
+import { explainUrl } from './remote-entry.ts';
 import { type CommandPlace, runCommand, splitWords } from './secret-command.ts';
 import { decodeSecret, readSecretFile } from './secret-file.ts';
 
@@ -58,7 +59,12 @@ export function createSecretValues(options: SecretValuesOptions): PutInSecrets {
       );
       return plainText(text.replace(REFERENCE, () => values.shift() ?? ''));
     };
-    return { ...entry, ...(await mapPlaces(entry, fill)), secrets };
+    const filled = { ...entry, ...(await mapPlaces(entry, fill)), secrets };
+    const fault = filled.url === undefined ? undefined : explainUrl(filled.url);
+    if (fault !== undefined) {
+      throw unavailable(entry, 'url', new Error(`with what was put in, the entry ${fault}`));
+    }
+    return filled;
   };
 }
 
@@ -68,14 +74,19 @@ async function mapPlaces(entry: Holder, fill: (place: string, text: string) => P
   const at = (place: string): string => values.get(place) ?? '';
   const record = (name: string, members: object): object =>
     Object.fromEntries(Object.keys(members).map((key) => [key, at(`${name}.${key}`)]));
-  const { command, args, env, url, headers } = entry;
+  const { command, args, env, url, headers, oauth } = entry;
   return {
     ...(command === undefined ? {} : { command: at('command') }),
     ...(args === undefined ? {} : { args: args.map((_, index) => at(`args[${index}]`)) }),
     ...(env === undefined ? {} : { env: record('env', env) }),
     ...(url === undefined ? {} : { url: at('url') }),
     ...(headers === undefined ? {} : { headers: record('headers', headers) }),
+    ...(oauth === undefined ? {} : { oauth: { ...oauth, ...record('oauth', textsOf(oauth)) } }),
   };
+}
+
+function textsOf(record: object): object {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => typeof value === 'string'));
 }
 
 /** What it is put into cannot hold every character; `SECRET_UNAVAILABLE` says so before anything else repeats the value. */

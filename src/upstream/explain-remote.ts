@@ -1,7 +1,7 @@
 /** What to say of a remote server that fails: which code, and the next step. Pure. */
 import type { ErrorCode } from '../errors.ts';
 import type { RemoteDefinition } from './definition.ts';
-import type { RemoteFailure } from './http/remote-failure.ts';
+import { type RemoteFailure, refusesHostName } from './http/remote-failure.ts';
 
 interface RemoteExplanation {
   readonly code: ErrorCode;
@@ -23,6 +23,12 @@ export function explainRemote(
     case 'login':
       return { code: 'LOGIN_REQUIRED', hint: `Correct "headers" of ${place}: the server wants other credentials.` };
     case 'protocol':
+      if (refusesHostName(failure.status, failure.message)) {
+        return {
+          code: 'SERVER_PROTOCOL',
+          hint: `The server answers under another name: correct the host in "url" of ${place} (localhost and 127.0.0.1 are two names).`,
+        };
+      }
       return {
         code: 'SERVER_PROTOCOL',
         hint: `Look whether "url" of ${place} is the address of its MCP endpoint; servers often have it at /mcp or /sse.`,

@@ -40,7 +40,7 @@ function namedLikeSecrets(values: Readonly<Record<string, string>>): Record<stri
 
 function maskedInMessages(definition: UpstreamDefinition): Set<string> {
   const secrets = new Set(secretsInside(definition));
-  for (const value of definition.secrets ?? []) {
+  for (const value of [...(definition.secrets ?? []), oauthSecretOf(definition)]) {
     addSecret(secrets, value, true);
   }
   for (const [name, value] of Object.entries(definition.headers ?? {})) {
@@ -67,6 +67,10 @@ function maskedInMessages(definition: UpstreamDefinition): Set<string> {
   // Everybody knows it, and every message says it: `postgres` with POSTGRES_DB=postgres.
   secrets.delete(definition.name);
   return secrets;
+}
+
+function oauthSecretOf(definition: UpstreamDefinition): string {
+  return definition.url === undefined ? '' : (definition.oauth?.clientSecret ?? '');
 }
 
 function namedSecrets(variables: Readonly<Record<string, string>>): Record<string, string> {

@@ -10,6 +10,7 @@ export interface SecretHolder {
   readonly args?: readonly string[] | undefined;
   readonly url?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly oauth?: { readonly clientSecret?: string | undefined } | undefined;
   /** Values that are secret whatever they are named: those of `${file:…}` and `${cmd:…}`. */
   readonly secrets?: readonly string[] | undefined;
   /** Variables whose values stand somewhere in it. */
@@ -41,7 +42,7 @@ const WORD = /^(?:[A-Z]?[a-z]{1,15}|[A-Z]{1,15})$/;
 /** The values that are masked in what a server says, each once. */
 export function secretsOf(holder: SecretHolder): string[] {
   const secrets = new Set<string>();
-  for (const value of holder.secrets ?? []) {
+  for (const value of [...(holder.secrets ?? []), holder.oauth?.clientSecret ?? '']) {
     addParts(secrets, value);
   }
   const { env = {}, args = [], headers = {}, variables = {} } = holder;

@@ -1,17 +1,21 @@
 /** MCP servers over HTTP for tests, on loopback: real ones from npm, one of the newest era, and one that can misbehave. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { JsonObject } from '../../src/upstream/pool.ts';
+import { npmServer } from './upstream.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -210,6 +214,8 @@ async function serveFetch(
   }
 }
 
+const LOOPBACK_ONLY = pathToFileURL(join(import.meta.dirname, '..', 'fixtures', 'servers', 'loopback-only.mjs')).href;
+
 /** A server from npm that speaks HTTP, in a process of its own that ends with the test; `isReady` knows the line it waits for. */
 export async function startNpmHttp(
   script: string,
@@ -217,12 +223,18 @@ export async function startNpmHttp(
   env: Readonly<Record<string, string>>,
   isReady: (line: string) => boolean,
 ): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [script, ...args], {
+  // What a server writes into its working folder goes with it.
+  const cwd = mkdtempSync(join(tmpdir(), 'npm-server-'));
+  const child = spawn(process.execPath, ['--import', LOOPBACK_ONLY, script, ...args], {
+    cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  onTestFinished(() => {
+  const ended = once(child, 'exit');
+  onTestFinished(async () => {
     child.kill('SIGKILL');
+    await ended;
+    rmSync(cwd, { recursive: true, force: true });
   });
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
@@ -231,6 +243,19 @@ export async function startNpmHttp(
     child.once('exit', (code) => reject(new Error(`${script} ended with ${code}`)));
   });
   return child;
+}
+
+/** A server among the devDependencies over HTTP, started with the words that `args` gives for its port; gives its origin. */
+export async function startNpmServer(
+  name: string,
+  args: (port: number) => readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { args: [script = ''] = [] } = npmServer(name);
+  const port = await freePort();
+  await startNpmHttp(script, args(port), env, (line) => line.includes(String(port)));
+  // By name, as the servers themselves say: some refuse every other one.
+  return `http://localhost:${port}`;
 }
 
 /** server-everything in one of its HTTP modes; gives its address. */

@@ -5,7 +5,13 @@ import { escapeControls } from '../../log.ts';
 import { MASK } from '../result-mask.ts';
 import { type HttpAnswer, HttpClient, type HttpRequest, readBody } from './http-client.ts';
 import { explainRedirect } from './redirects.ts';
-import { type Authorization, RemoteFailure, type RemoteFailureKind, unreachable } from './remote-failure.ts';
+import {
+  type Authorization,
+  RemoteFailure,
+  type RemoteFailureKind,
+  refusesHostName,
+  unreachable,
+} from './remote-failure.ts';
 
 /** What is read of an answer that says why it refuses. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
@@ -64,7 +70,7 @@ export class RemoteClient {
     const text = this.#maskLogin(await readRefusal(answer));
     const redirect = explainRedirect(answer.url, answer);
     const shown = redirect ?? `answered HTTP ${answer.status}${quote(answer, text)}`;
-    return { status: answer.status, text, failure: new RemoteFailure(kindOf(answer.status), shown, answer) };
+    return { status: answer.status, text, failure: new RemoteFailure(kindOf(answer.status, text), shown, answer) };
   }
 
   close(): void {
@@ -98,15 +104,18 @@ export interface Refused {
  * ours, because the SDK would put an error of its own in its place.
  */
 export function asSdkError({ status, text, failure }: Refused): Error {
-  if (failure.kind !== 'protocol') {
+  if (failure.kind !== 'protocol' || refusesHostName(status, text)) {
     return failure;
   }
   const data = { status, text };
   return new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, failure.message, data, { cause: failure });
 }
 
-function kindOf(status: number): RemoteFailureKind {
-  return status === 401 || status === 403 ? 'login' : status >= 500 || status === 429 ? 'unreachable' : 'protocol';
+function kindOf(status: number, text: string): RemoteFailureKind {
+  if (status === 401 || status === 403) {
+    return refusesHostName(status, text) ? 'protocol' : 'login';
+  }
+  return status >= 500 || status === 429 ? 'unreachable' : 'protocol';
 }
 
 /** The scope that RFC 6750, section 3.1, says is missing; empty when it is not named, undefined when none is missing. */

@@ -49,6 +49,14 @@ export function unreachable(error: unknown): RemoteFailure {
   return new RemoteFailure('unreachable', `could not be reached: ${text}`, { cause: error });
 }
 
+/**
+ * Whether a refusal is a server's defence against DNS rebinding: it answers under the name it knows itself by. In the words
+ * of the MCP SDKs and of Playwright.
+ */
+export function refusesHostName(status: number | undefined, text: string): boolean {
+  return status === 403 && /\binvalid host\b|only allowed at|host (?:header |name )?(?:is )?not allowed/i.test(text);
+}
+
 /** What renews the credentials of a connection: the login of a user. */
 export interface Authorization {
   /** What belongs into `Authorization` now, read anew each time; undefined when there is nothing. */

@@ -9,6 +9,7 @@ import { auth, extractWWWAuthenticateParams, UnauthorizedError } from '@modelcon
 import { BridgeError, messageOf } from '../../errors.ts';
 import { escapeControls } from '../../log.ts';
 import type { RemoteDefinition } from '../definition.ts';
+import { createMask } from '../mask.ts';
 import { type CallbackServer, startCallbackServer } from './callback-server.ts';
 import { LoginProvider } from './login-provider.ts';
 import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
@@ -53,11 +54,8 @@ export async function login(definition: RemoteDefinition, options: LoginOptions)
 type Challenge = Pick<Parameters<typeof auth>[1], 'resourceMetadataUrl' | 'scope'>;
 
 /** What the server says when it is asked without a login; undefined when it wants none. */
-async function readChallenge(
-  url: URL,
-  { name, file, headers }: RemoteDefinition,
-  http: OAuthFetch,
-): Promise<Challenge | undefined> {
+async function readChallenge(url: URL, definition: RemoteDefinition, http: OAuthFetch): Promise<Challenge | undefined> {
+  const { name, file, headers } = definition;
   const ping = { jsonrpc: '2.0', id: 'login', method: 'ping' };
   const answer = await http
     .fetch(url, {
@@ -66,7 +64,8 @@ async function readChallenge(
       body: JSON.stringify(ping),
     })
     .catch((cause: unknown) => {
-      throw new BridgeError('SERVER_UNREACHABLE', `server '${name}' could not be reached: ${messageOf(cause)}`, {
+      const words = createMask(definition)(messageOf(cause));
+      throw new BridgeError('SERVER_UNREACHABLE', `server '${name}' could not be reached: ${words}`, {
         hint: `Look whether it runs, and whether "url" of '${name}' in ${file} is right.`,
         cause,
       });
@@ -161,8 +160,10 @@ async function answerInTime({ answered }: CallbackServer, timeoutMs: number): Pr
   }
 }
 
-function failed({ name }: RemoteDefinition, reason: string, cause?: unknown): BridgeError {
-  const words = escapeControls(reason).slice(0, MAX_REASON_CHARS);
+/** Secrets of the entry are masked: the words may be those of a server, or hold an address of it. */
+function failed(definition: RemoteDefinition, reason: string, cause?: unknown): BridgeError {
+  const { name } = definition;
+  const words = createMask(definition)(escapeControls(reason)).slice(0, MAX_REASON_CHARS);
   return new BridgeError('LOGIN_FAILED', `the login at server '${name}' did not succeed: ${words}`, {
     hint: `Try again: mcp-server-code-execution-mode servers login ${name}`,
     data: { server: name },

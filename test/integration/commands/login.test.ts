@@ -12,6 +12,8 @@ import { failureOf, fixtureServer } from '../../support/upstream.ts';
 
 /** A state directory with these servers; `run` types a command and follows what is printed as an address. */
 function setUp(mcpServers: object) {
+  // Each command watches the process until it ends, and here many run in one.
+  [process, process.stdout, process.stderr].forEach((emitter) => emitter.setMaxListeners(0));
   const stateDir = mkdtempSync(join(tmpdir(), 'login-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
   writeFileSync(join(stateDir, 'servers.json'), JSON.stringify({ mcpServers }));
@@ -64,4 +66,42 @@ it('says what a login is not for', async () => {
     code: 'USAGE_INVALID',
     message: expect.stringContaining('has an Authorization header of its own'),
   });
+});
+
+it('takes the address and the client from files, variables and commands, as calls do, and shows none of them', async () => {
+  const server = await startOAuth({ clients: { 'by-hand': 'client-secret-12345' } });
+  const { run, stateDir } = setUp({
+    whole: { url: '${file:address}' },
+    part: {
+      url: server.url.replace('/mcp', '/mcp?key=${cmd:echo url-secret-12345}'),
+      oauth: { clientId: 'by-hand', clientSecret: '${file:client}' },
+    },
+    wrong: { url: '${cmd:echo nowhere}' },
+  });
+  writeFileSync(join(stateDir, 'address'), `${server.url}?key=url-secret-12345\n`);
+  writeFileSync(join(stateDir, 'client'), 'client-secret-12345\n');
+  const said: unknown[] = [];
+  for (const name of ['whole', 'part']) {
+    said.push(await failureOf(run('tools', name)));
+    expect(said.at(-1)).toMatchObject({ code: 'LOGIN_REQUIRED' });
+    const login = await run('login', name, '--no-browser');
+    expect(login.out).toBe(`Logged in at server '${name}', which has 1 tool.\n`);
+    said.push(login.out, await run('show', name), await run('show', name, '--json'));
+    expect((await run('tools', name)).out).toContain('act');
+    expect((await run('logout', name)).out).toContain('is forgotten here');
+  }
+  expect(server.log).toContain('register');
+  expect(JSON.stringify(said)).not.toMatch(/(?:url|client)-secret-12345/);
+  expect(await failureOf(run('login', 'wrong'))).toMatchObject({
+    code: 'SECRET_UNAVAILABLE',
+    message: expect.stringMatching(/no value for url: with what was put in, the entry has a "url" that is no address/),
+  });
+});
+
+it('does not repeat secrets of the entry when a login fails', async () => {
+  const server = await startOAuth({ resource: () => ({ resource: 'https://example.org/mcp' }) });
+  const { run } = setUp({ tracker: { url: `${server.url}?token=\${cmd:echo url-secret-12345}` } });
+  const failure = await failureOf(run('login', 'tracker'));
+  expect(failure).toMatchObject({ code: 'LOGIN_FAILED', message: expect.stringContaining('does not match') });
+  expect(`${failure.message} ${failure.hint}`).not.toContain('url-secret-12345');
 });

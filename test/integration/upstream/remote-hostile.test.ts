@@ -88,6 +88,19 @@ it('asks once when its key is refused, and says so without showing the key', asy
   expect(server.requests).toHaveLength(1);
 });
 
+it.each(['Access is only allowed at localhost:8931', 'Invalid Host: 127.0.0.1:3000', 'Invalid Host header'])(
+  'takes HTTP 403 with "%s" for a wrong name, not for a wrong key',
+  async (words) => {
+    const server = await startHttp((_request, response) => void response.writeHead(403).end(words));
+    const pool = startPool({ renamed: { url: `${server.origin}/mcp` } });
+    expect(await failureOf(pool.describe('renamed'))).toMatchObject({
+      code: 'SERVER_PROTOCOL',
+      message: expect.stringContaining(words),
+      hint: expect.stringContaining('correct the host in "url"'),
+    });
+  },
+);
+
 it.each([500, 503, 429])('takes HTTP %i for a server that is down, in its words, without secrets', async (status) => {
   const server = await startHttp((request, response) => {
     response
