@@ -1,7 +1,8 @@
 /** What `servers` prints for people: plain lines, no colours. Control characters of server files are escaped. */
 import type { CatalogTool } from '../catalog/catalog.ts';
 import { escapeControls } from '../log.ts';
-import type { Refreshed, ServerDetails, ServerReport } from './servers.ts';
+import type { Refreshed } from './servers/refresh.ts';
+import type { ServerDetails, ServerReport } from './servers/report.ts';
 
 const MAX_COLUMN_CHARS = 60;
 

@@ -1,0 +1,45 @@
+/** `servers refresh`: asks servers what they have now. */
+import { CancelSource } from '../../cancel.ts';
+import type { CatalogServer } from '../../catalog/catalog.ts';
+import { ERROR_CODES, toBridgeError } from '../../errors.ts';
+import type { ServersCommand } from '../cli/servers.ts';
+import type { ConfiguredServers } from '../configured-servers.ts';
+import { createPlaces } from '../places.ts';
+import { renderRefreshed, renderTable } from '../servers-text.ts';
+import { MAX_STARTS_AT_ONCE } from '../tool-search.ts';
+import type { Output } from './output.ts';
+
+/** How asking one server anew went. */
+export interface Refreshed {
+  readonly name: string;
+  readonly tools: number | null;
+  readonly notices: readonly string[];
+  /** Null when it answered. */
+  readonly error: string | null;
+}
+
+/** Resolves with the exit code: that of `SERVER_START_FAILED` when one did not answer. */
+export async function refresh(
+  { names }: ServersCommand,
+  { known }: ConfiguredServers,
+  { print, nothing }: Output,
+): Promise<number> {
+  const refreshed = await refreshAll(names, known);
+  print(refreshed, () => renderTable(refreshed.map(renderRefreshed), nothing));
+  return refreshed.some(({ error }) => error !== null) ? ERROR_CODES.SERVER_START_FAILED.exitCode : 0;
+}
+
+/** Asks the named servers, or all of them, what they have now; a few at a time. */
+async function refreshAll(names: readonly string[], known: ConfiguredServers['known']): Promise<Refreshed[]> {
+  const wanted = names.length === 0 ? known.servers() : await Promise.all(names.map((name) => known.find(name)));
+  const withPlace = createPlaces(MAX_STARTS_AT_ONCE);
+  const ask = async (server: CatalogServer): Promise<Refreshed> => {
+    try {
+      const { tools, notices } = await known.refresh(server, new CancelSource().signal);
+      return { name: server.name, tools: tools.length, notices, error: null };
+    } catch (error) {
+      return { name: server.name, tools: null, notices: [], error: toBridgeError(error).message };
+    }
+  };
+  return Promise.all([...new Set(wanted)].map((server) => withPlace(() => ask(server))));
+}
