@@ -11,11 +11,12 @@ import { createToolPinStore } from '../config/tool-pins.ts';
 import type { Logger } from '../log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { likelySecrets } from '../upstream/mask.ts';
-import { createUpstreamPool, type LoginRecord, type UpstreamPool } from '../upstream/pool.ts';
+import { createUpstreamPool, type LoginRecord, type LoginStore, type UpstreamPool } from '../upstream/pool.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 import { createMetadataCache } from './metadata-cache.ts';
 import { createToolPins, type ToolPins } from './pinned-tools.ts';
 import { type CallableServer, createServerDirectory, type ServerDirectory } from './server-directory.ts';
+import { createServerFailures, type ServerFailures } from './server-failures.ts';
 import { createMetadataSource } from './server-metadata.ts';
 import { allVisible, createVisibleTools } from './visible-tools.ts';
 
@@ -31,6 +32,10 @@ export interface ConfiguredServers {
   callable(): ReadonlyMap<string, CallableServer>;
   /** What is known of the servers of the last `refresh`. */
   readonly known: ServerDirectory;
+  /** Logins at remote servers. */
+  readonly logins: LoginStore;
+  /** Why they could not be asked, of this run and of others. */
+  readonly failures: ServerFailures;
   /** What was accepted of their tools. */
   readonly pins: ToolPins;
   /** What code may do, of `policy.json` now and of the entries as of the last `refresh`. */
@@ -55,19 +60,20 @@ export async function createConfiguredServers(
   const { stateDir } = settings;
   const discover = await discoveryOf(settings);
   const prepare = createSecretValues({ home: homedir(), env: process.env });
+  const logins = createLoginStore<LoginRecord>(stateDir);
+  const failures = createServerFailures({ stateDir, logger });
   const pool: UpstreamPool = createUpstreamPool({
     logger,
     masksSecrets: settings.masksSecrets,
-    logins: createLoginStore<LoginRecord>(stateDir),
+    logins,
     prepare,
     onToolsChanged: (server) => known.noteChange(server),
   });
-  const cache = createMetadataCache({ stateDir, logger });
+  const source = createMetadataSource(pool, createMetadataCache({ stateDir, logger }), failures);
+  const pins = createToolPins({ source, store: createToolPinStore(stateDir), mode: () => settings.pin, logger });
   let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let callable: ReadonlyMap<string, CallableServer> = new Map();
   let references: readonly ServerReference[] = [];
-  const store = createToolPinStore(stateDir);
-  const pins = createToolPins({ source: createMetadataSource(pool, cache), store, mode: () => settings.pin, logger });
   const policies = createCurrentPolicies({ stateDir, definitions: () => current.servers, logger });
   const visible = hidesDenied ? createVisibleTools(policies) : allVisible;
   const known: ServerDirectory = createServerDirectory(pins, () => callable, logger, visible);
@@ -76,6 +82,8 @@ export async function createConfiguredServers(
     pool,
     prepare,
     known,
+    logins,
+    failures,
     pins,
     policies,
     definitions: () => current.servers,
@@ -88,9 +96,7 @@ export async function createConfiguredServers(
         pool.update(found.servers);
         callable = new Map([...found.servers].map(([name, definition]) => [name, toCallable(definition)]));
         references = toReferences(found);
-        for (const issue of found.issues) {
-          logger[issue.level](renderIssue(issue));
-        }
+        found.issues.forEach((issue) => logger[issue.level](renderIssue(issue)));
       }
       return references;
     },

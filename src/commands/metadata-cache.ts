@@ -91,7 +91,8 @@ async function decode(lines: readonly Buffer[]): Promise<ServerMetadata> {
   return { ...about, tools: batches.flat() };
 }
 
-function holdsSecret(lines: readonly string[], secrets: readonly string[]): boolean {
+/** Whether one of `secrets` occurs in lines of JSON. */
+export function holdsSecret(lines: readonly string[], secrets: readonly string[]): boolean {
   const escaped = secrets.map((secret) => JSON.stringify(secret).slice(1, -1));
   return lines.some((line) => escaped.some((secret) => line.includes(secret)));
 }

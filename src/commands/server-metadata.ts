@@ -1,8 +1,10 @@
 /** What servers say about themselves: from the running server, which is then kept, or from what was kept. */
 import type { CancelSignal } from '../cancel.ts';
 import { createIntake, type ListedTool, type ServerMetadata, type ServerWords } from '../catalog/intake.ts';
+import { toBridgeError } from '../errors.ts';
 import { createPause } from '../slices.ts';
 import type { MetadataCache } from './metadata-cache.ts';
+import type { ServerFailures } from './server-failures.ts';
 
 /** A running server in its own words; nothing of it was checked but the names of the tools. */
 export interface Listing {
@@ -47,16 +49,38 @@ export interface MetadataSource {
   flush(): Promise<void>;
 }
 
-export function createMetadataSource(lister: ServerLister, cache: MetadataCache | undefined): MetadataSource {
+/** With `failures` it is kept, too, why a server could not be asked. */
+export function createMetadataSource(
+  lister: ServerLister,
+  cache: MetadataCache | undefined,
+  failures?: ServerFailures,
+): MetadataSource {
   const taken = new WeakMap<Listing, Promise<ServerMetadata>>();
   const writing = new Set<Promise<void>>();
+
+  function inBackground(write: Promise<void> | undefined): void {
+    if (write !== undefined) {
+      writing.add(write);
+      void write.finally(() => writing.delete(write));
+    }
+  }
+
+  async function ask({ name, definitionHash, secrets = [] }: DescribedServer, signal: CancelSignal): Promise<Listing> {
+    try {
+      return await lister.describe(name, { signal });
+    } catch (error) {
+      inBackground(
+        definitionHash === undefined ? undefined : failures?.note(definitionHash, toBridgeError(error), secrets),
+      );
+      throw error;
+    }
+  }
 
   async function takeAndKeep(server: DescribedServer, listing: Listing): Promise<ServerMetadata> {
     const metadata = await takeIn(listing);
     if (cache !== undefined && server.definitionHash !== undefined) {
-      const write = cache.save(server.definitionHash, metadata, server.secrets ?? []);
-      writing.add(write);
-      void write.finally(() => writing.delete(write));
+      inBackground(cache.save(server.definitionHash, metadata, server.secrets ?? []));
+      inBackground(failures?.forget(server.definitionHash));
     }
     return metadata;
   }
@@ -66,7 +90,7 @@ export function createMetadataSource(lister: ServerLister, cache: MetadataCache 
       return definitionHash === undefined ? undefined : cache?.load(definitionHash);
     },
     async current(server, signal) {
-      const listing = await lister.describe(server.name, { signal });
+      const listing = await ask(server, signal);
       const metadata = taken.get(listing) ?? takeAndKeep(server, listing);
       taken.set(listing, metadata);
       return metadata;

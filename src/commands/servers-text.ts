@@ -2,7 +2,7 @@
 import type { CatalogTool } from '../catalog/catalog.ts';
 import { escapeControls } from '../log.ts';
 import type { Refreshed } from './servers/refresh.ts';
-import type { ServerDetails, ServerReport } from './servers/report.ts';
+import type { ServerDetails } from './servers/report.ts';
 
 const MAX_COLUMN_CHARS = 60;
 
@@ -21,10 +21,6 @@ export function renderTable(rows: readonly (readonly string[])[], nothing: strin
   return `${rows.map(renderRow).map(escapeControls).join('\n')}\n`;
 }
 
-export function renderServerLine({ name, tools, disabled, description }: ServerReport): string[] {
-  return [name, disabled ? 'disabled' : tools === null ? 'not asked yet' : countOf(tools), firstLine(description)];
-}
-
 export function renderToolLine({ alias, description }: CatalogTool): string[] {
   return [alias, firstLine(description)];
 }
@@ -34,7 +30,7 @@ export function renderRefreshed({ name, tools, notices, error }: Refreshed): str
 }
 
 export function renderServer(server: ServerDetails): string {
-  const { name, alias, disabled, tools, capabilities, notices, instructions } = server;
+  const { name, alias, state, failure, tools, tokens, capabilities, notices, instructions } = server;
   const facts: [string, string | null][] = [
     ['name', name],
     ['in Python', `mcp_${alias}`],
@@ -45,8 +41,17 @@ export function renderServer(server: ServerDetails): string {
     ['variables', server.env.join(', ')],
     ['headers', server.headers.join(', ')],
     ['folder', server.cwd],
-    ['state', disabled ? 'disabled' : null],
-    ['tools', tools === null ? 'not asked yet' : String(tools)],
+    [
+      'state',
+      failure === null ? state.replace('-', ' ') : `${state.replace('-', ' ')} since ${failure.at}: ${failure.message}`,
+    ],
+    ['next step', failure?.hint ?? null],
+    [
+      'tools',
+      tools === null
+        ? null
+        : `${tools}, about ${(tokens ?? 0).toLocaleString('en-US')} tokens if an agent got them directly`,
+    ],
     ['version', server.serverVersion],
     ['MCP', server.protocolVersion],
     ['offers', Object.keys(capabilities).join(', ')],

@@ -1,5 +1,7 @@
 /** `servers`: shows what is known of the configured servers, and asks them anew. Needs no engine. */
 import { CancelSource } from '../cancel.ts';
+import type { ServerDefinition } from '../config/discover.ts';
+import { BridgeError } from '../errors.ts';
 import { noServerConfigured } from '../no-server.ts';
 import { approve } from './approve-tools.ts';
 import type { ServersCommand } from './cli/servers.ts';
@@ -7,11 +9,12 @@ import { type ConfiguredServers, createConfiguredServers } from './configured-se
 import type { CommandContext } from './context.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
 import { type LoginContext, logIn, logOut } from './login.ts';
+import { list } from './servers/list.ts';
 import type { Output } from './servers/output.ts';
 import { refresh } from './servers/refresh.ts';
-import { detailsOf, reportOf } from './servers/report.ts';
+import { detailsOf } from './servers/report.ts';
 import { search } from './servers/search.ts';
-import { renderServer, renderServerLine, renderTable, renderToolLine } from './servers-text.ts';
+import { renderServer, renderTable, renderToolLine } from './servers-text.ts';
 
 export interface ServersOptions extends CommandContext {
   readonly writeOut: (text: string) => void;
@@ -42,15 +45,13 @@ async function answer(
   options: ServersOptions,
 ): Promise<number> {
   const output = outputOf(command, options);
-  const { print, nothing } = output;
+  const { print } = output;
   switch (command.action) {
-    case 'list': {
-      const reports = [...configured.definitions().keys()].map((name) => reportOf(configured, name));
-      print(reports, () => renderTable(reports.map(renderServerLine), nothing));
-      return 0;
-    }
+    case 'list':
+      return list(configured, output);
     case 'show': {
-      const details = detailsOf(configured, await findName(configured, command.names[0] ?? ''));
+      const definition = await findDefinition(configured, command.names[0] ?? '');
+      const details = await detailsOf(configured, definition);
       print(details, () => renderServer(details));
       return 0;
     }
@@ -63,7 +64,7 @@ async function answer(
     case 'login':
       return logIn(command, configured, loginContext(options, print));
     case 'logout': {
-      const name = await findName(configured, command.names[0] ?? '');
+      const { name } = await findDefinition(configured, command.names[0] ?? '');
       return logOut(name, configured, loginContext(options, print));
     }
     case 'approve':
@@ -87,7 +88,12 @@ function loginContext({ settings, writeError }: ServersOptions, print: Output['p
   return { stateDir: settings.stateDir, env: process.env, writeError, print };
 }
 
-/** The configured name; a disabled server is shown too, though nothing else may be done with it. */
-async function findName(configured: ConfiguredServers, wanted: string): Promise<string> {
-  return configured.definitions().has(wanted) ? wanted : (await configured.known.find(wanted)).name;
+/** A disabled server is found too, though nothing else may be done with it. */
+async function findDefinition({ definitions, known }: ConfiguredServers, wanted: string): Promise<ServerDefinition> {
+  const name = definitions().has(wanted) ? wanted : (await known.find(wanted)).name;
+  const definition = definitions().get(name);
+  if (definition === undefined) {
+    throw new BridgeError('INTERNAL', `server '${name}' has no definition`);
+  }
+  return definition;
 }

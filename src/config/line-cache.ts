@@ -74,6 +74,16 @@ export class LineCache {
     }
   }
 
+  /** Forgets what is kept for `id`, if anything. Rejects when it cannot be removed. */
+  async remove(id: string): Promise<void> {
+    const key = await this.#findKey();
+    if (key !== undefined) {
+      const file = this.#fileOf(id, key);
+      this.#written.delete(file);
+      await rm(file, { force: true });
+    }
+  }
+
   /** Undefined when there is none yet. */
   async #findKey(): Promise<Buffer | undefined> {
     if (this.#key === undefined) {

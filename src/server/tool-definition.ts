@@ -1,8 +1,11 @@
 /**
  * The one tool as `tools/list` shows it. Every word is paid for in each conversation of each user: the list stays at
- * or below 200 tokens (o200k_base, counted by a test) and is the same for any number of servers.
+ * or below `MAX_DEFINITION_TOKENS` and is the same for any number of servers.
  */
 import type { Tool } from '@modelcontextprotocol/server';
+
+/** What the list of tools may cost in each conversation, in tokens of o200k_base; a test counts them. */
+export const MAX_DEFINITION_TOKENS = 200;
 
 export const TOOL_NAME = 'run_python';
 

@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLI, fixtureServer, packageServer } from '../support/bridge-client.ts';
 
@@ -41,14 +42,10 @@ async function servers(...args: string[]) {
 
 describe('servers', () => {
   it('lists what is configured without starting anything, asks all anew, and remembers', async () => {
-    expect((await servers()).stdout.split('\n').map((line) => line.trimEnd())).toEqual([
-      'files    not asked yet  Reads and writes files',
-      'Mem-ory  not asked yet',
-      'hostile  not asked yet',
-      'broken   not asked yet',
-      'off      disabled',
-      '',
-    ]);
+    const before = (await servers()).stdout;
+    expect(before).toMatch(/^NAME +STATE +TOOLS +TOKENS +VIA +FILE\n/);
+    expect(before).toMatch(/^files +never started +- +- +stdio +\S+servers\.json$/m);
+    expect(before).toMatch(/^off +disabled /m);
     expect(readdirSync(stateDir)).toEqual(['servers.json']);
     const refreshed = await servers('refresh');
     expect(refreshed.exitCode).toBe(69);
@@ -58,13 +55,44 @@ describe('servers', () => {
     expect(refreshed.stdout).toMatch(
       /broken {3}failed: server 'broken' could not be started: command '.*' not found\n$/,
     );
-    expect((await servers('list', '--json')).json()).toMatchObject([
-      { name: 'files', alias: 'files', description: 'Reads and writes files', tools: 14, disabled: false },
-      { name: 'Mem-ory', alias: 'mem_ory', tools: 9 },
-      { name: 'hostile', tools: 25 },
-      { name: 'broken', tools: null },
-      { name: 'off', tools: null, disabled: true },
-    ]);
+    const listed = await servers('list', '--json');
+    const missing = join(stateDir, 'no-such-program');
+    expect(listed.json()).toMatchObject({
+      servers: [
+        {
+          name: 'files',
+          alias: 'files',
+          description: 'Reads and writes files',
+          tools: 14,
+          state: 'ready',
+          failure: null,
+        },
+        { name: 'Mem-ory', alias: 'mem_ory', tools: 9, transport: 'stdio', file: join(stateDir, 'servers.json') },
+        { name: 'hostile', tools: 25 },
+        {
+          name: 'broken',
+          tools: null,
+          state: 'failed',
+          failure: {
+            code: 'SERVER_START_FAILED',
+            message: `server 'broken' could not be started: command '${missing}' not found`,
+            hint: expect.stringContaining('full path'),
+          },
+        },
+        { name: 'off', tools: null, state: 'disabled' },
+      ],
+      totals: { servers: 3, tools: 48, tokensOfRunPython: 200 },
+    });
+    expect((await servers()).stdout).toMatch(/^broken: could not be started: .* \(see: servers test broken\)$/m);
+  });
+
+  it('estimates what definitions cost as a tokenizer counts them', async () => {
+    const tools = (await servers('tools', 'files', '--json')).json() as Record<string, unknown>[];
+    const counted = tools.reduce((sum, { name, description, inputSchema }) => {
+      return sum + encode(JSON.stringify({ name, description, inputSchema })).length;
+    }, 0);
+    const { servers: reports } = (await servers('list', '--json')).json() as { servers: { tokens: number }[] };
+    expect(Math.abs((reports[0]?.tokens ?? 0) / counted - 1)).toBeLessThan(0.15);
   });
 
   it('keeps no secret: not in the names of files, not in them', async () => {

@@ -64,7 +64,9 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
 
   group
     .command('list')
-    .description('List every configured server. Starts none.')
+    .description(
+      'List every configured server: state, tools, what they would cost in tokens, transport, file. Starts none.',
+    )
     .addOption(jsonOption())
     .action((options) => take('list')([], options));
   defineOne(group, 'show', 'Show all that is known of one server, secrets masked. Starts none.', take('show'));

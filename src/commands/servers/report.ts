@@ -1,23 +1,36 @@
 /** What is known of a server, as `servers list` and `servers show` tell it. Starts nothing. */
+
 import type { ServerDefinition } from '../../config/discover.ts';
 import { createMask } from '../../upstream/mask.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
+import { estimateTokens } from '../definition-tokens.ts';
+import type { ServerFailure } from '../server-failures.ts';
 
-/** One server as `list` and `show` tell of it; also the JSON. */
+/** What is known of whether a server works: from this run, and from those before. */
+export type KnownState = 'never-started' | 'ready' | 'failed' | 'login-needed' | 'disabled';
+
+/** One server as `list` tells of it; also the JSON. */
 export interface ServerReport {
   readonly name: string;
   readonly alias: string;
   readonly description: string;
-  readonly disabled: boolean;
-  /** Null when the server was never asked. */
+  /** The file that defines it. */
+  readonly file: string;
+  /** How it is reached; what is tried first, as long as it was not asked. */
+  readonly transport: 'stdio' | 'http' | 'sse';
+  readonly state: KnownState;
+  /** Why it could not be asked when it was asked last; null when it could. */
+  readonly failure: ServerFailure | null;
+  /** Whether a login is kept; null for a server that is started here. */
+  readonly hasLogin: boolean | null;
+  /** Null when the server never answered. */
   readonly tools: number | null;
+  /** What their definitions would cost an agent that got them directly, estimated; null when the server never answered. */
+  readonly tokens: number | null;
 }
 
 /** The same with everything that is known. */
 export interface ServerDetails extends ServerReport {
-  readonly file: string;
-  /** How it is reached; what is tried first, as long as it was not asked. */
-  readonly transport: 'stdio' | 'http' | 'sse';
   /** Secrets are masked. Empty for a remote server. */
   readonly command: readonly string[];
   /** Secrets are masked. Null for a server that is started here. */
@@ -34,49 +47,61 @@ export interface ServerDetails extends ServerReport {
   readonly notices: readonly string[];
 }
 
-export function reportOf({ definitions, known }: ConfiguredServers, name: string): ServerReport {
-  const definition = definitions().get(name);
+/** Of a configured server, also of one that is disabled. */
+export async function reportOf(configured: ConfiguredServers, definition: ServerDefinition): Promise<ServerReport> {
+  const { known, failures, logins } = configured;
+  const { name, description = '', file, url } = definition;
   const server = known.servers().find((candidate) => candidate.name === name);
+  const tools = (server && known.metadata(server)?.tools) ?? null;
+  const failure = (await failures.load(definition.definitionHash)) ?? null;
   return {
     name,
     alias: server?.alias ?? name,
-    description: definition?.description ?? '',
-    disabled: server === undefined,
-    tools: (server && known.metadata(server)?.tools.length) ?? null,
+    description,
+    file,
+    transport: transportOf(definition),
+    state: definition.disabled ? 'disabled' : stateOf(failure, tools !== null),
+    failure,
+    hasLogin: url === undefined ? null : (await logins.load({ name, url })) !== undefined,
+    tools: tools && tools.length,
+    tokens: tools && estimateTokens(tools),
   };
+}
+
+function stateOf(failure: ServerFailure | null, isKnown: boolean): KnownState {
+  if (failure !== null) {
+    return failure.code === 'LOGIN_REQUIRED' ? 'login-needed' : 'failed';
+  }
+  return isKnown ? 'ready' : 'never-started';
+}
+
+function transportOf(definition: ServerDefinition): ServerReport['transport'] {
+  if (definition.url === undefined) {
+    return 'stdio';
+  }
+  return definition.transport === 'sse' ? 'sse' : 'http';
 }
 
 /** Where a server runs and what it is given. */
 function placeOf(
-  definition: ServerDefinition | undefined,
+  definition: ServerDefinition,
   mask: (text: string) => string,
-): Pick<ServerDetails, 'transport' | 'command' | 'url' | 'env' | 'headers' | 'cwd'> {
-  const nothing = { transport: 'stdio' as const, command: [], url: null, env: [], headers: [], cwd: null };
-  if (definition === undefined) {
-    return nothing;
-  }
+): Pick<ServerDetails, 'command' | 'url' | 'env' | 'headers' | 'cwd'> {
+  const nothing = { command: [], url: null, env: [], headers: [], cwd: null };
   if (definition.url !== undefined) {
-    const { transport, url, headers } = definition;
-    return {
-      ...nothing,
-      transport: transport === 'sse' ? 'sse' : 'http',
-      url: mask(url),
-      headers: Object.keys(headers),
-    };
+    return { ...nothing, url: mask(definition.url), headers: Object.keys(definition.headers) };
   }
   const { command, args, env, cwd } = definition;
   return { ...nothing, command: [command, ...args].map(mask), env: Object.keys(env), cwd: cwd ?? null };
 }
 
-export function detailsOf(configured: ConfiguredServers, name: string): ServerDetails {
-  const definition = configured.definitions().get(name);
-  const server = configured.known.servers().find((candidate) => candidate.name === name);
+/** All that is known of a configured server. */
+export async function detailsOf(configured: ConfiguredServers, definition: ServerDefinition): Promise<ServerDetails> {
+  const server = configured.known.servers().find(({ name }) => name === definition.name);
   const metadata = server && configured.known.metadata(server);
-  const mask = definition === undefined ? String : createMask(definition);
   return {
-    ...reportOf(configured, name),
-    file: definition?.file ?? '',
-    ...placeOf(definition, mask),
+    ...(await reportOf(configured, definition)),
+    ...placeOf(definition, createMask(definition)),
     protocolVersion: metadata?.protocolVersion ?? null,
     serverVersion: metadata?.serverVersion ?? null,
     instructions: metadata?.instructions ?? null,

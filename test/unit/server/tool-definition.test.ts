@@ -1,13 +1,12 @@
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
-import { describeRunPython } from '../../../src/server/tool-definition.ts';
-
-const MAX_TOKENS = 200;
+import { describeRunPython, MAX_DEFINITION_TOKENS } from '../../../src/server/tool-definition.ts';
 
 describe('the definition of run_python', () => {
   test('costs at most 200 tokens, also with the longest bounds a setting may give', () => {
+    expect(MAX_DEFINITION_TOKENS).toBe(200);
     for (const tool of [describeRunPython(30, 120), describeRunPython(86_400, 86_400)]) {
-      expect(encode(JSON.stringify([tool])).length).toBeLessThanOrEqual(MAX_TOKENS);
+      expect(encode(JSON.stringify([tool])).length).toBeLessThanOrEqual(MAX_DEFINITION_TOKENS);
     }
   });
 

@@ -1,0 +1,18 @@
+/** What the definitions of tools would cost an agent that got them directly: an estimate, because a tokenizer takes megabytes. */
+
+import type { KnownTool } from '../catalog/intake.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
+
+/**
+ * Bytes of JSON per token of o200k_base. Measured on the 20 servers of test/real-servers, 793 tools: 1,270,452 bytes are
+ * 273,424 tokens, 4.65; single servers have from 4.09 to 4.84.
+ */
+const BYTES_PER_TOKEN = 4.6;
+
+/** Tokens of names, descriptions and input schemas, which is what clients hand to a model; for one server right to 11 % (measured). */
+export function estimateTokens(tools: readonly KnownTool[]): number {
+  const bytes = tools.reduce((sum, { name, description, inputSchema }) => {
+    return sum + Buffer.byteLength(stringifyExact({ name, description, inputSchema }));
+  }, 0);
+  return Math.round(bytes / BYTES_PER_TOKEN);
+}
