@@ -5,6 +5,7 @@ import { checkMounts } from '../config/mounts.ts';
 import type { Settings } from '../config/settings.ts';
 import type { DetectOptions } from '../engines/detect.ts';
 import type { SandboxLimits } from '../engines/engine.ts';
+import { withUsualFolders } from '../engines/usual-folders.ts';
 import { TMP_BYTES, WORKSPACE_BYTES } from '../limits.ts';
 import type { Logger } from '../log.ts';
 
@@ -19,7 +20,7 @@ export function engineOptions(settings: Settings, logger: Logger): DetectOptions
     ociRuntime: settings.ociRuntime,
     mounts: checkMounts(settings.mounts ?? [], { home: homedir(), stateDir: settings.stateDir }),
     instanceId: randomUUID(),
-    env: process.env,
+    env: withUsualFolders(process.env, process.platform),
     logger,
   };
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Settings } from '../config/settings.ts';
 import { findImages, type Images, type ListedImage } from '../engines/images.ts';
 import { qualifyImage } from '../engines/podman.ts';
+import { withUsualFolders } from '../engines/usual-folders.ts';
 import { BridgeError } from '../errors.ts';
 import { PACKAGE_ROOT } from '../package.ts';
 import type { ImageCommand } from './cli/image.ts';
@@ -62,7 +63,7 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
 
 /** The engine named, else the one that the settings ask for, else the first that is installed. */
 function chooseEngine(command: ImageCommand, settings: Settings): Images {
-  const found = findImages(process.env);
+  const found = findImages(withUsualFolders(process.env, process.platform));
   const wanted = command.engine ?? settings.runtime;
   const images = found.find(({ engine }) => engine === wanted) ?? (command.engine === undefined ? found[0] : undefined);
   if (images === undefined) {

@@ -5,10 +5,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, open, readdir, rename, rm } from 'node:fs/promises';
+import { lstat, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../errors.ts';
 import { MAX_ARTIFACT_BYTES, MAX_ARTIFACTS_PER_SESSION } from '../limits.ts';
+import { replaceFile } from '../replace-file.ts';
 import { checkDirectory, ensureDirectory, TEMPORARY_SUFFIX } from './state-files.ts';
 
 export interface Artifact {
@@ -106,7 +107,7 @@ class ArtifactFolder implements Artifacts {
       return undefined;
     }
     this.#transfers.delete(keyOf(piece));
-    await rename(transfer.temporary, join(this.#root, session, name));
+    await replaceFile(transfer.temporary, join(this.#root, session, name));
     return describe(this.#root, session, name);
   }
 

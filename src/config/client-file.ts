@@ -4,9 +4,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chown, copyFile, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { chown, copyFile, lstat, mkdir, open, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BridgeError, messageOf } from '../errors.ts';
+import { replaceFile } from '../replace-file.ts';
 
 /** Entries hold secrets; a file that is made is for its owner alone. */
 const NEW_FILE_MODE = 0o600;
@@ -156,7 +157,7 @@ async function replace(file: ClientFile, text: string): Promise<void> {
       await chown(temporary, file.owner.uid, file.owner.gid);
     }
     await refuseChanged(file);
-    await rename(temporary, file.target);
+    await replaceFile(temporary, file.target);
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;

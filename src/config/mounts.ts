@@ -111,9 +111,10 @@ function contains(outer: string, inner: string): boolean {
   return path === '' || (!isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`));
 }
 
+/** `native` also gives the case in which a path is kept, where the file system does not mind it: as on macOS. */
 function realPathOf(path: string, written: string): string {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch (error) {
     throw refused(written, `it cannot be read: ${messageOf(error)}`);
   }
@@ -121,7 +122,7 @@ function realPathOf(path: string, written: string): string {
 
 function realOrSame(path: string): string {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch {
     return resolve(path);
   }

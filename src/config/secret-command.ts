@@ -1,6 +1,8 @@
 /** Runs the command of a `${cmd:…}`: without a shell, for a short time, and takes what it prints. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { messageOf } from '../errors.ts';
+import { endTree, LEADS_GROUP } from '../process-tree.ts';
+import { startableCommand } from '../windows.ts';
 
 /** A keyring may ask the person to unlock it. Chosen. */
 const TIME_LIMIT_MS = 30_000;
@@ -15,16 +17,9 @@ export interface CommandPlace {
 
 /** What the command printed. Rejects with why it gave nothing, and nothing of what it printed. */
 export async function runCommand(words: readonly string[], place: CommandPlace): Promise<Buffer> {
-  const [program = '', ...rest] = words;
+  const [program = ''] = words;
   const { timeLimitMs = TIME_LIMIT_MS } = place;
-  const child = spawn(program, rest, {
-    cwd: place.cwd,
-    env: place.env,
-    // What it complains about may hold the secret, so it is not even read.
-    stdio: ['ignore', 'pipe', 'ignore'],
-    detached: process.platform !== 'win32',
-    windowsHide: true,
-  });
+  const child = start(words, place);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -58,24 +53,32 @@ export async function runCommand(words: readonly string[], place: CommandPlace):
   });
 }
 
-/** With everything it started, which may hold its output open. */
-function end(child: ChildProcess): void {
-  const { pid } = child;
-  child.stdout?.destroy();
-  if (pid === undefined) {
-    // It never ran; 0 would be the group of this process.
-    return;
-  }
+function start([program = '', ...rest]: readonly string[], { cwd, env }: CommandPlace) {
   try {
-    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
-  } catch {
-    // It is gone.
+    const { command, args, isVerbatim } = startableCommand(program, rest, env);
+    return spawn(command, args, {
+      cwd,
+      env,
+      // What it complains about may hold the secret, so it is not even read.
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: LEADS_GROUP,
+      windowsHide: true,
+      windowsVerbatimArguments: isVerbatim,
+    });
+  } catch (error) {
+    throw new Error(`'${program}' could not be started: ${startFailure(error)}`, { cause: error });
   }
 }
 
+/** With everything it started, which may hold its output open. */
+function end(child: ChildProcess): void {
+  child.stdout?.destroy();
+  endTree(child, 'SIGKILL');
+}
+
 /** Without the arguments, which the message of the operating system may repeat. */
-function startFailure(error: Error): string {
-  return 'code' in error && error.code === 'ENOENT' ? 'it was not found' : messageOf(error);
+function startFailure(error: unknown): string {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'it was not found' : messageOf(error);
 }
 
 /**

@@ -2,7 +2,6 @@
  * The settings, read from environment variables. One table holds name, default, meaning and check of each; the
  * documentation is generated from it. A bad value stops the start: a setting that is ignored is found too late.
  */
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { CLIENT_IDS } from '../clients/table.ts';
@@ -11,6 +10,7 @@ import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../limits.ts';
 import { escapeControls, LOG_LEVELS } from '../log.ts';
 import { didYouMean } from '../suggest.ts';
 import { AUDIT_SETTINGS } from './audit-settings.ts';
+import { homeFolder } from './home.ts';
 import { parseMounts } from './mounts.ts';
 import { DEPTH_VARIABLE } from './self.ts';
 import { oneOf, onOrOff, type SettingDefinition } from './setting-schemas.ts';
@@ -317,8 +317,7 @@ function textOf(env: Environment, definition: SettingDefinition): string | undef
 }
 
 function toPath(path: string, env: Environment): string {
-  const home = env['HOME'] || homedir();
-  return resolve(/^~(?=$|[/\\])/.test(path) ? join(home, path.slice(1)) : path);
+  return resolve(/^~(?=$|[/\\])/.test(path) ? join(homeFolder(env), path.slice(1)) : path);
 }
 
 function refusal(sentences: readonly string[]): BridgeError {

@@ -2,10 +2,10 @@
  * Where servers are looked for besides the state directory: files of other clients, and files named by path. Files of
  * projects may come from strangers, and what they define is started: they are read only when they are named by path.
  */
-import { homedir } from 'node:os';
 import { extname } from 'node:path';
 import { entriesAt, type FileFormat, type FileObject, loadFormat } from '../clients/format.ts';
 import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf, type FileFormatName } from '../clients/table.ts';
+import { homeFolder } from './home.ts';
 
 /** What `MCP_BRIDGE_CONFIG_SOURCES` names; `mcps` is the state directory. */
 export type ConfigSource =
@@ -112,6 +112,5 @@ export function findServers(
 export function thisSystem(env: Readonly<Record<string, string | undefined>>): ClientSystem {
   const { platform } = process;
   const known = platform === 'win32' || platform === 'darwin' ? platform : 'linux';
-  // On Windows `HOME` is a variable of shells from elsewhere, which the clients do not follow.
-  return { platform: known, home: known === 'win32' ? homedir() : env['HOME'] || homedir(), env };
+  return { platform: known, home: homeFolder(env), env };
 }

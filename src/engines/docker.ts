@@ -3,15 +3,25 @@ import { type Environment, withoutPassword } from './client-env.ts';
 import { type ContainerEngineOptions, createContainerEngine, type Dialect } from './container-engine.ts';
 import type { Engine } from './engine.ts';
 
-function docker(options: ContainerEngineOptions): Dialect {
+function docker({ env, platform = process.platform }: ContainerEngineOptions): Dialect {
   return {
     name: 'docker',
-    description: describeDocker(options.env),
+    description: describeDocker(env),
     pullReference: (image) => image,
-    unreachableHint:
-      'Start Docker (Docker Desktop, or: sudo systemctl start docker), or set MCP_BRIDGE_RUNTIME=podman.',
-    forbiddenHint:
-      'Let this user use docker (sudo usermod -aG docker $USER, then log in again), or set MCP_BRIDGE_RUNTIME=podman.',
+    ...dockerHints(platform),
+  };
+}
+
+/** What a person does about a docker that does not answer, or not to this user. Pure. */
+export function dockerHints(platform: NodeJS.Platform): Pick<Dialect, 'unreachableHint' | 'forbiddenHint'> {
+  const isLinux = platform === 'linux';
+  const start = isLinux ? 'Docker (Docker Desktop, or: sudo systemctl start docker)' : 'Docker Desktop';
+  const allow = isLinux
+    ? 'sudo usermod -aG docker $USER, then log in again'
+    : 'on Windows: net localgroup docker-users %USERNAME% /add, as administrator, then log in again';
+  return {
+    unreachableHint: `Start ${start}, or set MCP_BRIDGE_RUNTIME=podman.`,
+    forbiddenHint: `Let this user use docker (${allow}), or set MCP_BRIDGE_RUNTIME=podman.`,
   };
 }
 

@@ -14,6 +14,8 @@ export interface ContainerEngineInfo {
   /** Three numbers at most. */
   readonly ociRuntimeVersion: string | undefined;
   readonly hasSeccomp: boolean | undefined;
+  /** Docker Desktop on Windows runs Linux containers or, when switched over, Windows ones. */
+  readonly runsWindowsContainers?: boolean;
 }
 
 const INFO_TIMEOUT_MS = 10_000;
@@ -62,6 +64,7 @@ function ofPodman({ version, host = {} }: PodmanInfo): ContainerEngineInfo {
 
 interface DockerInfo {
   readonly ServerVersion?: string;
+  readonly OSType?: string;
   readonly CgroupVersion?: string;
   readonly MemoryLimit?: boolean;
   readonly PidsLimit?: boolean;
@@ -81,6 +84,7 @@ function ofDocker(info: DockerInfo): ContainerEngineInfo {
     ociRuntime: info.DefaultRuntime,
     ociRuntimeVersion: info.DefaultRuntime === 'runc' ? versionIn(info.RuncCommit?.ID) : undefined,
     hasSeccomp: options.some((option) => option.startsWith('name=seccomp')),
+    ...(info.OSType === 'windows' ? { runsWindowsContainers: true } : {}),
   };
 }
 
@@ -99,6 +103,10 @@ export function judge(info: ContainerEngineInfo): EngineFact[] {
   ];
   const text = parts.filter((part) => part !== undefined && part !== '').join(', ');
   const facts: EngineFact[] = text === '' ? [] : [{ level: 'ok', text }];
+  if (info.runsWindowsContainers === true) {
+    const hint = 'Choose "Switch to Linux containers" in the menu of Docker Desktop.';
+    return [...facts, { level: 'warning', text: 'it runs Windows containers, and sandboxes are Linux ones', hint }];
+  }
   if (info.boundsMemory === false || info.boundsProcesses === false) {
     facts.push({
       level: 'warning',

@@ -21,7 +21,8 @@ const PROGRAM_MISSING = /executable file.* not found in \$PATH|exec: "[^"]*": st
 /** podman 4 and 5, docker, Docker Desktop (a folder that is not shared with its virtual machine). */
 const MOUNT_MISSING =
   /statfs .*: no such file or directory|bind source path does not exist|mounts denied|is not shared from the host/i;
-const FORBIDDEN = /permission denied while trying to connect|dial unix \S+: connect: permission denied/i;
+const FORBIDDEN =
+  /permission denied while trying to connect|dial unix \S+: connect: permission denied|open \/\/\.\/pipe\/\S+: access is denied/i;
 const UNREACHABLE =
   /cannot connect to (the docker daemon|podman)|failed to connect to the docker api|unable to connect to podman|error during connect|is the docker daemon running|connection refused/i;
 const UNKNOWN_FLAG = /unknown flag: (--[a-z-]+)|"(--[a-z-]+)" requires API version/i;

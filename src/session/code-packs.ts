@@ -4,10 +4,11 @@
  * goes only to sandboxes of the same engine and image. A store that cannot write keeps packs in memory.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { replaceFile } from '../replace-file.ts';
 
 export interface CodePackStore {
   /** The pack for this key, if there is one. */
@@ -41,7 +42,7 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 });
         await writeFile(temporary, pack, { mode: 0o600 });
-        await rename(temporary, fileOf(key));
+        await replaceFile(temporary, fileOf(key));
       } catch (error) {
         await rm(temporary, { force: true }).catch(() => undefined);
         logger.debug(`the code pack is kept in memory only: ${messageOf(error)}`);

@@ -38,6 +38,7 @@ export const DEPTH_VARIABLE = 'MCP_BRIDGE_DEPTH';
 export function childEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   entryEnv: Readonly<Record<string, string>>,
+  platform: NodeJS.Platform = process.platform,
 ): Record<string, string> {
   const child = new Map<string, string>();
   for (const [name, value] of Object.entries(env)) {
@@ -46,6 +47,10 @@ export function childEnvironment(
     }
   }
   for (const [name, value] of Object.entries(entryEnv)) {
+    if (platform === 'win32') {
+      // Names have no case there: of `Path` and `PATH`, Node would pass on the one that sorts first.
+      [...child.keys()].filter((key) => key.toUpperCase() === name.toUpperCase()).forEach((key) => child.delete(key));
+    }
     child.set(name, value);
   }
   const depth = Number.parseInt(env[DEPTH_VARIABLE] ?? '0', 10);

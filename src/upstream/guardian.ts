@@ -8,6 +8,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { LEADS_GROUP } from '../process-tree.ts';
 
 /** POSIX sh. A line is `+GROUP` or `-GROUP`. One second is left for an orderly end, another one after SIGTERM. */
 const SCRIPT = `
@@ -37,7 +38,7 @@ export class Guardian {
 
   /** From now on the group ends with the bridge. */
   watch(group: number): void {
-    if (process.platform === 'win32' || this.#groups.has(group)) {
+    if (!LEADS_GROUP || this.#groups.has(group)) {
       return;
     }
     this.#groups.add(group);

@@ -1,12 +1,12 @@
 /** The process of a server from start to end: its group, its pipes, the end of its stderr, and how it ended. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { endTree, LEADS_GROUP } from '../process-tree.ts';
 import { readInSlices } from '../slices.ts';
-import { windowsCommand } from './command.ts';
+import { startableCommand } from '../windows.ts';
 import type { Guardian } from './guardian.ts';
-import { signalGroup, stopGroup } from './process-group.ts';
+import { stopGroup } from './process-group.ts';
 import { createStderrTail, type StderrTail } from './stderr-tail.ts';
 
 /** Answers that were written before a server ended are still read for this long; a grandchild may hold the pipe open. */
@@ -144,9 +144,9 @@ export class ServerProcess {
     if (child.stdout !== null) {
       await waitForEnd(child.stdout, DRAIN_AFTER_EXIT_MS);
     }
-    if (child.pid !== undefined && this.#stopping === undefined) {
+    if (this.#stopping === undefined) {
       // What it started has nobody left to talk to.
-      signalGroup(child.pid, 'SIGKILL');
+      endTree(child, 'SIGKILL');
     }
     [child.stdin, child.stdout, child.stderr].forEach((stream) => stream?.destroy());
     this.#settle(exit);
@@ -168,17 +168,14 @@ export class ServerProcess {
 
 /** Resolves when the process runs; rejects with what the operating system says (ENOENT, EACCES, …). */
 function spawnServer(server: ServerCommand): Promise<ChildProcess> {
-  const { command, args, isVerbatim } =
-    process.platform === 'win32'
-      ? windowsCommand(server.command, server.args, server.env, existsSync)
-      : { command: server.command, args: server.args, isVerbatim: false };
+  const { command, args, isVerbatim } = startableCommand(server.command, server.args, server.env);
   return new Promise((resolve, reject) => {
     const child = spawn(command, [...args], {
       cwd: server.cwd,
       env: server.env,
       stdio: ['pipe', 'pipe', 'pipe'],
       // A process group of its own, which ends as a whole and does not get the terminal's Ctrl-C.
-      detached: process.platform !== 'win32',
+      detached: LEADS_GROUP,
       windowsHide: true,
       windowsVerbatimArguments: isVerbatim,
     });

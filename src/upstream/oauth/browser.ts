@@ -1,5 +1,6 @@
 /** Opens an address in the user's browser: by a program that gets it as one argument, never through a shell. */
 import { spawn } from 'node:child_process';
+import { systemProgram } from '../../windows.ts';
 
 export interface BrowserCommand {
   readonly command: string;
@@ -16,7 +17,7 @@ export function browserCommand(
     case 'darwin':
       return { command: 'open', args: [url] };
     case 'win32':
-      return { command: 'rundll32.exe', args: ['url.dll,FileProtocolHandler', url] };
+      return { command: systemProgram('rundll32.exe', env), args: ['url.dll,FileProtocolHandler', url] };
     default: {
       const hasDisplay = (env['DISPLAY'] ?? env['WAYLAND_DISPLAY'] ?? '') !== '';
       return hasDisplay ? { command: 'xdg-open', args: [url] } : undefined;
@@ -26,7 +27,7 @@ export function browserCommand(
 
 /** Whether the program could be started; what it does then is between it and the user. */
 export async function openBrowser({ command, args }: BrowserCommand): Promise<boolean> {
-  const child = spawn(command, args, { stdio: 'ignore', detached: true });
+  const child = spawn(command, args, { stdio: 'ignore', detached: true, windowsHide: true });
   return new Promise((resolve) => {
     child.once('spawn', () => {
       child.unref();

@@ -37,13 +37,22 @@ it('podman elsewhere refuses an OCI runtime, which only its own settings can cho
 });
 
 describe.runIf(engines.some(({ label }) => label === 'docker'))('docker elsewhere', () => {
-  it('is found through the context in use', async () => {
+  it.each([
+    ['named by the environment', 'elsewhere', { DOCKER_CONTEXT: 'elsewhere' }],
+    // As Docker Desktop leaves it behind, whose socket is in the home of the user on macOS, and a pipe on Windows.
+    ['in use by its settings', 'desktop-linux', {}],
+  ])('is found through the context %s', async (_how, name, variables) => {
     const env = { ...processEnvironment(), DOCKER_CONFIG: temporaryFolder() };
     const local = { executable: 'docker', env: clientEnvironment(processEnvironment()) };
     const endpoint = await runCommand(local, ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}']);
     const context = { executable: 'docker', env: clientEnvironment({ ...env, DOCKER_HOST: undefined }) };
-    await runCommand(context, ['context', 'create', 'elsewhere', '--docker', `host=${endpoint.stdout.trim()}`]);
-    await expectEcho({ ...env, DOCKER_HOST: '', DOCKER_CONTEXT: 'elsewhere' });
+    await runCommand(context, ['context', 'create', name, '--docker', `host=${endpoint.stdout.trim()}`]);
+    if (!('DOCKER_CONTEXT' in variables)) {
+      await runCommand(context, ['context', 'use', name]);
+    }
+    const shown = { executable: 'docker', env: clientEnvironment({ ...env, DOCKER_HOST: '', ...variables }) };
+    expect((await runCommand(shown, ['context', 'show'])).stdout).toBe(name);
+    await expectEcho({ ...env, DOCKER_HOST: '', ...variables });
   });
 
   it('passes no proxy of its settings into a sandbox', async () => {

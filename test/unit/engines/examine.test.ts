@@ -64,6 +64,18 @@ describe('what the engines say', () => {
     });
   });
 
+  test('a Docker Desktop that was switched to Windows containers, which is no engine for sandboxes', () => {
+    const info = readInfo('docker', JSON.stringify({ OSType: 'windows', ServerVersion: '28.3.2' }));
+    expect(info && judge(info)).toEqual([
+      { level: 'ok', text: 'version 28.3.2, as root' },
+      {
+        level: 'warning',
+        text: 'it runs Windows containers, and sandboxes are Linux ones',
+        hint: 'Choose "Switch to Linux containers" in the menu of Docker Desktop.',
+      },
+    ]);
+  });
+
   test.each(['', 'null', 'Cannot connect'])('%j is nothing', (text) => {
     expect(readInfo('docker', text)).toBeUndefined();
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeDocker } from '../../../src/engines/docker.ts';
+import { describeDocker, dockerHints } from '../../../src/engines/docker.ts';
 import { decideMachine, hasPodmanMachine } from '../../../src/engines/machine.ts';
 import { describePodman, qualifyImage } from '../../../src/engines/podman.ts';
 
@@ -61,6 +61,15 @@ describe('a Podman machine', () => {
   ])('is left alone when %s', (_case, listing, reason) => {
     expect(decideMachine(listing)).toEqual({ action: 'refuse', reason });
   });
+});
+
+it('the next step with docker is one of the system it runs on', () => {
+  expect(dockerHints('linux').unreachableHint).toContain('systemctl');
+  expect(dockerHints('linux').forbiddenHint).toContain('usermod');
+  for (const platform of ['darwin', 'win32'] as const) {
+    expect(dockerHints(platform).unreachableHint).toBe('Start Docker Desktop, or set MCP_BRIDGE_RUNTIME=podman.');
+    expect(dockerHints(platform).forbiddenHint).toContain('docker-users');
+  }
 });
 
 it('an engine says which one it is', () => {

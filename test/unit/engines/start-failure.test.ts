@@ -53,6 +53,21 @@ const SAID: readonly [StartFailure['kind'], number, string][] = [
   ],
   ['unreachable', 1, 'error during connect: Get "http://host:2375/v1.41/info": dial tcp: lookup host: no such host\n'],
   [
+    'unreachable',
+    1,
+    'docker: error during connect: Head "http://%2F%2F.%2Fpipe%2FdockerDesktopLinuxEngine/_ping": open //./pipe/dockerDesktopLinuxEngine: The system cannot find the file specified.\n',
+  ],
+  [
+    'unreachable',
+    125,
+    'docker: Cannot connect to the Docker daemon at unix:///Users/u/.docker/run/docker.sock. Is the docker daemon running?\n',
+  ],
+  [
+    'forbidden',
+    1,
+    'docker: error during connect: Head "http://%2F%2F.%2Fpipe%2FdockerDesktopLinuxEngine/_ping": open //./pipe/dockerDesktopLinuxEngine: Access is denied.\n',
+  ],
+  [
     'forbidden',
     126,
     'docker: permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Head "http://x/_ping": dial unix /var/run/docker.sock: connect: permission denied\n',

@@ -104,6 +104,16 @@ it('adds the variables of the entry, which win, and nothing else', () => {
   });
 });
 
+it('replaces a variable on Windows in whatever case it is written', () => {
+  const env = { PATH: 'C:\\bin', windir: 'C:\\Windows' };
+  expect(childEnvironment(env, { Path: 'D:\\mine', WINDIR: 'D:\\w' }, 'win32')).toEqual({
+    Path: 'D:\\mine',
+    WINDIR: 'D:\\w',
+    MCP_BRIDGE_DEPTH: '1',
+  });
+  expect(childEnvironment(env, { Path: '/mine' }, 'linux')).toMatchObject({ PATH: 'C:\\bin', Path: '/mine' });
+});
+
 it('keeps addresses with a password to itself', () => {
   const env = {
     HTTPS_PROXY: 'http://me:hush@proxy:3128',

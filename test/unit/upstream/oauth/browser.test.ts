@@ -5,7 +5,11 @@ const URL_TEXT = 'https://example.org/authorize?a=1&b=$(id);c=%COMSPEC%';
 
 it.each([
   ['darwin', {}, { command: 'open', args: [URL_TEXT] }],
-  ['win32', {}, { command: 'rundll32.exe', args: ['url.dll,FileProtocolHandler', URL_TEXT] }],
+  [
+    'win32',
+    { SystemRoot: 'D:\\Win' },
+    { command: 'D:\\Win\\System32\\rundll32.exe', args: ['url.dll,FileProtocolHandler', URL_TEXT] },
+  ],
   ['linux', { DISPLAY: ':0' }, { command: 'xdg-open', args: [URL_TEXT] }],
   ['linux', { WAYLAND_DISPLAY: 'wayland-0' }, { command: 'xdg-open', args: [URL_TEXT] }],
   ['linux', {}, undefined],

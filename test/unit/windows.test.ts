@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { windowsCommand } from '../../../src/upstream/command.ts';
+import { systemProgram, windowsCommand } from '../../src/windows.ts';
 
 const env = { Path: 'C:\\node;C:\\tools', PATHEXT: '.COM;.EXE;.BAT;.CMD', ComSpec: 'C:\\Windows\\cmd.exe' };
 const files = new Set(['C:\\node\\npx.CMD', 'C:\\tools\\server.EXE', 'C:\\with space\\run.bat', 'C:\\tools\\name.cmd']);
@@ -11,8 +11,17 @@ describe('on Windows', () => {
     expect(run('server.EXE')).toMatchObject({ command: 'C:\\tools\\server.EXE' });
   });
 
-  it('leaves a program that is not found to the operating system', () => {
-    expect(run('missing', 'x')).toEqual({ command: 'missing', args: ['x'], isVerbatim: false });
+  it('does not let the operating system look for a name, because that begins in the working directory', () => {
+    expect(() => run('missing', 'x')).toThrow('spawn missing ENOENT');
+    expect(run('C:\\gone\\server', 'x')).toEqual({ command: 'C:\\gone\\server', args: ['x'], isVerbatim: false });
+    const here = { PATH: '.;tools;C:\\node', PATHEXT: '.JS;.CMD' };
+    const found = ['npx.CMD', 'tools\\npx.CMD', 'C:\\node\\npx.JS', 'C:\\node\\npx.CMD'];
+    expect(windowsCommand('npx', [], here, (path) => found.includes(path)).args.at(-1)).toBe('"C:\\node\\npx.CMD"');
+  });
+
+  it('names its own programs by their place', () => {
+    expect(systemProgram('taskkill.exe', { SystemRoot: 'D:\\Win' })).toBe('D:\\Win\\System32\\taskkill.exe');
+    expect(systemProgram('cmd.exe', {})).toBe('C:\\Windows\\System32\\cmd.exe');
   });
 
   it('runs a batch file by cmd.exe', () => {
