@@ -165,7 +165,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     cause:
       'The command of the server is not installed, needs an argument or a variable that its entry does not give, or ended at once. After several failures it is left alone for a while.',
     remedy:
-      'Read the end of its stderr in the message, run the command of the hint by hand, and correct the entry in the file of the server. `mcp-server-code-execution-mode servers refresh NAME` tries again.',
+      'Read the end of its stderr in the message, run the command of the hint by hand, and correct the entry in the file of the server. `mcp-server-code-execution-mode servers test NAME` tries again, step by step.',
     hasHint: true,
   },
   SERVER_UNREACHABLE: {

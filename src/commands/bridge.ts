@@ -41,7 +41,7 @@ export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridg
 export const createBridge: CreateBridge = async (settings, logger) => {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
-  const directory = await createConfiguredServers(settings, logger, true);
+  const directory = await createConfiguredServers(settings, logger, { hidesDenied: true });
   const trail = openAuditTrail(options.instanceId, settings, { mask: createSecretMask(directory.definitions), logger });
   const artifacts = createArtifacts(settings.stateDir);
   const { pool } = directory;

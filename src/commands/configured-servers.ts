@@ -11,7 +11,13 @@ import { createToolPinStore } from '../config/tool-pins.ts';
 import type { Logger } from '../log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { likelySecrets } from '../upstream/mask.ts';
-import { createUpstreamPool, type LoginRecord, type LoginStore, type UpstreamPool } from '../upstream/pool.ts';
+import {
+  createUpstreamPool,
+  type LoginRecord,
+  type LoginStore,
+  type UpstreamPool,
+  type UpstreamPoolOptions,
+} from '../upstream/pool.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 import { createMetadataCache } from './metadata-cache.ts';
 import { createToolPins, type ToolPins } from './pinned-tools.ts';
@@ -47,15 +53,18 @@ export interface ConfiguredServers {
   refresh(): readonly ServerReference[];
 }
 
-/**
- * Starts nothing and reads no file of servers before the first `refresh`.
- *
- * @param hidesDenied whether tools of which no call can be made are hidden, as code is to see it.
- */
+export interface ConfiguredServersOptions {
+  /** Whether tools of which no call can be made are hidden, as code is to see it; no when left out. */
+  readonly hidesDenied?: boolean;
+  /** Told how far the start of a server is. */
+  readonly onStep?: UpstreamPoolOptions['onStep'];
+}
+
+/** Starts nothing and reads no file of servers before the first `refresh`. */
 export async function createConfiguredServers(
   settings: Settings,
   logger: Logger,
-  hidesDenied = false,
+  { hidesDenied = false, onStep }: ConfiguredServersOptions = {},
 ): Promise<ConfiguredServers> {
   const { stateDir } = settings;
   const discover = await discoveryOf(settings);
@@ -67,6 +76,7 @@ export async function createConfiguredServers(
     masksSecrets: settings.masksSecrets,
     logins,
     prepare,
+    onStep,
     onToolsChanged: (server) => known.noteChange(server),
   });
   const source = createMetadataSource(pool, createMetadataCache({ stateDir, logger }), failures);

@@ -13,6 +13,7 @@ import { type EngineVerdict, examineEngines } from './doctor/engines.ts';
 import { type Finding, renderFindings } from './doctor/finding.ts';
 import { examineMachine } from './doctor/machine.ts';
 import { examineServers } from './doctor/servers.ts';
+import { StartTimes } from './server-test.ts';
 
 export interface DoctorOptions extends CommandContext {
   readonly writeOut: (text: string) => void;
@@ -40,12 +41,13 @@ const PROBLEM_EXIT_CODE = 1;
 /** Prints the diagnosis; resolves with 0 when there is no problem, with the exit code of `ENGINE_UNAVAILABLE` when no cell can run, else with 1. */
 export async function doctor(command: DoctorCommand, options: DoctorOptions): Promise<number> {
   const { logger, settings, writeOut } = options;
+  const times = new StartTimes();
   // What its parts would log stands in what they find.
-  const configured = await createConfiguredServers(settings, silentLogger);
+  const configured = await createConfiguredServers(settings, silentLogger, { onStep: times.note });
   const [machine, engines, servers, clients] = await Promise.all([
     examineMachine(settings, command.isFix),
     examineEngines(settings, logger, command.isFix),
-    examineServers(configured, command.isStartingServers),
+    examineServers(configured, command.isStartingServers, times),
     examineClients({ system: thisSystem(process.env), stateDir: settings.stateDir }),
   ]);
   await configured.pool.close();

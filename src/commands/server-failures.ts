@@ -62,6 +62,7 @@ function tellsOfTheServer({ code, data }: BridgeError): boolean {
 }
 
 function failureOf({ code, message, hint }: BridgeError): ServerFailure {
-  const [line = ''] = message.split('\n');
+  // Where further lines follow, the first ends by announcing them.
+  const [line = ''] = message.replace(/; last lines of its stderr:\n.*/s, '').split('\n');
   return { code, message: line.slice(0, MAX_MESSAGE_CHARS), hint: hint ?? null, at: new Date().toISOString() };
 }

@@ -9,11 +9,13 @@ import { type ConfiguredServers, createConfiguredServers } from './configured-se
 import type { CommandContext } from './context.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
 import { type LoginContext, logIn, logOut } from './login.ts';
+import { StartTimes } from './server-test.ts';
 import { list } from './servers/list.ts';
 import type { Output } from './servers/output.ts';
 import { refresh } from './servers/refresh.ts';
 import { detailsOf } from './servers/report.ts';
 import { search } from './servers/search.ts';
+import { test } from './servers/test.ts';
 import { renderServer, renderTable, renderToolLine } from './servers-text.ts';
 
 export interface ServersOptions extends CommandContext {
@@ -24,11 +26,12 @@ export interface ServersOptions extends CommandContext {
 /** Answers one question; resolves with the exit code once every server that was started is gone. */
 export async function servers(command: ServersCommand, options: ServersOptions): Promise<number> {
   const { settings, logger } = options;
-  const configured = await createConfiguredServers(settings, logger);
+  const times = new StartTimes();
+  const configured = await createConfiguredServers(settings, logger, { onStep: times.note });
   configured.refresh();
   await configured.known.ready();
   const lifecycle = watchProcess(logger);
-  const answered = answer(command, configured, options);
+  const answered = answer(command, configured, times, options);
   try {
     return await Promise.race([answered, lifecycle.ended.then(({ exitCode }) => exitCode)]);
   } finally {
@@ -42,6 +45,7 @@ export async function servers(command: ServersCommand, options: ServersOptions):
 async function answer(
   command: ServersCommand,
   configured: ConfiguredServers,
+  times: StartTimes,
   options: ServersOptions,
 ): Promise<number> {
   const output = outputOf(command, options);
@@ -73,6 +77,8 @@ async function answer(
       return search(command, configured, output);
     case 'refresh':
       return refresh(command, configured, output);
+    case 'test':
+      return test(command, configured, times, output);
   }
 }
 

@@ -9,6 +9,8 @@ export interface ConfigIssue {
   readonly file: string;
   /** Place in the file, for example `mcpServers.github.args[0]`; empty for the whole file. */
   readonly path: string;
+  /** Name of the entry that it is about; left out when it is about more. */
+  readonly server?: string;
   /** What is wrong and what is allowed. */
   readonly message: string;
 }

@@ -126,7 +126,7 @@ export function readServers(
   for (const [name, value] of Object.entries(entries)) {
     const path = renderPath([...keys, name]);
     const reportEntry = (level: ConfigIssue['level'], message: string): void => {
-      issues.push({ level, file, path, message });
+      issues.push({ level, file, path, server: name, message });
     };
     const entry = readEntry({ file, keys, name, value }, issues);
     if (entry === undefined) {
@@ -214,7 +214,7 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
   const { file, keys, name, value } = raw;
   const base = [...keys, name];
   const report = (level: ConfigIssue['level'], message: string): undefined => {
-    issues.push({ level, file, path: renderPath(base), message });
+    issues.push({ level, file, path: renderPath(base), server: name, message });
     return undefined;
   };
   if (name.trim() === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
@@ -224,7 +224,7 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
   const remote = isRemote ? RemoteEntrySchema.safeParse(value) : undefined;
   const parsed = remote ?? ServerEntrySchema.safeParse(value);
   if (!parsed.success) {
-    issues.push(...explainZodIssues(parsed.error, file, base));
+    issues.push(...explainZodIssues(parsed.error, file, base).map((issue) => ({ ...issue, server: name })));
     return undefined;
   }
   const known = isRemote ? KNOWN_REMOTE_KEYS : KNOWN_ENTRY_KEYS;

@@ -47,6 +47,9 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** `resolved`: what its entry refers to was put in; `started`: its process runs; `ready`: hands were shaken. */
+export type StartStep = 'resolved' | 'started' | 'ready';
+
 export interface ConnectOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly guardian: Guardian;
@@ -64,6 +67,8 @@ export interface ConnectOptions {
   readonly onToolsChanged: () => void;
   /** Whether secrets of the entry are masked in what the server says. */
   readonly masksSecrets: boolean;
+  /** Told how far a start is; a step may come twice when the server has to be asked in another way. */
+  readonly onStep?: ((step: StartStep) => void) | undefined;
   /** What the server is told that it may ask the person; looked at when it starts. */
   readonly elicitation: () => ElicitationOffer;
 }

@@ -74,6 +74,7 @@ async function attempt(
   } catch (error) {
     throw failures.notSpawned(error);
   }
+  options.onStep?.('started');
   const deadline = createDeadline(options.startTimeoutMs, options.signal);
   try {
     const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });

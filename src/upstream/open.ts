@@ -1,6 +1,6 @@
 /** Opens the connection to a server, whichever way it is reached. */
 import type { Connection, ConnectOptions } from './connection.ts';
-import type { UpstreamDefinition } from './definition.ts';
+import type { RemoteDefinition, UpstreamDefinition } from './definition.ts';
 import { openProcess } from './open-process.ts';
 
 /**
@@ -8,9 +8,14 @@ import { openProcess } from './open-process.ts';
  * `SERVER_UNREACHABLE`, `SERVER_PROTOCOL` or `LOGIN_REQUIRED`; nothing is left running then.
  */
 export async function openConnection(definition: UpstreamDefinition, options: ConnectOptions): Promise<Connection> {
-  if (definition.url === undefined) {
-    return openProcess(definition, options);
-  }
+  options.onStep?.('resolved');
+  const connection =
+    definition.url === undefined ? await openProcess(definition, options) : await reach(definition, options);
+  options.onStep?.('ready');
+  return connection;
+}
+
+async function reach(definition: RemoteDefinition, options: ConnectOptions): Promise<Connection> {
   // Most users have no remote server, and pay for none.
   const { openRemote } = await import('./http/open-remote.ts');
   return openRemote(definition, options);

@@ -5,7 +5,7 @@
 import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { ServerInfo } from './connection.ts';
+import type { ServerInfo, StartStep } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import type { ElicitationOffer } from './elicitation.ts';
 import { Guardian } from './guardian.ts';
@@ -14,7 +14,7 @@ import type { LoginStore } from './oauth/login-record.ts';
 import { MAX_LISTING_AGE_MS, type ServerListing, type ServerState, type ToolCall, UpstreamServer } from './server.ts';
 import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 
-export type { ServerInfo } from './connection.ts';
+export type { ServerInfo, StartStep } from './connection.ts';
 export type { JsonObject, ProcessDefinition, RemoteDefinition, UpstreamDefinition } from './definition.ts';
 export type { LoginRecord, LoginStore } from './oauth/login-record.ts';
 export type { ServerListing, ServerState, ToolCall } from './server.ts';
@@ -40,6 +40,8 @@ export interface UpstreamPoolOptions {
   readonly masksSecrets?: boolean | undefined;
   /** Gives a definition with everything that is to be put in when its server starts; itself when left out. */
   readonly prepare?: ((definition: UpstreamDefinition) => Promise<UpstreamDefinition>) | undefined;
+  /** Told how far the start of a server is. */
+  readonly onStep?: ((server: string, step: StartStep) => void) | undefined;
   /** After this long a list is read again when it is asked for; 10 minutes when left out. */
   readonly maxListingAgeMs?: number | undefined;
 }
@@ -161,6 +163,7 @@ class Pool implements UpstreamPool {
       onToolsChanged,
       masksSecrets,
       maxListingAgeMs,
+      onStep,
       prepare,
     } = this.#options;
     return new UpstreamServer(definition, {
@@ -172,6 +175,7 @@ class Pool implements UpstreamPool {
       legacyServers: this.#legacyServers,
       logins,
       onToolsChanged: () => onToolsChanged?.(definition.name),
+      onStep: (step) => onStep?.(definition.name, step),
       masksSecrets: masksSecrets ?? true,
       elicitation: () => this.#elicitation,
       prepare: prepare ?? (async (unprepared) => unprepared),

@@ -120,6 +120,49 @@ describe('servers', () => {
     });
   });
 
+  it('tests servers step by step, and says where one fails, why and what to do', async () => {
+    const tested = await servers('test');
+    expect(tested.exitCode).toBe(69);
+    const steps = 'resolve [\\d,]+ ms, start [\\d,]+ ms, initialize [\\d,]+ ms, list tools [\\d,]+ ms';
+    expect(tested.stdout).toMatch(new RegExp(`^files    ok      14 tools, MCP \\S+, version \\S+: ${steps}$`, 'm'));
+    expect(tested.stdout).toMatch(
+      /^broken {3}failed {2}resolve \d+ ms, start failed after \d+ ms\n {2}server 'broken' could not be started: command .*\n {2}→ Install it or give a full path in /m,
+    );
+    expect(tested.stdout).not.toContain(SECRET);
+    const one = await servers('test', 'FILES', '--json');
+    expect([one.exitCode, one.json()]).toMatchObject([
+      0,
+      [{ name: 'files', tools: 14, error: null, steps: [{}, {}, {}, {}] }],
+    ]);
+  });
+
+  it('tells the last words of a server that ends, and of an entry that is none', async () => {
+    const file = join(stateDir, 'odd.json');
+    const crash = { command: process.execPath, args: ['-e', 'console.error("API_KEY is not set"); process.exit(3)'] };
+    writeFileSync(file, JSON.stringify({ mcpServers: { crash, number: { command: 5 } } }));
+    const tested = await servers('test', 'crash', 'number', '--json');
+    rmSync(file);
+    expect([tested.exitCode, tested.json()]).toMatchObject([
+      69,
+      [
+        {
+          name: 'crash',
+          steps: [{ step: 'resolve' }, { step: 'start', isDone: true }, { step: 'initialize', isDone: false }],
+          error: {
+            code: 'SERVER_START_FAILED',
+            message: expect.stringMatching(/exit code 3.*\n {2}API_KEY is not set/),
+            hint: expect.stringContaining('Run it by hand'),
+          },
+        },
+        {
+          name: 'number',
+          steps: [{ step: 'resolve', isDone: false }],
+          error: { code: 'CONFIG_INVALID', message: `${file}: mcpServers.number.command: must be a text` },
+        },
+      ],
+    ]);
+  });
+
   it('says what there is instead of a name that is not', async () => {
     const missing = await servers('show', 'flies');
     expect(missing.exitCode).toBe(70);

@@ -4,7 +4,7 @@ import { addNotes, jsonOption, type Settle, wholeNumber } from './define.ts';
 
 export interface ServersCommand {
   readonly command: 'servers';
-  readonly action: 'list' | 'show' | 'tools' | 'search' | 'refresh' | 'approve' | 'login' | 'logout';
+  readonly action: 'list' | 'show' | 'tools' | 'search' | 'refresh' | 'test' | 'approve' | 'login' | 'logout';
   /** Names of servers; the words of a search; a server and names of its tools. */
   readonly names: readonly string[];
   /** Hits of a search at most. */
@@ -73,6 +73,7 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
   defineOne(group, 'tools', 'List the tools of one server; starts it when it was never asked.', take('tools'));
   defineSearch(group, take('search'));
   defineRefresh(group, take('refresh'));
+  defineTest(group, take('test'));
   defineApprove(group, take('approve'));
   defineLogin(group, take('login'));
   defineOne(group, 'logout', 'Forget the login at one remote server.', take('logout'));
@@ -112,6 +113,19 @@ function defineRefresh(group: Command, take: Take): void {
     .addOption(jsonOption())
     .action(take);
   addNotes(refresh, 'Ends with 69 when a server did not start.');
+}
+
+function defineTest(group: Command, take: Take): void {
+  const test = group
+    .command('test')
+    .description('Start all servers, or those named, step by step; where one fails, say why and what to do.')
+    .argument('[server...]', 'their names')
+    .addOption(jsonOption())
+    .action(take);
+  addNotes(
+    test,
+    'Ends with 69 when a server failed. Steps: resolve, start, initialize, list tools; for a remote server resolve, connect, list tools.',
+  );
 }
 
 function defineLogin(group: Command, take: Take): void {

@@ -1,23 +1,22 @@
 /** What `doctor` looks at of the configured servers: their files, and whether each starts and lists its tools. */
-import { CancelSource } from '../../cancel.ts';
 import type { CatalogServer } from '../../catalog/catalog.ts';
 import { suspicionsOf } from '../../catalog/suspicions.ts';
 import { renderIssue } from '../../config/explain.ts';
-import { toBridgeError } from '../../errors.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
-import { createPlaces } from '../places.ts';
-import { MAX_STARTS_AT_ONCE } from '../tool-search.ts';
+import { askEach, type StartTimes, testServer } from '../server-test.ts';
 import type { Finding } from './finding.ts';
 
 /** With `isStarting` every server is started; else what is known of it is told. The caller closes `configured`. */
-export async function examineServers(configured: ConfiguredServers, isStarting: boolean): Promise<Finding[]> {
+export async function examineServers(
+  configured: ConfiguredServers,
+  isStarting: boolean,
+  times: StartTimes,
+): Promise<Finding[]> {
   configured.refresh();
   await configured.known.ready();
-  const withPlace = createPlaces(MAX_STARTS_AT_ONCE);
-  const examine = isStarting
-    ? (server: CatalogServer) => withPlace(() => start(server, configured))
-    : recall(configured);
-  const findings = await Promise.all(configured.known.servers().map(examine));
+  const findings = await askEach(configured.known.servers(), (server) =>
+    isStarting ? start(server, configured, times) : recall(server, configured),
+  );
   return [
     ...issuesOf(configured),
     ...policiesOf(configured),
@@ -71,32 +70,33 @@ function noneOf({ definitions }: ConfiguredServers): Finding[] {
     : [{ section: 'servers', level: 'warning', text: 'no server is configured', hint }];
 }
 
-async function start(server: CatalogServer, { known, definitions }: ConfiguredServers): Promise<Finding> {
-  const file = definitions().get(server.name)?.file ?? '';
-  const startedAt = performance.now();
-  try {
-    const { tools, notices } = await known.refresh(server, new CancelSource().signal);
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    const text = `${server.name}: ${tools.length} tools in ${seconds} s`;
-    return notices.length === 0
-      ? { section: 'servers', level: 'ok', text }
-      : {
-          section: 'servers',
-          level: 'warning',
-          text: `${text}; ${notices.join('; ')}`,
-          hint: `It is defined in ${file}.`,
-        };
-  } catch (error) {
-    const { hint, message } = toBridgeError(error);
-    const text = `${server.name}: ${message.replace(`server '${server.name}' `, '')}`;
-    return { section: 'servers', level: 'problem', text, hint: hint ?? `It is defined in ${file}.` };
+async function start(server: CatalogServer, configured: ConfiguredServers, times: StartTimes): Promise<Finding> {
+  const { name, file, tools, ms, notices, error } = await testServer(server, configured, times);
+  if (error !== null) {
+    const text = `${name}: ${error.message.replace(`server '${name}' `, '')}`;
+    return { section: 'servers', level: 'problem', text, hint: error.hint ?? `It is defined in ${file}.` };
   }
+  const text = `${name}: ${tools} tools in ${(ms / 1000).toFixed(1)} s`;
+  return notices.length === 0
+    ? { section: 'servers', level: 'ok', text }
+    : {
+        section: 'servers',
+        level: 'warning',
+        text: `${text}; ${notices.join('; ')}`,
+        hint: `It is defined in ${file}.`,
+      };
 }
 
-function recall({ known }: ConfiguredServers): (server: CatalogServer) => Promise<Finding> {
-  return async (server) => {
-    const count = known.metadata(server)?.tools.length;
-    const text = count === undefined ? 'was never started' : `${count} tools when it was last asked`;
-    return { section: 'servers', level: 'ok', text: `${server.name}: ${text}` };
-  };
+/** What is known without starting it. */
+async function recall(server: CatalogServer, { known, definitions, failures }: ConfiguredServers): Promise<Finding> {
+  const { name } = server;
+  const definition = definitions().get(name);
+  const failure = definition && (await failures.load(definition.definitionHash));
+  if (failure !== undefined) {
+    const text = `${name}: ${failure.message.replace(`server '${name}' `, '')} (when it was last asked, ${failure.at})`;
+    return { section: 'servers', level: 'warning', text, hint: failure.hint ?? `Run: servers test ${name}` };
+  }
+  const count = known.metadata(server)?.tools.length;
+  const text = count === undefined ? 'was never started' : `${count} tools when it was last asked`;
+  return { section: 'servers', level: 'ok', text: `${name}: ${text}` };
 }

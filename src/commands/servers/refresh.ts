@@ -4,9 +4,9 @@ import type { CatalogServer } from '../../catalog/catalog.ts';
 import { ERROR_CODES, toBridgeError } from '../../errors.ts';
 import type { ServersCommand } from '../cli/servers.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
-import { createPlaces } from '../places.ts';
+import type { ServerDirectory } from '../server-directory.ts';
+import { askEach, serversNamed } from '../server-test.ts';
 import { renderRefreshed, renderTable } from '../servers-text.ts';
-import { MAX_STARTS_AT_ONCE } from '../tool-search.ts';
 import type { Output } from './output.ts';
 
 /** How asking one server anew went. */
@@ -24,22 +24,16 @@ export async function refresh(
   { known }: ConfiguredServers,
   { print, nothing }: Output,
 ): Promise<number> {
-  const refreshed = await refreshAll(names, known);
+  const refreshed = await askEach(await serversNamed(names, known), (server) => askAnew(server, known));
   print(refreshed, () => renderTable(refreshed.map(renderRefreshed), nothing));
   return refreshed.some(({ error }) => error !== null) ? ERROR_CODES.SERVER_START_FAILED.exitCode : 0;
 }
 
-/** Asks the named servers, or all of them, what they have now; a few at a time. */
-async function refreshAll(names: readonly string[], known: ConfiguredServers['known']): Promise<Refreshed[]> {
-  const wanted = names.length === 0 ? known.servers() : await Promise.all(names.map((name) => known.find(name)));
-  const withPlace = createPlaces(MAX_STARTS_AT_ONCE);
-  const ask = async (server: CatalogServer): Promise<Refreshed> => {
-    try {
-      const { tools, notices } = await known.refresh(server, new CancelSource().signal);
-      return { name: server.name, tools: tools.length, notices, error: null };
-    } catch (error) {
-      return { name: server.name, tools: null, notices: [], error: toBridgeError(error).message };
-    }
-  };
-  return Promise.all([...new Set(wanted)].map((server) => withPlace(() => ask(server))));
+async function askAnew(server: CatalogServer, known: ServerDirectory): Promise<Refreshed> {
+  try {
+    const { tools, notices } = await known.refresh(server, new CancelSource().signal);
+    return { name: server.name, tools: tools.length, notices, error: null };
+  } catch (error) {
+    return { name: server.name, tools: null, notices: [], error: toBridgeError(error).message };
+  }
 }

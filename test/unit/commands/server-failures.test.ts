@@ -9,7 +9,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import { silentLogger } from '../../../src/log.ts';
 
 const HASH = 'a'.repeat(64);
-const BROKEN = new BridgeError('SERVER_START_FAILED', "server 'x' ended\nlast lines of its stderr: …", {
+const BROKEN = new BridgeError('SERVER_START_FAILED', "server 'x' ended; last lines of its stderr:\n  why", {
   hint: 'Mend it.',
 });
 const { signal } = new CancelSource();
