@@ -170,7 +170,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   SERVER_UNREACHABLE: {
     cause:
-      'The server of an entry with a `url` does not run, its name is unknown, the network is in the way, or it answered that it is down (HTTP 429 and 5xx). Proxies named in the environment are not used.',
+      'The server of an entry with a `url` does not run, its name is unknown, the network is in the way, or it answered that it is down (HTTP 429 and 5xx). Or a proxy is in the way: then the message names it and its variable.',
     remedy:
       'Open the `url` of the entry from the same machine, for example with curl. Other servers go on working; the next call tries this one again.',
     hasHint: true,

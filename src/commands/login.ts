@@ -26,6 +26,7 @@ export async function logIn(
   const { login } = await import('../upstream/oauth/login.ts');
   const outcome = await login(await remoteOf(configured, server.name), {
     store: createLoginStore<LoginRecord>(stateDir),
+    env,
     port,
     scope,
     timeoutMs: timeoutSeconds * 1000,

@@ -10,7 +10,8 @@ interface RemoteExplanation {
 
 /** Errors of a connection that was never made: nothing can have had an effect. */
 const NEVER_SENT = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|no connection within|certificate/i;
-const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'];
+/** As `describeProxy` names one. */
+const PROXY = /the proxy \S+ \((\w+)\)/;
 
 /** `isCall`: a tool was called, and may have done something. */
 export function explainRemote(
@@ -50,9 +51,13 @@ function hintForUnreachable(
       ? `Look whether it runs, and whether "url" of '${name}' in ${file} is right.`
       : 'The server itself reports a fault; try again later.',
   ];
-  const proxy = PROXY_VARIABLES.find((variable) => (env[variable] ?? '') !== '');
-  if (failure.status === undefined && proxy !== undefined) {
-    steps.push(`The bridge connects directly and does not use ${proxy}.`);
+  const [, variable] = (failure.status === undefined && PROXY.exec(failure.message)) || [];
+  if (variable !== undefined) {
+    return `Look whether ${variable} is right, which this bridge was started with, and whether the proxy lets it through; NO_PROXY names hosts that are asked directly.`;
+  }
+  const unused = ['all_proxy', 'ALL_PROXY'].find((candidate) => (env[candidate] ?? '') !== '');
+  if (failure.status === undefined && unused !== undefined) {
+    steps.push(`${unused} is not used; HTTPS_PROXY and HTTP_PROXY are.`);
   }
   if (isCall && !NEVER_SENT.test(failure.message)) {
     steps.push('The call may have had an effect.');

@@ -70,7 +70,7 @@ async function loggingIn<Value>(work: () => Promise<Value>, logins = 2): Promise
       throw error;
     }
     const scope = /--scope '?([^']+?)'?(?:$|\n| *[.;])/.exec(error.hint ?? '')?.[1];
-    await login(server, { store, scope, timeoutMs: LOGIN_MS, onAddress: visit });
+    await login(server, { store, env: process.env, scope, timeoutMs: LOGIN_MS, onAddress: visit });
     return loggingIn(work, logins - 1);
   }
 }

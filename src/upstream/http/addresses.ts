@@ -32,6 +32,15 @@ const PRIVATE = blockList([
   ['ff00::', 8],
 ]);
 
+/** This machine, and `0.0.0.0` and `::`, which lead to it, too. */
+const LOOPBACK = blockList([
+  ['127.0.0.0', 8],
+  ['0.0.0.0', 32],
+  ['::', 127],
+]);
+/** Names that are no names of the internet: those without a dot, and those set aside (RFC 6761, RFC 6762, ICANN 2024). */
+const INTERNAL_NAME = /^[^.]+$|\.(?:localhost|local|internal|home\.arpa|lan|corp|intranet)$/i;
+
 /** Gives the reason why an address may not be connected to, or undefined when it may. */
 export type AddressRule = (address: string) => string | undefined;
 
@@ -49,6 +58,11 @@ export const neighbourAddress: AddressRule = (address) =>
 /** Whether an IP address is no address of the internet; IPv4 in IPv6 notation counts as what it stands for. */
 export function isPrivateAddress(address: string): boolean {
   return holds(PRIVATE, address);
+}
+
+/** Whether a host, a name or an address without brackets, is this machine. */
+export function isThisMachine(host: string): boolean {
+  return /(?:^|\.)localhost\.?$/i.test(host) || holds(LOOPBACK, host);
 }
 
 /** The rule for addresses that the server at `url` names. Looks its name up. */
@@ -86,6 +100,24 @@ export function guardedLookup(rule: AddressRule): LookupFunction {
       }
     });
   };
+}
+
+/**
+ * The same for a host that a proxy looks up: what this machine finds of it is judged here. A name that only the proxy knows
+ * may pass unless it is an internal one; where it leads to is up to the proxy.
+ */
+export async function checkBehindProxy(host: string, rule: AddressRule): Promise<void> {
+  if (rule === anyAddress || isIP(host) !== 0) {
+    return;
+  }
+  const found: LookupAddress[] = await promises.lookup(host, { all: true }).catch(() => []);
+  const refused = found.map(({ address }) => rule(address)).find((reason) => reason !== undefined);
+  if (refused !== undefined) {
+    throw new AddressRefusedError(host, refused);
+  }
+  if (found.length === 0 && INTERNAL_NAME.test(host.replace(/\.$/, ''))) {
+    throw new AddressRefusedError(host, 'it is a name in a private network');
+  }
 }
 
 /** A rule refused a host. */

@@ -1,13 +1,29 @@
 /**
  * HTTP requests of the bridge. On `node:http` and not on `fetch`: fetch of Node 20 gives up an answer that takes 300 s,
  * cannot be told which addresses to refuse, and has no way to close its sockets (docs/decisions/026-remote-servers.md).
- * Proxies named in the environment are not used.
  */
-import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { AddressRefusedError, type AddressRule, anyAddress, guardedLookup, hostOf } from './addresses.ts';
+import { messageOf } from '../../errors.ts';
+import {
+  AddressRefusedError,
+  type AddressRule,
+  anyAddress,
+  checkBehindProxy,
+  guardedLookup,
+  hostOf,
+} from './addresses.ts';
+import { describeProxy, noProxy, type ProxyChoice, type ProxyServer } from './proxies.ts';
 import { redirectTarget } from './redirects.ts';
+import { refusalOfProxy, TunnelAgent } from './tunnel-agent.ts';
 
 /** Time to reach a host, TLS included. Chosen; a name of no host fails much sooner. */
 const CONNECT_TIMEOUT_MS = 15_000;
@@ -35,15 +51,18 @@ export interface HttpAnswer {
   readonly url: URL;
 }
 
+const AGENT_OPTIONS = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_SOCKET_MS };
+
 export class HttpClient {
   readonly #rule: AddressRule;
-  readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
+  readonly #proxies: ProxyChoice;
+  readonly #agents = { http: new HttpAgent(AGENT_OPTIONS), https: new HttpsAgent(AGENT_OPTIONS) };
+  #tunnels: TunnelAgent | undefined;
 
-  /** `rule` says which addresses are refused. */
-  constructor(rule: AddressRule = anyAddress) {
-    const options = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_SOCKET_MS };
+  /** `rule` says which addresses are refused, `proxies` which proxy is asked instead. */
+  constructor({ rule = anyAddress, proxies = noProxy }: { rule?: AddressRule; proxies?: ProxyChoice } = {}) {
     this.#rule = rule;
-    this.#agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+    this.#proxies = proxies;
   }
 
   /**
@@ -67,47 +86,108 @@ export class HttpClient {
   close(): void {
     this.#agents.http.destroy();
     this.#agents.https.destroy();
+    this.#tunnels?.destroy();
   }
 
-  #sendOnce(request: HttpRequest): Promise<HttpAnswer> {
+  async #sendOnce(request: HttpRequest): Promise<HttpAnswer> {
     const { url, method, headers, body, signal } = request;
     const refused = isIP(hostOf(url)) === 0 ? undefined : this.#rule(hostOf(url));
     if (refused !== undefined) {
-      return Promise.reject(new AddressRefusedError(hostOf(url), refused));
+      throw new AddressRefusedError(hostOf(url), refused);
     }
-    const isSecure = url.protocol === 'https:';
-    const options = {
+    const proxy = this.#proxies(url);
+    if (proxy !== undefined) {
+      await checkBehindProxy(hostOf(url), this.#rule);
+      signal?.throwIfAborted();
+    }
+    const sent = this.#begin(url, proxy, {
       method,
       // Compressed answers are not asked for: their size would be unknown until they are unpacked.
       headers: { 'accept-encoding': 'identity', ...headers, ...lengthOf(body) },
-      lookup: guardedLookup(this.#rule),
       ...(signal === undefined ? {} : { signal }),
-    };
-    return new Promise((resolve, reject) => {
-      const sent = isSecure
-        ? httpsRequest(url, { ...options, agent: this.#agents.https })
-        : httpRequest(url, { ...options, agent: this.#agents.http });
-      const timer = setTimeout(() => {
-        sent.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`));
-      }, CONNECT_TIMEOUT_MS);
-      sent.once('socket', (socket) => {
-        if (socket.connecting) {
-          socket.once(isSecure ? 'secureConnect' : 'connect', () => clearTimeout(timer));
-        } else {
-          clearTimeout(timer);
-        }
-      });
-      sent.once('response', (answer) => {
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer, url });
-      });
-      // Stays: an error after the answer began reaches its reader through the body.
-      sent.on('error', (error) => {
-        clearTimeout(timer);
-        reject(error);
-      });
-      sent.end(body);
     });
+    return headOf(sent, url, body, proxy);
   }
+
+  /** A request to the server, through a tunnel of the proxy, or, without TLS, to the proxy, which hands it on. */
+  #begin(url: URL, proxy: ProxyServer | undefined, options: RequestOptions): ClientRequest {
+    const isSecure = url.protocol === 'https:';
+    if (proxy === undefined) {
+      const guarded = { ...options, lookup: guardedLookup(this.#rule) };
+      return isSecure
+        ? httpsRequest(url, { ...guarded, agent: this.#agents.https })
+        : httpRequest(url, { ...guarded, agent: this.#agents.http });
+    }
+    if (isSecure) {
+      this.#tunnels ??= new TunnelAgent(proxy, { ...AGENT_OPTIONS, connectTimeoutMs: CONNECT_TIMEOUT_MS });
+      return httpsRequest(url, { ...options, agent: this.#tunnels });
+    }
+    const handedOn = { ...options, ...handingOn(url, proxy, options.headers) };
+    return proxy.url.protocol === 'https:'
+      ? httpsRequest(proxy.url, { ...handedOn, agent: this.#agents.https })
+      : httpRequest(proxy.url, { ...handedOn, agent: this.#agents.http });
+  }
+}
+
+/** Sends the body, and gives the head of the answer. */
+function headOf(
+  sent: ClientRequest,
+  url: URL,
+  body: HttpRequest['body'],
+  proxy: ProxyServer | undefined,
+): Promise<HttpAnswer> {
+  const isHandedOn = proxy !== undefined && url.protocol === 'http:';
+  const isSecure = (isHandedOn ? proxy.url : url).protocol === 'https:';
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      sent.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`));
+    }, CONNECT_TIMEOUT_MS);
+    let isConnected = false;
+    const onConnected = (): void => {
+      isConnected = true;
+      clearTimeout(timer);
+    };
+    sent.once('socket', (socket) => {
+      if (socket.connecting) {
+        socket.once(isSecure ? 'secureConnect' : 'connect', onConnected);
+      } else {
+        onConnected();
+      }
+    });
+    sent.once('response', (answer) => {
+      const refusal = isHandedOn ? refusalOfProxy(proxy, answer) : undefined;
+      if (refusal === undefined) {
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer, url });
+      } else {
+        answer.destroy();
+        reject(refusal);
+      }
+    });
+    // Stays: an error after the answer began reaches its reader through the body.
+    sent.on('error', (cause) => {
+      clearTimeout(timer);
+      const isOfProxy = isHandedOn && !isConnected;
+      const words = isOfProxy ? `${describeProxy(proxy)} could not be reached: ${messageOf(cause)}` : '';
+      reject(isOfProxy ? new Error(words, { cause }) : cause);
+    });
+    sent.end(body);
+  });
+}
+
+/** What makes a request one that a proxy hands on (RFC 9112, section 3.2.2). */
+function handingOn(url: URL, { authorization }: ProxyServer, headers: RequestOptions['headers']): RequestOptions {
+  const { username, password } = url;
+  const plain = new URL(url);
+  [plain.username, plain.password, plain.hash] = ['', '', ''];
+  return {
+    path: plain.href,
+    auth: username === '' && password === '' ? null : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`,
+    headers: {
+      ...(headers as Record<string, string>),
+      host: url.host,
+      ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }),
+    },
+  };
 }
 
 /** The body of an answer. Rejects with `BodyTooLongError` beyond `maxBytes`, and when the connection breaks. */

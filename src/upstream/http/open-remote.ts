@@ -16,6 +16,7 @@ import { Requests } from '../requests.ts';
 import { createResultMask } from '../result-mask.ts';
 import { secretsOf } from '../secrets.ts';
 import type { ServerTransport } from '../transport.ts';
+import { proxiesOf } from './proxies.ts';
 import type { RemoteAddress } from './remote-client.ts';
 import { remoteFailureIn } from './remote-failure.ts';
 import { SseTransport, type SseTransportOptions } from './sse-transport.ts';
@@ -106,14 +107,16 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
   }
 }
 
-function addressOf(definition: RemoteDefinition, { logins }: ConnectOptions): RemoteAddress {
+function addressOf(definition: RemoteDefinition, { logins, env }: ConnectOptions): RemoteAddress {
   const headers = Object.fromEntries(
     Object.entries(definition.headers).map(([name, value]) => [name.toLowerCase(), value]),
   );
   const url = new URL(definition.url);
   const hasOwnKey = headers['authorization'] !== undefined || url.username !== '';
-  const authorization = hasOwnKey || logins === undefined ? undefined : createAuthorization(definition, logins);
-  return { url, headers, authorization };
+  const proxies = proxiesOf(env);
+  const authorization =
+    hasOwnKey || logins === undefined ? undefined : createAuthorization(definition, logins, proxies);
+  return { url, headers, authorization, proxies };
 }
 
 function explain(error: unknown, failures: Failures, options: ConnectOptions): BridgeError {

@@ -4,6 +4,7 @@ import { BridgeError } from '../../errors.ts';
 import { escapeControls } from '../../log.ts';
 import { MASK } from '../result-mask.ts';
 import { type HttpAnswer, HttpClient, type HttpRequest, readBody } from './http-client.ts';
+import type { ProxyChoice } from './proxies.ts';
 import { explainRedirect } from './redirects.ts';
 import {
   type Authorization,
@@ -24,16 +25,18 @@ export interface RemoteAddress {
   readonly headers: Readonly<Record<string, string>>;
   /** Undefined when the entry has an `Authorization` header of its own. */
   readonly authorization: Authorization | undefined;
+  readonly proxies: ProxyChoice;
 }
 
 export class RemoteClient {
   readonly #address: RemoteAddress;
-  readonly #http = new HttpClient();
+  readonly #http: HttpClient;
   /** The login that was sent last; a server may repeat it in what it refuses with. */
   #login: string | undefined;
 
   constructor(address: RemoteAddress) {
     this.#address = address;
+    this.#http = new HttpClient({ proxies: address.proxies });
   }
 
   /**

@@ -6,6 +6,7 @@ import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
 import { BridgeError } from '../../errors.ts';
 import { COMMAND_NAME } from '../../package.ts';
 import type { RemoteDefinition } from '../definition.ts';
+import type { ProxyChoice } from '../http/proxies.ts';
 import { type Authorization, type Refusal, RemoteFailure } from '../http/remote-failure.ts';
 import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
@@ -17,13 +18,18 @@ const FRESH_MS = 60_000;
 const SERVER_ERROR = 'server_error';
 
 /** The login at the server of `definition`, as it is kept in `store` now and later. */
-export function createAuthorization(definition: RemoteDefinition, store: LoginStore): Authorization {
-  return new StoredAuthorization(definition, store);
+export function createAuthorization(
+  definition: RemoteDefinition,
+  store: LoginStore,
+  proxies: ProxyChoice,
+): Authorization {
+  return new StoredAuthorization(definition, store, proxies);
 }
 
 class StoredAuthorization implements Authorization {
   readonly #definition: RemoteDefinition;
   readonly #store: LoginStore;
+  readonly #proxies: ProxyChoice;
   readonly #key: LoginKey;
   #current: string | undefined;
   /** What the login may do. */
@@ -32,8 +38,9 @@ class StoredAuthorization implements Authorization {
   #renewing: Promise<void> | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(definition: RemoteDefinition, store: LoginStore) {
+  constructor(definition: RemoteDefinition, store: LoginStore, proxies: ProxyChoice) {
     this.#definition = definition;
+    this.#proxies = proxies;
     this.#store = store;
     this.#key = { name: definition.name, url: definition.url };
   }
@@ -84,7 +91,7 @@ class StoredAuthorization implements Authorization {
 
   async #refresh(record: LoginRecord, refreshToken: string): Promise<LoginRecord> {
     const { OAuthError, refreshAuthorization } = await import('@modelcontextprotocol/client');
-    const http = await createOAuthFetch(new URL(record.url));
+    const http = await createOAuthFetch(new URL(record.url), this.#proxies);
     const { metadata, resource } = record;
     try {
       const tokens = await refreshAuthorization(record.authorizationServer, {

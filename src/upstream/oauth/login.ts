@@ -9,6 +9,7 @@ import { auth, extractWWWAuthenticateParams, UnauthorizedError } from '@modelcon
 import { BridgeError, messageOf } from '../../errors.ts';
 import { escapeControls } from '../../log.ts';
 import type { RemoteDefinition } from '../definition.ts';
+import { proxiesOf } from '../http/proxies.ts';
 import { createMask } from '../mask.ts';
 import { type CallbackServer, startCallbackServer } from './callback-server.ts';
 import { LoginProvider } from './login-provider.ts';
@@ -26,6 +27,8 @@ export interface LoginOptions {
   readonly port?: number | undefined;
   /** Scopes to ask for instead of those of the entry or of the server. */
   readonly scope?: string | undefined;
+  /** Environment of the bridge, which may name proxies. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   /** Time the person has. */
   readonly timeoutMs: number;
 }
@@ -36,7 +39,7 @@ export type LoginOutcome = 'logged-in' | 'not-needed';
 /** Logs in. Rejects with `LOGIN_FAILED`, `STATE_WRITE_FAILED` and `SERVER_UNREACHABLE`. */
 export async function login(definition: RemoteDefinition, options: LoginOptions): Promise<LoginOutcome> {
   const url = new URL(definition.url);
-  const http = await createOAuthFetch(url);
+  const http = await createOAuthFetch(url, proxiesOf(options.env));
   try {
     const challenge = await readChallenge(url, definition, http);
     if (challenge === undefined) {

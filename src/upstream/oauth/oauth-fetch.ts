@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import { messageOf } from '../../errors.ts';
 import { type AddressRule, hostOf, ruleForAnswersOf } from '../http/addresses.ts';
 import { HttpClient, type HttpRequest, readBody } from '../http/http-client.ts';
+import type { ProxyChoice } from '../http/proxies.ts';
 
 /** Metadata and tokens take a few KiB. */
 const MAX_BYTES = 1024 * 1024;
@@ -21,10 +22,10 @@ export interface OAuthFetch {
 }
 
 /** A fetch for the login at `server`, the address that the user wrote down: it and its own origin may be anywhere. */
-export async function createOAuthFetch(server: URL): Promise<OAuthFetch> {
+export async function createOAuthFetch(server: URL, proxies: ProxyChoice): Promise<OAuthFetch> {
   const rule = await ruleForAnswersOf(server);
-  const guarded = new HttpClient(rule);
-  const own = new HttpClient();
+  const guarded = new HttpClient({ rule, proxies });
+  const own = new HttpClient({ proxies });
   let failure: Error | undefined;
   return {
     async fetch(input, init = {}) {

@@ -31,6 +31,7 @@ async function browse(url: URL): Promise<string> {
 function logIn(url: string, options: Partial<LoginOptions> = {}, more: Partial<RemoteDefinition> = {}) {
   return login(definitionOf(url, more), {
     store: store(),
+    env: {},
     timeoutMs: 20_000,
     onAddress: async (address) => void browse(address),
     ...options,

@@ -1,8 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { noProxy } from '../../../../src/upstream/http/proxies.ts';
 import { createOAuthFetch } from '../../../../src/upstream/oauth/oauth-fetch.ts';
 
 async function fetchFor(server: string) {
-  const http = await createOAuthFetch(new URL(server));
+  const http = await createOAuthFetch(new URL(server), noProxy);
   onTestFinished(() => http.close());
   return http;
 }
