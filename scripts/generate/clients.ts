@@ -1,5 +1,5 @@
 /** Tables of `docs/clients.md`, from the definitions in `src/clients/table.ts`. */
-import { CLIENT_IDS, type ClientSystem, clientOf } from '../../src/clients/table.ts';
+import { CLIENT_IDS, type ClientSystem, clientOf, usualFileOf } from '../../src/clients/table.ts';
 import { renderTable } from './tables.ts';
 
 const SYSTEMS: readonly ClientSystem[] = [
@@ -13,7 +13,7 @@ export function renderClientFiles(): string {
   const rows = CLIENT_IDS.map((id) => {
     const client = clientOf(id);
     // The same place on two systems is said once.
-    const [linux = '', mac = '', windows = ''] = SYSTEMS.map((system) => client.userFiles(system)[0] ?? '');
+    const [linux = '', mac = '', windows = ''] = SYSTEMS.map((system) => usualFileOf(id, system));
     const places = linux === mac ? [`\`${linux}\``] : [`Linux \`${linux}\``, `macOS \`${mac}\``];
     const isSame = linux === mac && windows.replaceAll('\\', '/') === linux.replace('~', '%USERPROFILE%');
     const all = isSame ? places : [...places, `Windows \`${windows}\``];
@@ -34,7 +34,7 @@ export function renderClientFiles(): string {
 export function renderClientSources(): string {
   const rows = CLIENT_IDS.map((id) => {
     const { title, source, seenIn, unverified } = clientOf(id);
-    return [title, source.replace(/https:\S*[^\s,]/, (url) => `<${url}>`), seenIn ?? '–', unverified ?? '–'];
+    return [title, source.replace(/https:\S*[^\s,]/g, (url) => `<${url}>`), seenIn ?? '–', unverified ?? '–'];
   });
   return renderTable(['Client', 'Source', 'Seen in', 'Not checked'], rows);
 }

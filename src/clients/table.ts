@@ -26,8 +26,10 @@ export interface ClientDefinition {
   readonly format: FileFormatName;
   /** Keys from the root of the file to the object of servers. */
   readonly keys: readonly string[];
-  /** The file for all projects: the first that exists is read and changed, and if none does, the first is made. */
+  /** The file for all projects: the first that exists is read and changed. */
   readonly userFiles: (system: ClientSystem) => readonly string[];
+  /** Which of them is made when there is neither a file nor a folder of the client; the first when left out. */
+  readonly usualFile?: (system: ClientSystem) => string;
   /** The file for one project, from its folder, with slashes; undefined when the client has none or none is known. */
   readonly projectFiles?: readonly string[];
   /** An entry of this client that starts the bridge. */
@@ -66,11 +68,13 @@ export const CLIENTS = {
     title: 'Claude Desktop',
     format: 'json',
     keys: ['mcpServers'],
-    userFiles: (system) => [inConfig(system, 'Claude', 'claude_desktop_config.json')],
+    userFiles: claudeDesktopFiles,
+    usualFile: (system) => inConfig(system, 'Claude', 'claude_desktop_config.json'),
     entry: plainEntry,
     needsCmd: false,
     afterwards: 'quit the app and start it again',
-    source: 'https://modelcontextprotocol.io/docs/develop/connect-local-servers',
+    source:
+      'https://modelcontextprotocol.io/docs/develop/connect-local-servers, and https://github.com/anthropics/claude-code/issues/26073 for the package of Windows',
     unverified: 'the place on Linux, for which there is no official build',
   },
   cursor: {
@@ -153,11 +157,13 @@ export const CLIENTS = {
     format: 'json',
     keys: ['context_servers'],
     userFiles: (system) => [zedSettings(system)],
-    entry: (start) => ({ source: 'custom', ...plainEntry(start) }),
+    projectFiles: ['.zed/settings.json'],
+    // Without `"source": "custom"`, which Zed itself takes out of its settings since November 2025.
+    entry: plainEntry,
     needsCmd: true,
-    afterwards: 'nothing; Zed reads it at once',
-    source: 'https://zed.dev/docs/ai/mcp, and `config_dir` in the source of Zed',
-    unverified: 'settings of a project, which are therefore not written',
+    timeoutUnit: 's',
+    afterwards: 'nothing; Zed reads it at once, that of a project when the project is trusted',
+    source: 'https://zed.dev/docs/ai/mcp, and `config_dir`, `ProjectSettingsContent` and the migrations in the source of Zed',
   },
   cline: {
     title: 'Cline',
@@ -206,12 +212,30 @@ export function clientOf(id: ClientId): ClientDefinition {
   return CLIENTS[id];
 }
 
+/** The file of a client that has neither a file nor a folder yet; also the one to tell people of. */
+export function usualFileOf(id: ClientId, system: ClientSystem): string {
+  const client = clientOf(id);
+  return client.usualFile?.(system) ?? client.userFiles(system)[0] ?? '';
+}
+
 /** The command that a client of this system registers; always the newest release, from npm. */
 export function startCommand(client: ClientDefinition, platform: ClientSystem['platform']): StartCommand {
   const args = ['-y', 'mcp-server-code-execution-mode'];
   return platform === 'win32' && client.needsCmd
     ? { command: 'cmd', args: ['/c', 'npx', ...args] }
     : { command: 'npx', args };
+}
+
+/** The app for Windows is an MSIX package: what it reads in `%APPDATA%` is kept in a folder of the package. */
+function claudeDesktopFiles(system: ClientSystem): string[] {
+  const name = 'claude_desktop_config.json';
+  const usual = inConfig(system, 'Claude', name);
+  if (system.platform !== 'win32') {
+    return [usual];
+  }
+  const local = system.env['LOCALAPPDATA'] || inFolder(system, system.home, 'AppData', 'Local');
+  const inPackage = ['Packages', 'Claude_pzs8sxrjxfjjc', 'LocalCache', 'Roaming', 'Claude'];
+  return [inFolder(system, local, ...inPackage, name), usual];
 }
 
 function zedSettings(system: ClientSystem): string {

@@ -10,8 +10,15 @@ import {
   UnsafeEditError,
 } from '../clients/format.ts';
 import { findOriginal, ownNames, type RegistrationOptions, register, unregister } from '../clients/registration.ts';
-import { type ClientDefinition, type ClientId, type ClientSystem, clientOf, startCommand } from '../clients/table.ts';
-import { type ClientFile, readBackups, readClientFile, refuseReadOnly } from '../config/client-file.ts';
+import {
+  type ClientDefinition,
+  type ClientId,
+  type ClientSystem,
+  clientOf,
+  startCommand,
+  usualFileOf,
+} from '../clients/table.ts';
+import { type ClientFile, hasFolder, newClientFile, readBackups, readClientFile, refuseReadOnly } from '../config/client-file.ts';
 import { addImported, importedFrom, takeBack } from '../config/imported-servers.ts';
 import { findSelfReference } from '../config/self.ts';
 import { BridgeError } from '../errors.ts';
@@ -125,7 +132,9 @@ async function open(id: ClientId, options: PlanOptions, { isRead } = { isRead: t
     entry: (name) => client.entry(start, name),
     isOwn: (name, entry) => isOwnEntry(name, entry, options),
   };
-  const file = await chooseFile(candidates(client, options), isRead);
+  const places = candidates(client, options);
+  const usual = options.scope === 'user' ? usualFileOf(id, options.system) : (places[0] ?? '');
+  const file = isRead ? await chooseFile(places, usual) : newClientFile(usual);
   return { client, file, format, registration };
 }
 
@@ -141,20 +150,20 @@ function candidates(client: ClientDefinition, { scope, system, cwd }: PlanOption
   return client.projectFiles.map((path) => join(cwd, path));
 }
 
-/** The first file that exists, else the first. */
-async function chooseFile(paths: readonly string[], isRead: boolean): Promise<ClientFile> {
-  const [first = ''] = paths;
-  const missing = { path: first, target: first, text: undefined, bytes: undefined, mode: 0o600, owner: undefined };
-  if (!isRead) {
-    return missing;
-  }
+/** The first file that exists, else the first in a folder that exists: there the client is; else the usual one. */
+async function chooseFile(paths: readonly string[], usual: string): Promise<ClientFile> {
   for (const path of paths) {
     const file = await readClientFile(path);
     if (file.text !== undefined) {
       return file;
     }
   }
-  return missing;
+  for (const path of paths) {
+    if (await hasFolder(path)) {
+      return newClientFile(path);
+    }
+  }
+  return newClientFile(usual);
 }
 
 async function openStore(id: ClientId, { stateDir }: PlanOptions) {

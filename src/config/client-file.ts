@@ -33,7 +33,7 @@ export interface ClientFile {
 export async function readClientFile(path: string): Promise<ClientFile> {
   const target = await targetOf(path);
   if (target === undefined) {
-    return { path, target: path, text: undefined, bytes: undefined, mode: NEW_FILE_MODE, owner: undefined };
+    return newClientFile(path);
   }
   const { mode, uid, gid, size } = await stat(target);
   if (size > MAX_FILE_BYTES) {
@@ -47,6 +47,16 @@ export async function readClientFile(path: string): Promise<ClientFile> {
     throw refusal(path, 'is not text in UTF-8');
   }
   return { path, target, text: text.replace(BYTE_ORDER_MARK, ''), bytes, mode, owner: { uid, gid } };
+}
+
+/** A file that is not there yet. */
+export function newClientFile(path: string): ClientFile {
+  return { path, target: path, text: undefined, bytes: undefined, mode: NEW_FILE_MODE, owner: undefined };
+}
+
+/** Whether the folder of a file is there. */
+export async function hasFolder(path: string): Promise<boolean> {
+  return (await stat(dirname(path)).catch(() => undefined))?.isDirectory() === true;
 }
 
 /** Rejects with `CONFIG_INVALID` when a change of the file could not be written. */

@@ -1,6 +1,6 @@
 /** Where the files of the clients are, on three systems; written out, so that a change of a path is seen. */
 import { describe, expect, it } from 'vitest';
-import { CLIENT_IDS, type ClientSystem, clientOf, startCommand } from '../../../src/clients/table.ts';
+import { CLIENT_IDS, type ClientSystem, clientOf, startCommand, usualFileOf } from '../../../src/clients/table.ts';
 
 const LINUX: ClientSystem = { platform: 'linux', home: '/home/u', env: {} };
 const MAC: ClientSystem = { platform: 'darwin', home: '/Users/u', env: {} };
@@ -50,7 +50,7 @@ const PLACES = {
 
 describe('places', () => {
   it.each(CLIENT_IDS)('of %s', (id) => {
-    const found = [LINUX, MAC, WINDOWS].map((system) => clientOf(id).userFiles(system)[0]?.replace(system.home, '~'));
+    const found = [LINUX, MAC, WINDOWS].map((system) => usualFileOf(id, system).replace(system.home, '~'));
     expect(found).toEqual(PLACES[id]);
   });
 
@@ -64,6 +64,9 @@ describe('places', () => {
     expect(first('vscode', { XDG_CONFIG_HOME: '/x' })).toBe('/x/Code/User/mcp.json');
     expect(first('vscode', { XDG_CONFIG_HOME: 'relative' })).toBe('/home/u/.config/Code/User/mcp.json');
     expect(first('zed', { FLATPAK_XDG_CONFIG_HOME: '/f', XDG_CONFIG_HOME: '/x' })).toBe('/f/zed/settings.json');
+    expect(first('claude-desktop', { LOCALAPPDATA: 'D:\\Local' }, WINDOWS)).toBe(
+      'D:\\Local\\Packages\\Claude_pzs8sxrjxfjjc\\LocalCache\\Roaming\\Claude\\claude_desktop_config.json',
+    );
     expect(first('goose', {}, WINDOWS)).toBe('C:\\Users\\u\\AppData\\Roaming\\Block\\goose\\config\\config.yaml');
   });
 });
@@ -78,7 +81,7 @@ describe('what is registered', () => {
     expect(shown('linux', 'cursor')).toEqual({ command: 'npx', args });
     expect(shown('linux', 'vscode')).toEqual({ type: 'stdio', command: 'npx', args });
     expect(shown('linux', 'opencode')).toEqual({ type: 'local', command: ['npx', ...args], enabled: true });
-    expect(shown('linux', 'zed')).toEqual({ source: 'custom', command: 'npx', args });
+    expect(shown('linux', 'zed')).toEqual({ command: 'npx', args });
     expect(shown('linux', 'goose')).toMatchObject({ type: 'stdio', name: 'code', cmd: 'npx', args, enabled: true });
   });
   it('goes through cmd on Windows where the client does not do that itself', () => {

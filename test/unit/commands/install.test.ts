@@ -1,14 +1,12 @@
-/** `install` and `uninstall` on real files in homes of their own, for every client. */
+/** What `install` and `uninstall` do besides: what is refused, what a user changed meanwhile, what is printed. */
 import {
   chmodSync,
   existsSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -16,14 +14,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { loadFormat } from '../../../src/clients/format.ts';
-import { register, unregister } from '../../../src/clients/registration.ts';
-import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf, startCommand } from '../../../src/clients/table.ts';
+import { type ClientId, type ClientSystem, clientOf } from '../../../src/clients/table.ts';
 import type { InstallCommand } from '../../../src/commands/cli/install.ts';
 import { install } from '../../../src/commands/install.ts';
-import { findSelfReference } from '../../../src/config/self.ts';
 import { messageOf } from '../../../src/errors.ts';
+import { existing, SECRET } from '../../support/client-homes.ts';
 
-const SECRET = 'sk-0123456789abcdef';
 let home = '';
 let stateDir = '';
 
@@ -73,101 +69,6 @@ function put(path: string, text: string, mode = 0o644): string {
 
 const read = (path: string): string => readFileSync(path, 'utf8');
 const backupsOf = (path: string): string[] => readdirSync(dirname(path)).filter((name) => name.includes('.backup-'));
-
-/** Whether `lines` has all of `part`, in that order. */
-function isPartOf(part: readonly string[], lines: readonly string[]): boolean {
-  let next = 0;
-  for (const line of lines) {
-    next += line === part[next] ? 1 : 0;
-  }
-  return next === part.length;
-}
-
-/** A file as a user of the client may have it: with comments where the format has them, and an own server. */
-function existing(id: ClientId): string {
-  const { format, keys } = clientOf(id);
-  if (format === 'toml') {
-    return `# mine\nmodel = "o3" # fast\n\n[mcp_servers.files]\ncommand = "files"\nargs = ["${'x'.repeat(5)}"]\n\n[mcp_servers.files.env]\nAPI_KEY = "${SECRET}"\n\n# last\n[profiles.a]\nmodel = 'x'\n`;
-  }
-  if (format === 'yaml') {
-    return `# mine\nGOOSE_MODEL: x # m\nextensions:\n  files:   # about\n    enabled: true\n    type: stdio\n    cmd: files\n    args: [xxxxx]\n    envs: {API_KEY: ${SECRET}}\n  developer:\n    type: builtin\n    enabled: true\nother: 1\n`;
-  }
-  const entry =
-    id === 'opencode'
-      ? `{ "type": "local", "command": ["files", "xxxxx"], "environment": { "API_KEY": "${SECRET}" } }`
-      : `{ "command": "files", "args": ["xxxxx"], "env": { "API_KEY": "${SECRET}" } }`;
-  return `{\n\t// mine\n\t"theme": "x",\n\t"${keys[0]}": {\n\t\t/* one */ "files": ${entry}, // about\n\t},\n\t"z": [1,2 ,3],\n}`;
-}
-
-const POSIX = ['linux', 'darwin'] as const;
-const everywhere = CLIENT_IDS.flatMap((id) => POSIX.map((platform) => [id, platform] as const));
-
-describe.each(everywhere)('%s on %s', (id, platform) => {
-  it('comes into a file that is there, changes nothing the second time, and goes without a trace', async () => {
-    const path = fileOf(id, platform);
-    const before = put(path, existing(id), 0o640);
-    const shown = await run(id, { platform, isDryRun: true });
-    expect(read(path)).toBe(before);
-    expect((await run(id, { platform })).out).toContain(shown.out.split('\n')[1]);
-    const after = read(path);
-    expect(after).toContain('mcp-server-code-execution-mode');
-    expect(after.split('\n')).toSatisfy((lines: string[]) => isPartOf(before.split('\n'), lines));
-    expect(statSync(path).mode & 0o777).toBe(0o640);
-    expect(backupsOf(path).map((name) => read(join(dirname(path), name)))).toEqual([before]);
-    expect((await run(id, { platform })).out).toContain('nothing to change');
-    expect(read(path)).toBe(after);
-    expect(backupsOf(path)).toHaveLength(1);
-    await run(id, { platform, command: 'uninstall' });
-    expect(read(path)).toBe(before);
-    expect((await run(id, { platform, command: 'uninstall' })).out).toContain('is not registered');
-  });
-
-  it('makes the file where there is none, for the user alone, and takes it away', async () => {
-    const path = fileOf(id, platform);
-    await run(id, { platform });
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-    await run(id, { platform, command: 'uninstall' });
-    expect(existsSync(path)).toBe(false);
-  });
-
-  it('moves the servers of the client, and puts them back', async () => {
-    const path = fileOf(id, platform);
-    const before = put(path, existing(id));
-    const { out } = await run(id, { platform, isImport: true });
-    expect(out).toContain('***');
-    expect(out).not.toContain(SECRET);
-    expect(read(path)).not.toContain(SECRET);
-    const store = JSON.parse(read(join(stateDir, `${id}.json`))) as { mcpServers: unknown };
-    expect(store.mcpServers).toMatchObject({
-      files: { command: 'files', args: ['xxxxx'], env: { API_KEY: SECRET } },
-    });
-    expect(statSync(join(stateDir, `${id}.json`)).mode & 0o777).toBe(0o600);
-    expect((await run(id, { platform, isImport: true })).out).toContain('nothing to change');
-    await run(id, { platform, command: 'uninstall' });
-    expect(read(path)).toBe(before);
-    expect(existsSync(join(stateDir, `${id}.json`))).toBe(false);
-  });
-});
-
-describe.each(CLIENT_IDS)('%s on win32', (id) => {
-  it('registers the command of that system, recognises it, and takes it out', async () => {
-    const client = clientOf(id);
-    const format = await loadFormat(client.format);
-    const start = startCommand(client, 'win32');
-    const text = existing(id).replaceAll('\n', '\r\n');
-    const options = {
-      format,
-      keys: client.keys,
-      entry: (name: string) => client.entry(start, name),
-      isOwn: (name: string) => name === 'code',
-    };
-    expect(findSelfReference({ name: 'code', ...start }, {})).toBe('its arguments start this bridge');
-    const registered = register(text, options);
-    expect(registered).not.toMatch(/(?<!\r)\n/);
-    expect(register(registered, options)).toBe(registered);
-    expect(unregister(registered, options)).toBe(text);
-  });
-});
 
 describe('what the user did meanwhile', () => {
   it('stays when the bridge goes, and moved servers come back as they were', async () => {
@@ -266,18 +167,6 @@ describe('what is refused', () => {
 });
 
 describe('files that are special', () => {
-  it('follows a link, and keeps it', async () => {
-    const real = join(home, 'dotfiles/zed.json');
-    const before = put(real, '{"theme": 1}\n');
-    mkdirSync(dirname(fileOf('zed')), { recursive: true });
-    symlinkSync(real, fileOf('zed'));
-    await run('zed');
-    expect(lstatSync(fileOf('zed')).isSymbolicLink()).toBe(true);
-    expect(read(real)).toContain('context_servers');
-    await run('zed', { command: 'uninstall' });
-    expect(read(real)).toBe(before);
-  });
-
   it('keeps a byte order mark, and takes the older file of Cline when only that is there', async () => {
     const [, older = ''] = clientOf('cline').userFiles({ platform: 'linux', home, env: {} });
     const before = put(older, '\uFEFF{"mcpServers": {}}');

@@ -1,0 +1,101 @@
+/**
+ * Homes of three systems as folders of this machine, to run `install` in. Use with a mock of the table of clients whose places
+ * pass through `placeHere`: a path of Windows is then a path below the folder that stands for its account.
+ */
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { ClientId, ClientSystem } from '../../src/clients/table.ts';
+import { clientOf } from '../../src/clients/table.ts';
+import type { InstallCommand } from '../../src/commands/cli/install.ts';
+import { install } from '../../src/commands/install.ts';
+
+export const PLATFORMS = ['linux', 'darwin', 'win32'] as const;
+export type Platform = (typeof PLATFORMS)[number];
+export const SECRET = 'sk-0123456789abcdef';
+const ACCOUNT = 'C:\\Users\\u';
+
+let home = '';
+
+/** Where a path of a home stands here. */
+export function placeHere(path: string): string {
+  return path.startsWith(ACCOUNT) ? join(home, path.slice(ACCOUNT.length).replaceAll('\\', '/')) : path;
+}
+
+export interface Home {
+  readonly path: string;
+  readonly stateDir: string;
+  readonly system: ClientSystem;
+  /** The first file of a client. */
+  fileOf(id: ClientId): string;
+  /** What the command printed. Rejects as it does. */
+  run(id: ClientId, call?: Partial<InstallCommand>): Promise<string>;
+  /** Copies beside a file. */
+  backupsOf(path: string): string[];
+}
+
+/** An empty home, removed after the test. */
+export function makeHome(platform: Platform = 'linux'): Home {
+  home = mkdtempSync(join(tmpdir(), 'home-'));
+  const path = home;
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const system: ClientSystem =
+    platform === 'win32'
+      ? { platform, home: ACCOUNT, env: { APPDATA: `${ACCOUNT}\\AppData\\Roaming` } }
+      : { platform, home: path, env: {} };
+  const stateDir = join(path, 'MCPs');
+  return {
+    path,
+    stateDir,
+    system,
+    fileOf: (id) =>
+      clientOf(id)
+        .userFiles(system)
+        .at(id === 'claude-desktop' ? -1 : 0) ?? '',
+    async run(id, call = {}) {
+      let out = '';
+      const write = (text: string) => (out += text);
+      const command: InstallCommand = {
+        command: 'install',
+        clients: [id],
+        scope: 'user',
+        isDryRun: false,
+        isImport: false,
+        isPrint: false,
+        isJson: false,
+        ...call,
+      };
+      const cwd = join(path, 'project');
+      await install(command, { settings: { stateDir }, system, cwd, writeOut: write, writeError: write });
+      return out;
+    },
+    backupsOf: (file) => readdirSync(dirname(file)).filter((name) => name.includes('.backup-')),
+  };
+}
+
+/** Writes a file and the folders above it; gives its text. */
+export function put(path: string, text: string, mode = 0o644): string {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return text;
+}
+
+export const read = (path: string): string => readFileSync(path, 'utf8');
+
+/** A file as a user of the client may have it: with comments where the format has them, and an own server. */
+export function existing(id: ClientId): string {
+  const { format, keys } = clientOf(id);
+  if (format === 'toml') {
+    return `# mine\nmodel = "o3" # fast\n\n[mcp_servers.files]\ncommand = "files"\nargs = ["xxxxx"]\n\n[mcp_servers.files.env]\nAPI_KEY = "${SECRET}"\n\n# last\n[profiles.a]\nmodel = 'x'\n`;
+  }
+  if (format === 'yaml') {
+    return `# mine\nGOOSE_MODEL: x # m\nextensions:\n  files:   # about\n    enabled: true\n    type: stdio\n    cmd: files\n    args: [xxxxx]\n    envs: {API_KEY: ${SECRET}}\n  developer:\n    type: builtin\n    enabled: true\nother: 1\n`;
+  }
+  const entry =
+    id === 'opencode'
+      ? `{ "type": "local", "command": ["files", "xxxxx"], "environment": { "API_KEY": "${SECRET}" } }`
+      : `{ "command": "files", "args": ["xxxxx"], "env": { "API_KEY": "${SECRET}" } }`;
+  return `{\n\t// mine\n\t"theme": "x",\n\t"${keys[0]}": {\n\t\t/* one */ "files": ${entry}, // about\n\t},\n\t"z": [1,2 ,3],\n}`;
+}
