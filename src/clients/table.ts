@@ -163,7 +163,8 @@ export const CLIENTS = {
     needsCmd: true,
     timeoutUnit: 's',
     afterwards: 'nothing; Zed reads it at once, that of a project when the project is trusted',
-    source: 'https://zed.dev/docs/ai/mcp, and `config_dir`, `ProjectSettingsContent` and the migrations in the source of Zed',
+    source:
+      'https://zed.dev/docs/ai/mcp, and `config_dir`, `ProjectSettingsContent` and the migrations in the source of Zed',
   },
   cline: {
     title: 'Cline',

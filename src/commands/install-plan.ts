@@ -18,7 +18,14 @@ import {
   startCommand,
   usualFileOf,
 } from '../clients/table.ts';
-import { type ClientFile, hasFolder, newClientFile, readBackups, readClientFile, refuseReadOnly } from '../config/client-file.ts';
+import {
+  type ClientFile,
+  hasFolder,
+  newClientFile,
+  readBackups,
+  readClientFile,
+  refuseReadOnly,
+} from '../config/client-file.ts';
 import { addImported, importedFrom, takeBack } from '../config/imported-servers.ts';
 import { findSelfReference } from '../config/self.ts';
 import { BridgeError } from '../errors.ts';
