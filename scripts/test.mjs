@@ -4,22 +4,24 @@
  * build, `… lint unit` the stages named. A check (format, lint, types …) counts as one test. Every stage runs even if an
  * earlier one failed. The last line is `N passed, N failed`, with `, N skipped` if any were.
  *
- * What this machine lacks is named at the end: a test that is skipped says so with a title that begins `not covered: `. With
+ * What failed is named once more at the end, with the first line of why, because the log of a machine may keep only that.
+ * What this machine lacks is named there, too: a test that is skipped says so with a title that begins `not covered: `. With
  * MCP_BRIDGE_TEST_REQUIRE_ENGINES=1 a missing engine, or a missing Python, is a failure.
  */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findPython, UNITTEST_ARGUMENTS, UNITTEST_ENV } from '../test/tools/python.mjs';
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
+/** @typedef {{ status: string, title: string, fullName: string, failureMessages?: string[] | null }} AssertionResult */
 /**
  * As far as it is read here.
  * @typedef {{
  *   numPassedTests?: number, numFailedTests?: number, numPendingTests?: number, numTodoTests?: number,
- *   testResults?: { assertionResults: { title: string }[] }[],
+ *   testResults?: { name: string, message?: string, assertionResults: AssertionResult[] }[],
  * }} VitestReport
  */
 
@@ -28,6 +30,12 @@ const loader = ['--import', './scripts/typescript-loader.mjs'];
 const NOT_COVERED = 'not covered: ';
 /** @type {Set<string>} */
 const missing = new Set();
+/**
+ * Stage, name and first line of why.
+ * @type {string[]}
+ */
+const failures = [];
+const MAX_REASON_CHARS = 300;
 const isRequired = process.env.MCP_BRIDGE_TEST_REQUIRE_ENGINES === '1';
 
 /** @type {Record<string, () => Promise<Counts>>} */
@@ -79,6 +87,9 @@ async function vitest(project, more = []) {
     numTodoTests = 0,
     testResults = [],
   } = /** @type {VitestReport} */ (JSON.parse(text));
+  for (const result of testResults) {
+    noteFailures(project, result);
+  }
   const titles = testResults.flatMap(({ assertionResults }) => assertionResults.map(({ title }) => title));
   for (const title of titles.filter((name) => name.startsWith(NOT_COVERED))) {
     missing.add(title.slice(NOT_COVERED.length));
@@ -88,6 +99,28 @@ async function vitest(project, more = []) {
     failed: numFailedTests,
     skipped: numPendingTests + numTodoTests,
   });
+}
+
+/**
+ * @param {string} project
+ * @param {NonNullable<VitestReport['testResults']>[number]} result One file of tests.
+ */
+function noteFailures(project, { name, message = '', assertionResults }) {
+  const file = relative(root, name);
+  const failed = assertionResults.filter(({ status }) => status === 'failed');
+  for (const { fullName, failureMessages } of failed) {
+    noteFailure(`${project}: ${file}: ${fullName}: ${failureMessages?.[0] ?? ''}`);
+  }
+  // A file that cannot be loaded has a message and no tests.
+  if (failed.length === 0 && message !== '') {
+    noteFailure(`${project}: ${file}: ${message}`);
+  }
+}
+
+/** @param {string} text */
+function noteFailure(text) {
+  const [line = ''] = text.split('\n');
+  failures.push(line.slice(0, MAX_REASON_CHARS));
 }
 
 /** @returns {Promise<Counts>} */
@@ -171,10 +204,16 @@ for (const stage of stages) {
   const counts = await STAGES[stage]?.();
   if (counts !== undefined) {
     add(counts);
+    if (counts.failed > 0 && !failures.some((text) => text.startsWith(`${stage}: `))) {
+      noteFailure(`${stage}: see its output above`);
+    }
     summary.push(`${stage.padEnd(14)} ${render(counts)}`);
   }
 }
 console.log(`\n${summary.join('\n')}`);
+for (const what of failures) {
+  console.log(`Failed: ${what}`);
+}
 for (const what of missing) {
   console.log(`Not covered: ${what}`);
 }
