@@ -25,11 +25,10 @@ export function escapeControls(text: string): string {
 export function createLogger(level: LogLevel, write: (line: string) => void = writeToStderr): Logger {
   const threshold = LOG_LEVELS.indexOf(level);
   function at(lineLevel: LogLevel) {
-    return (message: string): void => {
-      if (LOG_LEVELS.indexOf(lineLevel) >= threshold) {
-        write(`${new Date().toISOString()} ${lineLevel} ${escapeControls(message)}\n`);
-      }
-    };
+    if (LOG_LEVELS.indexOf(lineLevel) < threshold) {
+      return (): void => undefined;
+    }
+    return (message: string): void => write(`${new Date().toISOString()} ${lineLevel} ${escapeControls(message)}\n`);
   }
   return { debug: at('DEBUG'), info: at('INFO'), warning: at('WARNING'), error: at('ERROR') };
 }

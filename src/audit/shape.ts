@@ -26,16 +26,11 @@ export function shapeOfArguments(
   given: Readonly<Record<string, unknown>>,
   declared: ReadonlySet<string>,
 ): ArgumentShape {
-  const shapes: Record<string, string> = Object.create(null);
-  let undeclared = 0;
-  for (const name of Object.keys(given)) {
-    if (declared.has(name)) {
-      shapes[name] = shapeOf(given[name]);
-    } else {
-      undeclared += 1;
-    }
-  }
-  return { shapes, undeclared };
+  const names = Object.keys(given);
+  const told = names.filter((name) => declared.has(name));
+  // fromEntries defines members, so a name `__proto__` is one like any other.
+  const shapes = Object.fromEntries(told.map((name) => [name, shapeOf(given[name])]));
+  return { shapes, undeclared: names.length - told.length };
 }
 
 /** Bytes of a JSON value as JSON in UTF-8, without escapes. Texts are not copied, so that a large one costs little. */

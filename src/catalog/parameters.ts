@@ -9,6 +9,8 @@ export interface Parameter extends Named {
 }
 
 export interface Parameters {
+  /** Their original names. */
+  readonly names: ReadonlySet<string>;
   /** The required ones first, each group in the order of the schema. */
   readonly list: readonly Parameter[];
   /** Whether the tool takes further arguments: it says so, or names no parameter, or more than are read. */
@@ -32,6 +34,7 @@ export function parametersOf(inputSchema: Schema): Parameters {
     return { name, alias: aliases[index] ?? name, schema, isRequired: shape.required.has(name) && !hasDefault };
   });
   const parameters = {
+    names: new Set(names),
     list: [...all.filter((parameter) => parameter.isRequired), ...all.filter((parameter) => !parameter.isRequired)],
     isOpen: shape.isOpen || shape.isCut || (all.length === 0 && !isClosed(inputSchema)),
   };
@@ -51,16 +54,15 @@ export function resolveArguments(
   inputSchema: Schema,
   given: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const parameters = parametersOf(inputSchema).list;
-  const originals = new Set(parameters.map(({ name }) => name));
-  if (Object.keys(given).every((key) => originals.has(key))) {
+  const { names, list } = parametersOf(inputSchema);
+  if (Object.keys(given).every((key) => names.has(key))) {
     return given;
   }
-  const byAlias = new Map(parameters.map(({ alias, name }) => [alias, name]));
+  const byAlias = new Map(list.map(({ alias, name }) => [alias, name]));
   // fromEntries defines members, so a key `__proto__` is data like any other.
   return Object.fromEntries(
     Object.entries(given).map(([key, value]) => {
-      const original = originals.has(key) ? key : (byAlias.get(key) ?? key);
+      const original = names.has(key) ? key : (byAlias.get(key) ?? key);
       return [Object.hasOwn(given, original) ? key : original, value];
     }),
   );

@@ -1,6 +1,6 @@
 /** Keeps a record of each call of a tool: who called what, what was decided, what became of it. */
 import { jsonBytes, shapeOfArguments } from '../audit/shape.ts';
-import { isSchema, type Schema } from '../catalog/json-schema.ts';
+import { isSchema } from '../catalog/json-schema.ts';
 import { parametersOf } from '../catalog/parameters.ts';
 import { type BridgeError, toBridgeError } from '../errors.ts';
 import type { AuditTrail, EndedCall } from './audit-trail.ts';
@@ -28,7 +28,7 @@ export function recordCalls(
   }
   const note: NoteCall = (call) => trail.callEnded(call);
   return {
-    gates: [(call, proceed) => recorded(note, call, proceed), ...gates],
+    gates: [(call, proceed) => recorded(note, call, () => proceed(call)), ...gates],
     guard: (call, send) => recorded(note, call, () => guard(call, send)),
     noteUnmade: (call, error) => noteUnmadeCall(note, call, error),
   };
@@ -40,7 +40,7 @@ async function recorded(note: NoteCall, call: GuardedCall, make: () => Promise<u
   const startedAt = Date.now();
   const start = performance.now();
   // Now, because the arguments may be large and are not kept.
-  const shape = shapeOfArguments(call.arguments, declaredBy(tool.inputSchema));
+  const shape = shapeOfArguments(call.arguments, parametersOf(tool.inputSchema).names);
   const end = (errorCode: EndedCall['errorCode'], resultBytes: number | undefined): void =>
     note({
       session: context.session,
@@ -82,15 +82,4 @@ function noteUnmadeCall(note: NoteCall, { context, server, tool, given }: Unmade
     startedAt: Date.now(),
     durationMs: 0,
   });
-}
-
-const declared = new WeakMap<Schema, ReadonlySet<string>>();
-
-function declaredBy(inputSchema: Schema): ReadonlySet<string> {
-  let names = declared.get(inputSchema);
-  if (names === undefined) {
-    names = new Set(parametersOf(inputSchema).list.map(({ name }) => name));
-    declared.set(inputSchema, names);
-  }
-  return names;
 }

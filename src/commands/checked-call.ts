@@ -16,12 +16,13 @@ export function checked<Schema extends z.ZodType>(
   schema: Schema,
   run: (params: z.output<Schema>, context: CallContext) => Promise<unknown>,
 ): Method {
-  return async (params, context) => {
+  return (params, context) => {
     const parsed = schema.safeParse(params);
     if (!parsed.success) {
       const issue = parsed.error.issues[0];
       const place = issue?.path.join('.') ?? '';
-      throw new BridgeError('CALL_REFUSED', `a parameter was refused: ${place}: ${issue?.message ?? 'invalid'}`);
+      const reason = `a parameter was refused: ${place}: ${issue?.message ?? 'invalid'}`;
+      return Promise.reject(new BridgeError('CALL_REFUSED', reason));
     }
     return run(parsed.data, context);
   };

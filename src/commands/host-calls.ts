@@ -85,10 +85,11 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
     ['load_artifact', checked(LoadArtifactParams, artifacts.load)],
     ['list_artifacts', checked(z.strictObject({}), artifacts.list)],
   ]);
-  return async ({ method, params }, context) => {
+  return ({ method, params }, context) => {
     const run = methods.get(method);
     if (run === undefined) {
-      throw new BridgeError('CALL_REFUSED', `there is no call of the name ${JSON.stringify(method.slice(0, 64))}`);
+      const reason = `there is no call of the name ${JSON.stringify(method.slice(0, 64))}`;
+      return Promise.reject(new BridgeError('CALL_REFUSED', reason));
     }
     return run(params, context);
   };

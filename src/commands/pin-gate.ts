@@ -7,7 +7,7 @@ import { approveCommand } from './tool-differences.ts';
 
 export function createPinGate(directory: Pick<ServerDirectory, 'review' | 'findTool'>): CallGate {
   return (call, proceed) =>
-    call.tool.change?.isRefused === true ? unlessAccepted(directory, call).then(() => proceed()) : proceed();
+    call.tool.change?.isRefused === true ? unlessAccepted(directory, call).then(() => proceed(call)) : proceed(call);
 }
 
 /** A person may have accepted the tool a moment ago. Rejects with `TOOL_CHANGED`. */

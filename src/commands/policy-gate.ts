@@ -1,6 +1,6 @@
 /** Lets a call through, has a person asked, or refuses it, as the policies of the person say, and holds their limits. */
 import { CancelSource } from '../cancel.ts';
-import { startCountdown } from '../countdown.ts';
+import { Countdown } from '../countdown.ts';
 import { BridgeError } from '../errors.ts';
 import type { Decision, PolicyTool } from '../policy/decision.ts';
 import { type CompiledLimit, countCall, overLimit } from '../policy/limits.ts';
@@ -60,7 +60,7 @@ export function createPolicyGate(guard: Guard): CallGate {
   return (call, proceed) =>
     guard(call, (way) => {
       const { context } = call;
-      return way === context ? proceed() : proceed({ ...call, context: { ...context, ...way } });
+      return proceed(way === context ? call : { ...call, context: { ...context, ...way } });
     });
 }
 
@@ -116,7 +116,7 @@ async function beforeDeadline(context: CallContext, limit: CompiledLimit | undef
   const cancel = new CancelSource();
   const abort = (): void => cancel.abort();
   let isLate = false;
-  const clock = startCountdown(limit.deadlineMs, () => {
+  const clock = new Countdown(limit.deadlineMs, () => {
     isLate = true;
     abort();
   });

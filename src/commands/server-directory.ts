@@ -100,7 +100,8 @@ class Directory implements ServerDirectory {
   readonly #changed = new Map<string, symbol>();
   readonly #errors = new Map<string, string>();
   #current: ReadonlyMap<string, CallableServer> | undefined;
-  #loading: Promise<unknown> = Promise.resolve();
+  /** Undefined when nothing is being loaded: a call need not wait a turn for that. */
+  #loading: Promise<unknown> | undefined;
 
   constructor(source: MetadataSource, configured: ConfiguredServers, logger: Logger, visible: VisibleTools) {
     this.#source = source;
@@ -121,7 +122,7 @@ class Directory implements ServerDirectory {
       this.#current = definitions;
       this.#catalog.setServers([...definitions.values()].filter(({ disabled }) => disabled !== true));
       const changed = this.#catalog.servers().filter((server) => this.#isRedefined(server));
-      this.#loading = Promise.all([this.#loading, ...changed.map((server) => this.#loadKept(server))]);
+      this.#load(changed);
     }
     return this.#catalog.servers();
   }
@@ -131,19 +132,24 @@ class Directory implements ServerDirectory {
     await this.#loading;
   }
 
-  async find(wanted: string): Promise<CatalogServer> {
+  find(wanted: string): Promise<CatalogServer> {
+    return this.#find(wanted, undefined);
+  }
+
+  findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer> {
+    return this.#find(wanted, loaded);
+  }
+
+  async #find(wanted: string, loaded: ReadonlySet<string> | undefined): Promise<CatalogServer> {
     const server = resolveName(this.servers(), wanted);
     if (server === undefined) {
       throw await serverNotFound(wanted, this.#configured().get(wanted), this.servers());
     }
-    await this.#loading;
-    return server;
-  }
-
-  async findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer> {
-    const server = await this.find(wanted);
-    if (!loaded.has(server.name)) {
+    if (loaded?.has(server.name) === false) {
       throw serverNotLoaded(wanted, server);
+    }
+    if (this.#loading !== undefined) {
+      await this.#loading;
     }
     return server;
   }
@@ -170,7 +176,7 @@ class Directory implements ServerDirectory {
       const known = resolveName(this.#catalog.tools(server) ?? [], wanted);
       return known ?? { name: shown(wanted), alias: '', description: '', inputSchema: {} };
     }
-    const known = resolveName(await this.#allTools(server, signal), wanted);
+    const known = resolveName(this.#knownTools(server) ?? (await this.#allTools(server, signal)), wanted);
     if (known !== undefined) {
       return known;
     }
@@ -189,11 +195,19 @@ class Directory implements ServerDirectory {
   }
 
   async #allTools(server: CatalogServer, signal: CancelSignal): Promise<readonly CatalogTool[]> {
-    await this.#loading;
-    if (this.#catalog.metadata(server) === undefined || this.#changed.has(server.name)) {
+    while (this.#loading !== undefined) {
+      await this.#loading;
+    }
+    if (this.#knownTools(server) === undefined) {
       await this.refresh(server, signal);
     }
     return this.#catalog.tools(server) ?? [];
+  }
+
+  /** Undefined when they are not known yet, or the server said that they changed. */
+  #knownTools(server: CatalogServer): readonly CatalogTool[] | undefined {
+    const isUnsure = this.#loading !== undefined || this.#changed.has(server.name);
+    return isUnsure ? undefined : this.#catalog.tools(server);
   }
 
   async refresh(server: CatalogServer, signal: CancelSignal): Promise<ServerMetadata> {
@@ -281,6 +295,15 @@ class Directory implements ServerDirectory {
     const isSame = this.#hashes.has(server.name) && this.#hashes.get(server.name) === definitionHash;
     this.#hashes.set(server.name, definitionHash);
     return !isSame;
+  }
+
+  #load(servers: readonly CatalogServer[]): void {
+    const loading = Promise.all([this.#loading, ...servers.map((server) => this.#loadKept(server))]).finally(() => {
+      if (this.#loading === loading) {
+        this.#loading = undefined;
+      }
+    });
+    this.#loading = loading;
   }
 
   /** Takes over what was kept, unless the server itself was faster. */

@@ -12,6 +12,7 @@ import { type BridgeError, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Decision } from '../policy/decision.ts';
 import type { CallContext } from '../session/dispatch.ts';
+import { isJsonObject } from '../upstream/definition.ts';
 import type { Elicit } from '../upstream/elicitation.ts';
 import type { FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
@@ -40,6 +41,8 @@ export interface ToolCall {
   readonly arguments: Readonly<Record<string, unknown>>;
   /** The line of the cell that leads to the call, as the sandbox says. */
   readonly line?: number | undefined;
+  /** Whether the code listens to what the server reports of its progress. */
+  readonly wantsProgress?: boolean | undefined;
   readonly context: CallContext;
   /** What a policy decided about it; set by its gate, for the record. */
   decision?: Decision;
@@ -55,14 +58,14 @@ export interface UnmadeCall {
 
 export type NoteUnmade = (call: UnmadeCall, error: BridgeError) => void;
 
-/** Makes the call, once: as it is, or `changed`. */
-export type Proceed = (changed?: ToolCall) => Promise<unknown>;
+/** Makes a call. */
+export type MakeCall = (call: ToolCall) => Promise<unknown>;
 
 /**
- * Stands around each call: refuses it by rejecting with a `BridgeError`, waits, looks at its outcome, or changes it. With
- * nothing to do a gate returns what `proceed` gives, unawaited.
+ * Stands around each call: refuses it by rejecting with a `BridgeError`, waits, looks at its outcome, or changes it. It calls
+ * `proceed` at most once. With nothing to do a gate returns what `proceed` gives, unawaited.
  */
-export type CallGate = (call: ToolCall, proceed: Proceed) => Promise<unknown>;
+export type CallGate = (call: ToolCall, proceed: MakeCall) => Promise<unknown>;
 
 export interface ToolCallOptions {
   readonly directory: ServerDirectory;
@@ -78,7 +81,8 @@ export interface ToolCallOptions {
 const CallToolParams = z.strictObject({
   server: nameParam,
   tool: nameParam,
-  arguments: z.record(z.string(), z.unknown()).default({}),
+  // Not `z.record`, which copies it key by key and leaves out a key `__proto__`.
+  arguments: z.custom<Record<string, unknown>>(isJsonObject, 'expected an object').default({}),
   /** Line of the cell that leads to the call, as the sandbox says. */
   line: z.int().positive().optional(),
   /** Whether the code listens to what the server reports of its progress. */
@@ -90,9 +94,9 @@ const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
 /** Calls that need the server to be loaded. */
 export function toolMethods(options: ToolCallOptions): [string, Method][] {
   const { directory, findCallable, pool, logger, observed } = options;
-  const gate = inSequence(options.gates);
+  const make = options.gates.reduceRight<MakeCall>((proceed, gate) => (call) => gate(call, proceed), send);
 
-  async function send(call: ToolCall, wantsProgress: boolean): Promise<unknown> {
+  async function send(call: ToolCall): Promise<unknown> {
     const { server, tool, context } = call;
     logCall(logger, context, `${server.name}.${tool.name}`);
     const answer = pool.callTool({
@@ -100,7 +104,7 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
       tool: tool.wireName ?? tool.name,
       arguments: call.arguments,
       signal: context.signal,
-      onProgress: wantsProgress ? context.onProgress : undefined,
+      onProgress: call.wantsProgress === true ? context.onProgress : undefined,
       elicit: elicitFor(server.name, context.asker, logger),
     });
     directory.noteUse(server);
@@ -120,9 +124,8 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
 
   const callTool = checked(CallToolParams, async (params, context) => {
     const { server, tool } = await find(params, context);
-    const { line } = params;
-    const call = { server, tool, arguments: exactArguments(tool, params.arguments), line, context };
-    return gate(call, (changed = call) => send(changed, params.progress));
+    const { line, progress: wantsProgress } = params;
+    return make({ server, tool, arguments: exactArguments(tool, params.arguments), line, wantsProgress, context });
   });
 
   const describeServers = checked(DescribeServerParams, async (params, context) => {
@@ -138,16 +141,6 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
     ['call_tool', callTool],
     ['describe_server', describeServers],
   ];
-}
-
-/** All gates as one. */
-function inSequence(gates: readonly CallGate[]): CallGate {
-  return gates.reduceRight<CallGate>(
-    (further, gate) => (call, proceed) => {
-      return gate(call, (changed = call) => further(changed, (last = changed) => proceed(last)));
-    },
-    (_, proceed) => proceed(),
-  );
 }
 
 /** What goes on while nobody waits for an answer is worth a line. */

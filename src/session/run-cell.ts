@@ -5,7 +5,7 @@
  */
 
 import type { CellAnswer, CellProgress, CellStatus, Person } from '../cell.ts';
-import { type Countdown, startCountdown } from '../countdown.ts';
+import { Countdown } from '../countdown.ts';
 import { BridgeError, renderError } from '../errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../limits.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
@@ -90,7 +90,7 @@ function watchForEnd(kernel: Kernel, { frame, timeoutMs, signal }: CellRun) {
   }
 
   const onAbort = () => end('cancelled');
-  const clock = startCountdown(timeoutMs, () => end('deadline'));
+  const clock = new Countdown(timeoutMs, () => end('deadline'));
   signal?.addEventListener('abort', onAbort, { once: true });
   if (signal?.aborted === true) {
     onAbort();

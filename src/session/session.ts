@@ -212,12 +212,12 @@ export class Session {
     return names.length === 0 ? [] : [`Servers loaded by the code: ${names.join(', ')}.`];
   }
 
-  #handleCall: SessionOptions['handleCall'] = async (call, context) => {
+  #handleCall: SessionOptions['handleCall'] = (call, context) => {
     if (call.method !== 'reset') {
       return this.#options.handleCall(call, context);
     }
     this.#resetWanted = true;
-    return 'The session starts afresh with the next cell.';
+    return Promise.resolve('The session starts afresh with the next cell.');
   };
 
   #noteEnd(kernel: Kernel, reason: string): void {

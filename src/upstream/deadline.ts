@@ -1,49 +1,62 @@
 /** Waiting with an end: deadlines, abort signals, and calls that come too often. */
 import { setMaxListeners } from 'node:events';
 import { type CancelSignal, CancelSource } from '../cancel.ts';
-import { startCountdown } from '../countdown.ts';
+import { Countdown } from '../countdown.ts';
 import { messageOf } from '../errors.ts';
 
-export interface Deadline {
-  /** Aborted at the deadline and when the caller gives up. */
-  readonly signal: CancelSignal;
-  /** Aborted only when the caller gives up. */
-  readonly callerSignal: CancelSignal | undefined;
-  readonly timeoutMs: number;
-  /** Milliseconds that are left; 0 when there are none. */
-  leftMs(): number;
-  /** Stops the clock until the function it gives is called. */
-  hold(): () => void;
-  clear(): void;
-}
-
 /**
- * A deadline `timeoutMs` from now that also ends with `signal`. Not `AbortSignal.any` of `AbortSignal.timeout`: Node 20
+ * A time limit from now on that also ends when the caller gives up. Its signal is not `AbortSignal.any` of `AbortSignal.timeout`: Node 20
  * collects these while they are waited for, and then they never fire (seen as a start that took 5 s instead of 0.7 s).
  */
-export function createDeadline(timeoutMs: number, signal: CancelSignal | undefined): Deadline {
-  const controller = new CancelSource();
-  const abort = (): void => controller.abort();
-  const clock = startCountdown(timeoutMs, abort);
-  if (signal instanceof AbortSignal) {
-    // A caller may share its signal among 1,000 calls, which is no leak.
-    setMaxListeners(0, signal);
+export class Deadline {
+  readonly timeoutMs: number;
+  /** Aborted only when the caller gives up. */
+  readonly callerSignal: CancelSignal | undefined;
+  readonly #clock: Countdown;
+  #source: CancelSource | undefined;
+  readonly #abort = (): void => this.#source?.abort();
+
+  constructor(timeoutMs: number, callerSignal: CancelSignal | undefined) {
+    this.timeoutMs = timeoutMs;
+    this.callerSignal = callerSignal;
+    this.#clock = new Countdown(timeoutMs);
   }
-  signal?.addEventListener('abort', abort, { once: true });
-  if (signal?.aborted === true) {
-    abort();
+
+  /** Aborted at the deadline and when the caller gives up. Made when it is asked for: most calls only want to know what is left. */
+  get signal(): CancelSignal {
+    this.#source ??= this.#makeSource();
+    return this.#source;
   }
-  return {
-    signal: controller.signal,
-    callerSignal: signal,
-    timeoutMs,
-    leftMs: () => clock.leftMs(),
-    hold: () => clock.hold(),
-    clear() {
-      clock.stop();
-      signal?.removeEventListener('abort', abort);
-    },
-  };
+
+  /** Milliseconds that are left; 0 when there are none. */
+  leftMs(): number {
+    return this.#clock.leftMs();
+  }
+
+  /** Stops the clock until the function it gives is called. */
+  hold(): () => void {
+    return this.#clock.hold();
+  }
+
+  clear(): void {
+    this.#clock.stop();
+    this.callerSignal?.removeEventListener('abort', this.#abort);
+  }
+
+  #makeSource(): CancelSource {
+    const source = new CancelSource();
+    const { callerSignal } = this;
+    if (callerSignal instanceof AbortSignal) {
+      // A caller may share its signal among 1,000 calls, which is no leak.
+      setMaxListeners(0, callerSignal);
+    }
+    callerSignal?.addEventListener('abort', this.#abort, { once: true });
+    this.#clock.whenOver(this.#abort);
+    if (callerSignal?.aborted === true || this.leftMs() === 0) {
+      source.abort();
+    }
+    return source;
+  }
 }
 
 /** Gives up waiting with an `AbortError` when `signal` aborts; what was waited for goes on for others. */

@@ -99,12 +99,11 @@ interface AskedRequest {
 export function requestWithInput(
   open: Pick<Connection, 'request'>,
   request: AskedRequest,
-  limits: RequestLimits,
+  { signal, onProgress, elicit }: Omit<RequestLimits, 'timeoutMs'>,
   deadline: Deadline,
 ): Promise<Answer> {
   const send = (given: JsonObject): Promise<Answer> =>
-    open.request(request.method, given, { ...limits, timeoutMs: deadline.leftMs() });
-  const { elicit } = limits;
+    open.request(request.method, given, { timeoutMs: deadline.leftMs(), signal, onProgress, elicit });
   return elicit === undefined ? send(request.params) : sendWithAnswers(request.params, { send, elicit, deadline });
 }
 

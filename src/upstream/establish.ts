@@ -37,16 +37,12 @@ export async function establish(definition: UpstreamDefinition, parts: Parts): P
     requests.close();
   });
   const failureOf = (exit: ServerExit): BridgeError => failures.exited(exit, transport.lastStderrLines());
-  async function explained<Value>(answer: Promise<Value>): Promise<Value> {
-    try {
-      return await answer;
-    } catch (error) {
-      if (!(error instanceof RequestError) || error.kind !== 'closed') {
-        throw error;
-      }
-      throw explainSend(error.cause, failures) ?? failureOf(await transport.exited);
+  const explain = async (error: unknown): Promise<never> => {
+    if (!(error instanceof RequestError) || error.kind !== 'closed') {
+      throw error;
     }
-  }
+    throw explainSend(error.cause, failures) ?? failureOf(await transport.exited);
+  };
   return {
     info: {
       name: definition.name,
@@ -60,8 +56,8 @@ export async function establish(definition: UpstreamDefinition, parts: Parts): P
     },
     exited: transport.exited,
     isOpen: () => isOpen && transport.isLost !== true,
-    request: (method, params, limits) => explained(requests.request(method, params, limits)),
-    requestLine: (method, params, limits) => explained(requests.requestLine(method, params, limits)),
+    request: (method, params, limits) => requests.request(method, params, limits).catch(explain),
+    requestLine: (method, params, limits) => requests.requestLine(method, params, limits).catch(explain),
     // Headers that repeat arguments came with 2026-07-28, as the envelope did.
     admitTools: envelope === undefined ? undefined : transport.admitTools?.bind(transport),
     failureOf,

@@ -4,7 +4,7 @@
  */
 import { childEnvironment } from './child-env.ts';
 import type { Connection, ConnectOptions } from './connection.ts';
-import { createDeadline } from './deadline.ts';
+import { Deadline } from './deadline.ts';
 import { isJsonObject, type JsonObject, type ProcessDefinition } from './definition.ts';
 import { ServerQuestions } from './elicitation.ts';
 import { establish, explainHandshake, intercept } from './establish.ts';
@@ -75,7 +75,7 @@ async function attempt(
     throw failures.notSpawned(error);
   }
   options.onStep?.('started');
-  const deadline = createDeadline(options.startTimeoutMs, options.signal);
+  const deadline = new Deadline(options.startTimeoutMs, options.signal);
   try {
     const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });
     return await establish(definition, { client, transport, requests, failures, elicitation });

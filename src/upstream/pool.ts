@@ -119,8 +119,9 @@ class Pool implements UpstreamPool {
     return this.#serverOf(server).describe(options.signal);
   }
 
-  async callTool(call: ToolCall): Promise<JsonObject> {
-    return this.#serverOf(call.server).callTool(call);
+  callTool(call: ToolCall): Promise<JsonObject> {
+    const server = this.#servers.get(call.server);
+    return server === undefined ? Promise.reject(unknownServer(call.server)) : server.callTool(call);
   }
 
   async surface(call: SurfaceCall): Promise<SurfaceAnswer> {
@@ -144,7 +145,7 @@ class Pool implements UpstreamPool {
   #serverOf(name: string): UpstreamServer {
     const server = this.#servers.get(name);
     if (server === undefined) {
-      throw new BridgeError('SERVER_UNKNOWN', `no server '${name}' is configured`, { data: { server: name } });
+      throw unknownServer(name);
     }
     return server;
   }
@@ -187,4 +188,8 @@ class Pool implements UpstreamPool {
     this.#retiring.add(server);
     void server.retire().finally(() => this.#retiring.delete(server));
   }
+}
+
+function unknownServer(name: string): BridgeError {
+  return new BridgeError('SERVER_UNKNOWN', `no server '${name}' is configured`, { data: { server: name } });
 }

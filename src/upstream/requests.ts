@@ -5,7 +5,7 @@
  */
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../cancel.ts';
-import { type Countdown, startCountdown } from '../countdown.ts';
+import { Countdown } from '../countdown.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 import type { Elicit } from './elicitation.ts';
@@ -122,7 +122,7 @@ export class Requests {
         }
       };
       const onAbort = (): void => this.#giveUp(id, 'cancelled', 'cancelled by the caller');
-      const clock = startCountdown(timeoutMs, () => this.#giveUp(id, 'timeout', `no answer within ${timeoutMs} ms`));
+      const clock = new Countdown(timeoutMs, () => this.#giveUp(id, 'timeout', `no answer within ${timeoutMs} ms`));
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#waiting.set(id, { wantsLine, onProgress, elicit, clock, settle });
       const sent = onProgress === undefined ? params : { ...params, _meta: { progressToken: id } };
@@ -205,12 +205,17 @@ export class Requests {
     this.#waiting.get(id)?.settle(new RequestError(kind, reason));
   }
 
-  #write(message: { method: string; params: JsonObject; id?: number }): Promise<void> {
-    const { params } = message;
-    const meta = isJsonObject(params['_meta']) ? params['_meta'] : {};
-    const enveloped = this.#envelope === undefined ? params : { ...params, _meta: { ...this.#envelope, ...meta } };
-    return this.#send({ jsonrpc: '2.0', ...message, params: enveloped });
+  #write({ id, method, params }: { method: string; params: JsonObject; id?: number }): Promise<void> {
+    const sent = this.#envelope === undefined ? params : inEnvelope(params, this.#envelope);
+    return this.#send(
+      id === undefined ? { jsonrpc: '2.0', method, params: sent } : { jsonrpc: '2.0', id, method, params: sent },
+    );
   }
+}
+
+function inEnvelope(params: JsonObject, envelope: JsonObject): JsonObject {
+  const meta = isJsonObject(params['_meta']) ? params['_meta'] : {};
+  return { ...params, _meta: { ...envelope, ...meta } };
 }
 
 function isFiniteNumber(value: unknown): value is number {

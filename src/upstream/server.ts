@@ -4,7 +4,7 @@ import type { CancelSignal } from '../cancel.ts';
 import { BridgeError } from '../errors.ts';
 import { Admission } from './admission.ts';
 import { type Connection, type ConnectOptions, type ServerInfo, SessionLostError } from './connection.ts';
-import { atMostEvery, createDeadline, type Deadline, isAbortError, unlessAborted } from './deadline.ts';
+import { atMostEvery, Deadline, isAbortError, unlessAborted } from './deadline.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { type Elicit, requestWithInput } from './elicitation.ts';
 import { noticesForTools } from './explain-docker.ts';
@@ -137,15 +137,14 @@ export class UpstreamServer {
   async callTool(call: ToolCall): Promise<JsonObject> {
     const ofCallMs = call.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;
     const timeoutMs = Math.min(ofCallMs, this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY);
-    const deadline = createDeadline(timeoutMs, call.signal);
+    const deadline = new Deadline(timeoutMs, call.signal);
     try {
-      const more = { onProgress: call.onProgress, elicit: call.elicit };
       const request = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
-      const { result } = await this.#withConnection(deadline, async (open, limits) => {
+      const { result } = await this.#withConnection(deadline, async (open) => {
         if (this.#admission.isNeeded(open)) {
           this.#admission.admit(open, await this.describe(call.signal));
         }
-        return requestWithInput(open, request, { ...limits, ...more }, deadline);
+        return requestWithInput(open, request, call, deadline);
       });
       this.#failed = 0;
       return result;
@@ -162,12 +161,10 @@ export class UpstreamServer {
       this.#options.startTimeoutMs + LIST_TIMEOUT_MS,
       this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY,
     );
-    const deadline = createDeadline(timeoutMs, call.signal);
+    const deadline = new Deadline(timeoutMs, call.signal);
     try {
-      return await this.#withConnection(deadline, (open, limits) =>
-        askSurface(call, open.info, (method, params) =>
-          requestWithInput(open, { method, params }, { ...limits, elicit: call.elicit }, deadline),
-        ),
+      return await this.#withConnection(deadline, (open) =>
+        askSurface(call, open.info, (method, params) => requestWithInput(open, { method, params }, call, deadline)),
       );
     } catch (error) {
       throw error instanceof MissingCapabilityError
@@ -210,11 +207,13 @@ export class UpstreamServer {
   }
 
   async #readListing(): Promise<ServerListing> {
-    const deadline = createDeadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#closing.signal);
+    const deadline = new Deadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#closing.signal);
     try {
       const info = await this.#withConnection(deadline, async (open) => open.info);
       const list = await readToolList((params) =>
-        this.#withConnection(deadline, (open, limits) => open.requestLine('tools/list', params, limits)),
+        this.#withConnection(deadline, (open) =>
+          open.requestLine('tools/list', params, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal }),
+        ),
       );
       const { tools, notices: found } = await this.#withConnection(deadline, async (open) =>
         this.#admission.admit(open, list),
@@ -232,16 +231,12 @@ export class UpstreamServer {
   }
 
   /** Uses the running server, which is started if need be. */
-  async #withConnection<Value>(
-    deadline: Deadline,
-    use: (open: Connection, limits: RequestLimits) => Promise<Value>,
-  ): Promise<Value> {
+  async #withConnection<Value>(deadline: Deadline, use: (open: Connection) => Promise<Value>): Promise<Value> {
     this.#requests += 1;
     try {
       for (let isSecond = false; ; isSecond = true) {
         try {
-          const open = await unlessAborted(this.#connect(), deadline.signal);
-          return await use(open, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal });
+          return await use(this.#openConnection() ?? (await unlessAborted(this.#connect(), deadline.signal)));
         } catch (error) {
           if (isSecond || !(error instanceof SessionLostError)) {
             throw error;

@@ -18,6 +18,8 @@ export interface StdioTransportOptions extends ServerCommand, MessageHandlers {
   readonly guardian: Guardian;
 }
 
+const TAKEN = Promise.resolve();
+
 /** A transport that starts `options.command` when the SDK (or the caller) calls `start`. */
 export class StdioTransport implements ServerTransport {
   onclose?: (() => void) | undefined;
@@ -74,12 +76,19 @@ export class StdioTransport implements ServerTransport {
   }
 
   /** Writes one message; resolves when the pipe has taken it or holds it. Rejects when the server is gone. */
-  async send(message: JSONRPCMessage): Promise<void> {
+  send(message: JSONRPCMessage): Promise<void> {
     this.#intake.noteSent(message);
-    await this.#write(`${stringifyExact(message)}\n`);
+    const line = `${stringifyExact(message)}\n`;
+    const { stdin } = this.#process;
+    if (stdin === undefined || this.#drained !== undefined) {
+      return this.#writeLater(line);
+    }
+    this.#write(stdin, line);
+    return TAKEN;
   }
 
-  async #write(line: string): Promise<void> {
+  /** When the pipe has room again. */
+  async #writeLater(line: string): Promise<void> {
     // One shared promise: a listener for each of 1,000 waiting writes would be reported as a leak.
     while (this.#drained !== undefined) {
       await this.#drained;
@@ -90,6 +99,10 @@ export class StdioTransport implements ServerTransport {
       await this.#process.exitedOrSoon();
       throw new Error('Not connected');
     }
+    this.#write(stdin, line);
+  }
+
+  #write(stdin: Writable, line: string): void {
     this.#cork(stdin);
     if (!stdin.write(line)) {
       this.#drained = waitForDrain(stdin).finally(() => {

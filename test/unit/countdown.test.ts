@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { startCountdown } from '../../src/countdown.ts';
+import { Countdown } from '../../src/countdown.ts';
 
 let ended = 0;
 const start = (timeoutMs: number) =>
-  startCountdown(timeoutMs, () => {
+  new Countdown(timeoutMs, () => {
     ended += 1;
   });
 

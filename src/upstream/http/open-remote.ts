@@ -4,7 +4,7 @@
  */
 import { BridgeError } from '../../errors.ts';
 import type { Connection, ConnectOptions } from '../connection.ts';
-import { createDeadline, type Deadline } from '../deadline.ts';
+import { Deadline } from '../deadline.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import { ServerQuestions } from '../elicitation.ts';
 import { establish, explainHandshake, intercept } from '../establish.ts';
@@ -30,7 +30,7 @@ const OLD_TRANSPORT_STATUSES: ReadonlySet<number | undefined> = new Set([400, 40
 /** Rejects with `SERVER_UNREACHABLE`, `SERVER_PROTOCOL`, `LOGIN_REQUIRED` and `SERVER_START_FAILED`. */
 export async function openRemote(definition: RemoteDefinition, options: ConnectOptions): Promise<Connection> {
   const failures = new Failures(definition);
-  const deadline = createDeadline(options.startTimeoutMs, options.signal);
+  const deadline = new Deadline(options.startTimeoutMs, options.signal);
   const attempt: Attempt = { definition, options, deadline, failures, address: addressOf(definition, options) };
   try {
     return await openEither(attempt);

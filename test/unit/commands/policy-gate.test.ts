@@ -113,7 +113,7 @@ test('the deadline of a call stands still while its server asks the person', asy
   const asker: Asker = { code: '', opensPages: false, ask: () => new Promise((resolve) => (reply = resolve)) };
   const call = { ...CALL, context: { ...CALL.context, asker } };
   const limit = { limits: [{ deadline: '20ms' }] };
-  const answered = gateFor(limit)(call, async ({ context } = call) => {
+  const answered = gateFor(limit)(call, async ({ context }) => {
     const asked = context.asker?.ask({ mode: 'form', message: '', requestedSchema: {} }, context.signal);
     await new Promise((resolve) => setTimeout(resolve, 100));
     reply({ action: 'decline' });

@@ -1,5 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ServerMetadata } from '../../../src/catalog/intake.ts';
 import type { MetadataCache } from '../../../src/commands/metadata-cache.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/commands/server-directory.ts';
@@ -65,9 +64,8 @@ describe('what was kept', () => {
   test('is brought up to date in the background when the server is used, and kept again', async () => {
     const { directory, toolsOf, kept } = setUp();
     directory.noteUse(await directory.find('files'));
-    await setImmediate();
+    await vi.waitFor(async () => expect(await toolsOf('files')).toEqual(['new_tool']));
     await directory.close();
-    expect(await toolsOf('files')).toEqual(['new_tool']);
     expect(kept.get('hash of files')?.tools.map(({ name }) => name)).toEqual(['new_tool']);
   });
 
@@ -116,8 +114,7 @@ describe('a running server', () => {
     await toolsOf('git');
     list('git', 'push');
     directory.noteChange('git');
-    await setImmediate();
-    expect((await directory.search('push', 5)).found).toHaveLength(1);
+    await vi.waitFor(async () => expect((await directory.search('push', 5)).found).toHaveLength(1));
     list('git', 'pull');
     directory.noteChange('git');
     expect(await toolsOf('git')).toEqual(['pull']);
@@ -129,8 +126,7 @@ describe('a running server', () => {
     listings.set('files', new BridgeError('SERVER_START_FAILED', 'no such \u001b program'));
     const server = await directory.find('files');
     directory.noteUse(server);
-    await setImmediate();
-    expect(directory.lastError(server)).toBe('no such <U+001B> program');
+    await vi.waitFor(() => expect(directory.lastError(server)).toBe('no such <U+001B> program'));
     expect(await toolsOf('files')).toEqual(['kept_tool']);
     list('files', 'back');
     await directory.refresh(server, never);

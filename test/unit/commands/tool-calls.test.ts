@@ -45,13 +45,14 @@ function callThrough(gates: readonly CallGate[]) {
 
 test('gates stand around a call in their order, see what the server would get, and may refuse or change it', async () => {
   const passed: unknown[] = [];
-  const outer: CallGate = async ({ server, tool, arguments: given, context }, proceed) => {
+  const outer: CallGate = async (made, proceed) => {
+    const { server, tool, arguments: given, context } = made;
     passed.push(['outer', server.name, tool.name, given, context.cell, context.call]);
-    return { answer: await proceed().catch((error: unknown) => (error as BridgeError).code) };
+    return { answer: await proceed(made).catch((error: unknown) => (error as BridgeError).code) };
   };
-  const inner: CallGate = ({ tool }, proceed) => {
+  const inner: CallGate = (made, proceed) => {
     passed.push(['inner']);
-    return tool.name === 'List' ? Promise.reject(new BridgeError('CALL_REFUSED', 'no')) : proceed();
+    return made.tool.name === 'List' ? Promise.reject(new BridgeError('CALL_REFUSED', 'no')) : proceed(made);
   };
   const { call, sent } = callThrough([outer, inner]);
   expect(await call('read_file', { from_line: 1 })).toEqual({ answer: { content: [] } });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Person, Question, Reply } from '../../../src/cell.ts';
-import { startCountdown } from '../../../src/countdown.ts';
+import { Countdown } from '../../../src/countdown.ts';
 import type { BridgeError } from '../../../src/errors.ts';
 import { MAX_QUESTIONS_PER_CELL } from '../../../src/limits.ts';
 import { CellAsker } from '../../../src/session/asker.ts';
@@ -34,7 +34,7 @@ function createPerson() {
 function setUp(timeoutMs = 1_000) {
   const { person, asked } = createPerson();
   const ends: string[] = [];
-  const clock = startCountdown(100, () => ends.push('deadline'));
+  const clock = new Countdown(100, () => ends.push('deadline'));
   const asker = new CellAsker({ person, code: 'f()', clock, timeoutMs });
   const failure = (promise: Promise<unknown>): Promise<BridgeError> =>
     promise.then(

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { atMostEvery, createDeadline, unlessAborted } from '../../../src/upstream/deadline.ts';
+import { atMostEvery, Deadline, unlessAborted } from '../../../src/upstream/deadline.ts';
 import { rejectionOf } from '../../support/upstream.ts';
 
 beforeEach(() => {
@@ -11,17 +11,17 @@ afterEach(() => {
 });
 
 it('ends at the deadline or with the caller, and leaves no timer', () => {
-  const deadline = createDeadline(1_000, undefined);
+  const deadline = new Deadline(1_000, undefined);
   expect(deadline.leftMs()).toBe(1_000);
   vi.advanceTimersByTime(1_000);
   expect(deadline.signal.aborted).toBe(true);
   expect(deadline.leftMs()).toBe(0);
   const caller = new AbortController();
-  const early = createDeadline(1_000, caller.signal);
+  const early = new Deadline(1_000, caller.signal);
   caller.abort();
   expect(early.signal.aborted).toBe(true);
   early.clear();
-  expect(createDeadline(1, caller.signal).signal.aborted).toBe(true);
+  expect(new Deadline(1, caller.signal).signal.aborted).toBe(true);
 });
 
 it('gives up waiting, while what was waited for goes on', async () => {
