@@ -10,8 +10,8 @@ import { type ComparedTask, type DirectCall, logFiles, TASKS, type TurnAnswers }
 
 const COMMAND = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const PREFIX = 'comparison-';
-/** Paths are counted with a name in place of the random one, which takes other tokens each time. */
-const RANDOM_NAME = new RegExp(`${PREFIX}\\w{6}`, 'g');
+/** Paths are counted as of one folder: the random name, and where this machine keeps such folders, take other tokens each time. */
+const FOLDER = new RegExp(`(?:/[\\w.-]+)*/${PREFIX}\\w{6}`, 'g');
 const NOTES = {
   'garden.md': 'Water the tomatoes every day.\nTODO: prune the apple tree\n',
   'house.md': 'TODO: call the plumber\nTODO: paint the door\n',
@@ -180,5 +180,5 @@ function tokensOf(value: unknown): number {
 }
 
 function countTokens(text: string): number {
-  return encode(text.replaceAll(RANDOM_NAME, 'notes')).length;
+  return encode(text.replaceAll(FOLDER, '/tmp/notes')).length;
 }
