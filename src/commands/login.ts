@@ -51,7 +51,9 @@ export async function logOut(
   { stateDir, print }: LoginContext,
 ): Promise<number> {
   const { url } = await remoteOf(configured, name);
-  const wasThere = await createLoginStore<LoginRecord>(stateDir).remove({ name, url });
+  const [store, key] = [createLoginStore<LoginRecord>(stateDir), { name, url }];
+  // A renewal that is under way must not bring it back.
+  const wasThere = await store.exclusively(key, () => store.remove(key));
   print({ server: name, removed: wasThere }, () =>
     wasThere ? `The login at server '${name}' is forgotten here.\n` : `There was no login at server '${name}'.\n`,
   );

@@ -2,8 +2,9 @@
  * Logins at remote servers, below the state directory: one file each, for the owner alone, named after server and address,
  * so that a changed address gets no token of another one. Several bridges may use a login at the same time.
  */
-import { createHash } from 'node:crypto';
-import { open, rm, stat } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BridgeError, messageOf } from '../errors.ts';
@@ -21,8 +22,16 @@ interface Key {
   readonly url: string;
 }
 
-/** `Login` is what is kept of one; unchecked, because only the owner can write it. */
-export function createLoginStore<Login extends { readonly url: string }>(stateDir: string) {
+/** What every login has; the rest is unchecked, because only the owner can write it. */
+interface KeptLogin {
+  readonly url: string;
+  readonly redirectUrl: string;
+  readonly tokens: { readonly access_token: string };
+  readonly client: { readonly client_id: string };
+}
+
+/** `Login` is what is kept of one. */
+export function createLoginStore<Login extends KeptLogin>(stateDir: string) {
   const folder = join(stateDir, FOLDER);
   const fileOf = ({ name, url }: Key): string => {
     const digest = createHash('sha256').update(`${name}\n${url}`).digest('hex').slice(0, 32);
@@ -33,7 +42,7 @@ export function createLoginStore<Login extends { readonly url: string }>(stateDi
     async load(key: Key): Promise<Login | undefined> {
       try {
         const login = JSON.parse((await readBounded(fileOf(key), MAX_FILE_BYTES)).toString('utf8')) as Login;
-        return login.url === key.url ? login : undefined;
+        return isLogin(login) && login.url === key.url ? login : undefined;
       } catch {
         // None yet, or a file that is none of ours: a new login mends both.
         return undefined;
@@ -60,32 +69,66 @@ export function createLoginStore<Login extends { readonly url: string }>(stateDi
 
     async exclusively<Value>(key: Key, work: () => Promise<Value>): Promise<Value> {
       const lock = `${fileOf(key)}.lock`;
-      await takeLock(lock);
+      const ours = await takeLock(lock);
       try {
         return await work();
       } finally {
-        await rm(lock, { force: true });
+        await dropLock(lock, ours);
       }
     },
   };
 }
 
-/** Waits until the lock is ours. A folder that does not exist has nothing to protect, and is left to `save`. */
-async function takeLock(lock: string): Promise<void> {
+function isLogin({ url, redirectUrl, tokens, client }: Partial<KeptLogin>): boolean {
+  return [url, redirectUrl, tokens?.access_token, client?.client_id].every((text) => typeof text === 'string');
+}
+
+/**
+ * Waits until the lock is ours, and gives what tells it from those of others. Undefined where it cannot be made: a folder
+ * that does not exist has nothing to protect, and one that cannot be written to is left to `save`.
+ */
+async function takeLock(lock: string): Promise<string | undefined> {
+  const ours = randomUUID();
+  // Not by the clock alone: when it was set back, a lock may be from the future.
+  const waitsUntil = performance.now() + STALE_LOCK_MS;
   for (;;) {
     try {
-      await (await open(lock, 'wx', 0o600)).close();
-      return;
+      await writeFile(lock, ours, { flag: 'wx', mode: 0o600 });
+      return ours;
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
-        return;
+        return undefined;
       }
     }
-    const age = Date.now() - ((await stat(lock).catch(() => undefined))?.mtimeMs ?? Date.now());
-    if (age > STALE_LOCK_MS) {
-      await rm(lock, { force: true });
+    const found = await stat(lock).catch(() => undefined);
+    if (found !== undefined && (Date.now() - found.mtimeMs > STALE_LOCK_MS || performance.now() > waitsUntil)) {
+      await breakLock(lock, found);
     } else {
       await sleep(LOCK_POLL_MS);
     }
+  }
+}
+
+/** Removes the lock that was looked at, and no other: two who find it stale must not remove that of the quicker one. */
+async function breakLock(lock: string, found: Stats): Promise<void> {
+  const aside = `${lock}.${randomUUID()}`;
+  try {
+    await rename(lock, aside);
+    const moved = await stat(aside);
+    if (moved.ino !== found.ino || moved.mtimeMs !== found.mtimeMs) {
+      await link(aside, lock);
+    }
+  } catch {
+    // Another one was quicker, or has made a lock of its own: the next round sees it.
+  } finally {
+    await rm(aside, { force: true });
+  }
+}
+
+/** One that was taken for stale, and given to another, stays. */
+async function dropLock(lock: string, ours: string | undefined): Promise<void> {
+  const holder = ours === undefined ? undefined : await readFile(lock, 'utf8').catch(() => undefined);
+  if (holder !== undefined && holder === ours) {
+    await rm(lock, { force: true });
   }
 }

@@ -41,7 +41,10 @@ export async function establish(definition: UpstreamDefinition, parts: Parts): P
     if (!(error instanceof RequestError) || error.kind !== 'closed') {
       throw error;
     }
-    throw explainSend(error.cause, failures) ?? failureOf(await transport.exited);
+    const explanation = explainSend(error.cause, failures);
+    // Only a pipe that cannot be written to is one that ends: nothing else may wait for an end that may never come.
+    const isOfPipe = definition.url === undefined || error.cause === undefined;
+    throw explanation ?? (isOfPipe ? failureOf(await transport.exited) : failures.ofUnknown(error.cause));
   };
   return {
     info: {

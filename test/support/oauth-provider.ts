@@ -18,6 +18,18 @@ export interface OAuthOptions {
   readonly refuses?: boolean;
   /** Whether the server refuses every token. */
   readonly acceptsNothing?: boolean;
+  /** `WWW-Authenticate` of the server, instead of a good one. */
+  readonly challenge?: string;
+  /** Whether only calls of tools want a token. */
+  readonly protectsCallsOnly?: boolean;
+  /** Whether only GET is protected, and POST unknown, as at a server with the older transport alone. */
+  readonly isOldTransport?: boolean;
+  /** Issuer that the browser comes back with. */
+  readonly returnedIssuer?: string;
+  /** Members of what is given for a code or a refresh token to replace. */
+  readonly tokens?: JsonObject;
+  /** Status and body with which the token endpoint refuses a refresh token, asked each time; none when undefined. */
+  readonly refusal?: () => readonly [status: number, body: JsonObject] | undefined;
   /** What the server answers to a call with a good token; a result when left out. */
   readonly onCall?: MiniServerOptions['onCall'];
 }
@@ -33,6 +45,8 @@ export interface OAuthProvider {
   expire(): void;
   /** Refresh tokens end too. */
   revoke(): void;
+  /** Registered clients are forgotten, with all that they have. */
+  forgetClients(): void;
 }
 
 interface Code {
@@ -68,6 +82,7 @@ class Provider {
       token_type: 'Bearer',
       expires_in: 3_600,
       scope: 'tools',
+      ...this.options.tokens,
     };
   }
 }
@@ -80,7 +95,7 @@ export async function startOAuth(options: OAuthOptions = {}): Promise<OAuthProvi
   const mcp = await startMini({
     sessions: new Set(),
     ...(options.onCall === undefined ? {} : { onCall: options.onCall }),
-    before: ({ request, response }) => guardResource(state, request, response),
+    before: ({ request, response, message }) => guardResource(state, request, response, message),
   });
   state.resourceUrl = mcp.url;
   return {
@@ -93,11 +108,21 @@ export async function startOAuth(options: OAuthOptions = {}): Promise<OAuthProvi
       state.access.clear();
       state.refresh.clear();
     },
+    forgetClients() {
+      state.access.clear();
+      state.refresh.clear();
+      state.registered.clear();
+    },
   };
 }
 
 /** Whether the request was answered: metadata for everybody, everything else with a token. */
-function guardResource(state: Provider, request: IncomingMessage, response: ServerResponse): boolean {
+function guardResource(
+  state: Provider,
+  request: IncomingMessage,
+  response: ServerResponse,
+  message: JsonObject,
+): boolean {
   const origin = new URL(state.resourceUrl).origin;
   if (request.url?.startsWith('/.well-known/oauth-protected-resource') === true) {
     const metadata = {
@@ -112,8 +137,16 @@ function guardResource(state: Provider, request: IncomingMessage, response: Serv
   if (state.access.has(token) && state.options.acceptsNothing !== true) {
     return false;
   }
-  const challenge = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp", scope="tools"`;
-  response.writeHead(401, { 'www-authenticate': challenge }).end();
+  const { protectsCallsOnly, isOldTransport } = state.options;
+  if (protectsCallsOnly === true && message['method'] !== 'tools/call') {
+    return false;
+  }
+  if (isOldTransport === true && request.method === 'POST') {
+    response.writeHead(404).end();
+    return true;
+  }
+  const usual = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp", scope="tools"`;
+  response.writeHead(401, { 'www-authenticate': state.options.challenge ?? usual }).end();
   return true;
 }
 
@@ -172,7 +205,7 @@ function authorize(state: Provider, parameters: URLSearchParams, response: Serve
   state.log.push('authorize');
   const target = new URL(redirect);
   target.searchParams.set('state', parameters.get('state') ?? '');
-  target.searchParams.set('iss', state.origin);
+  target.searchParams.set('iss', state.options.returnedIssuer ?? state.origin);
   if (state.options.refuses === true) {
     target.searchParams.set('error', 'access_denied');
   } else {
@@ -189,6 +222,11 @@ function exchange(state: Provider, form: URLSearchParams, response: ServerRespon
   state.log.push(`token:${grant}`);
   const client = form.get('client_id') ?? '';
   const secret = state.options.clients?.[client];
+  const refusal = grant === 'refresh_token' ? state.options.refusal?.() : undefined;
+  if (refusal !== undefined) {
+    sendJson(response, ...refusal);
+    return;
+  }
   const isGranted =
     form.get('resource') === state.resourceUrl &&
     (secret === undefined || form.get('client_secret') === secret) &&
@@ -196,7 +234,8 @@ function exchange(state: Provider, form: URLSearchParams, response: ServerRespon
   if (isGranted) {
     sendJson(response, 200, state.issue(client));
   } else {
-    sendJson(response, 400, { error: 'invalid_grant' });
+    const isClient = secret !== undefined || state.registered.has(client) || client.startsWith('https://');
+    sendJson(response, 400, { error: isClient ? 'invalid_grant' : 'invalid_client' });
   }
 }
 

@@ -14,8 +14,15 @@ import { createOAuthFetch } from './oauth-fetch.ts';
 /** A token that was refused so soon after it was made is not the fault of its age. Chosen. */
 const FRESH_MS = 60_000;
 
-/** OAuth's word for a fault of the authorization server. */
-const SERVER_ERROR = 'server_error';
+/** OAuth's words for faults of the authorization server that pass; with every other one a person has to log in. */
+const PASSING: ReadonlySet<string> = new Set([
+  'server_error',
+  'temporarily_unavailable',
+  'too_many_requests',
+  'slow_down',
+]);
+/** It has forgotten the client: the next login must register anew, or it would end at a page with an error. */
+const UNKNOWN_CLIENT: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
 
 /** The login at the server of `definition`, as it is kept in `store` now and later. */
 export function createAuthorization(
@@ -36,7 +43,9 @@ class StoredAuthorization implements Authorization {
   #scope = '';
   #isLoaded = false;
   #renewing: Promise<void> | undefined;
-  #renewedAt = Number.NEGATIVE_INFINITY;
+  #freshUntil = Number.NEGATIVE_INFINITY;
+  /** What was renewed and could not be kept, and the login on disk that it came after and that is spent. */
+  #unsaved: { readonly record: LoginRecord; readonly spent: string } | undefined;
 
   constructor(definition: RemoteDefinition, store: LoginStore, proxies: ProxyChoice) {
     this.#definition = definition;
@@ -70,22 +79,26 @@ class StoredAuthorization implements Authorization {
     if (this.#takeIfNew(await this.#store.load(this.#key), used)) {
       return;
     }
-    if (used !== undefined && performance.now() - this.#renewedAt < FRESH_MS) {
+    if (used !== undefined && performance.now() < this.#freshUntil) {
       throw this.#loginRequired('refused a login that was just renewed (HTTP 401)');
     }
     await this.#store.exclusively(this.#key, async () => {
       // Another bridge may have renewed it meanwhile, and its token must not be spent twice.
-      const record = await this.#store.load(this.#key);
-      if (this.#takeIfNew(record, used)) {
+      const kept = await this.#store.load(this.#key);
+      if (this.#takeIfNew(kept, used)) {
         return;
       }
+      const record = this.#unsaved?.record ?? kept;
       if (record?.tokens.refresh_token === undefined) {
         throw this.#loginRequired(record === undefined ? 'wants a login' : 'has ended the login');
       }
       const renewed = await this.#refresh(record, record.tokens.refresh_token);
-      await this.#store.save(this.#key, renewed);
-      this.#renewedAt = performance.now();
+      this.#freshUntil = performance.now() + Math.min(FRESH_MS, (renewed.tokens.expires_in ?? FRESH_MS) * 1000);
       this.#take(renewed);
+      // Of use to this process also when it cannot be kept, which fails this one call.
+      this.#unsaved = { record: renewed, spent: kept === undefined ? '' : bearerOf(kept) };
+      await this.#store.save(this.#key, renewed);
+      this.#unsaved = undefined;
     });
   }
 
@@ -103,7 +116,10 @@ class StoredAuthorization implements Authorization {
       });
       return { ...record, tokens };
     } catch (error) {
-      if (error instanceof OAuthError && error.code !== SERVER_ERROR) {
+      if (error instanceof OAuthError && !PASSING.has(error.code)) {
+        if (UNKNOWN_CLIENT.has(error.code)) {
+          await this.#store.remove(this.#key);
+        }
         throw this.#loginRequired(`has ended the login (${error.code})`, { cause: error });
       }
       throw new RemoteFailure('unreachable', 'could not renew the login: its authorization server does not answer', {
@@ -115,8 +131,9 @@ class StoredAuthorization implements Authorization {
   }
 
   #takeIfNew(record: LoginRecord | undefined, used: string | undefined): boolean {
-    const isNew = record !== undefined && bearerOf(record) !== used;
+    const isNew = record !== undefined && ![used, this.#unsaved?.spent].includes(bearerOf(record));
     if (isNew) {
+      this.#unsaved = undefined;
       this.#take(record);
     }
     return isNew;

@@ -49,7 +49,8 @@ export class LoginProvider implements OAuthClientProvider {
     if (documentUrl !== undefined) {
       this.clientMetadataUrl = documentUrl;
     }
-    this.#client = before?.redirectUrl === redirectUrl ? before.client : undefined;
+    const isSame = documentUrl === undefined || before?.client.client_id === documentUrl;
+    this.#client = before?.redirectUrl === redirectUrl && isSame ? before.client : undefined;
   }
 
   state(): string {
@@ -113,6 +114,9 @@ export class LoginProvider implements OAuthClientProvider {
     const client = this.clientInformation();
     if (this.#tokens === undefined || client === undefined || this.#discovery === undefined) {
       throw new Error('the authorization server gave no token');
+    }
+    if (!/^[\x21-\x7e]+$/.test(this.#tokens.access_token)) {
+      throw new Error('the authorization server gave a token that cannot stand in a header');
     }
     const metadata = this.#discovery.authorizationServerMetadata as unknown as JsonObject | undefined;
     return {

@@ -5,13 +5,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { auth, extractWWWAuthenticateParams, UnauthorizedError } from '@modelcontextprotocol/client';
+import { auth, UnauthorizedError } from '@modelcontextprotocol/client';
 import { BridgeError, messageOf } from '../../errors.ts';
 import { escapeControls } from '../../log.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import { proxiesOf } from '../http/proxies.ts';
 import { createMask } from '../mask.ts';
 import { type CallbackServer, startCallbackServer } from './callback-server.ts';
+import { type Challenge, readChallenge } from './challenge.ts';
 import { LoginProvider } from './login-provider.ts';
 import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
 import { createOAuthFetch, type OAuthFetch } from './oauth-fetch.ts';
@@ -48,39 +49,12 @@ export async function login(definition: RemoteDefinition, options: LoginOptions)
     await logInWith(definition, options, http, challenge);
     return 'logged-in';
   } catch (error) {
-    throw error instanceof BridgeError ? error : failed(definition, messageOf(http.lastFailure() ?? error), error);
+    throw error instanceof BridgeError
+      ? error
+      : failed(definition, messageOf(http.lastFailure() ?? error), { cause: error });
   } finally {
     http.close();
   }
-}
-
-type Challenge = Pick<Parameters<typeof auth>[1], 'resourceMetadataUrl' | 'scope'>;
-
-/** What the server says when it is asked without a login; undefined when it wants none. */
-async function readChallenge(url: URL, definition: RemoteDefinition, http: OAuthFetch): Promise<Challenge | undefined> {
-  const { name, file, headers } = definition;
-  const ping = { jsonrpc: '2.0', id: 'login', method: 'ping' };
-  const answer = await http
-    .fetch(url, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify(ping),
-    })
-    .catch((cause: unknown) => {
-      const words = createMask(definition)(messageOf(cause));
-      throw new BridgeError('SERVER_UNREACHABLE', `server '${name}' could not be reached: ${words}`, {
-        hint: `Look whether it runs, and whether "url" of '${name}' in ${file} is right.`,
-        cause,
-      });
-    });
-  if (answer.status !== 401 && answer.status !== 403) {
-    return undefined;
-  }
-  const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(answer);
-  return {
-    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
-    ...(scope === undefined ? {} : { scope }),
-  };
 }
 
 async function logInWith(
@@ -112,7 +86,7 @@ async function logInWith(
       ...(scope === undefined ? {} : { scope }),
     };
     await auth(provider, { ...request, forceReauthorization: true });
-    const parameters = await answerInTime(callback, timeoutMs);
+    const parameters = await answerInTime(callback, timeoutMs, definition);
     if (parameters.has('error')) {
       const words = parameters.get('error_description') ?? parameters.get('error') ?? '';
       throw failed(definition, `the authorization server refused it: ${words.slice(0, 200)}`);
@@ -123,7 +97,8 @@ async function logInWith(
     if (result !== 'AUTHORIZED') {
       throw new UnauthorizedError('the code was not accepted');
     }
-    await store.save(key, provider.record());
+    // A renewal that is under way must not put the old login in its place.
+    await store.exclusively(key, () => store.save(key, provider.record()));
   } finally {
     await callback.close();
   }
@@ -147,13 +122,20 @@ async function listen(
   });
 }
 
-async function answerInTime({ answered }: CallbackServer, timeoutMs: number): Promise<URLSearchParams> {
+async function answerInTime(
+  { answered }: CallbackServer,
+  timeoutMs: number,
+  definition: RemoteDefinition,
+): Promise<URLSearchParams> {
   const done = new AbortController();
   const late = sleep(timeoutMs, undefined, { signal: done.signal });
   try {
     const parameters = await Promise.race([answered, late]);
     if (parameters === undefined) {
-      throw new Error(`nobody came back from the browser within ${timeoutMs / 1000} s`);
+      const { name } = definition;
+      throw failed(definition, `nobody came back from the browser within ${timeoutMs / 1000} s`, {
+        hint: `Did the page not know this client? Then servers logout ${name}, and servers login ${name} registers it anew.`,
+      });
     }
     return parameters;
   } finally {
@@ -163,12 +145,27 @@ async function answerInTime({ answered }: CallbackServer, timeoutMs: number): Pr
   }
 }
 
+/** What the bridge knows better than the words that come from elsewhere. */
+const HINTS: readonly (readonly [RegExp, (definition: RemoteDefinition) => string])[] = [
+  [
+    /does not support dynamic client registration/,
+    ({ name, file }) =>
+      `Register a client there by hand and write its id into "oauth": {"clientId": …} of '${name}' in ${file}; where it takes client metadata documents, "clientMetadataUrl". See docs/remote.md.`,
+  ],
+  [/EADDRINUSE/, ({ name }) => `Another program listens there. Take another one: servers login ${name} --port PORT`],
+];
+
 /** Secrets of the entry are masked: the words may be those of a server, or hold an address of it. */
-function failed(definition: RemoteDefinition, reason: string, cause?: unknown): BridgeError {
+function failed(
+  definition: RemoteDefinition,
+  reason: string,
+  { hint, cause }: { readonly hint?: string; readonly cause?: unknown } = {},
+): BridgeError {
   const { name } = definition;
   const words = createMask(definition)(escapeControls(reason)).slice(0, MAX_REASON_CHARS);
+  const known = HINTS.find(([pattern]) => pattern.test(words))?.[1](definition);
   return new BridgeError('LOGIN_FAILED', `the login at server '${name}' did not succeed: ${words}`, {
-    hint: `Try again: mcp-server-code-execution-mode servers login ${name}`,
+    hint: hint ?? known ?? `Try again: mcp-server-code-execution-mode servers login ${name}`,
     data: { server: name },
     cause,
   });

@@ -14,6 +14,8 @@ const MAX_MS = 30_000;
 
 export interface OAuthFetch {
   readonly fetch: (input: string | URL, init?: RequestInit) => Promise<Response>;
+  /** The same without the body, which may be a stream without end. */
+  readonly fetchHead: (input: string | URL, init?: RequestInit) => Promise<Response>;
   /** Throws when a browser must not be sent there. */
   checkAddress(url: URL): void;
   /** What the network did not allow last; the SDK goes on after some of it. */
@@ -27,19 +29,21 @@ export async function createOAuthFetch(server: URL, proxies: ProxyChoice): Promi
   const guarded = new HttpClient({ rule, proxies });
   const own = new HttpClient({ proxies });
   let failure: Error | undefined;
+  const ask = async (input: string | URL, init: RequestInit = {}, wantsBody = true): Promise<Response> => {
+    const url = new URL(input);
+    checkScheme(url);
+    const client = url.origin === server.origin ? own : guarded;
+    try {
+      return await exchange(client, url, init, wantsBody);
+    } catch (error) {
+      // Not a TypeError, which the SDK takes for a fault of browsers and tries again.
+      failure = new Error(`${url.origin} could not be asked: ${messageOf(error)}`, { cause: error });
+      throw failure;
+    }
+  };
   return {
-    async fetch(input, init = {}) {
-      const url = new URL(input);
-      checkScheme(url);
-      const client = url.origin === server.origin ? own : guarded;
-      try {
-        return await exchange(client, url, init);
-      } catch (error) {
-        // Not a TypeError, which the SDK takes for a fault of browsers and tries again.
-        failure = new Error(`${url.origin} could not be asked: ${messageOf(error)}`, { cause: error });
-        throw failure;
-      }
-    },
+    fetch: ask,
+    fetchHead: (input, init) => ask(input, init, false),
     checkAddress: (url) => checkAddress(url, server, rule),
     lastFailure: () => failure,
     close() {
@@ -49,13 +53,16 @@ export async function createOAuthFetch(server: URL, proxies: ProxyChoice): Promi
   };
 }
 
-async function exchange(client: HttpClient, url: URL, init: RequestInit): Promise<Response> {
+async function exchange(client: HttpClient, url: URL, init: RequestInit, wantsBody: boolean): Promise<Response> {
   const signal = AbortSignal.timeout(MAX_MS);
   const headers = Object.fromEntries(new Headers(init.headers));
   const body = init.body === undefined || init.body === null ? undefined : bodyText(init.body);
   const method = (init.method ?? 'GET').toUpperCase() as HttpRequest['method'];
   const answer = await client.send({ url, method, headers, body, signal });
-  const bytes = await readBody(answer, MAX_BYTES);
+  if (!wantsBody) {
+    answer.body.destroy();
+  }
+  const bytes = wantsBody ? await readBody(answer, MAX_BYTES) : Buffer.alloc(0);
   const copied = Object.entries(answer.headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as [string, string]],
   );

@@ -1,44 +1,21 @@
 /** Logins at remote servers, against a provider on loopback; the person is a script that follows the printed address. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { createLoginStore } from '../../../src/config/login-store.ts';
-import { type LoginOptions, login } from '../../../src/upstream/oauth/login.ts';
-import type { LoginRecord, RemoteDefinition } from '../../../src/upstream/pool.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { startMini } from '../../support/http-servers.ts';
+import { browse, type Logins, useLogins } from '../../support/logins.ts';
 import { type OAuthOptions, startOAuth } from '../../support/oauth-provider.ts';
-import { callText, definitions, failureOf, startPool } from '../../support/upstream.ts';
+import { callText, failureOf } from '../../support/upstream.ts';
 
-let folder: string;
+let logins: Logins;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'logins-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+beforeEach(() => {
+  logins = useLogins();
 });
 
-const store = () => createLoginStore<LoginRecord>(folder);
-
-function definitionOf(url: string, more: Partial<RemoteDefinition> = {}): RemoteDefinition {
-  return definitions({ tracker: { ...more, url } }).get('tracker') as RemoteDefinition;
-}
-
-/** Follows the address as a browser does, and gives the page it ends at. */
-async function browse(url: URL): Promise<string> {
-  return (await fetch(url)).text();
-}
-
-function logIn(url: string, options: Partial<LoginOptions> = {}, more: Partial<RemoteDefinition> = {}) {
-  return login(definitionOf(url, more), {
-    store: store(),
-    env: {},
-    timeoutMs: 20_000,
-    onAddress: async (address) => void browse(address),
-    ...options,
-  });
-}
-
-const poolOf = (url: string) => startPool({ tracker: { url } }, { logins: store() });
+const store = () => logins.store();
+const logIn: Logins['logIn'] = (...args) => logins.logIn(...args);
+const poolOf = (url: string) => logins.poolOf(url);
 
 describe('a login', () => {
   it('registers the bridge, and its token is used, and kept for the owner alone', async () => {
@@ -49,9 +26,9 @@ describe('a login', () => {
     expect(await Promise.all(pages)).toEqual(['You are logged in.\nYou can close this page.\n']);
     expect(server.log).toEqual(['register', 'authorize', 'token:authorization_code']);
     expect(await callText(poolOf(server.url), 'tracker', 'act')).toBe('done');
-    const [file = ''] = readdirSync(join(folder, '.logins'));
-    expect(statSync(join(folder, '.logins', file)).mode & 0o777).toBe(0o600);
-    expect(statSync(join(folder, '.logins')).mode & 0o777).toBe(0o700);
+    const [file = ''] = readdirSync(join(logins.folder, '.logins'));
+    expect(statSync(join(logins.folder, '.logins', file)).mode & 0o777).toBe(0o600);
+    expect(statSync(join(logins.folder, '.logins')).mode & 0o777).toBe(0o700);
   });
 
   it('is used with the registration it has, at the port it was registered for', async () => {
@@ -78,9 +55,7 @@ describe('a login', () => {
   });
 
   it('is not needed at a server that answers without one', async () => {
-    const server = await startOAuth();
-    const open = new URL('/.well-known/oauth-protected-resource', server.url);
-    expect(await logIn(open.href)).toBe('not-needed');
+    expect(await logIn((await startMini()).url)).toBe('not-needed');
   });
 
   it('does not listen to others while it waits for the browser', async () => {
@@ -245,8 +220,8 @@ describe('a call', () => {
     const [first, second] = [await startOAuth(), await startOAuth()];
     await logIn(first.url);
     expect(await failureOf(poolOf(second.url).describe('tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
-    const [file = ''] = readdirSync(join(folder, '.logins'));
-    const path = join(folder, '.logins', file);
+    const [file = ''] = readdirSync(join(logins.folder, '.logins'));
+    const path = join(logins.folder, '.logins', file);
     expect(readFileSync(path, 'utf8')).toContain('refresh-');
     writeFileSync(path, '{');
     expect(await failureOf(poolOf(first.url).describe('tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });

@@ -1,0 +1,265 @@
+/** Logins with servers that attack, providers that fail, clocks that jump, and disks that are full. */
+import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { LoginKey } from '../../../src/upstream/oauth/login-record.ts';
+import { startMini } from '../../support/http-servers.ts';
+import { type Logins, useLogins } from '../../support/logins.ts';
+import { startOAuth } from '../../support/oauth-provider.ts';
+import { callText, failureOf, startPool } from '../../support/upstream.ts';
+
+let logins: Logins;
+
+beforeEach(() => {
+  logins = useLogins();
+});
+
+const countOf = (log: readonly string[], step: string): number => log.filter((one) => one === step).length;
+const keyOf = (url: string): LoginKey => ({ name: 'tracker', url });
+
+describe('an attacker', () => {
+  it('sends the bridge to no address in a cloud by its challenge', async () => {
+    const challenge = 'Bearer resource_metadata="http://169.254.169.254/latest/meta-data"';
+    const server = await startOAuth({ challenge });
+    const failure = await failureOf(logins.logIn(server.url));
+    expect(failure).toMatchObject({ code: 'LOGIN_FAILED', message: expect.stringContaining('link-local address') });
+  });
+
+  it('gets no code exchanged that another authorization server gave', async () => {
+    const server = await startOAuth({ returnedIssuer: 'https://attacker.example' });
+    expect(await failureOf(logins.logIn(server.url))).toMatchObject({ code: 'LOGIN_FAILED' });
+    expect(server.log).not.toContain('token:authorization_code');
+  });
+
+  it('puts no line into a header by its token', async () => {
+    const server = await startOAuth({ tokens: { access_token: 'good\r\nx-evil: 1' } });
+    const failure = await failureOf(logins.logIn(server.url));
+    expect(failure.message).toContain('a token that cannot stand in a header');
+    expect(await logins.store().load(keyOf(server.url))).toBeUndefined();
+  });
+});
+
+describe('a server that says late that it wants a login', () => {
+  it('is logged in at: with the next call, not with the first', async () => {
+    const server = await startOAuth({ protectsCallsOnly: true });
+    const pool = logins.poolOf(server.url);
+    expect((await pool.describe('tracker')).tools).toHaveLength(1);
+    expect(await failureOf(callText(pool, 'tracker', 'act'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
+    expect(await logins.logIn(server.url)).toBe('logged-in');
+    expect(await callText(pool, 'tracker', 'act')).toBe('done');
+  });
+
+  it('is logged in at: with the older transport, which knows no POST', async () => {
+    const server = await startOAuth({ isOldTransport: true });
+    expect(await logins.logIn(server.url, {}, { transport: 'sse' })).toBe('logged-in');
+  });
+});
+
+describe('a client', () => {
+  it('that nobody registers: the error says what to write into the entry', async () => {
+    const server = await startOAuth({ metadata: () => ({ registration_endpoint: undefined }) });
+    expect(await failureOf(logins.logIn(server.url))).toMatchObject({
+      code: 'LOGIN_FAILED',
+      message: expect.stringContaining('does not support dynamic client registration'),
+      hint: expect.stringMatching(/"oauth": \{"clientId": …\} of 'tracker' .*"clientMetadataUrl"/),
+    });
+    const clientMetadataUrl = 'https://example.org/client.json';
+    expect(await logins.logIn(server.url, {}, { oauth: { clientMetadataUrl } })).toBe('logged-in');
+  });
+
+  it('that was forgotten registers anew with the next login', async () => {
+    const server = await startOAuth();
+    await logins.logIn(server.url);
+    server.forgetClients();
+    expect(await failureOf(logins.poolOf(server.url).describe('tracker'))).toMatchObject({
+      code: 'LOGIN_REQUIRED',
+      message: expect.stringContaining('has ended the login (invalid_client)'),
+    });
+    await logins.logIn(server.url);
+    expect(countOf(server.log, 'register')).toBe(2);
+  });
+
+  it('that was forgotten without a word: who waits in vain is told what to do', async () => {
+    const server = await startOAuth();
+    await logins.logIn(server.url);
+    server.forgetClients();
+    const failure = await failureOf(logins.logIn(server.url, { timeoutMs: 300 }));
+    expect(failure.hint).toContain('Then servers logout tracker, and servers login tracker');
+  });
+
+  it('that is now named by a document is no longer the one that was registered', async () => {
+    const server = await startOAuth();
+    await logins.logIn(server.url);
+    const clientMetadataUrl = 'https://example.org/client.json';
+    await logins.logIn(server.url, {}, { oauth: { clientMetadataUrl } });
+    expect((await logins.store().load(keyOf(server.url)))?.client.client_id).toBe(clientMetadataUrl);
+  });
+});
+
+it('a port that is taken comes with the way out', async () => {
+  const server = await startOAuth();
+  const failure = await failureOf(logins.logIn(server.url, {}, { oauth: { callbackPort: server.mcp.port } }));
+  expect(failure).toMatchObject({
+    code: 'LOGIN_FAILED',
+    hint: 'Another program listens there. Take another one: servers login tracker --port PORT',
+  });
+});
+
+describe('a renewal', () => {
+  it.each([
+    [503, { error: 'temporarily_unavailable' }],
+    [429, { error: 'too_many_requests' }],
+    [500, { error: 'server_error' }],
+    [502, {}],
+  ] as const)('that the provider cannot make now (HTTP %i %j) costs no login', async (status, body) => {
+    let isDown = true;
+    const server = await startOAuth({ refusal: () => (isDown ? [status, body] : undefined) });
+    const other = await startMini();
+    await logins.logIn(server.url);
+    const servers = { tracker: { url: server.url }, other: { url: other.url } };
+    const pool = startPool(servers, { logins: logins.store() });
+    await callText(pool, 'tracker', 'act');
+    server.expire();
+    expect(await failureOf(callText(pool, 'tracker', 'act'))).toMatchObject({ code: 'SERVER_UNREACHABLE' });
+    expect(await callText(pool, 'other', 'act')).toBe('done');
+    isDown = false;
+    expect(await callText(pool, 'tracker', 'act')).toBe('done');
+  });
+
+  it('happens as often as tokens of a moment end', async () => {
+    const server = await startOAuth({ tokens: { expires_in: 0 } });
+    await logins.logIn(server.url);
+    const pool = logins.poolOf(server.url);
+    for (let count = 1; count <= 3; count += 1) {
+      server.expire();
+      expect(await callText(pool, 'tracker', 'act')).toBe('done');
+      expect(countOf(server.log, 'token:refresh_token')).toBe(count);
+    }
+  });
+
+  it('asks nothing of the clock of this machine', async () => {
+    const server = await startOAuth();
+    await logins.logIn(server.url);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 365 * 24 * 3_600_000 });
+    try {
+      expect(await callText(logins.poolOf(server.url), 'tracker', 'act')).toBe('done');
+      expect(countOf(server.log, 'token:refresh_token')).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('that cannot be kept fails one call, and is good for the next ones', async () => {
+    const server = await startOAuth({ tokens: { expires_in: 0 } });
+    await logins.logIn(server.url);
+    const kept = logins.store();
+    let isFull = true;
+    const full = {
+      ...kept,
+      save: async (...args: Parameters<typeof kept.save>) => {
+        if (isFull) {
+          throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' });
+        }
+        await kept.save(...args);
+      },
+    };
+    const pool = startPool({ tracker: { url: server.url } }, { logins: full });
+    await callText(pool, 'tracker', 'act');
+    server.expire();
+    expect((await failureOf(callText(pool, 'tracker', 'act'))).message).toContain('the disk is full');
+    expect(await callText(pool, 'tracker', 'act')).toBe('done');
+    // The next renewal spends the token that was never on disk, not the one that is spent.
+    isFull = false;
+    server.expire();
+    expect(await callText(pool, 'tracker', 'act')).toBe('done');
+    expect(countOf(server.log, 'token:refresh_token')).toBe(2);
+    expect(await callText(logins.poolOf(server.url), 'tracker', 'act')).toBe('done');
+  });
+
+  it('that is under way holds up a logout, and does not bring the login back', async () => {
+    const server = await startOAuth();
+    await logins.logIn(server.url);
+    const [store, key] = [logins.store(), keyOf(server.url)];
+    const order: string[] = [];
+    let finish = (): void => undefined;
+    const isDone = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const renewal = store.exclusively(key, async () => {
+      const record = await store.load(key);
+      await isDone;
+      order.push('renewed');
+      await store.save(key, record as NonNullable<typeof record>);
+    });
+    const logout = logins.store().exclusively(key, async () => {
+      order.push('removed');
+      await store.remove(key);
+    });
+    finish();
+    await Promise.all([renewal, logout]);
+    expect(order).toEqual(['renewed', 'removed']);
+    expect(await store.load(key)).toBeUndefined();
+  });
+});
+
+it.each(['{}', '{"tokens": {}}', 'null', '{'])('a file that holds no login is none: %s', async (text) => {
+  const server = await startOAuth();
+  await logins.logIn(server.url);
+  const folder = join(logins.folder, '.logins');
+  const [file = ''] = readdirSync(folder);
+  const { url } = server;
+  writeFileSync(join(folder, file), text.replace('{"tokens"', `{"url": ${JSON.stringify(url)}, "tokens"`));
+  expect(await failureOf(logins.poolOf(url).describe('tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
+  expect(await logins.logIn(url)).toBe('logged-in');
+});
+
+describe('the lock of a renewal', () => {
+  const lockIn = ({ folder }: Logins): string => {
+    const file = readdirSync(join(folder, '.logins')).find((name) => name.endsWith('.json'));
+    return join(folder, '.logins', `${file}.lock`);
+  };
+
+  it.each([
+    ['of a process that is gone', -120_000],
+    ['from the future, because the clock was set back', 3_600_000],
+  ])('%s holds nobody up', async (_whose, ageMs) => {
+    const server = await startOAuth();
+    await logins.logIn(server.url);
+    const lock = lockIn(logins);
+    writeFileSync(lock, 'gone');
+    const then = new Date(Date.now() + ageMs);
+    utimesSync(lock, then, then);
+    server.expire();
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, 'now');
+    onTestFinished(() => clock.mockRestore());
+    if (ageMs > 0) {
+      // Two minutes pass while it waits.
+      const started = now();
+      clock.mockImplementation(() => now() + (now() - started > 200 ? 120_000 : 0));
+    }
+    expect(await callText(logins.poolOf(server.url), 'tracker', 'act')).toBe('done');
+    expect(readdirSync(join(logins.folder, '.logins'))).toHaveLength(1);
+  });
+
+  it('that was left behind lets one in at a time, however many find it', async () => {
+    const server = await startOAuth();
+    await logins.logIn(server.url);
+    const lock = lockIn(logins);
+    writeFileSync(lock, 'gone');
+    utimesSync(lock, new Date(0), new Date(0));
+    let [inside, most] = [0, 0];
+    await Promise.all(
+      Array.from({ length: 20 }, async () =>
+        logins.store().exclusively(keyOf(server.url), async () => {
+          inside += 1;
+          most = Math.max(most, inside);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          inside -= 1;
+        }),
+      ),
+    );
+    expect(most).toBe(1);
+    expect(readdirSync(join(logins.folder, '.logins'))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,45 @@
+/** Logins of tests: kept in a folder of their own, by a person who is a script that follows the address. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { createLoginStore } from '../../src/config/login-store.ts';
+import { type LoginOptions, type LoginOutcome, login } from '../../src/upstream/oauth/login.ts';
+import type { LoginRecord, LoginStore, RemoteDefinition, UpstreamPool } from '../../src/upstream/pool.ts';
+import { definitions, startPool } from './upstream.ts';
+
+export interface Logins {
+  readonly folder: string;
+  /** Anew each time, as each bridge has its own. */
+  store(): LoginStore;
+  logIn(url: string, options?: Partial<LoginOptions>, more?: Partial<RemoteDefinition>): Promise<LoginOutcome>;
+  /** A pool with the server as `tracker`. */
+  poolOf(url: string): UpstreamPool;
+}
+
+/** They are gone when the test ends. */
+export function useLogins(): Logins {
+  const folder = mkdtempSync(join(tmpdir(), 'logins-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const store = (): LoginStore => createLoginStore<LoginRecord>(folder);
+  return {
+    folder,
+    store,
+    async logIn(url, options = {}, more = {}) {
+      const definition = definitions({ tracker: { ...more, url } }).get('tracker') as RemoteDefinition;
+      return login(definition, {
+        store: store(),
+        env: {},
+        timeoutMs: 20_000,
+        onAddress: async (address) => void browse(address),
+        ...options,
+      });
+    },
+    poolOf: (url) => startPool({ tracker: { url } }, { logins: store() }),
+  };
+}
+
+/** Follows the address as a browser does, and gives the page it ends at. */
+export async function browse(url: URL): Promise<string> {
+  return (await fetch(url)).text();
+}
