@@ -1,23 +1,17 @@
 /** What the documentation shows is what happens: its samples run, its configuration is accepted, its links lead somewhere. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWorkspace, type Workspace } from '../../scripts/demo/workspace.ts';
 import { parseServerFile } from '../../src/config/server-file.ts';
 import { type BridgeClient, ROOT, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
-import { readFences, readSamples } from '../support/documented-samples.ts';
+import { findDocuments, readFences, readSamples } from '../support/documented-samples.ts';
 
-const DOCUMENTS = ['README.md', ...findDocuments('docs')];
+const DOCUMENTS = findDocuments();
 const engines = await coverEngines();
 // The answers are those of the default image; another Python words its tracebacks otherwise.
 const engine = engines.find(({ isContainer }) => isContainer);
-
-function findDocuments(folder: string): string[] {
-  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => join(folder, file));
-}
 
 const sampled = DOCUMENTS.filter((file) => readSamples(file).length > 0);
 

@@ -2,7 +2,7 @@
  * The code samples of the documentation that say of themselves that they run: a fence with Python after the comment
  * `<!-- run -->`, then a fence with the answer. The comment may name arguments: `<!-- run: servers=a,b timeout=1 -->`.
  */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './bridge-client.ts';
 
@@ -37,12 +37,46 @@ export function readSamples(file: string): DocumentedSample[] {
   });
 }
 
+/** A fenced block of a document. */
+export interface Fence {
+  /** `file:line`. */
+  readonly place: string;
+  /** Empty when none is named. */
+  readonly language: string;
+  readonly text: string;
+  /** The line before it that is not empty. */
+  readonly before: string;
+}
+
+/** All fenced blocks of a file. */
+export function allFences(file: string): Fence[] {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)\n```$/gm)].map(({ 1: language = '', 2: block = '', index }) => {
+    const above = text.slice(0, index).trimEnd().split('\n');
+    return {
+      place: `${file}:${text.slice(0, index).split('\n').length}`,
+      language,
+      text: block,
+      before: above.at(-1) ?? '',
+    };
+  });
+}
+
 /** The fenced blocks of a file in one language. */
 export function readFences(file: string, language: string): string[] {
-  const text = readFileSync(join(ROOT, file), 'utf8');
-  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\`$`, 'gm'))].map(
-    ([, block = '']) => block,
-  );
+  return allFences(file)
+    .filter((fence) => fence.language === language)
+    .map(({ text }) => text);
+}
+
+/** README, CONTRIBUTING and everything in `docs`, as paths from the root. */
+export function findDocuments(): string[] {
+  const inDocs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' });
+  return [
+    'README.md',
+    'CONTRIBUTING.md',
+    ...inDocs.filter((file) => file.endsWith('.md')).map((file) => join('docs', file)),
+  ];
 }
 
 function parseArguments(text: string): Record<string, unknown> {

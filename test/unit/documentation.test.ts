@@ -1,0 +1,189 @@
+/**
+ * What documents name exists: settings, commands, codes of errors, scripts. Each of their samples is run or read by a test, or says
+ * here why not. What needs an engine is in `test/e2e/readme.test.ts` and `test/e2e/documented-commands.test.ts`.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { approvalForm } from '../../src/commands/approval-form.ts';
+import { parseCommandLine } from '../../src/commands/command-line.ts';
+import { elicitFor } from '../../src/commands/server-questions.ts';
+import { splitWords } from '../../src/config/secret-command.ts';
+import { parseServerFile } from '../../src/config/server-file.ts';
+import { loadSettings, SETTINGS_TABLE } from '../../src/config/settings.ts';
+import { ERROR_CODES, messageOf, renderError, toBridgeError } from '../../src/errors.ts';
+import { silentLogger } from '../../src/log.ts';
+import { readPolicy } from '../../src/policy/read-policy.ts';
+import { ROOT } from '../support/bridge-client.ts';
+import { allFences, type Fence, findDocuments, readFences } from '../support/documented-samples.ts';
+
+const DOCUMENTS = findDocuments();
+const NAME = 'mcp-server-code-execution-mode';
+const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+
+describe('settings', () => {
+  /** Of tests and of the servers that the bridge starts. */
+  const OTHERS = /^MCP_BRIDGE_(?:TEST_\w+|FUZZ_\w+|CI_\w+|DEPTH)$/;
+  const known = SETTINGS_TABLE.map(({ variable }) => variable);
+
+  it.each(DOCUMENTS)('%s names none that does not exist', (file) => {
+    const named = textOf(file).match(/\bMCP_(?:BRIDGE|SERVERS)_[A-Z_]*[A-Z]/g) ?? [];
+    expect(named.filter((name) => !known.includes(name) && !OTHERS.test(name))).toEqual([]);
+  });
+
+  it('stand in the reference, all of them', () => {
+    expect(known.filter((name) => !textOf('docs/configuration.md').includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('are refused as the reference shows', () => {
+    const shown = readFences('docs/configuration.md', '').find((text) => text.startsWith('CONFIG_INVALID'));
+    const load = () => loadSettings({ MCP_BRIDGE_TIMEOUT: 'soon', MCP_BRIDGE_PULL: 'always' });
+    try {
+      load();
+      expect.unreachable();
+    } catch (error) {
+      expect(renderError(toBridgeError(error))).toBe(shown);
+    }
+  });
+});
+
+describe('commands', () => {
+  /** Words that stand for what a user types. */
+  const PLACEHOLDERS: readonly [RegExp, string][] = [
+    [/\[[^\]]*\]/g, ''],
+    [/\bCLIENT…?/g, 'cursor'],
+    [/\bCODE\b/g, 'IMAGE_MISSING'],
+    // The command itself is meant.
+    [/^exec$/g, 'exec -'],
+  ];
+
+  /** Command lines of ours in a text: in lines of samples, and between backticks. */
+  function commandsIn(file: string): string[] {
+    const lines = allFences(file).flatMap(({ language, text }) =>
+      /^(?:|console|sh)$/.test(language) ? text.split('\n') : [],
+    );
+    const prose = textOf(file).replaceAll(/^```[\s\S]*?^```$/gm, '');
+    const spans = [...prose.matchAll(/`((?:npx |… |mcp-server-)[^`]*)`/g)].map(([, span = '']) =>
+      span.replace(/^… /, `${NAME} `),
+    );
+    return [...lines, ...spans].flatMap((line) => {
+      const own = new RegExp(`(?:^|[|$] ?|^npx (?:-y )?)${NAME}(?: (.*))?$`).exec(line.replace(/ +# .*$/, ''));
+      return own === null ? [] : [(own[1] ?? '').trim()];
+    });
+  }
+
+  const documents = DOCUMENTS.filter((file) => file !== 'docs/cli.md' && commandsIn(file).length > 0);
+
+  it.each(documents)('%s shows command lines that are understood', async (file) => {
+    for (const command of commandsIn(file)) {
+      const typed = PLACEHOLDERS.reduce((text, [pattern, word]) => text.replaceAll(pattern, word), command);
+      const understood = await parseCommandLine(splitWords(typed) ?? []).catch(messageOf);
+      expect({ command, understood }).toEqual({ command, understood: expect.any(Object) });
+    }
+  });
+
+  it('are found in the documents', () => {
+    expect(documents).toEqual(
+      expect.arrayContaining(['README.md', 'docs/README.md', 'docs/clients.md', 'docs/remote.md']),
+    );
+  });
+});
+
+it.each(DOCUMENTS.filter((file) => file !== 'docs/changelog.md'))('%s names codes of errors that exist', (file) => {
+  /** Names that look like one. */
+  const others = ['PROTOCOL_VERSION'];
+  const families = new Set(Object.keys(ERROR_CODES).map((code) => code.split('_')[0]));
+  const named = [...textOf(file).matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)].map(([, code = '']) => code);
+  const codes = named.filter((code) => families.has(code.split('_')[0]) && !others.includes(code));
+  expect(codes.filter((code) => !Object.hasOwn(ERROR_CODES, code) && !textOf('docs/errors.md').includes(code))).toEqual(
+    [],
+  );
+});
+
+it.each(DOCUMENTS)('%s names scripts that exist', (file) => {
+  const scripts = [...textOf(file).matchAll(/`?npm run ([\w:-]+)/g)].map(([, script = '']) => script);
+  expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toEqual([]);
+  const files = [...textOf(file).matchAll(/\bnode (scripts\/[\w./-]+)/g)].map(([, path = '']) => path);
+  expect(files.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+describe('samples', () => {
+  /** Tests that read all samples of a document, by language. */
+  const READ_BY: Readonly<Record<string, readonly [languages: RegExp, test: string]>> = {
+    'docs/gallery.md': [/python|text/, 'test/e2e/gallery.test.ts'],
+    'docs/policy.md': [/json|python|text|console/, 'test/e2e/policy-docs.test.ts'],
+    'docs/audit.md': [/jsonl/, 'test/e2e/audit.test.ts'],
+    'docs/cli.md': [/^$/, 'scripts/gen.ts'],
+  };
+  /** Samples that no test runs, by their beginning, and why. */
+  const NOT_RUN: Readonly<Record<string, string>> = {
+    ' MCP client': 'a drawing',
+    'npm ci ': 'the commands that CI runs; that the scripts exist is tested above',
+    'npm run bench': 'takes minutes, and no test depends on figures; that the script exists is tested above',
+    '$ npx vitest run': 'runs tests, and a test that runs tests is a loop',
+    '$ cat /usr/local/bin/runsc-no-network': 'gVisor is not on the machines that test',
+    '$ podman ps': 'a command of podman',
+  };
+
+  function isCovered(file: string, fence: Fence, previous: Fence | undefined): boolean {
+    const { before, language, text } = fence;
+    const isRun = (one: Fence | undefined) => /^<!-- run(?:: .*)? -->$/.test(one?.before ?? '');
+    const [languages, test = ''] = READ_BY[file] ?? [];
+    return (
+      isRun(fence) ||
+      (language === 'text' && isRun(previous)) ||
+      (languages?.test(language) === true && existsSync(join(ROOT, test))) ||
+      (language === 'json' && (text.includes('"mcpServers"') || isReadHere(fence))) ||
+      (file === 'docs/asking.md' &&
+        (language === 'text' || textOf(file).indexOf('<!-- recorded') < textOf(file).indexOf(text))) ||
+      (language === '' && (text.includes(NAME) || text.startsWith('CONFIG_INVALID'))) ||
+      before === '<!-- not run -->' ||
+      Object.keys(NOT_RUN).some((start) => text.startsWith(start))
+    );
+  }
+
+  it.each(DOCUMENTS)('of %s are each run or read by a test', (file) => {
+    const fences = allFences(file);
+    const open = fences.filter((fence, index) => !isCovered(file, fence, fences[index - 1]));
+    expect(open.map(({ place }) => place)).toEqual([]);
+  });
+
+  /** A policy, the error of a command, or an entry of a server. */
+  function isReadHere({ text }: Fence): boolean {
+    const value = JSON.parse(text) as object;
+    if ('rules' in value || 'limits' in value) {
+      return !('problem' in readPolicy(value, 'policy.json'));
+    }
+    if ('error' in value) {
+      return Object.hasOwn(ERROR_CODES, (value.error as { code: string }).code);
+    }
+    const file = JSON.stringify({ mcpServers: { sample: value } });
+    const read = parseServerFile('/example.json', file, { home: '/home/me', env: { SECRET: 'secret' } });
+    return read.servers.length === 1 && read.issues.every(({ level }) => level === 'debug');
+  }
+
+  it('of a question are what a person sees', async () => {
+    const [ours, theirs] = readFences('docs/asking.md', 'text');
+    const line = { number: 3, text: 'await mcp_github.delete_file(path=name, branch="main")' };
+    const reason = 'rules[0] of /home/you/MCPs/policy.json wants a person to be asked';
+    const call = {
+      server: 'github',
+      tool: 'delete_file',
+      reason,
+      arguments: { path: 'README.md', branch: 'main' },
+      count: 1,
+      line,
+    };
+    expect(approvalForm('default', [call]).message).toBe(ours);
+    let asked = '';
+    const ask = async ({ message }: { message: string }) => {
+      asked = message;
+      return { action: 'cancel' as const };
+    };
+    const elicit = elicitFor('github', { ask, opensPages: true } as never, silentLogger);
+    const requestedSchema = { type: 'object', properties: { account: { type: 'string' } } };
+    await elicit?.({ message: 'Which account do you mean?', requestedSchema }, new AbortController().signal);
+    expect(asked).toBe(theirs);
+  });
+});
