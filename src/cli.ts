@@ -1,10 +1,13 @@
 #!/usr/bin/env node
 /** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
 import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
+import { problemsOfSettings, renderLine } from './commands/doctor/finding.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import { TERMINAL_HINT } from './commands/terminal-hint.ts';
 import { renderErrorReport, reportError } from './error-report.ts';
 import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './errors.ts';
+import { createLogger } from './log.ts';
+import { whyNodeIsTooOld } from './node-version.ts';
 import { VERSION } from './package.ts';
 
 /**
@@ -18,6 +21,10 @@ function refuseDebugger(): void {
 }
 
 async function main(): Promise<number> {
+  const tooOld = whyNodeIsTooOld(process.versions.node);
+  if (tooOld !== undefined) {
+    throw tooOld;
+  }
   const line = await parseCommandLine(argv);
   switch (line.command) {
     case 'help':
@@ -46,6 +53,10 @@ async function helpForError(code: string): Promise<string> {
 async function runCommand(
   line: Exclude<CommandLine, { command: 'help' | 'error' | 'version' | 'completion' }>,
 ): Promise<number> {
+  if (line.command === 'doctor') {
+    const { doctor } = await import('./commands/doctor.ts');
+    return doctor(line, { env: process.env, writeOut, writeError, hasColours: hasColours() });
+  }
   const { loadContext } = await import('./commands/context.ts');
   const context = { ...(await loadContext(process.env)), input: process.stdin, writeOut, writeError };
   switch (line.command) {
@@ -58,8 +69,6 @@ async function runCommand(
     case 'install':
     case 'uninstall':
       return (await import('./commands/install.ts')).install(line, context);
-    case 'doctor':
-      return (await import('./commands/doctor.ts')).doctor(line, { ...context, hasColours: hasColours() });
     case 'sessions':
       return (await import('./commands/sessions.ts')).sessions(line, context);
     case 'image':
@@ -95,11 +104,16 @@ function hasColours(): boolean {
 const writeOut = (text: string): boolean => process.stdout.write(text);
 const writeError = (text: string): boolean => process.stderr.write(text);
 
-/** With `--json` also what failed is data on stdout; looked for as it was typed, because the line may be what failed. */
+/**
+ * With `--json` also what failed is data on stdout; looked for as it was typed, because the line may be what failed. A server that
+ * does not even start leaves the lines of `doctor` in the log of its client.
+ */
 function report(thrown: unknown): number {
   const error = toBridgeError(thrown);
   if (argv.includes('--json')) {
     process.stdout.write(renderErrorReport(reportError(error)));
+  } else if (argv.length === 0 || argv[0] === 'run') {
+    problemsOfSettings(error).forEach((finding) => createLogger('ERROR').error(renderLine(finding)));
   } else {
     process.stderr.write(`${renderError(error)}\n`);
   }

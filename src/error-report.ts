@@ -14,13 +14,13 @@ export function reportError({ code, hint, message }: BridgeError): ErrorReport {
   return { code, message, ...(hint !== undefined && { hint }) };
 }
 
-/** The parts of a text that `renderError` made; any other text is all message. */
+/** The parts of a text that `renderError` made, also before a traceback; any other text is all message. */
 export function readErrorText(text: string): ErrorReport {
-  const [, code = '', message = '', hint] = /^([A-Z_]+): (.*?)(?:\nHint: (.*))?$/s.exec(text) ?? [];
+  const [, code = '', message = '', hint, more] = /^([A-Z_]+): ([^\n]*)(?:\nHint: ([^\n]*))?(\n.*)?$/s.exec(text) ?? [];
   if (!Object.hasOwn(ERROR_CODES, code)) {
     return { message: text };
   }
-  return { code: code as ErrorCode, message, ...(hint !== undefined && { hint }) };
+  return { code: code as ErrorCode, message: `${message}${more ?? ''}`, ...(hint !== undefined && { hint }) };
 }
 
 /** `{"error": …}` on one line, so that it also fits where a command prints one object a line. */

@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
-import { type ConfigIssue, renderIssue } from '../config/explain.ts';
+import type { ConfigIssue } from '../config/explain.ts';
 import { createLoginStore } from '../config/login-store.ts';
 import { createSecretValues, type PutInSecrets } from '../config/secret-values.ts';
 import type { Settings } from '../config/settings.ts';
@@ -19,6 +19,7 @@ import {
   type UpstreamPoolOptions,
 } from '../upstream/pool.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
+import { findingOfIssue, renderLine } from './doctor/finding.ts';
 import { createMetadataCache } from './metadata-cache.ts';
 import { createToolPins, type ToolPins } from './pinned-tools.ts';
 import { type CallableServer, createServerDirectory, type ServerDirectory } from './server-directory.ts';
@@ -106,7 +107,7 @@ export async function createConfiguredServers(
         pool.update(found.servers);
         callable = new Map([...found.servers].map(([name, definition]) => [name, toCallable(definition)]));
         references = toReferences(found);
-        found.issues.forEach((issue) => logger[issue.level](renderIssue(issue)));
+        found.issues.forEach((issue) => logger[issue.level](renderLine(findingOfIssue(issue))));
       }
       return references;
     },

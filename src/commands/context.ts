@@ -15,13 +15,18 @@ export interface CommandContext {
  * misspelled settings are only warned about.
  */
 export async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContext> {
+  const context = createContext(env);
+  for (const sentence of await describeUnknownVariables(env)) {
+    context.logger.warning(sentence);
+  }
+  return context;
+}
+
+/** The same without a word. Throws `CONFIG_INVALID`. */
+export function createContext(env: NodeJS.ProcessEnv): CommandContext {
   const settings = loadSettings(env);
   refuseNestedBridge(env, settings.allowSelfServer);
-  const logger = createLogger(settings.logLevel);
-  for (const sentence of await describeUnknownVariables(env)) {
-    logger.warning(sentence);
-  }
-  return { settings, logger, createBridge: loadBridge };
+  return { settings, logger: createLogger(settings.logLevel), createBridge: loadBridge };
 }
 
 /** Loaded on demand: engines, upstreams and sessions are not needed to answer `tools/list`. */

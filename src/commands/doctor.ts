@@ -7,16 +7,20 @@ import { silentLogger } from '../log.ts';
 import { VERSION } from '../package.ts';
 import type { DoctorCommand } from './cli/doctor.ts';
 import { createConfiguredServers } from './configured-servers.ts';
-import type { CommandContext } from './context.ts';
 import { examineClients } from './doctor/clients.ts';
-import { type EngineVerdict, examineEngines } from './doctor/engines.ts';
-import { type Finding, renderFindings } from './doctor/finding.ts';
+import type { EngineVerdict } from './doctor/engine-verdicts.ts';
+import { examineEngines } from './doctor/engines.ts';
+import type { Finding } from './doctor/finding.ts';
 import { examineMachine } from './doctor/machine.ts';
+import { renderFindings } from './doctor/render-findings.ts';
 import { examineServers } from './doctor/servers.ts';
+import { examineSettings } from './doctor/settings.ts';
 import { StartTimes } from './server-test.ts';
 
-export interface DoctorOptions extends CommandContext {
+export interface DoctorOptions {
+  readonly env: NodeJS.ProcessEnv;
   readonly writeOut: (text: string) => void;
+  readonly writeError: (text: string) => void;
   /** Whether what is written is shown on a terminal that knows colours. */
   readonly hasColours?: boolean | undefined;
 }
@@ -40,13 +44,20 @@ const PROBLEM_EXIT_CODE = 1;
 
 /** Prints the diagnosis; resolves with 0 when there is no problem, with the exit code of `ENGINE_UNAVAILABLE` when no cell can run, else with 1. */
 export async function doctor(command: DoctorCommand, options: DoctorOptions): Promise<number> {
-  const { logger, settings, writeOut } = options;
+  const { writeOut } = options;
+  const { context, findings } = await examineSettings(options.env);
+  const { logger, settings } = context;
   const times = new StartTimes();
   // What its parts would log stands in what they find.
   const configured = await createConfiguredServers(settings, silentLogger, { onStep: times.note });
   const [machine, engines, servers, clients] = await Promise.all([
     examineMachine(settings, command.isFix),
-    examineEngines(settings, logger, command.isFix),
+    examineEngines({
+      settings,
+      logger,
+      isFix: command.isFix,
+      onProgress: (message) => options.writeError(`${message}\n`),
+    }),
     examineServers(configured, command.isStartingServers, times),
     examineClients({ system: thisSystem(process.env), stateDir: settings.stateDir }),
   ]);
@@ -59,7 +70,7 @@ export async function doctor(command: DoctorCommand, options: DoctorOptions): Pr
     requested: settings.runtime,
     runs: engines.runs,
     engines: engines.verdicts,
-    findings: [...machine, ...engines.findings, ...servers, ...clients],
+    findings: [...findings, ...machine, ...engines.findings, ...servers, ...clients],
   };
   writeOut(
     command.isJson ? `${JSON.stringify(diagnosis, undefined, 2)}\n` : render(diagnosis, options.hasColours === true),
@@ -77,13 +88,14 @@ function exitCodeOf({ findings, runs }: Diagnosis): number {
 function render({ engines, findings, requested, runs, version }: Diagnosis, hasColours: boolean): string {
   const used = engines.find(({ engine }) => engine === runs);
   const count = (level: Finding['level']): number => findings.filter((finding) => finding.level === level).length;
-  const verdict =
-    used === undefined
-      ? 'No engine can be used: no cell can run.'
-      : `Sessions run on ${used.engine}: ${used.isolation}.`;
+  const verdict = used === undefined ? 'No cell can run.' : `Sessions run on ${used.engine}: ${used.isolation}.`;
   return [
     `mcp-server-code-execution-mode ${version}, MCP_BRIDGE_RUNTIME=${requested}\n`,
     renderFindings(findings, hasColours),
-    `${verdict} ${count('problem')} problems, ${count('warning')} warnings.\n`,
+    `${verdict} ${counted(count('problem'), 'problem')}, ${counted(count('warning'), 'warning')}.\n`,
   ].join('\n');
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

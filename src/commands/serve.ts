@@ -8,6 +8,7 @@ import { StdioTransport } from '../server/stdio-transport.ts';
 import type { CommandContext } from './context.ts';
 import { createLazyBridge } from './lazy-bridge.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
+import { tellStartFailures } from './start-failures.ts';
 
 export interface ServeOptions extends CommandContext {
   readonly input: Readable;
@@ -18,7 +19,11 @@ export interface ServeOptions extends CommandContext {
 export async function serve(options: ServeOptions): Promise<number> {
   const { settings, logger } = options;
   const lifecycle = watchProcess(logger);
-  const bridge = createLazyBridge(() => options.createBridge(settings, logger));
+  const bridge = tellStartFailures(
+    createLazyBridge(() => options.createBridge(settings, logger)),
+    settings.stateDir,
+    logger,
+  );
   const transport = new StdioTransport(options.input, options.output, () => {
     lifecycle.end({ reason: 'the client closed the connection', exitCode: 0 });
   });

@@ -5,13 +5,14 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { CLIENT_IDS } from '../clients/table.ts';
-import { BridgeError, messageOf } from '../errors.ts';
+import { messageOf } from '../errors.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../limits.ts';
 import { escapeControls, LOG_LEVELS } from '../log.ts';
 import { didYouMean } from '../suggest.ts';
 import { AUDIT_SETTINGS } from './audit-settings.ts';
 import { homeFolder } from './home.ts';
 import { parseMounts } from './mounts.ts';
+import { type RefusedSetting, refusal } from './refused-settings.ts';
 import { DEPTH_VARIABLE } from './self.ts';
 import { oneOf, onOrOff, type SettingDefinition } from './setting-schemas.ts';
 import { type ConfigSource, parseSources } from './sources.ts';
@@ -260,7 +261,7 @@ export const SETTINGS_TABLE: readonly {
  * variable, its value and what is allowed.
  */
 export function loadSettings(env: Environment): Settings {
-  const refused: string[] = [];
+  const refused: RefusedSetting[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, definition] of Object.entries<SettingDefinition>(DEFINITIONS)) {
     const text = textOf(env, definition);
@@ -270,7 +271,8 @@ export function loadSettings(env: Environment): Settings {
       if (!checked.success) {
         const why = checked.error.issues.find(({ code }) => code === 'custom');
         const reason = why === undefined ? '' : ` (${escapeControls(cut(why.message, MAX_REASON_CHARS))})`;
-        refused.push(`${definition.variable} is ${shown(text)}${reason}; allowed: ${definition.allowed}.`);
+        const { allowed, variable } = definition;
+        refused.push({ variable, sentence: `${variable} is ${shown(text)}${reason}; allowed: ${allowed}.` });
       }
     }
   }
@@ -296,10 +298,10 @@ function finish(settings: Settings, env: Environment): Settings {
   const { maxTimeoutSeconds } = settings;
   const isTimeoutSet = textOf(env, { ...DEFINITIONS.timeoutSeconds, default: '' }) !== '';
   if (isTimeoutSet && settings.timeoutSeconds > maxTimeoutSeconds) {
-    throw refusal([
-      `${DEFINITIONS.timeoutSeconds.variable} is ${settings.timeoutSeconds} seconds; allowed: at most ` +
-        `${DEFINITIONS.maxTimeoutSeconds.variable}, which is ${maxTimeoutSeconds} seconds.`,
-    ]);
+    const { variable } = DEFINITIONS.timeoutSeconds;
+    const most = `${DEFINITIONS.maxTimeoutSeconds.variable}, which is ${maxTimeoutSeconds} seconds`;
+    const sentence = `${variable} is ${settings.timeoutSeconds} seconds; allowed: at most ${most}.`;
+    throw refusal([{ variable, sentence }]);
   }
   return {
     ...settings,
@@ -318,16 +320,6 @@ function textOf(env: Environment, definition: SettingDefinition): string | undef
 
 function toPath(path: string, env: Environment): string {
   return resolve(/^~(?=$|[/\\])/.test(path) ? join(homeFolder(env), path.slice(1)) : path);
-}
-
-function refusal(sentences: readonly string[]): BridgeError {
-  const message =
-    sentences.length === 1
-      ? sentences.join()
-      : `${sentences.length} settings were refused:\n  ${sentences.join('\n  ')}`;
-  return new BridgeError('CONFIG_INVALID', message, {
-    hint: 'Correct or remove it in the environment, usually the "env" of the entry that registers this server.',
-  });
 }
 
 function shown(text: string): string {

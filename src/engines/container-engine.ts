@@ -58,6 +58,8 @@ export interface Dialect {
   readonly forbiddenHint: string;
   /** Brings an engine that does not answer to life; undefined when that is the user's to do. */
   readonly revive?: ((command: EngineCommand, onProgress: ProgressListener) => Promise<void>) | undefined;
+  /** What it runs in, for people; `memoryBytes` is what one session may take. Never rejects. */
+  readonly examineHost?: ((command: EngineCommand, memoryBytes: number) => Promise<EngineFact[]>) | undefined;
 }
 
 /** A sandbox that said nothing for this long makes us ask whether the engine answers at all. */
@@ -181,7 +183,12 @@ class ContainerEngine implements Engine {
   }
 
   async examine(): Promise<EngineFact[]> {
-    return examineContainerEngine(this.name, this.#command);
+    const { memoryBytes } = this.#options.limits;
+    const [own, host] = await Promise.all([
+      examineContainerEngine(this.name, this.#command),
+      this.#dialect.examineHost?.(this.#command, memoryBytes),
+    ]);
+    return [...(host ?? []), ...own];
   }
 
   #runArguments(name: string, request: StartRequest): string[] {

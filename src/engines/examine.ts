@@ -1,6 +1,7 @@
 /** What podman and docker tell of themselves, read for people: `info` of each, in our few words. */
 import { type EngineCommand, runCommand } from './client.ts';
 import type { EngineFact, EngineName } from './engine.ts';
+import { judgeRuntime } from './runtime-faults.ts';
 
 /** What both commands know, under one set of names; what one does not tell is undefined. */
 export interface ContainerEngineInfo {
@@ -13,6 +14,8 @@ export interface ContainerEngineInfo {
   readonly ociRuntime: string | undefined;
   /** Three numbers at most. */
   readonly ociRuntimeVersion: string | undefined;
+  /** What the distribution calls its package; podman alone tells it. */
+  readonly ociRuntimePackage?: string | undefined;
   readonly hasSeccomp: boolean | undefined;
   /** Docker Desktop on Windows runs Linux containers or, when switched over, Windows ones. */
   readonly runsWindowsContainers?: boolean;
@@ -43,7 +46,7 @@ interface PodmanInfo {
   readonly host?: {
     readonly cgroupVersion?: string;
     readonly cgroupControllers?: readonly string[] | null;
-    readonly ociRuntime?: { readonly name?: string; readonly version?: string };
+    readonly ociRuntime?: { readonly name?: string; readonly package?: string; readonly version?: string };
     readonly security?: { readonly rootless?: boolean; readonly seccompEnabled?: boolean };
   };
 }
@@ -58,6 +61,7 @@ function ofPodman({ version, host = {} }: PodmanInfo): ContainerEngineInfo {
     boundsProcesses: controllers.includes('pids'),
     ociRuntime: host.ociRuntime?.name,
     ociRuntimeVersion: versionIn(host.ociRuntime?.version),
+    ociRuntimePackage: host.ociRuntime?.package,
     hasSeccomp: host.security?.seccompEnabled,
   };
 }
@@ -120,33 +124,6 @@ export function judge(info: ContainerEngineInfo): EngineFact[] {
   if (hasSeccomp === false) {
     facts.push({ level: 'warning', text: 'the engine has no system-call filter of its own; ours holds alone' });
   }
-  return [...facts, ...judgeRuntime(info)];
-}
-
-/** Versions that are known to give trouble. */
-function judgeRuntime({ cgroupVersion, ociRuntime, ociRuntimeVersion = '' }: ContainerEngineInfo): EngineFact[] {
-  if (ociRuntime === 'crun' && cgroupVersion === 'v1') {
-    return [
-      {
-        level: 'warning',
-        text: 'crun does not run on mixed cgroup hierarchies',
-        hint: 'If starts fail: install runc and set MCP_BRIDGE_OCI_RUNTIME=runc.',
-      },
-    ];
-  }
-  if (ociRuntime === 'runc' && isOlder(ociRuntimeVersion, [1, 1, 12])) {
-    return [
-      {
-        level: 'ok',
-        text: `runc before 1.1.12 lets containers reach the host (CVE-2024-21626), unless the distribution has mended its ${ociRuntimeVersion}`,
-      },
-    ];
-  }
-  return [];
-}
-
-function isOlder(version: string, than: readonly number[]): boolean {
-  const numbers = version.split('.').map(Number);
-  const differs = than.findIndex((number, index) => (numbers[index] ?? 0) !== number);
-  return version !== '' && differs >= 0 && (numbers[differs] ?? 0) < (than[differs] ?? 0);
+  const runtime = { name: ociRuntime, version: ociRuntimeVersion, package: info.ociRuntimePackage };
+  return [...facts, ...judgeRuntime(runtime, cgroupVersion)];
 }

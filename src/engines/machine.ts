@@ -27,33 +27,42 @@ function namesService(env: Environment): boolean {
   return Boolean(env['CONTAINER_HOST']) || Boolean(env['CONTAINER_CONNECTION']);
 }
 
-/**
- * What to do about a podman that does not answer, from `podman machine list --format json`. The default machine is
- * taken, else the only one.
- */
-export function decideMachine(listing: string): MachineDecision {
+/** The machine that podman uses, or why there is none. */
+export type ChosenMachine =
+  | { readonly name: string; readonly isRunning: boolean; readonly isStarting: boolean }
+  | { readonly reason: string; readonly isMissing: boolean };
+
+/** From `podman machine list --format json`: the default machine, else the only one. */
+export function chooseMachine(listing: string): ChosenMachine {
   let machines: { Name?: string; Default?: boolean; Running?: boolean; Starting?: boolean }[];
   try {
     machines = JSON.parse(listing) as typeof machines;
   } catch {
-    return { action: 'refuse', reason: 'the list of Podman machines could not be read' };
+    return { reason: 'the list of Podman machines could not be read', isMissing: false };
   }
   const machine = machines.find((each) => each.Default === true) ?? (machines.length === 1 ? machines[0] : undefined);
   if (machine?.Name === undefined) {
-    return {
-      action: 'refuse',
-      reason: machines.length === 0 ? 'there is no Podman machine' : 'no Podman machine is the default',
-    };
+    const isMissing = machines.length === 0;
+    return { reason: isMissing ? 'there is no Podman machine' : 'no Podman machine is the default', isMissing };
   }
   // Older versions mark the default with an asterisk.
   const name = machine.Name.replace(/\*$/, '');
-  if (machine.Starting === true) {
+  return { name, isRunning: machine.Running === true, isStarting: machine.Starting === true };
+}
+
+/** What to do about a podman that does not answer. */
+export function decideMachine(listing: string): MachineDecision {
+  const machine = chooseMachine(listing);
+  if ('reason' in machine) {
+    return { action: 'refuse', reason: machine.reason };
+  }
+  const { isRunning, isStarting, name } = machine;
+  if (isStarting) {
     return { action: 'refuse', reason: `the Podman machine ${name} is still starting` };
   }
-  if (machine.Running === true) {
-    return { action: 'refuse', reason: `the Podman machine ${name} runs but does not answer` };
-  }
-  return { action: 'start', machine: name };
+  return isRunning
+    ? { action: 'refuse', reason: `the Podman machine ${name} runs but does not answer` }
+    : { action: 'start', machine: name };
 }
 
 /** Starts the stopped default machine. Rejects with `ENGINE_UNAVAILABLE` when that is not what podman needs. */

@@ -31,13 +31,22 @@ export async function pullImage(
     },
   });
   if (result.exitCode !== 0) {
-    const words = result.stderr.trim().slice(-KEPT_STDERR_BYTES);
+    const words = lastWords(result.stderr.slice(-KEPT_STDERR_BYTES));
     throw new BridgeError('ENGINE_FAILED', `${engine} could not pull ${reference}: ${words}`, {
       data: { engine, exitCode: result.exitCode },
       hint: `Check the network, then run: ${engine} pull ${reference}`,
     });
   }
   onProgress({ message: `pulled ${reference}`, percent: 100 });
+}
+
+/** The engine's text on one line, without the announcement of podman and the word that an error follows. */
+function lastWords(stderr: string): string {
+  const lines = stderr.split('\n').map((line) => line.trim().replace(/^Error: /, ''));
+  return (
+    lines.filter((line) => line !== '' && !/^(Trying to pull .*|Resolving .*)/.test(line)).join(' ') ||
+    'it said nothing'
+  );
 }
 
 /**

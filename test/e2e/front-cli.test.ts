@@ -195,7 +195,12 @@ describe('what is refused', () => {
     const env = { MCP_BRIDGE_TIMEOUT: 'soon', MCP_BRIDGE_MEMORY: '1' };
     const { stdout, stderr, exitCode } = await run([], { env });
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 78 });
-    expect(stderr).toMatch(/^CONFIG_INVALID: 2 settings were refused:\n {2}MCP_BRIDGE_TIMEOUT is 'soon'/);
+    expect(stderr).toMatch(
+      /^\S+ ERROR problem: MCP_BRIDGE_TIMEOUT is 'soon'; .* → Correct or .*\n\S+ ERROR problem: MCP_BRIDGE_MEMORY is .*\n$/,
+    );
+    expect((await run(['image'], { env })).stderr).toMatch(
+      /^CONFIG_INVALID: 2 settings were refused:\n {2}MCP_BRIDGE_TIMEOUT is 'soon'/,
+    );
   });
 
   test('a misspelled setting only earns a warning', async () => {

@@ -31,6 +31,6 @@ export function defineDoctor(program: Command, settle: Settle<DoctorCommand>): v
     );
   addNotes(
     doctor,
-    'Ends with 0 when there is no problem (warnings may remain), 69 when no engine can be used, and 1 for any other problem.',
+    'Ends with 0 when there is no problem (warnings may remain), 69 when no cell can run, and 1 for any other problem.',
   );
 }

@@ -1,37 +1,49 @@
-/** What `doctor` finds, one line each, and how it is shown. */
-import { styleText } from 'node:util';
+/** What `doctor` finds, one line each. The bridge says the same lines in its log when it cannot do its work. */
+import { type ConfigIssue, renderIssue } from '../../config/explain.ts';
+import type { BridgeError, ErrorCode } from '../../errors.ts';
 
 export const LEVELS = ['ok', 'warning', 'problem'] as const;
 
 export interface Finding {
   /** Heading under which it is shown. */
-  readonly section: 'machine' | 'engines' | 'servers' | 'clients';
+  readonly section: 'settings' | 'machine' | 'engines' | 'servers' | 'clients';
   readonly level: (typeof LEVELS)[number];
   /** One clause: what, and the reason when it is not well. */
   readonly text: string;
   /** The command to run or the place to look, when there is one. */
   readonly hint?: string | undefined;
+  /** The error that a cell or a command ends with for this reason; `help CODE` tells more. */
+  readonly code?: ErrorCode | undefined;
 }
 
-const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red' } as const;
-const LEVEL_CHARS = Math.max(...LEVELS.map((level) => level.length));
-
-/** The findings under their headings, in the order in which the sections first come. */
-export function renderFindings(findings: readonly Finding[], hasColours: boolean): string {
-  const sections = [...new Set(findings.map(({ section }) => section))];
-  return sections
-    .map((section) => {
-      const lines = findings
-        .filter((finding) => finding.section === section)
-        .map((one) => renderFinding(one, hasColours));
-      return `${section[0]?.toUpperCase()}${section.slice(1)}\n${lines.join('')}`;
-    })
-    .join('\n');
+/** A failure as a finding. */
+export function problemOf(section: Finding['section'], { code, hint, message }: BridgeError): Finding {
+  return { section, level: 'problem', text: message, hint, code };
 }
 
-function renderFinding({ hint, level, text }: Finding, hasColours: boolean): string {
-  const word = level.padEnd(LEVEL_CHARS);
-  const shown = hasColours ? styleText(COLOURS[level], word) : word;
-  const indent = ' '.repeat(LEVEL_CHARS + 4);
-  return `  ${shown}  ${text}\n${hint === undefined ? '' : `${indent}→ ${hint}\n`}`;
+/** Why no session can start. */
+export function noCellRuns(error: BridgeError): Finding {
+  const finding = problemOf('engines', error);
+  return { ...finding, text: `no cell can run: ${finding.text}` };
+}
+
+/** Each refused setting, or the one failure that this is. */
+export function problemsOfSettings(error: BridgeError): Finding[] {
+  const sentences = error.data['sentences'];
+  const finding = problemOf('settings', error);
+  return Array.isArray(sentences) ? sentences.map((text: string) => ({ ...finding, text })) : [finding];
+}
+
+const LEVEL_OF_ISSUE = { error: 'problem', warning: 'warning', debug: 'ok' } as const;
+
+/** Something about a file of servers. */
+export function findingOfIssue(issue: ConfigIssue): Finding {
+  const level = LEVEL_OF_ISSUE[issue.level];
+  const hint = level === 'ok' ? undefined : `Mend ${issue.file}; docs/configuration.md has the form of a server file.`;
+  return { section: 'servers', level, text: renderIssue(issue), hint };
+}
+
+/** A finding on one line, for a log: `problem: TEXT → HINT`. */
+export function renderLine({ hint, level, text }: Finding): string {
+  return `${level}: ${text}${hint === undefined ? '' : ` → ${hint}`}`;
 }

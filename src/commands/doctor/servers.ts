@@ -1,10 +1,9 @@
 /** What `doctor` looks at of the configured servers: their files, and whether each starts and lists its tools. */
 import type { CatalogServer } from '../../catalog/catalog.ts';
 import { suspicionsOf } from '../../catalog/suspicions.ts';
-import { renderIssue } from '../../config/explain.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
 import { askEach, type StartTimes, testServer } from '../server-test.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, findingOfIssue } from './finding.ts';
 
 /** With `isStarting` every server is started; else what is known of it is told. The caller closes `configured`. */
 export async function examineServers(
@@ -39,12 +38,7 @@ function oddities({ known, definitions }: ConfiguredServers): Finding[] {
 }
 
 function issuesOf(configured: ConfiguredServers): Finding[] {
-  return configured.issues().map((issue) => ({
-    section: 'servers',
-    level: issue.level === 'error' ? 'problem' : 'warning',
-    text: renderIssue(issue),
-    hint: 'See docs/configuration.md for the form of a server file.',
-  }));
+  return configured.issues().map(findingOfIssue);
 }
 
 function policiesOf({ policies }: ConfiguredServers): Finding[] {

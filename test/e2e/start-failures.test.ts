@@ -1,0 +1,179 @@
+/**
+ * When the bridge cannot do its work, the log of the client has the one line of `doctor` that says why, and the answer to the client
+ * has the same words.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type Finding, renderLine } from '../../src/commands/doctor/finding.ts';
+import { CLI, ROOT } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+
+type Environment = Readonly<Record<string, string>>;
+
+const DEAD = join(ROOT, 'test/fixtures/engines/dead');
+const engine = (await coverEngines()).find(({ name }) => name === 'podman');
+let home = '';
+
+function withPodman(title: string, run: () => Promise<void>): void {
+  it.runIf(engine)(engine === undefined ? `not covered: ${title}` : title, run);
+}
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'start-'));
+  onTestFinished(() => rm(home, { recursive: true }));
+});
+
+const REQUESTS = [
+  {
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+  },
+  { method: 'notifications/initialized' },
+  { id: 2, method: 'tools/call', params: { name: 'run_python', arguments: { code: '1' } } },
+];
+
+interface Served {
+  readonly log: string;
+  /** Text of the answer to the cell; empty when it was not answered. */
+  readonly answer: string;
+  readonly exitCode: number | null;
+}
+
+/** Serves one client that runs one cell and goes when it has its answer. */
+async function serve(env: Environment, nodeArguments: readonly string[] = []): Promise<Served> {
+  const child = spawn(process.execPath, [...nodeArguments, CLI], { env: { HOME: home, ...env } });
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  const log = text(child.stderr);
+  let out = '';
+  child.stdin.on('error', () => undefined);
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    out += part;
+    if (/"id":2[^0-9].*\n/.test(out)) {
+      child.stdin.end();
+    }
+  });
+  child.stdin.write(REQUESTS.map((request) => `${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`).join(''));
+  const [exitCode] = await exited;
+  const line = out.split('\n').find((one) => one.includes('"id":2')) ?? '{}';
+  const { result } = JSON.parse(line) as { result?: { content: { text: string }[] } };
+  return { log: await log, answer: result?.content[0]?.text ?? '', exitCode };
+}
+
+async function findings(env: Environment, ...options: string[]): Promise<Finding[]> {
+  const child = spawn(process.execPath, [CLI, 'doctor', '--json', '--no-servers', ...options], {
+    env: { HOME: home, ...env },
+  });
+  return (JSON.parse(await text(child.stdout)) as { findings: Finding[] }).findings;
+}
+
+/** The lines of a log that are those of `doctor`. */
+function doctorLines(log: string): string[] {
+  return [...log.matchAll(/^\S+ ERROR (problem: .*)$/gm)].map(([, line = '']) => line);
+}
+
+function problemsIn(found: readonly Finding[], section: Finding['section']): Finding[] {
+  return found.filter((finding) => finding.section === section && finding.level === 'problem');
+}
+
+describe('no session can start', () => {
+  async function compare(env: Environment, ...options: string[]): Promise<{ finding: Finding; answer: string }> {
+    const { answer, log } = await serve(env);
+    const finding = problemsIn(await findings(env, ...options), 'engines').at(-1);
+    expect(doctorLines(log)).toEqual([finding === undefined ? '' : renderLine(finding)]);
+    const [, words] = /^no cell can run: (.*)$/.exec(finding?.text ?? '') ?? [];
+    expect(answer).toContain(`${finding?.code}: ${words}\nHint: ${finding?.hint}`);
+    return { finding: finding as Finding, answer };
+  }
+
+  it('because no engine is installed', async () => {
+    const { finding } = await compare({ PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
+    expect(renderLine(finding)).toBe(
+      'problem: no cell can run: no engine can be used (podman is not on PATH; docker is not on PATH) → ' +
+        'Install Podman (https://podman.io/docs/installation). Or: Install Docker (https://docs.docker.com/engine/install/).',
+    );
+  });
+
+  it('because none that is installed answers', async () => {
+    const { finding } = await compare({ PATH: DEAD, MCP_BRIDGE_RUNTIME: 'container' });
+    expect(finding.text).toMatch(/no engine can be used \(podman does not answer: .*; docker does not answer: /);
+    await compare({ PATH: DEAD, MCP_BRIDGE_RUNTIME: 'podman' });
+  });
+
+  withPodman('because the image is missing and may not be pulled', async () => {
+    const env = { ...engine?.env, MCP_BRIDGE_IMAGE: 'registry.invalid/none:1', MCP_BRIDGE_PULL: 'never' };
+    expect((await compare(env)).finding).toMatchObject({
+      text: 'no cell can run: the image registry.invalid/none:1 is not on this machine (podman)',
+      hint: 'Run: podman pull registry.invalid/none:1',
+    });
+  });
+
+  withPodman('because the image is missing and cannot be pulled', async () => {
+    const env = { ...engine?.env, MCP_BRIDGE_IMAGE: 'registry.invalid/none:1', MCP_BRIDGE_PULL: 'missing' };
+    const { finding } = await compare(env, '--fix');
+    expect(finding.text).toMatch(
+      /^no cell can run: podman could not pull registry\.invalid\/none:1: .*registry\.invalid/,
+    );
+    expect(finding.hint).toBe('Check the network, then run: podman pull registry.invalid/none:1');
+    // Without --fix nothing is pulled, and a cell might.
+    expect(problemsIn(await findings(env), 'engines')).toEqual([]);
+  });
+});
+
+describe('what does not keep a session from starting', () => {
+  const EMBEDDED = { PATH: process.env['PATH'] ?? '', MCP_BRIDGE_RUNTIME: 'embedded' };
+
+  it('a state directory that cannot be written', async () => {
+    const stateDir = join(home, 'file');
+    await writeFile(stateDir, '');
+    const env = { ...EMBEDDED, MCP_BRIDGE_STATE_DIR: stateDir };
+    const { answer, log } = await serve(env);
+    const [finding] = problemsIn(await findings(env), 'machine');
+    expect(finding?.text).toBe(`the state directory ${stateDir} cannot be used: it is a file, not a directory`);
+    expect(doctorLines(log)).toContain(renderLine(finding as Finding));
+    expect(answer).toContain('1');
+  });
+
+  it('server files that are wrong', async () => {
+    const stateDir = join(home, 'MCPs');
+    await mkdir(stateDir);
+    await writeFile(join(stateDir, 'a.json'), '{"mcpServers": ');
+    await writeFile(join(stateDir, 'b.json'), '{"mcpServers": {"b": {"comand": "x"}}}');
+    const { log } = await serve(EMBEDDED);
+    const found = problemsIn(await findings(EMBEDDED), 'servers');
+    expect(found.map(({ text: words }) => words)).toEqual([
+      expect.stringMatching(/a\.json: is not JSON/),
+      expect.stringMatching(/b\.json: mcpServers\.b\.command: is missing/),
+    ]);
+    expect(doctorLines(log)).toEqual(found.map(renderLine));
+  });
+});
+
+describe('the bridge does not start', () => {
+  it('because of settings that are refused', async () => {
+    const env = { PATH: '', MCP_BRIDGE_RUNTIME: 'container', MCP_BRIDGE_TIMEOUT: 'soon', MCP_BRIDGE_MEMORY: '1' };
+    const { exitCode, log } = await serve(env);
+    const found = problemsIn(await findings(env), 'settings');
+    expect(found).toHaveLength(2);
+    expect(doctorLines(log)).toEqual(found.map(renderLine));
+    expect(log.trimEnd().split('\n')).toHaveLength(2);
+    expect(exitCode).toBe(78);
+  });
+
+  it('because Node is too old', async () => {
+    const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } })`;
+    const { exitCode, log } = await serve({ PATH: '' }, [
+      '--import',
+      `data:text/javascript,${encodeURIComponent(old)}`,
+    ]);
+    expect(log).toMatch(
+      /^\S+ ERROR problem: Node 18\.20\.8 is too old; 20\.19 or newer is needed → Install Node 20\.19 .*\n$/,
+    );
+    expect(exitCode).toBe(78);
+  });
+});
