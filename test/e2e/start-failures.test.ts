@@ -19,9 +19,7 @@ const DEAD = join(ROOT, 'test/fixtures/engines/dead');
 const engine = (await coverEngines()).find(({ name }) => name === 'podman');
 let home = '';
 
-function withPodman(title: string, run: () => Promise<void>): void {
-  it.runIf(engine)(engine === undefined ? `not covered: ${title}` : title, run);
-}
+const notCovered = engine === undefined ? 'not covered: needs podman: ' : '';
 
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'start-'));
@@ -105,7 +103,7 @@ describe('no session can start', () => {
     await compare({ PATH: DEAD, MCP_BRIDGE_RUNTIME: 'podman' });
   });
 
-  withPodman('because the image is missing and may not be pulled', async () => {
+  it.runIf(engine)(`${notCovered}because the image is missing and may not be pulled`, async () => {
     const env = { ...engine?.env, MCP_BRIDGE_IMAGE: 'registry.invalid/none:1', MCP_BRIDGE_PULL: 'never' };
     expect((await compare(env)).finding).toMatchObject({
       text: 'no cell can run: the image registry.invalid/none:1 is not on this machine (podman)',
@@ -113,7 +111,7 @@ describe('no session can start', () => {
     });
   });
 
-  withPodman('because the image is missing and cannot be pulled', async () => {
+  it.runIf(engine)(`${notCovered}because the image is missing and cannot be pulled`, async () => {
     const env = { ...engine?.env, MCP_BRIDGE_IMAGE: 'registry.invalid/none:1', MCP_BRIDGE_PULL: 'missing' };
     const { finding } = await compare(env, '--fix');
     expect(finding.text).toMatch(
