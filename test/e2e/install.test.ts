@@ -31,7 +31,7 @@ it('registers the bridge in one file of each format, moves servers, and leaves e
   const moved = await run('install', 'claude-code', '--scope', 'project', '--import');
   expect(moved.exitCode).toBe(0);
   expect(moved.stdout).not.toContain('sk-0123456789');
-  expect((await run('servers')).stdout).toMatch(/^files {2}not asked yet/);
+  expect((await run('servers')).stdout).toMatch(/^files +never started .*claude-code.json$/m);
 
   expect(await run('uninstall', 'codex', 'goose')).toMatchObject({ exitCode: 0, stderr: '' });
   expect(await run('uninstall', 'claude-code', '--scope', 'project')).toMatchObject({ exitCode: 0, stderr: '' });
