@@ -7,6 +7,8 @@ import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Schema } from '../../src/catalog/json-schema.ts';
+import { findProblem } from '../../src/commands/schema-check.ts';
 import { hasLocalPython } from '../support/local-python.ts';
 
 const PAIRS = 500;
@@ -138,4 +140,33 @@ describe.skipIf(!hasLocalPython())('the check of arguments', () => {
     expect(verdicts.filter((verdict) => verdict === true).length).toBeGreaterThan(PAIRS / 10);
     expect(share).toBeGreaterThan(MIN_FOUND_SHARE);
   });
+
+  it.each([7, 2020] as const)('says the same on the command line as in a sandbox, in draft %i', (draft) => {
+    const pairs = fc
+      .sample(fc.tuple(schemas(draft), value), { numRuns: 2 * PAIRS, seed: draft })
+      .map(([schema, candidate]) => [withoutPatterns(schema) as Schema, candidate] as const);
+    const inPython = judgeInPython(pairs).map(withoutGuess);
+    const here = pairs.map(([schema, candidate]) => withoutGuess(findProblem(candidate, schema, schema)?.text ?? null));
+    const different = pairs.flatMap((pair, index) => {
+      return here[index] === inPython[index] ? [] : [[JSON.stringify(pair), here[index], inPython[index]]];
+    });
+    expect(different).toEqual([]);
+    expect(here.filter((said) => said !== null).length).toBeGreaterThan(PAIRS / 2);
+  });
 });
+
+/** Patterns are left to the server on the command line. */
+function withoutPatterns(schema: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(schema, (name, member: unknown) => {
+      return name === 'pattern' || name === 'patternProperties' ? undefined : member;
+    }),
+  );
+}
+
+/** Which name is the nearest is found in different ways; and a float that is whole is an int here. */
+function withoutGuess(said: unknown): unknown {
+  return typeof said === 'string'
+    ? said.replace(/\.? Did you mean [^?]*\?/, '').replace(/(\d)\.0 \(float\)/g, '$1 (int)')
+    : said;
+}
