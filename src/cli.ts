@@ -63,7 +63,11 @@ async function runCommand(
     case 'exec':
       return (await import('./commands/exec.ts')).exec(line, context);
     case 'servers':
-      return (await import('./commands/servers.ts')).servers(line, context);
+      return (await import('./commands/servers.ts')).servers(line, {
+        ...context,
+        terminal: process.stdin.isTTY ? { input: process.stdin, output: process.stderr } : undefined,
+        isShown: process.stdout.isTTY,
+      });
     case 'policy':
       return (await import('./commands/policy.ts')).policy(line, context);
     case 'install':

@@ -19,14 +19,12 @@ import type { UpstreamPool } from '../upstream/pool.ts';
 import { createResultMask } from '../upstream/result-mask.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Approvals } from './approvals.ts';
-import { recordCalls } from './audit-gate.ts';
 import { openAuditTrail, withAuditNotices } from './audit-trail.ts';
+import { createCallGates } from './call-gates.ts';
 import { createCellApprovals } from './cell-approvals.ts';
 import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
 import { engineOptions, limitsOf } from './engine-options.ts';
 import { createHostCalls } from './host-calls.ts';
-import { createPinGate } from './pin-gate.ts';
-import { createGuard, createPolicyGate } from './policy-gate.ts';
 import { createSecretMask } from './secret-mask.ts';
 
 export interface Bridge extends CellRunner {
@@ -47,8 +45,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   const { pool } = directory;
   const { autoload } = settings;
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
-  const guard = createGuard(directory.policies, createApprovals(settings, directory));
-  const gates = [createPinGate(directory.known), createPolicyGate(guard)];
+  const gates = createCallGates(directory, createApprovals(settings, directory), trail);
   const shared = { pool, savedTools, artifacts, logger, autoload };
   const sessions = new Sessions({
     engine,
@@ -56,7 +53,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
     packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ ...shared, directory: directory.known, ...recordCalls(trail, { guard, gates }) }),
+    handleCall: createHostCalls({ ...shared, directory: directory.known, ...gates }),
     recorder: trail,
     logger,
     capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,

@@ -226,7 +226,8 @@ function explain(call: CallToApprove, error: BridgeError, policyFile: string): B
   return notCalled(call, error.code, error.message, { hint, cause: error });
 }
 
-function howToAllow({ server, tool }: CallToApprove, policyFile: string): string {
+/** The rule that allows a call for good. */
+export function howToAllow({ server, tool }: CallToApprove, policyFile: string): string {
   const rule = JSON.stringify({ effect: 'allow', server, tool });
   return `The person alone can allow it: with ${rule} as the first of "rules" in ${policyFile}.`;
 }

@@ -15,9 +15,17 @@ export async function complete({ words }: CompleteCommand, options: CompleteOpti
   const { settings, writeOut } = options;
   const configured = await createConfiguredServers(settings, silentLogger);
   const servers = configured.refresh().map(({ name }) => name);
+  // The kept lists of tools are read only where a tool may stand: after `servers`, an action and a server.
+  if (words[0] === 'servers' && words.length > 3) {
+    await configured.known.ready();
+  }
+  const toolsOf = (name: string): string[] => {
+    const server = configured.known.servers().find((candidate) => candidate.name === name);
+    return ((server && configured.known.metadata(server)?.tools) ?? []).map((tool) => tool.name);
+  };
   const program = createProgram({ settle: () => undefined, show: () => undefined });
   writeOut(
-    candidatesFor(program, words, servers)
+    candidatesFor(program, words, { servers, toolsOf })
       .map((word) => `${word}\n`)
       .join(''),
   );

@@ -10,6 +10,7 @@ import type { CommandContext } from './context.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
 import { type LoginContext, logIn, logOut } from './login.ts';
 import { StartTimes } from './server-test.ts';
+import { type CallOptions, call } from './servers/call.ts';
 import { list } from './servers/list.ts';
 import type { Output } from './servers/output.ts';
 import { refresh } from './servers/refresh.ts';
@@ -18,16 +19,17 @@ import { search } from './servers/search.ts';
 import { test } from './servers/test.ts';
 import { renderServer, renderTable, renderToolLine } from './servers-text.ts';
 
-export interface ServersOptions extends CommandContext {
-  readonly writeOut: (text: string) => void;
-  readonly writeError: (text: string) => void;
-}
+export interface ServersOptions extends CommandContext, CallOptions {}
 
 /** Answers one question; resolves with the exit code once every server that was started is gone. */
 export async function servers(command: ServersCommand, options: ServersOptions): Promise<number> {
   const { settings, logger } = options;
   const times = new StartTimes();
-  const configured = await createConfiguredServers(settings, logger, { onStep: times.note });
+  const configured = await createConfiguredServers(settings, logger, {
+    // Whoever calls a tool sees of it what code sees.
+    hidesDenied: command.action === 'call',
+    onStep: times.note,
+  });
   configured.refresh();
   await configured.known.ready();
   const lifecycle = watchProcess(logger);
@@ -79,6 +81,8 @@ async function answer(
       return refresh(command, configured, output);
     case 'test':
       return test(command, configured, times, output);
+    case 'call':
+      return call(command, configured, options);
   }
 }
 

@@ -56,8 +56,15 @@ export function defineCompletion(program: Command, settle: Settle<CompletionComm
     .action((words: readonly string[]) => settle({ command: 'complete', words }));
 }
 
-/** What may stand in place of the last of `words`; `servers` are the names of the configured ones. */
-export function candidatesFor(program: Command, words: readonly string[], servers: readonly string[]): string[] {
+/** Names that only the configuration knows. */
+export interface KnownNames {
+  readonly servers: readonly string[];
+  /** Tools of a server, as far as they are known without asking it. */
+  readonly toolsOf: (server: string) => readonly string[];
+}
+
+/** What may stand in place of the last of `words`. */
+export function candidatesFor(program: Command, words: readonly string[], known: KnownNames): string[] {
   let command = program;
   let index = 0;
   for (const word of words.slice(0, -1)) {
@@ -69,26 +76,24 @@ export function candidatesFor(program: Command, words: readonly string[], server
     index += 1;
   }
   const begun = words.at(-1) ?? '';
-  const positionals = words.slice(index, -1).filter((word) => !word.startsWith('-')).length;
-  return wordsAt(command, begun, { option: words.at(-2), positionals, servers }).filter((word) =>
-    word.startsWith(begun),
-  );
+  const positionals = words.slice(index, -1).filter((word) => !word.startsWith('-'));
+  return wordsAt(command, begun, { option: words.at(-2), positionals, known }).filter((word) => word.startsWith(begun));
 }
 
 interface Place {
   /** The word before, which may be an option that wants a value. */
   readonly option: string | undefined;
   /** Words that are no options, after the command. */
-  readonly positionals: number;
-  readonly servers: readonly string[];
+  readonly positionals: readonly string[];
+  readonly known: KnownNames;
 }
 
-function wordsAt(command: Command, begun: string, { option, positionals, servers }: Place): string[] {
+function wordsAt(command: Command, begun: string, { option, positionals, known }: Place): string[] {
   const wanting = command.options.find(
     ({ long, required, short }) => required && (long === option || short === option),
   );
   if (wanting !== undefined && option !== undefined) {
-    return [...(wanting.argChoices ?? (wanting.long === '--server' ? servers : []))];
+    return [...(wanting.argChoices ?? (wanting.long === '--server' ? known.servers : []))];
   }
   if (begun.startsWith('-')) {
     return [...command.options.flatMap(({ long }) => long ?? []), '--help'];
@@ -98,6 +103,15 @@ function wordsAt(command: Command, begun: string, { option, positionals, servers
     .visibleCommands(command)
     .map((one) => one.name());
   const { registeredArguments: all } = command;
-  const argument = all[positionals] ?? all.findLast(({ variadic }) => variadic);
-  return [...subcommands, ...(argument?.argChoices ?? (argument?.name() === 'server' ? servers : []))];
+  const argument = all[positionals.length] ?? all.findLast(({ variadic }) => variadic);
+  return [...subcommands, ...(argument?.argChoices ?? namesFor(argument?.name(), positionals, known))];
+}
+
+/** The tools are those of the server that stands before them. */
+function namesFor(
+  argument: string | undefined,
+  [server = '']: readonly string[],
+  { servers, toolsOf }: KnownNames,
+): readonly string[] {
+  return argument === 'server' ? servers : argument === 'tool' ? toolsOf(server) : [];
 }

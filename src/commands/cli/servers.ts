@@ -4,8 +4,8 @@ import { addNotes, jsonOption, type Settle, wholeNumber } from './define.ts';
 
 export interface ServersCommand {
   readonly command: 'servers';
-  readonly action: 'list' | 'show' | 'tools' | 'search' | 'refresh' | 'test' | 'approve' | 'login' | 'logout';
-  /** Names of servers; the words of a search; a server and names of its tools. */
+  readonly action: 'list' | 'show' | 'tools' | 'search' | 'refresh' | 'test' | 'call' | 'approve' | 'login' | 'logout';
+  /** Names of servers; the words of a search; a server and names of its tools; a server, a tool and `name=value`s. */
   readonly names: readonly string[];
   /** Hits of a search at most. */
   readonly limit: number;
@@ -14,6 +14,17 @@ export interface ServersCommand {
   readonly isDryRun: boolean;
   /** Of `login` alone. */
   readonly login?: LoginWishes;
+  /** Of `call` alone. */
+  readonly call?: CallWishes;
+}
+
+/** How a person wants to call a tool. */
+export interface CallWishes {
+  /** All arguments as JSON, or `-` for stdin; undefined when left out. */
+  readonly json: string | undefined;
+  /** File for what is no text. */
+  readonly output: string | undefined;
+  readonly timeoutSeconds: number | undefined;
 }
 
 /** How a person wants to log in. */
@@ -35,12 +46,17 @@ interface Given {
   readonly port?: number;
   readonly scope?: string;
   readonly timeout?: number;
+  readonly jsonArgs?: string;
+  readonly output?: string;
 }
 
 const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 1_000;
 const DEFAULT_LOGIN_SECONDS = 300;
 const MAX_LOGIN_SECONDS = 3_600;
+/** As calls of cells, which have no deadline of their own. */
+export const DEFAULT_CALL_SECONDS = 600;
+const MAX_CALL_SECONDS = 86_400;
 
 export function defineServers(program: Command, settle: Settle<ServersCommand>): void {
   const group = program
@@ -60,6 +76,9 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
         isJson: given.json === true,
         isDryRun: given.dryRun === true,
         ...(action === 'login' ? { login: loginWishes(given) } : {}),
+        ...(action === 'call'
+          ? { call: { json: given.jsonArgs, output: given.output, timeoutSeconds: given.timeout } }
+          : {}),
       });
 
   group
@@ -74,6 +93,7 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
   defineSearch(group, take('search'));
   defineRefresh(group, take('refresh'));
   defineTest(group, take('test'));
+  defineCall(group, take('call'));
   defineApprove(group, take('approve'));
   defineLogin(group, take('login'));
   defineOne(group, 'logout', 'Forget the login at one remote server.', take('logout'));
@@ -126,6 +146,33 @@ function defineTest(group: Command, take: Take): void {
     test,
     'Ends with 69 when a server failed. Steps: resolve, start, initialize, list tools; for a remote server resolve, connect, list tools.',
   );
+}
+
+const CALL_NOTES = [
+  'A value is read as the tool wants it: a number where it takes numbers, JSON for lists and objects; a name that stands several times gives a list.',
+  'It is a text wherever the tool takes a text. name=@FILE is the content of a file, name=@@TEXT a text that begins with @.',
+  'Policies, pins and the record hold for it as for calls of code. Ends with 70 when the tool fails, or does not take the arguments.',
+].join('\n');
+
+function defineCall(group: Command, take: Take): void {
+  const call = group
+    .command('call')
+    .description('Call one tool of one server, and print its answer: servers call files read_file path=/x')
+    .argument('<server>', 'its name')
+    .argument('<tool>', 'its name, of the server or in Python')
+    .argument('[name=value...]', 'arguments of the tool')
+    .option('--json-args <json>', 'arguments as a JSON object; - reads it from stdin')
+    .option('--output <file>', 'where images, sounds and files go; the text, when there are none')
+    .option(
+      '--timeout <seconds>',
+      `time for the call (default: ${DEFAULT_CALL_SECONDS})`,
+      wholeNumber(`a whole number of seconds from 1 to ${MAX_CALL_SECONDS}`, 1, MAX_CALL_SECONDS),
+    )
+    .addOption(jsonOption())
+    .action((server: string, tool: string, values: readonly string[], options: Given) =>
+      take([server, tool, ...values], options),
+    );
+  addNotes(call, CALL_NOTES);
 }
 
 function defineLogin(group: Command, take: Take): void {

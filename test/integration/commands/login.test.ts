@@ -29,6 +29,7 @@ function setUp(mcpServers: object) {
       const exitCode = await servers(line, {
         ...context,
         logger: silentLogger,
+        input: process.stdin,
         writeOut: (text) => (out += text),
         writeError(text) {
           errors += text;

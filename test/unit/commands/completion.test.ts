@@ -5,7 +5,11 @@ import { createProgram } from '../../../src/commands/cli/program.ts';
 import { parseCommandLine } from '../../../src/commands/command-line.ts';
 
 const program = createProgram({ settle: () => undefined, show: () => undefined });
-const complete = (line: string) => candidatesFor(program, line.split(' '), ['git-hub', 'files']);
+const complete = (line: string) =>
+  candidatesFor(program, line.split(' '), {
+    servers: ['git-hub', 'files'],
+    toolsOf: (server) => [`tool-of-${server}`],
+  });
 
 test.each([
   ['ser', ['servers']],
@@ -15,6 +19,10 @@ test.each([
   ['servers show files ', []],
   ['servers refresh files g', ['git-hub']],
   ['servers list --j', ['--json']],
+  ['servers call f', ['files']],
+  ['servers call files t', ['tool-of-files']],
+  ['servers call files tool ', []],
+  ['servers approve files a-tool ', ['tool-of-files']],
   ['exec --server f', ['files']],
   ['exec --ser', ['--server']],
   ['install cur', ['cursor']],

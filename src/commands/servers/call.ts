@@ -1,0 +1,58 @@
+/** `servers call`: one call of one tool, made by a person, from the words of the command line to the text of the answer. */
+import { text as readAll } from 'node:stream/consumers';
+import { CancelSource } from '../../cancel.ts';
+import type { CatalogServer, CatalogTool } from '../../catalog/catalog.ts';
+import { BridgeError, ERROR_CODES } from '../../errors.ts';
+import { stringifyExact } from '../../protocol/exact-json.ts';
+import { didYouMean } from '../../suggest.ts';
+import { checkArguments } from '../argument-check.ts';
+import type { ServersCommand } from '../cli/servers.ts';
+import type { ConfiguredServers } from '../configured-servers.ts';
+import { readJsonArguments, readPairs, typeArguments } from './call-arguments.ts';
+import { readResult } from './call-result.ts';
+import { type MakeCallOptions, makeCall } from './make-call.ts';
+import { type ShowOptions, showResult } from './show-result.ts';
+
+export interface CallOptions extends MakeCallOptions, Omit<ShowOptions, 'file' | 'json'> {
+  readonly input: NodeJS.ReadableStream;
+}
+
+/** Resolves with the exit code, that of `TOOL_FAILED` when the tool says that it failed. Rejects as calls of code do. */
+export async function call(
+  command: ServersCommand,
+  configured: ConfiguredServers,
+  options: CallOptions,
+): Promise<number> {
+  const [serverName = '', toolName = '', ...words] = command.names;
+  const wishes = command.call;
+  const pairs = await readPairs(words);
+  const json = wishes?.json === '-' ? await readAll(options.input) : wishes?.json;
+  const server = await configured.known.find(serverName);
+  const tool = await findTool(configured, server, toolName);
+  const given = [...(json === undefined ? [] : readJsonArguments(json)), ...typeArguments(pairs, tool.inputSchema)];
+  const checked = await checkArguments(server, tool, given);
+  const wanted = { server, tool, arguments: checked, timeoutSeconds: wishes?.timeoutSeconds };
+  const result = await makeCall(wanted, configured, options);
+  const read = readResult(result);
+  const how = { ...options, file: wishes?.output, json: command.isJson ? stringifyExact(result) : undefined };
+  await showResult(`${server.name}.${tool.name}`, read, how);
+  return read.isError ? ERROR_CODES.TOOL_FAILED.exitCode : 0;
+}
+
+/** Rejects with `TOOL_UNKNOWN`, with the nearest names; a tool that is denied is found, and its call refused. */
+async function findTool({ known }: ConfiguredServers, server: CatalogServer, wanted: string): Promise<CatalogTool> {
+  try {
+    return await known.findToolToCall(server, wanted, new CancelSource().signal);
+  } catch (error) {
+    if (!(error instanceof BridgeError) || error.code !== 'TOOL_UNKNOWN') {
+      throw error;
+    }
+    const names = known.metadata(server)?.tools.map(({ name }) => name) ?? [];
+    const near = await didYouMean(wanted, names);
+    throw new BridgeError(error.code, error.message, {
+      hint: `${near} \`servers tools ${server.name}\` lists its tools.`.trim(),
+      data: error.data,
+      cause: error,
+    });
+  }
+}
