@@ -5,7 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { renderAuditRecords } from './generate/audit-records.ts';
-import { renderClientFiles, renderClientSources } from './generate/clients.ts';
+import { renderClientFiles, renderClientSources, renderQuickStart } from './generate/clients.ts';
 import { renderCommands } from './generate/commands.ts';
 import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
 import { renderFilterPrograms } from './generate/filter-programs.ts';
@@ -48,6 +48,7 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
   'docs/policy.schema.json': renderPolicySchema,
   'docs/cli.md': (current) => replaceGenerated(current, { commands: renderCommands }),
   'test/fixtures/toon/golden.jsonl': renderToonGolden,
+  'docs/README.md': (current) => replaceGenerated(current, { 'quick start': renderQuickStart }),
   'docs/clients.md': (current) =>
     replaceGenerated(current, { clients: renderClientFiles, 'sources of clients': renderClientSources }),
   'docs/configuration.md': (current) => replaceGenerated(current, { settings: renderSettings }),

@@ -30,6 +30,15 @@ export function renderClientFiles(): string {
   return renderTable(['Client', 'Name', 'File', 'File of a project', 'Key', 'Then'], rows);
 }
 
+/** What to type for each client, and what makes it count. */
+export function renderQuickStart(): string {
+  const rows = CLIENT_IDS.map((id) => {
+    const { afterwards, title } = clientOf(id);
+    return [title, `\`npx -y mcp-server-code-execution-mode install ${id}\``, afterwards];
+  });
+  return renderTable(['Client', 'Command', 'Then'], rows);
+}
+
 /** Where the facts are from, and what could not be checked. */
 export function renderClientSources(): string {
   const rows = CLIENT_IDS.map((id) => {

@@ -1,7 +1,7 @@
 /** What a user gets from npm: the files that run and no others, and a command that works where only they are. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -42,7 +42,8 @@ describe('the package', () => {
     const embedded = EMBEDDED_FILES.map((file) => `dist/embedded/${file}`);
     const isLicense = (path: string) => path.startsWith('dist/embedded/licenses/');
     const isChunk = (path: string) => /^dist\/[\w-]+-[0-9A-Z]{8}\.js$/.test(path);
-    expect(packed.filter((path) => !isChunk(path) && !isLicense(path)).toSorted()).toEqual(
+    const isToRead = (path: string) => /^(?:docs|servers\.d)\//.test(path);
+    expect(packed.filter((path) => !isChunk(path) && !isLicense(path) && !isToRead(path)).toSorted()).toEqual(
       [
         'LICENSE',
         'NOTICE',
@@ -56,6 +57,15 @@ describe('the package', () => {
       ].toSorted(),
     );
     expect(packed.filter(isChunk).length).toBeGreaterThan(0);
+  });
+
+  it('holds what its README and its messages point to', async () => {
+    const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+    const targets = [...readme.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, target = '']) => target);
+    expect(
+      targets.filter((target) => !packed.some((path) => path === target || path.startsWith(`${target}/`))),
+    ).toEqual([]);
+    expect(packed).toContain('docs/configuration.md');
   });
 
   it('needs no other package', async () => {

@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { approvalForm } from '../../src/commands/approval-form.ts';
@@ -15,6 +16,7 @@ import { loadSettings, SETTINGS_TABLE } from '../../src/config/settings.ts';
 import { ERROR_CODES, messageOf, renderError, toBridgeError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
 import { readPolicy } from '../../src/policy/read-policy.ts';
+import { LoginProvider } from '../../src/upstream/oauth/login-provider.ts';
 import { ROOT } from '../support/bridge-client.ts';
 import { allFences, type Fence, findDocuments, readFences } from '../support/documented-samples.ts';
 
@@ -101,6 +103,15 @@ it.each(DOCUMENTS.filter((file) => file !== 'docs/changelog.md'))('%s names code
   );
 });
 
+it('README.md promises the figures that were measured', () => {
+  const FIGURE = /\d+(?:,\d{3})*/g;
+  const [, promise = ''] = /With three small servers ([^:]*): \[measured\]/.exec(textOf('README.md')) ?? [];
+  const figures = promise.match(FIGURE) ?? [];
+  expect(figures).toHaveLength(5);
+  const measured = textOf('docs/comparison.md').match(FIGURE) ?? [];
+  expect(figures.filter((figure) => !measured.includes(figure))).toEqual([]);
+});
+
 it.each(DOCUMENTS)('%s names scripts that exist', (file) => {
   const scripts = [...textOf(file).matchAll(/`?npm run ([\w:-]+)/g)].map(([, script = '']) => script);
   expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toEqual([]);
@@ -149,11 +160,17 @@ describe('samples', () => {
     expect(open.map(({ place }) => place)).toEqual([]);
   });
 
-  /** A policy, the error of a command, or an entry of a server. */
+  /** A policy, the error of a command, what the bridge says of itself at a login, or an entry of a server. */
   function isReadHere({ text }: Fence): boolean {
     const value = JSON.parse(text) as object;
     if ('rules' in value || 'limits' in value) {
       return !('problem' in readPolicy(value, 'policy.json'));
+    }
+    if ('client_id' in value) {
+      const { client_id: _, redirect_uris: addresses, ...rest } = value as Record<string, unknown>;
+      const [redirectUrl = ''] = addresses as string[];
+      const provider = new LoginProvider({} as never, { redirectUrl } as never);
+      return isDeepStrictEqual({ redirect_uris: addresses, ...rest }, provider.clientMetadata);
     }
     if ('error' in value) {
       return Object.hasOwn(ERROR_CODES, (value.error as { code: string }).code);
