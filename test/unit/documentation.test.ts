@@ -108,7 +108,7 @@ it('README.md promises the figures that were measured', () => {
   const [, promise = ''] = /With three small servers ([^:]*): \[measured\]/.exec(textOf('README.md')) ?? [];
   const figures = promise.match(FIGURE) ?? [];
   expect(figures).toHaveLength(5);
-  const measured = textOf('docs/comparison.md').match(FIGURE) ?? [];
+  const measured: readonly string[] = textOf('docs/comparison.md').match(FIGURE) ?? [];
   expect(figures.filter((figure) => !measured.includes(figure))).toEqual([]);
 });
 
