@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLI, packageServer } from '../support/bridge-client.ts';
+import { hasLocalPython } from '../support/local-python.ts';
 
 let stateDir: string;
 let note: string;
@@ -37,6 +38,37 @@ async function run(words: readonly string[], { input = '', env = {} }: Given = {
   const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
   return { stdout, stderr, exitCode };
 }
+
+/** What a person sees who runs the command on a terminal, and types a line when they are asked. */
+async function onTerminal(words: readonly string[], line: string): Promise<string> {
+  const child = spawn('python3', ['-c', PTY, line, process.execPath, CLI, ...words], {
+    env: { PATH: process.env['PATH'], MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'ERROR', NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return text(child.stdout);
+}
+
+const PTY = `
+import os, pty, sys
+line, *command = sys.argv[1:]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(command[0], command)
+seen, is_answered = b"", False
+while True:
+    try:
+        part = os.read(terminal, 4096)
+    except OSError:  # Linux says so that the other side is gone.
+        break
+    if not part:
+        break
+    seen += part
+    if not is_answered and b"empty: no answer" in seen:
+        is_answered = True
+        os.write(terminal, line.encode() + b"\\n")
+os.waitpid(pid, 0)
+sys.stdout.buffer.write(seen)
+`;
 
 const call = (...words: string[]) => run(['servers', 'call', ...words]);
 
@@ -108,6 +140,18 @@ describe('servers call', () => {
       exitCode: 75,
       stderr: expect.stringMatching(/^CALL_TIMEOUT: .* did not answer within 1 s/),
     });
+  });
+
+  it.skipIf(!hasLocalPython())('asks at the terminal where the policy says so', async () => {
+    const policy = join(stateDir, 'policy.json');
+    writeFileSync(policy, JSON.stringify({ default: 'allow', rules: [{ effect: 'ask', tool: 'read_file' }] }));
+    const yes = await onTerminal(['servers', 'call', 'filesystem', 'read_file', `path=${note}`], 'y');
+    const no = await onTerminal(['servers', 'call', 'filesystem', 'read_file', `path=${note}`], 'n');
+    rmSync(policy);
+    expect(yes).toMatch(/Your policy says to ask you about filesystem\.read_file: rules\[0\] of .*policy\.json/);
+    expect(yes).toMatch(/one\r\ntwo\r\n$/);
+    expect(no).toMatch(/APPROVAL_DENIED: filesystem\.read_file was not called: you were asked and did not say yes/);
+    expect(no).not.toContain('one\r\n');
   });
 
   it('obeys the policies, and is on record', async () => {

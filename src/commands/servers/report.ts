@@ -1,7 +1,9 @@
 /** What is known of a server, as `servers list` and `servers show` tell it. Starts nothing. */
 
 import type { ServerDefinition } from '../../config/discover.ts';
+import { referenceKinds } from '../../config/references.ts';
 import { createMask } from '../../upstream/mask.ts';
+import type { LoginStore } from '../../upstream/pool.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
 import { estimateTokens } from '../definition-tokens.ts';
 import type { ServerFailure } from '../server-failures.ts';
@@ -21,7 +23,7 @@ export interface ServerReport {
   readonly state: KnownState;
   /** Why it could not be asked when it was asked last; null when it could. */
   readonly failure: ServerFailure | null;
-  /** Whether a login is kept; null for a server that is started here. */
+  /** Whether a login is kept; null for a server that is started here, and where only a file or a command tells the address. */
   readonly hasLogin: boolean | null;
   /** Null when the server never answered. */
   readonly tools: number | null;
@@ -50,7 +52,7 @@ export interface ServerDetails extends ServerReport {
 /** Of a configured server, also of one that is disabled. */
 export async function reportOf(configured: ConfiguredServers, definition: ServerDefinition): Promise<ServerReport> {
   const { known, failures, logins } = configured;
-  const { name, description = '', file, url } = definition;
+  const { name, description = '', file } = definition;
   const server = known.servers().find((candidate) => candidate.name === name);
   const tools = (server && known.metadata(server)?.tools) ?? null;
   const failure = (await failures.load(definition.definitionHash)) ?? null;
@@ -62,10 +64,16 @@ export async function reportOf(configured: ConfiguredServers, definition: Server
     transport: transportOf(definition),
     state: definition.disabled ? 'disabled' : stateOf(failure, tools !== null),
     failure,
-    hasLogin: url === undefined ? null : (await logins.load({ name, url })) !== undefined,
+    hasLogin: await hasLogin(definition, logins),
     tools: tools && tools.length,
     tokens: tools && estimateTokens(tools),
   };
+}
+
+/** Logins are kept by the real address. Nothing is read or run to find it out. */
+async function hasLogin({ name, file, url }: ServerDefinition, logins: LoginStore): Promise<boolean | null> {
+  const isKnown = url !== undefined && referenceKinds({ name, file, url }).size === 0;
+  return isKnown ? (await logins.load({ name, url })) !== undefined : null;
 }
 
 function stateOf(failure: ServerFailure | null, isKnown: boolean): KnownState {

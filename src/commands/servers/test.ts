@@ -1,9 +1,9 @@
 /** `servers test`: how far each server comes, and where it does not, why and what to do. */
-import { renderIssue } from '../../config/explain.ts';
 import { reportError } from '../../error-report.ts';
 import { BridgeError, ERROR_CODES } from '../../errors.ts';
 import type { ServersCommand } from '../cli/servers.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
+import { findingOfIssue } from '../doctor/finding.ts';
 import { askEach, type ServerTest, type StartTimes, serversNamed, testServer } from '../server-test.ts';
 import type { Output } from './output.ts';
 import { renderTests } from './test-text.ts';
@@ -35,9 +35,8 @@ function leftOutOf({ issues, definitions }: ConfiguredServers, names: readonly s
     ) {
       return [];
     }
-    const error = new BridgeError('CONFIG_INVALID', renderIssue(issue), {
-      hint: `Correct the entry in ${file}; docs/configuration.md has its form.`,
-    });
+    const { text, hint } = findingOfIssue(issue);
+    const error = new BridgeError('CONFIG_INVALID', text, { hint });
     return {
       name,
       file,

@@ -54,6 +54,33 @@ it('logs in, says what the server has, and logs out', async () => {
   expect((await run('logout', 'tracker')).out).toBe("There was no login at server 'tracker'.\n");
 });
 
+it('lists and tests a server that wants a login as one, and tells what is known of the login', async () => {
+  const server = await startOAuth();
+  const { run, stateDir } = setUp({ tracker: { url: server.url }, hidden: { url: '${file:address}' } });
+  writeFileSync(join(stateDir, 'address'), server.url);
+  const tested = await run('test', 'tracker', '--json');
+  expect(tested.exitCode).toBe(69);
+  expect(JSON.parse(tested.out)).toMatchObject([
+    {
+      steps: [
+        { step: 'resolve', isDone: true },
+        { step: 'connect', isDone: false },
+      ],
+      error: { code: 'LOGIN_REQUIRED', hint: expect.stringContaining('servers login tracker') },
+    },
+  ]);
+  expect((await run('list')).out).toMatch(/^tracker +login needed +- +- +http /m);
+  expect((await run('list')).out).toMatch(/^tracker: .*\(see: servers login tracker\)$/m);
+  await run('login', 'tracker', '--no-browser');
+  expect((await run('list')).out).toMatch(/^tracker +ready, logged in +1 +~\d+ +http /m);
+  expect(JSON.parse((await run('list', '--json')).out)).toMatchObject({
+    servers: [
+      { hasLogin: true, failure: null },
+      { state: 'never-started', hasLogin: null },
+    ],
+  });
+});
+
 it('says what a login is not for', async () => {
   const { run } = setUp({
     here: fixtureServer('echo'),
