@@ -25,6 +25,7 @@ const LAZY = [
   'toml-eslint-parser',
   'yaml',
   'diff',
+  'yocto-spinner',
   'src/error-pages.ts',
 ];
 /** What runs between the start and the answer to `tools/list`. */

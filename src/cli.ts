@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
+import { wantsColours } from './commands/colours.ts';
 import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
 import { problemsOfSettings, renderLine } from './commands/doctor/finding.ts';
 import type { ServeOptions } from './commands/serve.ts';
@@ -53,12 +54,13 @@ async function helpForError(code: string): Promise<string> {
 async function runCommand(
   line: Exclude<CommandLine, { command: 'help' | 'error' | 'version' | 'completion' }>,
 ): Promise<number> {
+  const hasColours = wantsColours(process.stdout.isTTY, process.env);
   if (line.command === 'doctor') {
     const { doctor } = await import('./commands/doctor.ts');
-    return doctor(line, { env: process.env, writeOut, writeError, hasColours: hasColours() });
+    return doctor(line, { env: process.env, writeOut, writeError, hasColours });
   }
   const { loadContext } = await import('./commands/context.ts');
-  const context = { ...(await loadContext(process.env)), input: process.stdin, writeOut, writeError };
+  const context = { ...(await loadContext(process.env)), input: process.stdin, hasColours, writeOut, writeError };
   switch (line.command) {
     case 'exec':
       return (await import('./commands/exec.ts')).exec(line, context);
@@ -98,11 +100,6 @@ async function run(context: Omit<ServeOptions, 'output'>): Promise<number> {
   }
   const { serve } = await import('./commands/serve.ts');
   return serve({ ...context, output: process.stdout });
-}
-
-/** See https://no-color.org. */
-function hasColours(): boolean {
-  return process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '';
 }
 
 const writeOut = (text: string): boolean => process.stdout.write(text);

@@ -15,6 +15,7 @@ import { examineMachine } from './doctor/machine.ts';
 import { renderFindings } from './doctor/render-findings.ts';
 import { examineServers } from './doctor/servers.ts';
 import { examineSettings } from './doctor/settings.ts';
+import { startProgress } from './progress.ts';
 import { StartTimes } from './server-test.ts';
 
 export interface DoctorOptions {
@@ -46,21 +47,17 @@ const PROBLEM_EXIT_CODE = 1;
 export async function doctor(command: DoctorCommand, options: DoctorOptions): Promise<number> {
   const { writeOut } = options;
   const { context, findings } = await examineSettings(options.env);
-  const { logger, settings } = context;
+  const { settings } = context;
   const times = new StartTimes();
+  const progress = await startProgress({ isJson: command.isJson, writeError: options.writeError, endsAtSignals: true });
   // What its parts would log stands in what they find.
   const configured = await createConfiguredServers(settings, silentLogger, { onStep: times.note });
   const [machine, engines, servers, clients] = await Promise.all([
-    examineMachine(settings, command.isFix),
-    examineEngines({
-      settings,
-      logger,
-      isFix: command.isFix,
-      onProgress: (message) => options.writeError(`${message}\n`),
-    }),
-    examineServers(configured, command.isStartingServers, times),
-    examineClients({ system: thisSystem(process.env), stateDir: settings.stateDir }),
-  ]);
+    progress.watch('the machine', examineMachine(settings, command.isFix)),
+    examineEngines({ settings, logger: silentLogger, isFix: command.isFix, progress }),
+    examineServers(configured, command.isStartingServers, { times, progress }),
+    progress.watch('the clients', examineClients({ system: thisSystem(process.env), stateDir: settings.stateDir })),
+  ]).finally(progress.stop);
   await configured.pool.close();
   await configured.known.close();
   const diagnosis: Diagnosis = {

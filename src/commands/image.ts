@@ -43,7 +43,7 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
     }
     case 'pull': {
       const name = command.image ?? settings.image;
-      await images.pull(images.engine === 'podman' ? qualifyImage(name) : name);
+      await images.pull(images.engine === 'podman' ? qualifyImage(name) : name, command.isJson);
       print({ engine: images.engine, image: name }, `${name} is here (${images.engine}).\n`);
       return 0;
     }
@@ -83,16 +83,17 @@ async function listImages(images: Images, usedName: string): Promise<ImageReport
   return [...(used === undefined ? [] : [used]), ...others].map(report);
 }
 
-async function build({ base, packages, tag }: ImageCommand, images: Images): Promise<string> {
+async function build({ base, isJson, packages, tag }: ImageCommand, images: Images): Promise<string> {
   const name = `${BUILT_NAME}:${tag ?? (packages.length === 0 ? 'slim' : 'packages')}`;
-  await images.build({
+  const wanted = {
     name,
     containerfile: await readFile(new URL('sandbox-runtime/Containerfile', PACKAGE_ROOT), 'utf8'),
     arguments: {
       ...(base === undefined ? {} : { BASE: images.engine === 'podman' ? qualifyImage(base) : base }),
       PACKAGES: packages.join(' '),
     },
-  });
+  };
+  await images.build(wanted, isJson);
   return name;
 }
 

@@ -1,4 +1,5 @@
 /** What `install` shows of a change: the lines that differ, without the secrets of the file. */
+import { styleText } from 'node:util';
 import { createTwoFilesPatch } from 'diff';
 import { isObject } from '../clients/format.ts';
 import { createMask, SECRET_NAME } from '../upstream/mask.ts';
@@ -26,6 +27,21 @@ export function renderChange({ file, next, format }: FileChange): string {
     .split('\n')
     .filter((line) => !/^=+$/.test(line));
   return lines.map((line) => (line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line)).join('\n');
+}
+
+const COLOURS: readonly [RegExp, 'bold' | 'green' | 'red'][] = [
+  [/^(---|\+\+\+) /, 'bold'],
+  [/^\+/, 'green'],
+  [/^-/, 'red'],
+];
+
+/** The same for a terminal that knows colours. */
+export function colourChange(patch: string): string {
+  const colour = (line: string): string => {
+    const [, format] = COLOURS.find(([pattern]) => pattern.test(line)) ?? [];
+    return format === undefined ? line : styleText(format, line, { validateStream: false });
+  };
+  return patch.split('\n').map(colour).join('\n');
 }
 
 /** Masks every value of variables and headers, of keys with secret names, and of options with such names. */

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import { thisSystem } from '../config/sources.ts';
 import type { InstallCommand } from './cli/install.ts';
 import { type Plan, type PlanOptions, planInstall, planUninstall, snippetOf } from './install-plan.ts';
-import { renderChange } from './install-text.ts';
+import { colourChange, renderChange } from './install-text.ts';
 
 export interface InstallOptions {
   readonly settings: Pick<Settings, 'stateDir'>;
@@ -13,6 +13,8 @@ export interface InstallOptions {
   readonly system?: ClientSystem;
   /** Folder of the project; the working directory when left out. */
   readonly cwd?: string;
+  /** Whether what is written is shown on a terminal that knows colours. */
+  readonly hasColours?: boolean;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
 }
@@ -55,7 +57,7 @@ export async function install(command: InstallCommand, options: InstallOptions):
   const tell = command.isJson ? (): void => undefined : options.writeOut;
   const reports: InstallReport[] = [];
   for (const [id, plan] of plans) {
-    tell(describePlan(plan, command));
+    tell(describePlan(plan, command, options.hasColours === true));
     reports.push({ client: id, ...(await carryOut(plan, command, tell)) });
   }
   if (command.isJson) {
@@ -81,12 +83,12 @@ async function printSnippets(
   }
 }
 
-function describePlan({ client, changes, notes, path }: Plan, command: InstallCommand): string {
+function describePlan({ client, changes, notes, path }: Plan, command: InstallCommand, hasColours: boolean): string {
   const state = command.command === 'install' ? 'is registered already' : 'is not registered';
   const lines =
     changes.length === 0
       ? `${client.title}: nothing to change; the bridge ${state} in ${path}.\n`
-      : `${client.title}:\n${changes.map(renderChange).join('')}`;
+      : `${client.title}:\n${changes.map((change) => (hasColours ? colourChange(renderChange(change)) : renderChange(change))).join('')}`;
   const dryRun = command.isDryRun ? 'Nothing was written (--dry-run).\n' : '';
   return `${lines}${notes.map((note) => `${note}\n`).join('')}${dryRun}`;
 }

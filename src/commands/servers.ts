@@ -9,6 +9,7 @@ import { type ConfiguredServers, createConfiguredServers } from './configured-se
 import type { CommandContext } from './context.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
 import { type LoginContext, logIn, logOut } from './login.ts';
+import { startProgress } from './progress.ts';
 import { StartTimes } from './server-test.ts';
 import { type CallOptions, call } from './servers/call.ts';
 import { list } from './servers/list.ts';
@@ -90,6 +91,7 @@ function outputOf({ isJson }: ServersCommand, { settings, writeOut, writeError }
   return {
     print: (json, text) => writeOut(isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text()),
     writeError,
+    startProgress: () => startProgress({ isJson, writeError }),
     nothing: noServerConfigured(settings.stateDir),
   };
 }

@@ -36,8 +36,9 @@ export interface Images {
   listBuilt(): Promise<ListedImage[]>;
   /** One by name; undefined when it is not here. */
   find(name: string): Promise<ListedImage | undefined>;
-  pull(name: string): Promise<void>;
-  build(build: ImageBuild): Promise<void>;
+  /** `isPlain` keeps its progress bars out of stderr also when that is a terminal. */
+  pull(name: string, isPlain: boolean): Promise<void>;
+  build(build: ImageBuild, isPlain: boolean): Promise<void>;
   remove(id: string): Promise<void>;
 }
 
@@ -69,15 +70,11 @@ function imagesOf(engine: ContainerEngineName, command: EngineCommand): Images {
       const found = await Promise.all([...new Set(ids.split('\n').filter((id) => id !== ''))].map(inspect));
       return found.filter((image) => image !== undefined);
     },
-    pull: (name) => runShown(engine, command, ['pull', name]),
-    build: ({ arguments: buildArguments, containerfile, name }) => {
+    pull: (name, isPlain) => runShown(engine, command, { args: ['pull', name], isPlain }),
+    build: ({ arguments: buildArguments, containerfile, name }, isPlain) => {
       const given = Object.entries(buildArguments).map(([key, value]) => `--build-arg=${key}=${value}`);
-      return runShown(
-        engine,
-        command,
-        ['build', `--tag=${name}`, `--label=${IMAGE_LABEL}=1`, ...given, '-'],
-        containerfile,
-      );
+      const args = ['build', `--tag=${name}`, `--label=${IMAGE_LABEL}=1`, ...given, '-'];
+      return runShown(engine, command, { args, isPlain, input: containerfile });
     },
     async remove(id) {
       await ask(['rmi', id]);
@@ -93,19 +90,27 @@ function readInspected(text: string): ListedImage | undefined {
     : { id: image.Id.replace(/^sha256:/, ''), names: image.RepoTags ?? [], sizeBytes: image.Size ?? null };
 }
 
-/** Runs the engine's command before the eyes of the user. */
+interface ShownRun {
+  readonly args: readonly string[];
+  readonly isPlain: boolean;
+  readonly input?: string;
+}
+
+/** Runs the engine's command before the eyes of the user; it draws its own progress bars when stderr is a terminal. */
 async function runShown(
   engine: ContainerEngineName,
   command: EngineCommand,
-  args: readonly string[],
-  input?: string,
+  { args, input, isPlain }: ShownRun,
 ): Promise<void> {
+  const output = isPlain ? 'pipe' : process.stderr;
   const child = spawn(command.executable, args, {
     env: { ...command.env },
     // Its results are words for people, too: stdout is for ours.
-    stdio: [input === undefined ? 'ignore' : 'pipe', process.stderr, process.stderr],
+    stdio: [input === undefined ? 'ignore' : 'pipe', output, output],
     windowsHide: true,
   });
+  child.stdout?.pipe(process.stderr, { end: false });
+  child.stderr?.pipe(process.stderr, { end: false });
   // A command that ends without reading it says so by its exit code.
   child.stdin?.on('error', () => undefined).end(input);
   const exitCode = await new Promise<number | null>((resolve, reject) => {

@@ -6,6 +6,7 @@ import { whyUnusable } from '../../engines/try-engine.ts';
 import { type BridgeError, toBridgeError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { engineOptions } from '../engine-options.ts';
+import type { Progress } from '../progress.ts';
 import { type EngineVerdict, findingOf, inOrder, notInstalled, tryOne, whyNoCell } from './engine-verdicts.ts';
 import { type Finding, noCellRuns } from './finding.ts';
 import { examineSession } from './session.ts';
@@ -23,29 +24,31 @@ export interface EngineExaminer {
   readonly logger: Logger;
   /** Whether what bridges that are gone have left is removed, and a missing image is pulled. */
   readonly isFix: boolean;
-  /** Told what is being done, for people who wait. */
-  readonly onProgress: (message: string) => void;
+  readonly progress: Progress;
 }
 
 /** Tries all that may be used. */
 export async function examineEngines({
   isFix,
   logger,
-  onProgress,
+  progress,
   settings,
 }: EngineExaminer): Promise<EngineExamination> {
   const options = engineOptions(settings, logger);
   const { absent, engines } = findEngines({ ...options, pullPolicy: 'never' });
   const pullErrors =
-    isFix && settings.pull === 'missing' ? await pullMissing(findEngines(options).engines, onProgress) : undefined;
-  const tried = await Promise.all(engines.map((engine) => tryOne(engine, settings, pullErrors?.get(engine.name))));
+    isFix && settings.pull === 'missing' ? await pullMissing(findEngines(options).engines, progress) : undefined;
+  const tried = await Promise.all(
+    engines.map((engine) => progress.watch(engine.name, tryOne(engine, settings, pullErrors?.get(engine.name)))),
+  );
   const verdicts = [...tried.map(({ verdict }) => verdict), ...absent.map(notInstalled)].toSorted(inOrder);
   const first = verdicts.find(({ isUsable, isBlocking }) => isUsable || isBlocking === true);
   const runs = first?.isUsable === true ? first.engine : null;
-  const facts = await Promise.all(engines.map((engine) => factsOf(engine, isFix)));
+  const facts = await Promise.all(engines.map((engine) => progress.watch(engine.name, factsOf(engine, isFix))));
   const used = engines.find(({ name }) => name === runs);
   const isReady = first?.reason === undefined;
-  const measured = used === undefined || !isReady ? [] : await examineSession(used, settings);
+  const measured =
+    used === undefined || !isReady ? [] : await progress.watch('an empty session', examineSession(used, settings));
   await Promise.all(engines.map((engine) => engine.sweep({ own: true })));
   const verdict = runs === null ? [noCellRuns(whyNoCell(tried, absent))] : [];
   const each = verdicts.map((one) => findingOf(one, runs));
@@ -55,14 +58,14 @@ export async function examineEngines({
 /** Pulls the image on each engine that lacks it. Gives why it could not, by engine. */
 async function pullMissing(
   engines: readonly Engine[],
-  onProgress: (message: string) => void,
+  progress: Progress,
 ): Promise<ReadonlyMap<EngineName, BridgeError>> {
   const failed = new Map<EngineName, BridgeError>();
   for (const engine of engines) {
     const error = await whyUnusable(engine);
     if (error?.code === 'IMAGE_MISSING') {
       await engine
-        .prepare(({ message }) => onProgress(message))
+        .prepare(({ message }) => progress.tell(message))
         .catch((thrown: unknown) => failed.set(engine.name, toBridgeError(thrown)));
     }
   }

@@ -2,6 +2,7 @@
 import type { CatalogServer } from '../../catalog/catalog.ts';
 import { suspicionsOf } from '../../catalog/suspicions.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
+import type { Progress } from '../progress.ts';
 import { askEach, type StartTimes, testServer } from '../server-test.ts';
 import { type Finding, findingOfIssue } from './finding.ts';
 
@@ -9,12 +10,12 @@ import { type Finding, findingOfIssue } from './finding.ts';
 export async function examineServers(
   configured: ConfiguredServers,
   isStarting: boolean,
-  times: StartTimes,
+  { progress, times }: { readonly times: StartTimes; readonly progress: Progress },
 ): Promise<Finding[]> {
   configured.refresh();
   await configured.known.ready();
   const findings = await askEach(configured.known.servers(), (server) =>
-    isStarting ? start(server, configured, times) : recall(server, configured),
+    isStarting ? progress.watch(server.name, start(server, configured, times)) : recall(server, configured),
   );
   return [
     ...issuesOf(configured),

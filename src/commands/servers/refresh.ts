@@ -22,9 +22,11 @@ export interface Refreshed {
 export async function refresh(
   { names }: ServersCommand,
   { known }: ConfiguredServers,
-  { print, nothing }: Output,
+  { print, nothing, startProgress }: Output,
 ): Promise<number> {
-  const refreshed = await askEach(await serversNamed(names, known), (server) => askAnew(server, known));
+  const servers = await serversNamed(names, known);
+  const { stop, watch } = await startProgress();
+  const refreshed = await askEach(servers, (server) => watch(server.name, askAnew(server, known))).finally(stop);
   print(refreshed, () => renderTable(refreshed.map(renderRefreshed), nothing));
   return refreshed.some(({ error }) => error !== null) ? ERROR_CODES.SERVER_START_FAILED.exitCode : 0;
 }

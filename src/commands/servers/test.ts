@@ -13,12 +13,16 @@ export async function test(
   { names }: ServersCommand,
   configured: ConfiguredServers,
   times: StartTimes,
-  { print, nothing }: Output,
+  { print, nothing, startProgress }: Output,
 ): Promise<number> {
   const leftOut = leftOutOf(configured, names);
   const rest = names.filter((name) => !leftOut.some((one) => one.name === name));
   const servers = names.length > 0 && rest.length === 0 ? [] : await serversNamed(rest, configured.known);
-  const tests = [...(await askEach(servers, (server) => testServer(server, configured, times))), ...leftOut];
+  const { stop, watch } = await startProgress();
+  const tested = await askEach(servers, (server) => watch(server.name, testServer(server, configured, times))).finally(
+    stop,
+  );
+  const tests = [...tested, ...leftOut];
   print(tests, () => renderTests(tests, nothing));
   return tests.some(({ error }) => error !== null) ? ERROR_CODES.SERVER_START_FAILED.exitCode : 0;
 }

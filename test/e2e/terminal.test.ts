@@ -1,0 +1,93 @@
+/** What people see at a terminal and programs do not: colours, and the line that says what is being waited for. */
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { CLI, ROOT } from '../support/bridge-client.ts';
+import { runOnTerminal } from '../support/terminal.ts';
+
+const ESCAPE = '\u001B';
+const RED = `${ESCAPE}[31m`;
+const HIDDEN_CURSOR = `${ESCAPE}[?25l`;
+const SHOWN_CURSOR = `${ESCAPE}[?25h`;
+let env: Readonly<Record<string, string>> = {};
+
+beforeEach(async () => {
+  const home = await mkdtemp(join(tmpdir(), 'terminal-'));
+  onTestFinished(() => rm(home, { recursive: true }));
+  await mkdir(join(home, 'MCPs'));
+  const echo = { command: process.execPath, args: [join(ROOT, 'test/fixtures/servers/echo.mjs')] };
+  await writeFile(join(home, 'MCPs', 'a.json'), JSON.stringify({ mcpServers: { echo } }));
+  // No container engine: quick, and two problems to be coloured.
+  env = { HOME: home, PATH: process.env['PATH'] ?? '', MCP_BRIDGE_RUNTIME: 'embedded', MCP_BRIDGE_TIMEOUT: 'soon' };
+});
+
+const atTerminal = (argv: readonly string[], more: Record<string, string> = {}, pipesOut = false) =>
+  runOnTerminal([process.execPath, CLI, ...argv], { env: { ...env, ...more }, pipesOut });
+
+/** Everything that the command writes to two pipes. */
+async function atPipes(argv: readonly string[], more: Record<string, string> = {}): Promise<string> {
+  const child = spawn(process.execPath, [CLI, ...argv], { env: { ...env, ...more } });
+  const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return out + error;
+}
+
+describe('at a terminal', () => {
+  it('doctor tells what it waits for, and its levels have colours', async () => {
+    const { exitCode, terminal } = await atTerminal(['doctor']);
+    expect(terminal).toMatch(/Waiting for .*embedded.*echo/);
+    expect(terminal).toContain(`${RED}problem${ESCAPE}[39m  MCP_BRIDGE_TIMEOUT is 'soon'`);
+    // The line is gone before the result comes.
+    expect(terminal.indexOf(SHOWN_CURSOR)).toBeLessThan(terminal.indexOf('mcp-server-code-execution-mode 0.'));
+    expect(terminal.slice(terminal.indexOf(SHOWN_CURSOR))).not.toContain('Waiting');
+    expect(exitCode).toBe(1);
+  });
+
+  it('colours and the line are no part of what goes to a pipe', async () => {
+    const { stdout, terminal } = await atTerminal(['doctor'], {}, true);
+    expect(stdout).toContain("  problem  MCP_BRIDGE_TIMEOUT is 'soon'");
+    expect(stdout).not.toContain(ESCAPE);
+    expect(terminal).toContain('Waiting for ');
+    expect(terminal).not.toContain('MCP_BRIDGE_TIMEOUT');
+  });
+
+  it('servers refresh names the servers that have not answered yet', async () => {
+    const { terminal } = await atTerminal(['servers', 'refresh'], { MCP_BRIDGE_TIMEOUT: '' });
+    expect(terminal).toContain(HIDDEN_CURSOR);
+    expect(terminal).toContain('Waiting for echo');
+    expect(terminal.trimEnd()).toMatch(/echo .*7/);
+  });
+
+  it('there is no line with --json, and no colour with NO_COLOR', async () => {
+    const json = await atTerminal(['doctor', '--json']);
+    expect(json.terminal).not.toContain(ESCAPE);
+    const plain = await atTerminal(['doctor'], { NO_COLOR: '1' }, false);
+    expect(plain.terminal).toContain("  problem  MCP_BRIDGE_TIMEOUT is 'soon'");
+  });
+
+  it('install shows its changes in colours', async () => {
+    const { terminal } = await atTerminal(['install', 'cursor', '--dry-run'], { MCP_BRIDGE_TIMEOUT: '' });
+    expect(terminal).toContain(`${ESCAPE}[32m+`);
+  });
+});
+
+describe('at a pipe', () => {
+  it.each([
+    ['doctor', []],
+    ['doctor --json', []],
+    ['servers refresh', ['MCP_BRIDGE_TIMEOUT']],
+    ['servers test', ['MCP_BRIDGE_TIMEOUT']],
+    ['install cursor --dry-run', ['MCP_BRIDGE_TIMEOUT']],
+  ])('%s writes no control character', async (line, unset) => {
+    const written = await atPipes(line.split(' '), Object.fromEntries(unset.map((name) => [name, ''])));
+    expect(written).not.toBe('');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose.
+    expect(written).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
+  });
+
+  it('has colours when they are forced', async () => {
+    expect(await atPipes(['doctor', '--no-servers'], { FORCE_COLOR: '1' })).toContain(`${RED}problem`);
+  });
+});

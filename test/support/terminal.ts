@@ -1,0 +1,54 @@
+/** Runs a command on a pseudo terminal, which Python opens: Node cannot. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+
+/** stdout goes to a pipe when `pipesOut`, so that what is left on the terminal is stderr alone. */
+const PROGRAM = `
+import os, pty, sys
+pipes_out, *command = sys.argv[1:]
+reader, writer = os.pipe()
+def start():
+    child, terminal = pty.fork()
+    if child == 0:
+        if pipes_out == 'yes':
+            os.dup2(writer, 1)
+        os.execvp(command[0], command)
+    return child, terminal
+child, terminal = start()
+os.close(writer)
+while True:
+    try:
+        data = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not data:
+        break
+    os.write(2, data)
+if pipes_out == 'yes':
+    while data := os.read(reader, 65536):
+        os.write(1, data)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+`;
+
+export interface TerminalRun {
+  /** What the command wrote to the terminal, in the order in which it did, with `\r\n` for a line end. */
+  readonly terminal: string;
+  /** What it wrote to a pipe as stdout; empty unless that was asked for. */
+  readonly stdout: string;
+  readonly exitCode: number | null;
+}
+
+/** Resolves when the command has ended. What it writes to stdout must fit a pipe (64 KiB). */
+export async function runOnTerminal(
+  command: readonly string[],
+  { env, pipesOut = false }: { env: Readonly<Record<string, string>>; pipesOut?: boolean },
+): Promise<TerminalRun> {
+  const child = spawn('python3', ['-c', PROGRAM, pipesOut ? 'yes' : 'no', ...command], {
+    env: { TERM: 'xterm-256color', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  const [stdout, terminal, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
+  return { stdout, terminal, exitCode };
+}
