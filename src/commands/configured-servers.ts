@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
 import type { ConfigIssue } from '../config/explain.ts';
+import { createKeyring } from '../config/keyring.ts';
 import { createLoginStore } from '../config/login-store.ts';
 import { createSecretValues, type PutInSecrets } from '../config/secret-values.ts';
 import type { Settings } from '../config/settings.ts';
@@ -70,7 +71,7 @@ export async function createConfiguredServers(
   const { stateDir } = settings;
   const discover = await discoveryOf(settings);
   const prepare = createSecretValues({ home: homedir(), env: process.env });
-  const logins = createLoginStore<LoginRecord>(stateDir);
+  const logins = loginsOf(settings);
   const failures = createServerFailures({ stateDir, logger });
   const pool: UpstreamPool = createUpstreamPool({
     logger,
@@ -112,6 +113,11 @@ export async function createConfiguredServers(
       return references;
     },
   };
+}
+
+function loginsOf({ stateDir, keyring: mode }: Settings): LoginStore {
+  const keyring = createKeyring({ mode, platform: process.platform, env: process.env });
+  return createLoginStore<LoginRecord>(stateDir, keyring);
 }
 
 async function discoveryOf(settings: Settings): Promise<() => DiscoveredServers> {

@@ -1,15 +1,13 @@
 /** `servers login` and `servers logout`: a person and a remote server. */
 import { CancelSource } from '../cancel.ts';
-import { createLoginStore } from '../config/login-store.ts';
 import { BridgeError } from '../errors.ts';
 import { browserCommand, openBrowser } from '../upstream/oauth/browser.ts';
-import type { LoginRecord, RemoteDefinition } from '../upstream/pool.ts';
+import type { RemoteDefinition } from '../upstream/pool.ts';
 import { loginWishes, type ServersCommand } from './cli/servers.ts';
 import type { ConfiguredServers } from './configured-servers.ts';
 import { countOf } from './servers-text.ts';
 
 export interface LoginContext {
-  readonly stateDir: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly writeError: (text: string) => void;
   readonly print: (json: unknown, text: () => string) => void;
@@ -19,13 +17,13 @@ export interface LoginContext {
 export async function logIn(
   command: ServersCommand,
   configured: ConfiguredServers,
-  { stateDir, env, writeError, print }: LoginContext,
+  { env, writeError, print }: LoginContext,
 ): Promise<number> {
   const { opensBrowser, port, scope, timeoutSeconds } = command.login ?? loginWishes();
   const server = await configured.known.find(command.names[0] ?? '');
   const { login } = await import('../upstream/oauth/login.ts');
   const outcome = await login(await remoteOf(configured, server.name), {
-    store: createLoginStore<LoginRecord>(stateDir),
+    store: configured.logins,
     env,
     port,
     scope,
@@ -37,23 +35,22 @@ export async function logIn(
     },
   });
   const { tools } = await configured.known.refresh(server, new CancelSource().signal);
-  print({ server: server.name, outcome, tools: tools.length }, () => {
+  const isSealed = outcome === 'logged-in' && (await configured.logins.seals());
+  print({ server: server.name, outcome, tools: tools.length, isSealed }, () => {
     const what = outcome === 'logged-in' ? 'Logged in at' : 'No login is needed at';
-    return `${what} server '${server.name}', which has ${countOf(tools.length)}.\n`;
+    const where = isSealed ? ' The login is sealed with a key in the keyring.' : '';
+    return `${what} server '${server.name}', which has ${countOf(tools.length)}.${where}\n`;
   });
   return 0;
 }
 
 /** Forgets a login, also of a server that is disabled. */
-export async function logOut(
-  name: string,
-  configured: ConfiguredServers,
-  { stateDir, print }: LoginContext,
-): Promise<number> {
+export async function logOut(name: string, configured: ConfiguredServers, { print }: LoginContext): Promise<number> {
   const { url } = await remoteOf(configured, name);
-  const [store, key] = [createLoginStore<LoginRecord>(stateDir), { name, url }];
+  const { logins } = configured;
+  const key = { name, url };
   // A renewal that is under way must not bring it back.
-  const wasThere = await store.exclusively(key, () => store.remove(key));
+  const wasThere = await logins.exclusively(key, () => logins.remove(key));
   print({ server: name, removed: wasThere }, () =>
     wasThere ? `The login at server '${name}' is forgotten here.\n` : `There was no login at server '${name}'.\n`,
   );

@@ -96,8 +96,8 @@ function outputOf({ isJson }: ServersCommand, { settings, writeOut, writeError }
   };
 }
 
-function loginContext({ settings, writeError }: ServersOptions, print: Output['print']): LoginContext {
-  return { stateDir: settings.stateDir, env: process.env, writeError, print };
+function loginContext({ writeError }: ServersOptions, print: Output['print']): LoginContext {
+  return { env: process.env, writeError, print };
 }
 
 /** A disabled server is found too, though nothing else may be done with it. */

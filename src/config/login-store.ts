@@ -1,6 +1,7 @@
 /**
  * Logins at remote servers, below the state directory: one file each, for the owner alone, named after server and address,
- * so that a changed address gets no token of another one. Several bridges may use a login at the same time.
+ * so that a changed address gets no token of another one. Several bridges may use a login at the same time. With a key of
+ * the system's keyring they are sealed.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
@@ -8,6 +9,8 @@ import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BridgeError, messageOf } from '../errors.ts';
+import type { Keyring } from './keyring.ts';
+import { seal, unseal } from './seal.ts';
 import { ensureDirectory, readBounded, writeAtomically } from './state-files.ts';
 
 const FOLDER = '.logins';
@@ -31,19 +34,21 @@ interface KeptLogin {
 }
 
 /** `Login` is what is kept of one. */
-export function createLoginStore<Login extends KeptLogin>(stateDir: string) {
+export function createLoginStore<Login extends KeptLogin>(stateDir: string, keyring: Keyring) {
   const folder = join(stateDir, FOLDER);
-  const fileOf = ({ name, url }: Key): string => {
-    const digest = createHash('sha256').update(`${name}\n${url}`).digest('hex').slice(0, 32);
-    return join(folder, `${digest}.json`);
-  };
+  const fileOf = (key: Key): string => join(folder, `${digestOf(placeOf(key))}.json`);
 
   return {
+    /** Rejects with `LOGIN_REQUIRED` when the keyring does not open it. */
     async load(key: Key): Promise<Login | undefined> {
       try {
-        const login = JSON.parse((await readBounded(fileOf(key), MAX_FILE_BYTES)).toString('utf8')) as Login;
+        const text = (await readBounded(fileOf(key), MAX_FILE_BYTES)).toString('utf8');
+        const login = await opened<Login>(JSON.parse(text), key, keyring);
         return isLogin(login) && login.url === key.url ? login : undefined;
-      } catch {
+      } catch (error) {
+        if (error instanceof BridgeError) {
+          throw error;
+        }
         // None yet, or a file that is none of ours: a new login mends both.
         return undefined;
       }
@@ -52,13 +57,20 @@ export function createLoginStore<Login extends KeptLogin>(stateDir: string) {
     async save(key: Key, login: Login): Promise<void> {
       try {
         await ensureDirectory(folder);
-        await writeAtomically(fileOf(key), [JSON.stringify(login)]);
+        const text = JSON.stringify(login);
+        const secret = await keyring.keyForSaving();
+        await writeAtomically(fileOf(key), [secret === undefined ? text : sealed(text, secret, key)]);
       } catch (error) {
         throw new BridgeError('STATE_WRITE_FAILED', `the login could not be kept in ${folder}: ${messageOf(error)}`, {
           hint: 'Make the state directory writable, then log in again.',
           cause: error,
         });
       }
+    },
+
+    /** Whether what is kept from now on is sealed. */
+    async seals(): Promise<boolean> {
+      return (await keyring.keyForSaving()) !== undefined;
     },
 
     async remove(key: Key): Promise<boolean> {
@@ -77,6 +89,35 @@ export function createLoginStore<Login extends KeptLogin>(stateDir: string) {
       }
     },
   };
+}
+
+function placeOf({ name, url }: Key): string {
+  return `${name}\n${url}`;
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}
+
+function sealed(text: string, secret: Buffer, key: Key): string {
+  return JSON.stringify({ sealed: seal(text, secret, placeOf(key)) });
+}
+
+/** Rejects with `LOGIN_REQUIRED` when there is no key, and otherwise when the key is not the right one. */
+async function opened<Login>(kept: Login | { readonly sealed: string }, key: Key, keyring: Keyring): Promise<Login> {
+  if (typeof kept !== 'object' || kept === null || !('sealed' in kept)) {
+    return kept;
+  }
+  const secret = await keyring.keyForReading();
+  if (secret !== undefined) {
+    return JSON.parse(unseal(kept.sealed, secret, placeOf(key))) as Login;
+  }
+  const { name } = key;
+  const message = `the login at server '${name}' cannot be opened: the keyring of the system does not give its key`;
+  throw new BridgeError('LOGIN_REQUIRED', message, {
+    hint: `Unlock the keyring, or log in anew where it is not needed: MCP_BRIDGE_KEYRING=off mcp-server-code-execution-mode servers login ${name}`,
+    data: { server: name },
+  });
 }
 
 function isLogin({ url, redirectUrl, tokens, client }: Partial<KeptLogin>): boolean {

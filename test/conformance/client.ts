@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createKeyring } from '../../src/config/keyring.ts';
 import { createLoginStore } from '../../src/config/login-store.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/log.ts';
@@ -34,7 +35,7 @@ const clientMetadataUrl =
 
 const url = process.argv.at(-1) ?? '';
 const stateDir = mkdtempSync(join(tmpdir(), 'conformance-client-'));
-const store = createLoginStore<LoginRecord>(stateDir);
+const store = createLoginStore<LoginRecord>(stateDir, createKeyring({ mode: 'off', platform: 'linux', env: {} }));
 const server = {
   name: 'suite',
   url,

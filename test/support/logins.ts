@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { createKeyring } from '../../src/config/keyring.ts';
 import { createLoginStore } from '../../src/config/login-store.ts';
 import { type LoginOptions, type LoginOutcome, login } from '../../src/upstream/oauth/login.ts';
 import type { LoginRecord, LoginStore, RemoteDefinition, UpstreamPool } from '../../src/upstream/pool.ts';
@@ -21,7 +22,8 @@ export interface Logins {
 export function useLogins(): Logins {
   const folder = mkdtempSync(join(tmpdir(), 'logins-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const store = (): LoginStore => createLoginStore<LoginRecord>(folder);
+  const store = (): LoginStore =>
+    createLoginStore<LoginRecord>(folder, createKeyring({ mode: 'off', platform: 'linux', env: {} }));
   return {
     folder,
     store,

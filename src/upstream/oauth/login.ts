@@ -66,7 +66,8 @@ async function logInWith(
   const { store, timeoutMs } = options;
   const key: LoginKey = { name: definition.name, url: definition.url };
   const state = randomBytes(32).toString('base64url');
-  const before = await store.load(key);
+  // One that the keyring does not open is replaced.
+  const before = await store.load(key).catch(() => undefined);
   const callback = await listen(state, options.port ?? definition.oauth?.callbackPort, before);
   try {
     const provider = new LoginProvider(definition, {

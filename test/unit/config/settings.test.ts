@@ -40,6 +40,7 @@ test('the defaults', () => {
     logLevel: 'INFO',
     allowSelfServer: false,
     autoload: false,
+    keyring: 'off',
     masksSecrets: true,
     pin: 'warn',
   });
