@@ -66,5 +66,6 @@ inspect --method tools/call --tool-name run_python --tool-arg 'code=print(await 
   --tool-arg 'servers=["files"]' --tool-arg 'timeout=120' >call.json
 check 'a cell calls a server of the user' contains 'hello from a note' call.json
 
+check 'doctor sees the client and the server' sh -c "npx --yes --package='$tarball' mcp-server-code-execution-mode doctor >doctor.txt; grep -q 'Cursor: registered in' doctor.txt && grep -q 'files: ' doctor.txt"
 check 'uninstall puts the file back as it was' sh -c "npx --yes --package='$tarball' mcp-server-code-execution-mode uninstall cursor && cmp '$HOME/.cursor/mcp.json' before.json"
 echo "first-run: $passed passed, 0 failed"

@@ -4,7 +4,7 @@
  */
 import { realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join, posix, relative, resolve, sep } from 'node:path';
+import nodePath, { isAbsolute, join, posix, resolve } from 'node:path';
 import type { Mount } from '../engines/engine.ts';
 import { BridgeError, messageOf } from '../errors.ts';
 
@@ -105,10 +105,10 @@ function checkSource(written: string, { home, stateDir }: MountPolicy): string {
   return source;
 }
 
-/** Whether `inner` is `outer` or below it. */
-function contains(outer: string, inner: string): boolean {
-  const path = relative(outer, inner);
-  return path === '' || (!isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`));
+/** Whether `inner` is `outer` or below it, as the system of `path` tells names apart. Pure. */
+export function contains(outer: string, inner: string, path: typeof posix = nodePath): boolean {
+  const between = path.relative(outer, inner);
+  return between === '' || (!path.isAbsolute(between) && between !== '..' && !between.startsWith(`..${path.sep}`));
 }
 
 /** `native` also gives the case in which a path is kept, where the file system does not mind it: as on macOS. */

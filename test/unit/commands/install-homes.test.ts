@@ -99,10 +99,11 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
     expect(home.backupsOf(path)).toHaveLength(1);
   });
 
-  it('moves the servers of the client, and puts them back', async () => {
+  const withServers = Object.entries(VARIANTS).filter(([, change]) => change(existing(id), id).includes('files'));
+  it.each(withServers)('moves the servers out of a file %s, and puts them back', async (_variant, change) => {
     const home = makeHome(platform);
     const path = home.fileOf(id);
-    const before = put(path, existing(id));
+    const before = put(path, change(existing(id), id));
     const out = await home.run(id, { isImport: true });
     expect(out).toContain('***');
     expect(out).not.toContain(SECRET);

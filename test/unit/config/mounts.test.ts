@@ -1,9 +1,9 @@
 /** Which folders may be mounted. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, posix, win32 } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkMounts, parseMounts } from '../../../src/config/mounts.ts';
+import { checkMounts, contains, parseMounts } from '../../../src/config/mounts.ts';
 
 describe('a text that is no mount is refused', () => {
   it.each([
@@ -17,6 +17,22 @@ describe('a text that is no mount is refused', () => {
     ['/a:/data,/b:/data/', '/data is the target of two mounts'],
   ])('%s', (text, reason) => {
     expect(() => parseMounts(text)).toThrow(reason);
+  });
+});
+
+describe('what is inside a folder', () => {
+  it.each([
+    ['/home/u', '/home/u', posix, true],
+    ['/home/u', '/home/u/work', posix, true],
+    ['/home/u', '/home/user', posix, false],
+    ['/home/u', '/HOME/U', posix, false],
+    ['/home/u', '/home', posix, false],
+    ['C:\\Users\\U', 'c:\\users\\u\\work', win32, true],
+    ['C:\\Users\\U', 'C:\\Users\\User', win32, false],
+    ['C:\\Users\\U', 'D:\\Users\\U', win32, false],
+    ['C:\\', 'C:\\Users', win32, true],
+  ])('%s, %s', (outer, inner, path, isInside) => {
+    expect(contains(outer, inner, path)).toBe(isInside);
   });
 });
 
