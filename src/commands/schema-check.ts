@@ -32,7 +32,14 @@ const MAX_STEPS = 10_000;
 
 /** The first thing that is certainly wrong with `value`, a JSON value; references are those of `root`. */
 export function findProblem(value: unknown, schema: unknown, root: Schema): Problem | undefined {
-  return new Check(root).problem(value, schema);
+  try {
+    return new Check(root).problem(value, schema);
+  } catch (error) {
+    if (error instanceof RangeError) {
+      return undefined; // Nested deeper than the stack is.
+    }
+    throw error;
+  }
 }
 
 class Check {

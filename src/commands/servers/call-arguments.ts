@@ -8,8 +8,8 @@ import { parametersOf } from '../../catalog/parameters.ts';
 import { BridgeError, messageOf } from '../../errors.ts';
 import { parseExact } from '../../protocol/exact-json.ts';
 
-/** Alternatives within alternatives that are read; real schemas have two levels. */
-const MAX_DEPTH = 8;
+/** Schemas that are read for the type of one parameter, alternatives within alternatives: a hostile one has no end. Chosen. */
+const MAX_SCHEMAS = 500;
 const FILE_MARK = '@';
 
 /** A name with what was typed for it. */
@@ -79,15 +79,16 @@ interface Kind {
   readonly items?: unknown;
 }
 
-function kindOf(schema: unknown, root: Schema, depth = MAX_DEPTH): Kind {
+function kindOf(schema: unknown, root: Schema, budget = { schemas: MAX_SCHEMAS }): Kind {
   const facts = follow(schema, root);
-  if (!isSchema(facts) || depth === 0) {
+  budget.schemas -= 1;
+  if (!isSchema(facts) || budget.schemas < 0) {
     return { types: undefined };
   }
   const literals = Object.hasOwn(facts, 'const') ? [facts['const']] : listOf(facts['enum']);
   const named = typeof facts['type'] === 'string' ? [facts['type']] : listOf(facts['type']);
   const own = named.length > 0 ? named.map(String) : literals.map(typeOf);
-  const branches = [...listOf(facts['anyOf']), ...listOf(facts['oneOf'])].map((one) => kindOf(one, root, depth - 1));
+  const branches = [...listOf(facts['anyOf']), ...listOf(facts['oneOf'])].map((one) => kindOf(one, root, budget));
   const items = facts['items'] ?? branches.find((branch) => branch.items !== undefined)?.items;
   const nullable = facts['nullable'] === true ? ['null'] : [];
   if (own.length > 0) {
@@ -96,13 +97,13 @@ function kindOf(schema: unknown, root: Schema, depth = MAX_DEPTH): Kind {
   const isAny = branches.length === 0 || branches.some(({ types }) => types === undefined);
   const all = branches.flatMap(({ types }) => [...(types ?? [])]);
   return isAny
-    ? { types: kindOfAll(facts, root, depth).types, items }
+    ? { types: kindOfAll(facts, root, budget).types, items }
     : { types: new Set([...all, ...nullable]), items };
 }
 
 /** The first part of `allOf` that says anything. */
-function kindOfAll(facts: Schema, root: Schema, depth: number): Kind {
-  const parts = listOf(facts['allOf']).map((one) => kindOf(one, root, depth - 1));
+function kindOfAll(facts: Schema, root: Schema, budget: { schemas: number }): Kind {
+  const parts = listOf(facts['allOf']).map((one) => kindOf(one, root, budget));
   return parts.find(({ types }) => types !== undefined) ?? { types: undefined };
 }
 

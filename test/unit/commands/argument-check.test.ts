@@ -51,3 +51,8 @@ describe('arguments of a person', () => {
     });
   });
 });
+
+test('a schema without an end is left to the server', async () => {
+  const endless = { ...TOOL, inputSchema: { properties: { title: {} }, allOf: [{ allOf: [{ $ref: '#' }] }] } };
+  expect(await checkArguments(SERVER, endless, [['title', 5]])).toEqual({ title: 5 });
+});

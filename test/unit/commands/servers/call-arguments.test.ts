@@ -116,3 +116,12 @@ describe('arguments as JSON', () => {
     expect(() => readJsonArguments(text)).toThrow(/^--json-args must be a JSON object: /);
   });
 });
+
+test('a schema that refers to itself a thousand times is given up soon', () => {
+  const loop = {
+    anyOf: Array.from({ length: 1_000 }, () => ({ $ref: '#/$defs/loop' })),
+    allOf: [{ $ref: '#/$defs/loop' }],
+  };
+  const schema = { properties: { x: { $ref: '#/$defs/loop' } }, $defs: { loop } };
+  expect(typeArguments([['x', '5']], schema)).toEqual([['x', 5]]);
+});
