@@ -27,6 +27,7 @@ beforeAll(() => {
   const notes = join(home, 'notes');
   mkdirSync(join(home, 'MCPs'));
   mkdirSync(notes);
+  writeFileSync(join(notes, 'todo.md'), 'paint the door\n');
   writeFileSync(join(home, 'report.py'), 'print(await mcp_filesystem.list_directory(path="."))\n');
   const filesystem = { ...packageServer('@modelcontextprotocol/server-filesystem', ['.']), cwd: notes };
   const mcpServers = { filesystem, github: fixtureServer('echo.mjs') };
