@@ -93,11 +93,11 @@ function listFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<string
       [...listStateDir(options, issues), ...listExtraFile(options, issues)].forEach((file) => add(file, undefined));
     } else {
       const file = source.files.find((candidate) => statOf(candidate) !== undefined);
+      if (source.isRequired) {
+        reportMissing(source.files[0] ?? '', 'MCP_BRIDGE_CONFIG_SOURCES', issues);
+      }
       if (file !== undefined) {
         add(resolve(file), source);
-      } else if (source.isRequired) {
-        const message = 'named by MCP_BRIDGE_CONFIG_SOURCES, does not exist';
-        issues.push({ level: 'error', file: source.files[0] ?? '', path: '', message });
       }
     }
   }
@@ -123,10 +123,17 @@ function listExtraFile({ extraFile }: DiscoveryOptions, issues: ConfigIssue[]): 
     return [];
   }
   const file = resolve(extraFile);
-  if (statOf(file) === undefined) {
-    issues.push({ level: 'error', file, path: '', message: 'named by MCP_SERVERS_CONFIG, does not exist' });
-  }
+  reportMissing(file, 'MCP_SERVERS_CONFIG', issues);
   return [file];
+}
+
+/** What a person named by path must be there. */
+function reportMissing(file: string, variable: string, issues: ConfigIssue[]): void {
+  const stat = statOf(file);
+  if (stat?.isFile() !== true) {
+    const fault = stat === undefined ? 'does not exist' : 'is no file';
+    issues.push({ level: 'error', file, path: '', message: `named by ${variable}, ${fault}` });
+  }
 }
 
 function isServerFileName(name: string): boolean {

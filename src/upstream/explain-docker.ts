@@ -1,6 +1,6 @@
 /**
  * Servers in containers and behind Docker's MCP gateway: what their usual failures mean, and the command that mends each.
- * Pure. The words are those of docker 28, podman 4.3 and issues of docker/mcp-gateway up to 2026.
+ * Pure. The words are those of docker 28 and 29, podman 4.3 and issues of docker/mcp-gateway up to 2026.
  */
 import type { ProcessDefinition, UpstreamDefinition } from './definition.ts';
 
@@ -22,13 +22,18 @@ const RULES: readonly Rule[] = [
       "This docker has no MCP Toolkit. Update Docker Desktop and enable its MCP Toolkit, or install the plugin from https://github.com/docker/mcp-gateway; then 'docker mcp version' answers.",
   },
   {
-    words: /permission denied while trying to connect to the Docker daemon/i,
+    words: /permission denied while trying to connect to the docker (?:daemon|API)/i,
     hint: () =>
       'This user may not use Docker. On Linux: sudo usermod -aG docker "$USER", then log in anew (members of that group are as good as root).',
   },
   {
+    words: /^Docker Desktop is not running/m,
+    hint: () =>
+      'Start Docker Desktop. Under WSL write "docker.exe" as the "command"; for an engine without Docker Desktop set DOCKER_MCP_IN_CONTAINER=1 in "env".',
+  },
+  {
     words:
-      /Cannot connect to the Docker daemon|docker daemon is not running|error during connect|Cannot connect to Podman/i,
+      /Cannot connect to the Docker daemon|docker daemon is not running|error during connect|failed to connect to the docker API|Cannot connect to Podman/i,
     hint: (_match, program) =>
       program === 'podman'
         ? 'Start the machine: podman machine start'
@@ -40,7 +45,7 @@ const RULES: readonly Rule[] = [
   },
   {
     words:
-      /pull access denied|unauthorized: |authentication required|requires 'docker login'|denied: requested access/i,
+      /pull access denied|unauthorized: |authentication required|unauthenticated request|requires 'docker login'|denied: requested access/i,
     hint: (_match, program) =>
       `The registry wants a login, or there is no such image: ${program} login (with the registry's name when it is not Docker Hub), then pull the image once.`,
   },
@@ -68,6 +73,11 @@ const RULES: readonly Rule[] = [
       const name = match[1] ?? match[2] ?? match[3] ?? 'NAME';
       return `The gateway has no value for the secret ${name}: docker mcp secret set ${name}=…`;
     },
+  },
+  {
+    words: /docker[\\/]desktop[\\/]jfs\.sock/,
+    hint: () =>
+      'Secrets of the gateway are kept by Docker Desktop, which is not there. Give it a file of NAME=VALUE lines: add "--secrets=/path/to/file" to "args", after run.',
   },
   {
     words: /Can't start ([\w.-]+): failed to connect: calling "initialize": EOF/,

@@ -19,7 +19,7 @@ const RUN = server('docker', 'run', '-i', '--rm', 'mcp/fetch');
 const GATEWAY = server('/usr/local/bin/docker', 'mcp', 'gateway', 'run');
 const HELP = "\n\nRun 'docker run --help' for more information";
 
-/** Last words as docker 28.2.2, podman 4.3.1 and the gateway write them. */
+/** Last words as docker 28.2.2 and 29, podman 4.3.1 and the gateway write them; the last ones are from issues of docker/mcp-gateway and docker/for-win. */
 describe('what is recognised', () => {
   it.each([
     [GATEWAY, "docker: unknown command: docker mcp\n\nRun 'docker --help' for more information", 'no MCP Toolkit'],
@@ -67,6 +67,37 @@ describe('what is recognised', () => {
       GATEWAY,
       '- No server is enabled\n- Listing MCP tools...\n> 0 tools listed in 8.041µs',
       'docker mcp server enable NAME',
+    ],
+    [
+      RUN,
+      'docker: permission denied while trying to connect to the docker API at unix:///var/run/docker.sock',
+      'usermod -aG docker',
+    ],
+    [
+      RUN,
+      'failed to connect to the docker API at npipe:////./pipe/docker_engine; check if the path is correct and if the daemon is running: open //./pipe/docker_engine: The system cannot find the file specified.',
+      'Start Docker Desktop, or the service',
+    ],
+    [GATEWAY, 'Docker Desktop is not running', 'Under WSL write "docker.exe"'],
+    [
+      GATEWAY,
+      "finding secrets [brave.api_key]: fetching secrets exit status 125: docker: Error response from daemon: Pull failed due to an unauthenticated request. Enforced sign-in is enabled, which requires pulls to be authenticated. Run `docker login`, or contact your administrators if this is unexpected.\n\nRun 'docker run --help' for more information",
+      'docker login',
+    ],
+    [
+      GATEWAY,
+      "Warning: Secret 'brave.api_key' not found for server 'brave', setting BRAVE_API_KEY=<UNKNOWN>",
+      'docker mcp secret set brave.api_key=',
+    ],
+    [
+      GATEWAY,
+      'Post "http://localhost/secrets": dial unix /root/.docker/desktop/jfs.sock: connect: no such file or directory',
+      'Give it a file of NAME=VALUE lines',
+    ],
+    [
+      GATEWAY,
+      '- playwright: /sbin/docker-init: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38\' not found (required by /sbin/docker-init)\n  > Can\'t start playwright: failed to connect: calling "initialize": EOF',
+      'docker mcp gateway run --servers playwright --verbose',
     ],
     [server('docker.exe', 'run', '--rm', 'mcp/fetch'), '', 'Add -i'],
   ])('%j: %s', (definition, stderr, hint) => {
