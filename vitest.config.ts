@@ -18,6 +18,8 @@ function layer(name: string, timeoutMs: number, fileParallelism: boolean) {
       include: [`test/${name}/**/*.test.ts`],
       testTimeout: timeoutMs,
       hookTimeout: timeoutMs,
+      // What is polled for comes when the machine has time for it.
+      expect: { poll: { timeout: timeoutMs / 4 } },
       fileParallelism,
     },
   };

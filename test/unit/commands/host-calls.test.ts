@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CancelSignal } from '../../../src/cancel.ts';
 import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { createHostCalls, type ToolPool } from '../../../src/commands/host-calls.ts';
@@ -289,7 +289,7 @@ describe('search_tool_docs', () => {
     await search();
     expect(listed).toEqual(['files', 'git-hub']);
     answer([{ name: 'late_tool' }]);
-    await vi.waitFor(async () => expect(await search()).toMatchObject({ not_searched: [] }));
+    await expect.poll(search).toMatchObject({ not_searched: [] });
   });
 
   test('a search that is cancelled ends, and the start goes on', async () => {

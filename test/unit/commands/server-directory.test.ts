@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ServerMetadata } from '../../../src/catalog/intake.ts';
 import type { MetadataCache } from '../../../src/commands/metadata-cache.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/commands/server-directory.ts';
@@ -64,7 +64,7 @@ describe('what was kept', () => {
   test('is brought up to date in the background when the server is used, and kept again', async () => {
     const { directory, toolsOf, kept } = setUp();
     directory.noteUse(await directory.find('files'));
-    await vi.waitFor(async () => expect(await toolsOf('files')).toEqual(['new_tool']));
+    await expect.poll(() => toolsOf('files')).toEqual(['new_tool']);
     await directory.close();
     expect(kept.get('hash of files')?.tools.map(({ name }) => name)).toEqual(['new_tool']);
   });
@@ -114,7 +114,7 @@ describe('a running server', () => {
     await toolsOf('git');
     list('git', 'push');
     directory.noteChange('git');
-    await vi.waitFor(async () => expect((await directory.search('push', 5)).found).toHaveLength(1));
+    await expect.poll(async () => (await directory.search('push', 5)).found).toHaveLength(1);
     list('git', 'pull');
     directory.noteChange('git');
     expect(await toolsOf('git')).toEqual(['pull']);
@@ -126,7 +126,7 @@ describe('a running server', () => {
     listings.set('files', new BridgeError('SERVER_START_FAILED', 'no such \u001b program'));
     const server = await directory.find('files');
     directory.noteUse(server);
-    await vi.waitFor(() => expect(directory.lastError(server)).toBe('no such <U+001B> program'));
+    await expect.poll(() => directory.lastError(server)).toBe('no such <U+001B> program');
     expect(await toolsOf('files')).toEqual(['kept_tool']);
     list('files', 'back');
     await directory.refresh(server, never);
