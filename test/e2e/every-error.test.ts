@@ -116,7 +116,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   },
   USAGE_INVALID: { provoke: () => command(['exce']), names: /'exce'.*exec/ },
   CONFIG_INVALID: {
-    provoke: () => command(['doctor'], { MCP_BRIDGE_TIMEOUT: 'soon' }),
+    provoke: () => command(['servers'], { MCP_BRIDGE_TIMEOUT: 'soon' }),
     names: /MCP_BRIDGE_TIMEOUT is 'soon'; allowed: .*1s to 24h/,
   },
   ENGINE_UNAVAILABLE: { provoke: () => withEngine('dead-podman'), names: /podman.*unable to connect/ },
