@@ -23,6 +23,8 @@ interface ImageReport extends ListedImage {
 }
 
 const MEBIBYTE = 1024 * 1024;
+/** What sandbox-runtime/Containerfile builds on. */
+const DEFAULT_BASE = 'python:3.14-slim';
 /** Name of an image that `build` makes, but for the tag. */
 const BUILT_NAME = 'localhost/mcp-bridge-python';
 
@@ -55,7 +57,13 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
     }
     case 'prune': {
       const removed = await prune(images, settings.image);
-      print(removed, renderTable(removed.map(renderImage), 'There is nothing to remove.'));
+      print(
+        removed,
+        renderTable(
+          removed.map((one) => [...renderImage(one), 'removed']),
+          'There is nothing to remove.',
+        ),
+      );
       return 0;
     }
   }
@@ -87,6 +95,7 @@ async function build({ base, isJson, packages, tag }: ImageCommand, images: Imag
   const name = `${BUILT_NAME}:${tag ?? (packages.length === 0 ? 'slim' : 'packages')}`;
   const wanted = {
     name,
+    base: base ?? DEFAULT_BASE,
     containerfile: await readFile(new URL('sandbox-runtime/Containerfile', PACKAGE_ROOT), 'utf8'),
     arguments: {
       ...(base === undefined ? {} : { BASE: images.engine === 'podman' ? qualifyImage(base) : base }),

@@ -18,7 +18,16 @@ import {
   runCommand,
 } from './client.ts';
 import { clientEnvironment, type Environment } from './client-env.ts';
-import type { Engine, EngineFact, EngineName, ListedSandbox, Sandbox, SandboxExit, StartRequest } from './engine.ts';
+import type {
+  Engine,
+  EngineFact,
+  EngineName,
+  ListedSandbox,
+  Sandbox,
+  SandboxExit,
+  StartRequest,
+  SweepOptions,
+} from './engine.ts';
 import { examineContainerEngine } from './examine.ts';
 import { readHardLimits } from './hard-limits.ts';
 import { INSTANCE_LABEL, writeLabels } from './labels.ts';
@@ -139,7 +148,7 @@ class ContainerEngine implements Engine {
     });
   }
 
-  async sweep(options: { readonly own?: boolean } = {}): Promise<number> {
+  async sweep(options: SweepOptions = {}): Promise<number> {
     const { logger, instanceId } = this.#options;
     if (options.own === true && this.#startedCount === 0) {
       // Nothing of ours can be there, and others' leftovers are no reason to delay the end of this process.
@@ -149,7 +158,9 @@ class ContainerEngine implements Engine {
       const now = new Date();
       const containers = await listContainers(this.name, this.#command);
       const leftovers = containers.filter((container) =>
-        container.labels.instanceId === instanceId ? options.own === true : isOrphan(container, now),
+        container.labels.instanceId === instanceId
+          ? options.own === true
+          : options.keepsOthers !== true && isOrphan(container, now),
       );
       // One after the other: after a crash there may be many, and this machine is at work.
       for (const { id } of leftovers) {

@@ -99,6 +99,13 @@ export interface PrepareProgress {
   readonly percent?: number | undefined;
 }
 
+export interface SweepOptions {
+  /** Whether those of this bridge are removed, too. */
+  readonly own?: boolean;
+  /** Whether those of bridges that are gone are left alone. */
+  readonly keepsOthers?: boolean;
+}
+
 export interface Engine {
   readonly name: EngineName;
   /** One line for people: kind, version if known, rootless or not, where it runs. */
@@ -128,8 +135,8 @@ export interface Engine {
    * never without end.
    */
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError;
-  /** Removes sandboxes of bridges that are gone (and, with `own`, of this one). Returns how many. Never rejects. */
-  sweep(options?: { readonly own?: boolean }): Promise<number>;
+  /** Removes sandboxes of bridges that are gone, and of this one if asked to. Returns how many. Never rejects. */
+  sweep(options?: SweepOptions): Promise<number>;
   /** Sandboxes of ours, of all bridges; left out where an engine keeps no list, because there they end with their bridge. Rejects when it cannot be asked. */
   list?(): Promise<ListedSandbox[]>;
   /** Removes a sandbox by its id, running or not; that there is none is success. Rejects when it is still there. */

@@ -13,6 +13,7 @@ import {
   type Sandbox,
   type SandboxExit,
   type StartRequest,
+  type SweepOptions,
 } from './engine.ts';
 
 /** Failures of an engine itself, for which another engine may do better. */
@@ -97,7 +98,7 @@ class FailoverEngine implements Engine {
     return this.#refuse(engine, engine.explainStartFailure(sandbox, exit, stderrTail));
   }
 
-  async sweep(options?: { readonly own?: boolean }): Promise<number> {
+  async sweep(options?: SweepOptions): Promise<number> {
     const counts = await Promise.all(this.#engines.map((engine) => engine.sweep(options)));
     return counts.reduce((sum, count) => sum + count, 0);
   }

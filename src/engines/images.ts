@@ -8,10 +8,13 @@ import { type EngineCommand, runCommand } from './client.ts';
 import { clientEnvironment, type Environment } from './client-env.ts';
 import { CONTAINER_ENGINE_NAMES } from './engine.ts';
 import { findExecutable } from './executable.ts';
+import { hintOfImageFailure, type ImageWork, lastWordsOf } from './image-failure.ts';
 
 /** Every image that `build` made carries it. */
 const IMAGE_LABEL = 'mcp-server-code-execution-mode.image';
 const LIST_TIMEOUT_MS = 30_000;
+/** Enough for the last step of a build. Chosen. */
+const KEPT_WORDS_CHARS = 4_096;
 
 export type ContainerEngineName = (typeof CONTAINER_ENGINE_NAMES)[number];
 
@@ -24,6 +27,8 @@ export interface ListedImage {
 
 export interface ImageBuild {
   readonly name: string;
+  /** Image it is built on, for messages. */
+  readonly base: string;
   /** Text of a Containerfile; it gets no files. */
   readonly containerfile: string;
   readonly arguments: Readonly<Record<string, string>>;
@@ -70,11 +75,12 @@ function imagesOf(engine: ContainerEngineName, command: EngineCommand): Images {
       const found = await Promise.all([...new Set(ids.split('\n').filter((id) => id !== ''))].map(inspect));
       return found.filter((image) => image !== undefined);
     },
-    pull: (name, isPlain) => runShown(engine, command, { args: ['pull', name], isPlain }),
-    build: ({ arguments: buildArguments, containerfile, name }, isPlain) => {
+    pull: (name, isPlain) =>
+      runShown(engine, command, { work: 'pull', reference: name, args: ['pull', name], isPlain }),
+    build: ({ arguments: buildArguments, base, containerfile, name }, isPlain) => {
       const given = Object.entries(buildArguments).map(([key, value]) => `--build-arg=${key}=${value}`);
       const args = ['build', `--tag=${name}`, `--label=${IMAGE_LABEL}=1`, ...given, '-'];
-      return runShown(engine, command, { args, isPlain, input: containerfile });
+      return runShown(engine, command, { work: 'build', reference: base, args, isPlain, input: containerfile });
     },
     async remove(id) {
       await ask(['rmi', id]);
@@ -91,26 +97,31 @@ function readInspected(text: string): ListedImage | undefined {
 }
 
 interface ShownRun {
+  readonly work: ImageWork;
+  /** The image that is pulled, or built on. */
+  readonly reference: string;
   readonly args: readonly string[];
   readonly isPlain: boolean;
   readonly input?: string;
 }
 
 /** Runs the engine's command before the eyes of the user; it draws its own progress bars when stderr is a terminal. */
-async function runShown(
-  engine: ContainerEngineName,
-  command: EngineCommand,
-  { args, input, isPlain }: ShownRun,
-): Promise<void> {
-  const output = isPlain ? 'pipe' : process.stderr;
+async function runShown(engine: ContainerEngineName, command: EngineCommand, run: ShownRun): Promise<void> {
+  const { args, input, isPlain, reference, work } = run;
+  // Its results are words for people, too: stdout is for ours.
+  const output = isPlain || !process.stderr.isTTY ? 'pipe' : process.stderr;
   const child = spawn(command.executable, args, {
     env: { ...command.env },
-    // Its results are words for people, too: stdout is for ours.
     stdio: [input === undefined ? 'ignore' : 'pipe', output, output],
     windowsHide: true,
   });
-  child.stdout?.pipe(process.stderr, { end: false });
-  child.stderr?.pipe(process.stderr, { end: false });
+  let words = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      process.stderr.write(text);
+      words = `${words}${text}`.slice(-KEPT_WORDS_CHARS);
+    });
+  }
   // A command that ends without reading it says so by its exit code.
   child.stdin?.on('error', () => undefined).end(input);
   const exitCode = await new Promise<number | null>((resolve, reject) => {
@@ -118,8 +129,16 @@ async function runShown(
     child.once('close', resolve);
   });
   if (exitCode !== 0) {
-    throw failed(engine, args, `it ended with ${exitCode}; its words are above`);
+    const said = lastWordsOf(words) || `it ended with ${exitCode}; its words are above`;
+    throw new BridgeError('ENGINE_FAILED', `${engine} could not ${work} ${describe(run)}: ${said}`, {
+      hint: hintOfImageFailure(work, reference, words),
+      data: { engine, exitCode },
+    });
   }
+}
+
+function describe({ reference, work }: ShownRun): string {
+  return work === 'pull' ? reference : `on ${reference}`;
 }
 
 function failed(engine: ContainerEngineName, args: readonly string[], words: string): BridgeError {

@@ -5,6 +5,7 @@ import { BridgeError } from '../errors.ts';
 import { KEPT_STDERR_BYTES } from '../limits.ts';
 import { type EngineCommand, runCommand } from './client.ts';
 import type { EngineName, PrepareProgress } from './engine.ts';
+import { hintOfImageFailure, lastWordsOf } from './image-failure.ts';
 
 /** Turns the lines of `pull` into progress. */
 export interface PullProgress {
@@ -31,22 +32,15 @@ export async function pullImage(
     },
   });
   if (result.exitCode !== 0) {
-    const words = lastWords(result.stderr.slice(-KEPT_STDERR_BYTES));
+    const words = lastWordsOf(result.stderr.slice(-KEPT_STDERR_BYTES)) || 'it said nothing';
     throw new BridgeError('ENGINE_FAILED', `${engine} could not pull ${reference}: ${words}`, {
       data: { engine, exitCode: result.exitCode },
-      hint: `Check the network, then run: ${engine} pull ${reference}`,
+      hint: reference.startsWith('localhost/')
+        ? hintOfImageFailure('pull', reference, words)
+        : `Check the network, then run: ${engine} pull ${reference}`,
     });
   }
   onProgress({ message: `pulled ${reference}`, percent: 100 });
-}
-
-/** The engine's text on one line, without the announcement of podman and the word that an error follows. */
-function lastWords(stderr: string): string {
-  const lines = stderr.split('\n').map((line) => line.trim().replace(/^Error: /, ''));
-  return (
-    lines.filter((line) => line !== '' && !/^(Trying to pull .*|Resolving .*)/.test(line)).join(' ') ||
-    'it said nothing'
-  );
 }
 
 /**

@@ -1,11 +1,13 @@
 /** `doctor` of the built command: what it says of engines that work, that are broken and that are not there. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { writeLabels } from '../../src/engines/labels.ts';
+import { currentOwner } from '../../src/engines/owner.ts';
 import { CLI, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
@@ -100,5 +102,50 @@ Engines
     expect(mended.stdout).toContain(`  ok       state directory ${stateDir}\n`);
     expect(mended.stdout).toContain(`  ok       policy for all servers in ${join(stateDir, 'policy.json')}\n`);
     expect(mended.stdout).toContain('  ok       echo: 7 tools when it was last asked\n');
+  });
+
+  it('names sandboxes that nobody owns, a runtime that should be mended and limits that are not, and --fix removes the first', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'doctor-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const owner = { ...currentOwner(), pid: 2 ** 22 - 1 };
+    const labels = writeLabels({ instanceId: 'gone', owner, session: 'old', createdAt: new Date() });
+    const leftover = [{ Id: 'c0ffee', State: 'running', Labels: labels }];
+    const runtime = { name: 'runc', package: 'runc_1.1.5+ds1', version: 'runc version 1.1.5+ds1\ncommit: 1' };
+    const security = { rootless: true, seccompEnabled: false };
+    const info = { version: { Version: '4.3.1' }, host: { cgroupVersion: 'v2', ociRuntime: runtime, security } };
+    await writeFile(join(folder, 'ps'), JSON.stringify(leftover));
+    await writeFile(join(folder, 'info'), JSON.stringify(info));
+    const podman = `#!/bin/sh
+case "$*" in
+  ps*) cat '${folder}/ps' ;;
+  info*) cat '${folder}/info' ;;
+  container*) echo 'Error: no such container' >&2; exit 125 ;;
+  rm*c0ffee*) echo '[]' > '${folder}/ps' ;;
+  run*) echo 'Error: something new' >&2; exit 125 ;;
+esac
+`;
+    await writeFile(join(folder, 'podman'), podman);
+    await chmod(join(folder, 'podman'), 0o755);
+    const env = { PATH: [folder, '/bin', '/usr/bin'].join(delimiter), MCP_BRIDGE_RUNTIME: 'podman' };
+
+    const found = await runDoctor(env, '--no-servers');
+    expect(found.stdout).toContain(`
+  problem  no cell can run: podman did not start the sandbox (exit code 125): something new
+           → Check that this works: podman run --rm python:3.14-slim python3 --version
+`);
+    expect(found.stdout).toContain('  ok       podman: version 4.3.1, rootless, cgroup v2, runc 1.1.5\n');
+    expect(found.stdout).toMatch(
+      / {2}warning {2}podman: the engine cannot bound memory or processes here; .*\n {11}→ Delegate/,
+    );
+    expect(found.stdout).toMatch(/ {2}warning {2}podman: the engine has no system-call filter of its own/);
+    expect(found.stdout).toMatch(
+      / {2}warning {2}podman: runc 1\.1\.5 has known ways out .* unless your distribution has patched it \(.*runc_1\.1\.5\+ds1\)\n {11}→ /,
+    );
+    expect(found.stdout).toContain('  warning  podman: sandboxes of bridges that are gone: 1\n           → Run: ');
+    expect(found.exitCode).toBe(69);
+    // Told, and left alone.
+    expect(await readFile(join(folder, 'ps'), 'utf8')).toContain('c0ffee');
+    const fixed = await runDoctor(env, '--no-servers', '--fix');
+    expect(fixed.stdout).toContain('  ok       podman: sandboxes of bridges that are gone: 1, removed: 1\n');
   });
 });

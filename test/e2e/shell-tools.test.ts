@@ -109,7 +109,7 @@ esac
     expect((await run(env, 'image')).stdout).toBe(
       'localhost/mine:1  aaa  2 MiB  podman  used for sandboxes\n(no name)         bbb         podman\n',
     );
-    expect((await run(env, 'image', 'prune')).stdout).toMatch(/^\(no name\) +bbb +podman\n$/);
+    expect((await run(env, 'image', 'prune')).stdout).toMatch(/^\(no name\) +bbb +podman +removed\n$/);
     expect((await calls()).split('\n').filter((line) => line.startsWith('rmi'))).toEqual(['rmi bbb']);
   });
 
@@ -118,8 +118,14 @@ esac
     expect(await run(env, 'image', 'pull', 'none:1')).toMatchObject({
       exitCode: 69,
       stdout: '',
-      stderr: expect.stringMatching(/^broken\nENGINE_FAILED: podman pull failed: it ended with 125/),
+      stderr: `broken
+ENGINE_FAILED: podman could not pull docker.io/library/none:1: broken
+Hint: Check the name docker.io/library/none:1 and the network; doctor tells whether the engine works.
+`,
     });
+    const failed = await run(env, 'image', 'pull', 'none:1', '--json');
+    expect(JSON.parse(failed.stdout)).toMatchObject({ error: { code: 'ENGINE_FAILED' } });
+    expect(failed.stderr).toBe('broken\n');
   });
 
   it('are for container engines only', async () => {

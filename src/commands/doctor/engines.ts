@@ -49,7 +49,7 @@ export async function examineEngines({
   const isReady = first?.reason === undefined;
   const measured =
     used === undefined || !isReady ? [] : await progress.watch('an empty session', examineSession(used, settings));
-  await Promise.all(engines.map((engine) => engine.sweep({ own: true })));
+  await Promise.all(engines.map((engine) => engine.sweep({ own: true, keepsOthers: true })));
   const verdict = runs === null ? [noCellRuns(whyNoCell(tried, absent))] : [];
   const each = verdicts.map((one) => findingOf(one, runs));
   return { verdicts, runs, findings: [...each, ...facts.flat(), ...measured, ...verdict] };
@@ -84,11 +84,12 @@ async function factsOf(engine: Engine, isFix: boolean): Promise<Finding[]> {
     return findings;
   }
   const removed = isFix ? await engine.sweep() : 0;
-  const text = `${engine.name}: ${leftovers.length} sandboxes of bridges that are gone${isFix ? `, ${removed} removed` : ''}`;
-  return [
-    ...findings,
-    isFix
-      ? { section: 'engines', level: 'ok', text }
-      : { section: 'engines', level: 'warning', text, hint: 'Run: doctor --fix (the next bridge removes them, too).' },
-  ];
+  const text = `${engine.name}: sandboxes of bridges that are gone: ${leftovers.length}${isFix ? `, removed: ${removed}` : ''}`;
+  if (removed >= leftovers.length) {
+    return [...findings, { section: 'engines', level: 'ok', text }];
+  }
+  const hint = isFix
+    ? `See what ${engine.name} ps --all says.`
+    : 'Run: doctor --fix (the next bridge removes them, too).';
+  return [...findings, { section: 'engines', level: 'warning', text, hint }];
 }
