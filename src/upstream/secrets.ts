@@ -26,7 +26,7 @@ const MIN_LINE_CHARS = 16;
 const SECRET_NAME =
   /(?:key|token|secret|pass(?:w(?:or)?d|phrase|code)?|pwd|auth(?:orization)?|credentials?|creds?|cookie|jwt|bearer|\bpat|[_-]pat|webhook(?:[_-]?ur[il])?)s?[_-]?\d*$/i;
 /** `NAME=value`, `Name: Bearer value`, `"name": "value"`, `?name=value&`, `Password=value;`: in arguments, addresses and JSON. */
-const PAIR = /["']?([\w.-]+)["']?\s*[=:](?!\/\/)\s*["']?(?:(?:bearer|basic|token)\s+)?([^"'\s&,;]+)/gi;
+const PAIR = /["']?(?<![\w.-])([\w.-]+)["']?\s*[=:](?!\/\/)\s*["']?(?:(?:bearer|basic|token)\s+)?([^"'\s&,;]+)/gi;
 const SCHEME = /^(?:bearer|basic|token)\s+/i;
 /** `user:password@` of an address. */
 const USER_AND_PASSWORD = /^[a-z][a-z0-9+.-]*:\/\/([^\s/:@]*:([^\s/@]+)@)/i;

@@ -200,7 +200,7 @@ describe('a file of 10 MB', () => {
   it('is read as JSON, where clients keep histories, and refused in slower formats', async () => {
     const home = makeHome();
     const history = JSON.stringify({
-      history: Array.from({ length: 100_000 }, (_, index) => `${'x'.repeat(90)} ${index}`),
+      history: Array.from({ length: 10_000 }, (_, index) => `${'x'.repeat(990)} ${index}`),
     });
     const before = put(home.fileOf('claude-code'), history);
     await home.run('claude-code');

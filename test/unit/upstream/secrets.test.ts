@@ -49,3 +49,8 @@ it.each<[string, Entry]>([
 ])('does not take %s', (_what, entry) => {
   expect(found(entry)).toEqual([]);
 });
+
+it('looks through long words once', () => {
+  const word = 'x'.repeat(1_000_000);
+  expect(secretsOf({ args: [word, `${word} token=0123456789abcdef`] })).toEqual(['0123456789abcdef']);
+});
