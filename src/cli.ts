@@ -60,7 +60,9 @@ async function runCommand(
     return doctor(line, { env: process.env, writeOut, writeError, hasColours });
   }
   const { loadContext } = await import('./commands/context.ts');
-  const context = { ...(await loadContext(process.env)), input: process.stdin, hasColours, writeOut, writeError };
+  // Who reads an answer at a terminal need not be told that servers start for it.
+  const env = line.command === 'run' ? process.env : { MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...process.env };
+  const context = { ...(await loadContext(env)), input: process.stdin, hasColours, writeOut, writeError };
   switch (line.command) {
     case 'exec':
       return (await import('./commands/exec.ts')).exec(line, context);

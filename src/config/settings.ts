@@ -205,7 +205,7 @@ const DEFINITIONS = {
   logLevel: {
     variable: 'MCP_BRIDGE_LOG_LEVEL',
     default: 'INFO',
-    meaning: 'Least severity of the lines logged to stderr.',
+    meaning: 'Least severity of the lines logged to stderr. Commands other than the server begin at `WARNING`.',
     allowed: LOG_LEVELS.join(', '),
     schema: z
       .string()
