@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createArtifacts } from '../config/artifacts.ts';
+import { renderIssue } from '../config/explain.ts';
 import { createSavedTools } from '../config/saved-tools.ts';
 import type { Settings } from '../config/settings.ts';
 import { detectEngine } from '../engines/detect.ts';
@@ -79,6 +80,11 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     },
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     knownServers: async () => directory.refresh().map(({ name }) => name),
+    serverFileProblems: async () =>
+      directory
+        .issues()
+        .filter(({ level }) => level === 'error')
+        .map(renderIssue),
     preload: preloadClient,
     async close() {
       await Promise.all([sessions.close(), pool.close(), directory.known.close()]);

@@ -16,6 +16,7 @@ export const SESSION_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 const ARGUMENT_NAMES = ['code', 'servers', 'timeout', 'session'];
 const MAX_SHOWN_VALUE_CHARS = 60;
 const MAX_SHOWN_NAMES = 40;
+const MAX_SHOWN_PROBLEMS = 3;
 
 export interface CellArguments {
   readonly code: string;
@@ -30,6 +31,8 @@ export interface ArgumentRules {
   readonly maxTimeoutSeconds: number;
   /** Names of all configured servers; asked only when `servers` names one. */
   knownServers(): Promise<readonly string[]>;
+  /** What is wrong with files of servers, a line each; asked only when a server is not there. */
+  serverFileProblems?(): Promise<readonly string[]>;
 }
 
 /**
@@ -106,13 +109,22 @@ async function checkServers(servers: unknown, rules: ArgumentRules): Promise<rea
   const known = await rules.knownServers();
   const missing = wanted.find((name) => !known.includes(name));
   if (missing !== undefined) {
-    throw known.length === 0 ? noServer(missing) : refusal(await unknownServer(missing, known));
+    const problems = (await rules.serverFileProblems?.()) ?? [];
+    throw known.length === 0
+      ? noServer(missing, hintOf(problems) ?? howToAddServers())
+      : refusal(await unknownServer(missing, known), hintOf(problems));
   }
   return wanted;
 }
 
-function noServer(name: string): BridgeError {
-  return refusal(`\`servers\` names ${quoted(name)}, but no server is configured.`, howToAddServers());
+function noServer(name: string, hint: string): BridgeError {
+  return refusal(`\`servers\` names ${quoted(name)}, but no server is configured.`, hint);
+}
+
+/** The server may be in a file that could not be read. */
+function hintOf(problems: readonly string[]): string | undefined {
+  const shownProblems = problems.slice(0, MAX_SHOWN_PROBLEMS).join('; ');
+  return problems.length === 0 ? undefined : `What the user has to mend in files of servers: ${shownProblems}.`;
 }
 
 async function unknownServer(name: string, known: readonly string[]): Promise<string> {

@@ -9,6 +9,8 @@ export interface CellRunner {
   runCell(request: CellRequest): Promise<CellAnswer>;
   /** Names of all configured servers, as of now. */
   knownServers(): Promise<readonly string[]>;
+  /** What was wrong with their files then, a line each, in the words of `doctor`. */
+  serverFileProblems?(): Promise<readonly string[]>;
   /** What runs sessions, what is refused and what Python lacks there; undefined before the first cell. Starts nothing. */
   describeEngine(): Promise<string | undefined>;
   /** Ends every session and server; cells in flight are answered first. */

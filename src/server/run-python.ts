@@ -40,6 +40,7 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
       defaultTimeoutSeconds: options.defaultTimeoutSeconds,
       maxTimeoutSeconds: options.maxTimeoutSeconds,
       knownServers: () => options.runner.knownServers(),
+      serverFileProblems: async () => (await options.runner.serverFileProblems?.()) ?? [],
     });
     cell = rest;
     const { signal, onProgress, person } = call;

@@ -26,14 +26,14 @@ beforeEach(async () => {
   onTestFinished(() => rm(home, { recursive: true }));
 });
 
-const REQUESTS = [
+const requests = (servers: readonly string[]) => [
   {
     id: 1,
     method: 'initialize',
     params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
   },
   { method: 'notifications/initialized' },
-  { id: 2, method: 'tools/call', params: { name: 'run_python', arguments: { code: '1' } } },
+  { id: 2, method: 'tools/call', params: { name: 'run_python', arguments: { code: '1', servers } } },
 ];
 
 interface Served {
@@ -44,7 +44,11 @@ interface Served {
 }
 
 /** Serves one client that runs one cell and goes when it has its answer. */
-async function serve(env: Environment, nodeArguments: readonly string[] = []): Promise<Served> {
+async function serve(
+  env: Environment,
+  nodeArguments: readonly string[] = [],
+  servers: readonly string[] = [],
+): Promise<Served> {
   const child = spawn(process.execPath, [...nodeArguments, CLI], { env: { HOME: home, ...env } });
   const exited = once(child, 'close') as Promise<[number | null]>;
   const log = text(child.stderr);
@@ -56,7 +60,11 @@ async function serve(env: Environment, nodeArguments: readonly string[] = []): P
       child.stdin.end();
     }
   });
-  child.stdin.write(REQUESTS.map((request) => `${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`).join(''));
+  child.stdin.write(
+    requests(servers)
+      .map((request) => `${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`)
+      .join(''),
+  );
   const [exitCode] = await exited;
   const line = out.split('\n').find((one) => one.includes('"id":2')) ?? '{}';
   const { result } = JSON.parse(line) as { result?: { content: { text: string }[] } };
@@ -149,6 +157,9 @@ describe('what does not keep a session from starting', () => {
       expect.stringMatching(/b\.json: mcpServers\.b\.command: is missing/),
     ]);
     expect(doctorLines(log)).toEqual(found.map(renderLine));
+    const { answer } = await serve(EMBEDDED, [], ['b']);
+    expect(answer).toContain("`servers` names 'b', but no server is configured.");
+    expect(answer).toContain(found[1]?.text);
   });
 });
 
