@@ -80,11 +80,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     },
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     knownServers: async () => directory.refresh().map(({ name }) => name),
-    serverFileProblems: async () =>
-      directory
-        .issues()
-        .filter(({ level }) => level === 'error')
-        .map(renderIssue),
+    serverFileProblems: async () => fileProblems(directory),
     preload: preloadClient,
     async close() {
       await Promise.all([sessions.close(), pool.close(), directory.known.close()]);
@@ -107,6 +103,12 @@ async function sweep(engine: Engine, logger: Logger): Promise<void> {
   if (count > 0) {
     logger.info(`Removed ${count} sandboxes of bridges that are gone.`);
   }
+}
+
+function fileProblems({ issues }: ConfiguredServers): string[] {
+  return issues()
+    .filter(({ level }) => level === 'error')
+    .map(renderIssue);
 }
 
 function startingServers(pool: UpstreamPool): string[] {
