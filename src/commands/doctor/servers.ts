@@ -59,7 +59,7 @@ function disabledOf({ definitions }: ConfiguredServers): Finding[] {
 
 function noneOf({ definitions }: ConfiguredServers): Finding[] {
   const hint =
-    'Run: install CLIENT --import to take over the servers of a client, or write one: docs/configuration.md.';
+    'Run: mcp-server-code-execution-mode install CLIENT --import (takes over the servers of a client). Or write a file: docs/configuration.md.';
   return definitions().size > 0
     ? []
     : [{ section: 'servers', level: 'warning', text: 'no server is configured', hint }];
