@@ -33,7 +33,9 @@ describe('doctor', () => {
   });
 
   it('names what is missing and how to mend it, and ends with 69 when nothing is left', async () => {
-    const { exitCode, stdout } = await runDoctor({ PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
+    const home = await mkdtemp(join(tmpdir(), 'doctor-'));
+    onTestFinished(() => rm(home, { recursive: true }));
+    const { exitCode, stdout } = await runDoctor({ HOME: home, PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
     expect(stdout).toContain(`
 Engines
   problem  podman cannot be used: podman is not on PATH

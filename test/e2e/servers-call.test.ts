@@ -142,7 +142,8 @@ describe('servers call', () => {
     });
   });
 
-  it.skipIf(!hasLocalPython())('asks at the terminal where the policy says so', async () => {
+  const notCovered = hasLocalPython() ? '' : 'not covered: a pseudo terminal needs python3: ';
+  it.skipIf(notCovered !== '')(`${notCovered}asks at the terminal where the policy says so`, async () => {
     const policy = join(stateDir, 'policy.json');
     writeFileSync(policy, JSON.stringify({ default: 'allow', rules: [{ effect: 'ask', tool: 'read_file' }] }));
     const yes = await onTerminal(['servers', 'call', 'filesystem', 'read_file', `path=${note}`], 'y');
