@@ -17,6 +17,9 @@ export async function readCode(source: CodeSource, input: NodeJS.ReadableStream)
   try {
     return path === '-' ? await text(input) : await readFile(path, 'utf8');
   } catch (cause) {
-    throw new BridgeError('USAGE_INVALID', `The file '${path}' could not be read: ${messageOf(cause)}.`, { cause });
+    throw new BridgeError('USAGE_INVALID', `The file '${path}' could not be read: ${messageOf(cause)}.`, {
+      cause,
+      hint: 'Python itself is given with -c CODE, or on standard input with -.',
+    });
   }
 }

@@ -33,7 +33,7 @@ export function tellStartFailures(bridge: Bridge, stateDir: string, logger: Logg
     }
   }
 
-  /** Nothing is kept without it, but cells run: so this waits for nobody. */
+  /** With the first cell, because it writes. Nothing is kept without the directory, but cells run: so this waits for nobody. */
   function look(): void {
     if (!hasLooked) {
       hasLooked = true;
@@ -57,7 +57,6 @@ export function tellStartFailures(bridge: Bridge, stateDir: string, logger: Logg
       }
     },
     async preload() {
-      look();
       await bridge.preload().catch((error: unknown) => {
         tellWhy(error);
         throw error;

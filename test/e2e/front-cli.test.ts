@@ -94,6 +94,7 @@ describe('exec', () => {
   test('names a file that cannot be read', async () => {
     const { stderr, exitCode } = await run(['exec', join(folder, 'none.py')]);
     expect(stderr).toContain("none.py' could not be read: ENOENT");
+    expect(stderr).toContain('Hint: Python itself is given with -c CODE');
     expect(exitCode).toBe(64);
   });
 
