@@ -88,6 +88,7 @@ class Kernel:
         self.channel = channel
         self._platform_name = platform.name
         self.cell = 0
+        self._missed_frames = 0
         self._reserve: bytes | None = None
         # Output is captured before anything else is imported: what imports print belongs to the user.
         self.capture = platform.capture(self._send_output, _integer(hello["kept_output_bytes"]))
@@ -140,10 +141,13 @@ class Kernel:
         if frame["type"] == "execute":
             self.loop.loop.call_soon_threadsafe(self._start_cell, frame)
         elif frame["type"] == "interrupt":
+            # Code of the session can find the pipe and read from it. What it takes, calls and later cells miss.
+            self._missed_frames = _integer(frame["sent_before"]) - (self.channel.received - 1)
             self.loop.interrupt(_integer(frame["cell"]))
 
     def _start_cell(self, frame: Frame) -> None:
         self.cell = _integer(frame["cell"])
+        self._missed_frames = 0
         self.loop.start_cell(self.cell, self._run_cell(self.cell, frame))
 
     async def _run_cell(self, cell: int, frame: Frame) -> None:
@@ -211,6 +215,8 @@ class Kernel:
             names = self.repl.changed_names(self.api.owns)
             if names is not None:
                 result["names"] = names
+            if self._missed_frames > 0:
+                result["missed_frames"] = self._missed_frames
             self.channel.send(result)
         except BaseException as error:  # noqa: BLE001
             facts = _plain_error(error, "the cell ended, and its result could not be made")

@@ -27,7 +27,7 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"autoload"}),
     ),
     "execute": (frozenset({"cell", "code", "servers"}), frozenset({"discovered"})),
-    "interrupt": (frozenset({"cell", "reason"}), frozenset()),
+    "interrupt": (frozenset({"cell", "reason", "sent_before"}), frozenset()),
     "answer_part": (frozenset({"call", "data"}), frozenset()),
     "answer": (frozenset({"call", "ok"}), frozenset({"value", "parts", "error"})),
     "call_progress": (frozenset({"call", "progress"}), frozenset({"total", "message"})),
@@ -42,7 +42,7 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "cancel_call": (frozenset({"call"}), frozenset()),
     "display": (frozenset({"cell", "mime_type"}), frozenset({"base64", "text"})),
     "progress": (frozenset({"done"}), frozenset({"total", "message"})),
-    "result": (frozenset({"cell", "outcome"}), frozenset({"value", "error", "exit_code", "names"})),
+    "result": (frozenset({"cell", "outcome"}), frozenset({"value", "error", "exit_code", "names", "missed_frames"})),
 }
 
 

@@ -31,6 +31,10 @@ READ_BYTES = 1 << 20
 """How much of the host's input is read at once."""
 
 
+_FRAME_START = b'{"type":'
+"""How each frame of the host begins. The rest of one whose first bytes somebody else has read does not."""
+
+
 class Pending:
     """One call without an answer yet, awaited by a future of some loop or by a blocked thread.
 
@@ -54,6 +58,8 @@ class Channel:
         self._unread = bytearray()
         # How much of it is known to hold no line end.
         self._searched = 0
+        # Frames of the host so far, the newest included.
+        self.received = 0
         self._on_frame: Callable[[Frame], None] = _ignore
         self._owner = os.getpid()
         self._write_lock = threading.Lock()
@@ -114,6 +120,7 @@ class Channel:
                 return None
             self._unread += data
         line, _, self._unread = self._unread.partition(b"\n")
+        self.received += 1
         return decode_frame(bytes(line))
 
     def start(self, on_frame: Callable[[Frame], None]) -> None:
@@ -138,6 +145,8 @@ class Channel:
         self._wake_loops()
 
     def _receive(self, line: bytes) -> None:
+        if line.startswith(_FRAME_START):
+            self.received += 1
         try:
             frame = decode_frame(line)
         except FrameError:

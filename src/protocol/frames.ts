@@ -82,6 +82,7 @@ export const InterruptFrameSchema = z
     type: z.literal('interrupt'),
     cell,
     reason: z.enum(['deadline', 'cancelled']).describe('Why the cell has to end.'),
+    sent_before: z.int().nonnegative().describe('Frames the host has sent before this one, `hello` included.'),
   })
   .describe('End the cell that runs now. One that has ended meanwhile, or another number, is ignored.');
 
@@ -235,6 +236,13 @@ export const ResultFrameSchema = z
     error: CellErrorSchema.optional().describe('The exception, when `outcome` is `error` or `interrupted`.'),
     exit_code: z.int().optional().describe('Status of SystemExit, when `outcome` is `exit`.'),
     names: NamesSchema.optional().describe('Top-level names of the session; left out when they did not change.'),
+    missed_frames: z
+      .int()
+      .positive()
+      .optional()
+      .describe(
+        'How many frames sent before the `interrupt` of this cell never arrived; the host then ends the sandbox.',
+      ),
   })
   .describe('The end of a cell. Every `execute` gets exactly one.');
 
@@ -299,6 +307,7 @@ export type ServerReference = z.infer<typeof ServerReferenceSchema>;
 export type FrameError = z.infer<typeof FrameErrorSchema>;
 export type HelloFrame = z.infer<typeof HelloFrameSchema>;
 export type ExecuteFrame = z.infer<typeof ExecuteFrameSchema>;
+export type InterruptFrame = z.infer<typeof InterruptFrameSchema>;
 export type AnswerFrame = z.infer<typeof AnswerFrameSchema>;
 export type HostFrame = z.infer<typeof HostFrameSchema>;
 export type ReadyFrame = z.infer<typeof ReadyFrameSchema>;

@@ -244,6 +244,10 @@ export class Connection {
     if (cell?.cell !== frame.cell) {
       return false;
     }
+    if (frame.missed_frames !== undefined) {
+      // The next cell might not arrive either. No caller waits for this: the end of the sandbox ends the cell.
+      void this.kill(describeMissed(frame.missed_frames));
+    }
     if (this.#killReason !== undefined) {
       // Too late: its sandbox is being ended, and the next cell must not run in that one.
       return true;
@@ -314,6 +318,11 @@ export class Connection {
       );
     }
   }
+}
+
+function describeMissed(frames: number): string {
+  const what = frames === 1 ? '1 frame that the host sent did' : `${frames} frames that the host sent did`;
+  return `${what} not arrive: code in the session reads what is meant for the interpreter`;
 }
 
 function describeExit(exit: SandboxExit | undefined): string {

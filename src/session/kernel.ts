@@ -129,7 +129,7 @@ function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Ke
     ended: connection.ended,
     runCell: (frame, listener, asker) => connection.runCell(frame, listener, asker),
     calls: () => connection.calls(),
-    interrupt: (cell, reason) => connection.outbox.sendFirst({ type: 'interrupt', cell, reason }),
+    interrupt: (cell, reason) => connection.outbox.sendInterrupt({ cell, reason }),
     kill: (reason) => connection.kill(reason),
   };
 }

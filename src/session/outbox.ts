@@ -5,7 +5,7 @@
 import type { Writable } from 'node:stream';
 import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../limits.ts';
 import { encodeFrame } from '../protocol/codec.ts';
-import type { HostFrame } from '../protocol/frames.ts';
+import type { HostFrame, InterruptFrame } from '../protocol/frames.ts';
 
 /** Characters of one part: escaped they fit the line limit even if each becomes six bytes. */
 const PART_CHARS = Math.floor(MAX_HOST_LINE_BYTES / 6) - 64;
@@ -20,6 +20,7 @@ export class Outbox {
   readonly #pipe: Writable;
   readonly #waiting: Item[] = [];
   #unsentChars = 0;
+  #sentFrames = 0;
   #isBlocked = false;
 
   /** Errors of `pipe` are left to its own `error` event. */
@@ -33,12 +34,14 @@ export class Outbox {
     this.#queue(once(line), line.length);
   }
 
-  /** Queues a frame in front of all others. */
-  sendFirst(frame: HostFrame): void {
-    const line = encodeFrame(frame);
-    this.#unsentChars += line.length;
-    this.#waiting.unshift({ chunks: once(line), chars: line.length });
+  /** Queues an interrupt in front of all others, with the number of frames that leave before it. */
+  sendInterrupt(frame: Omit<InterruptFrame, 'type' | 'sent_before'>): void {
+    this.#waiting.unshift({ chunks: this.#numbered(frame), chars: 0 });
     this.#pump();
+  }
+
+  *#numbered(frame: Omit<InterruptFrame, 'type' | 'sent_before'>): Generator<string> {
+    yield encodeFrame({ type: 'interrupt', ...frame, sent_before: this.#sentFrames });
   }
 
   /** Queues the answer to a call from JSON text. False when the sandbox has too much unread already. */
@@ -68,6 +71,8 @@ export class Outbox {
 
   /** What is written in one turn leaves in one system call: the engine's processes pass every write on by itself. */
   #write(chunk: string | Buffer): boolean {
+    // All text is frames, one in each chunk; the boot blob is bytes.
+    this.#sentFrames += typeof chunk === 'string' ? 1 : 0;
     if (this.#pipe.writableCorked === 0) {
       this.#pipe.cork();
       process.nextTick(() => this.#pipe.uncork());

@@ -40,7 +40,7 @@ class ChannelTest(unittest.TestCase):
 
     def test_a_blocking_call_takes_frames_until_its_answer(self) -> None:
         self.host.channel.open_gate()
-        interrupt: dict[str, object] = {"type": "interrupt", "cell": 1, "reason": "deadline"}
+        interrupt: dict[str, object] = {"type": "interrupt", "cell": 1, "reason": "deadline", "sent_before": 0}
         self.host.write(interrupt, answer(2, "other"), answer(1, "mine"))
         self.assertEqual(self.host.channel.call_sync("reset", {}), "mine")
         self.assertEqual(self.host.others, [interrupt])
@@ -78,7 +78,7 @@ class ChannelTest(unittest.TestCase):
         previous = signal.signal(signal.SIGINT, on_signal)
         self.addCleanup(signal.signal, signal.SIGINT, previous)
         self.host.channel.start(on_frame)
-        self.host.write({"type": "interrupt", "cell": 1, "reason": "deadline"})
+        self.host.write({"type": "interrupt", "cell": 1, "reason": "deadline", "sent_before": 0})
         self.host.channel.pump(None)
         self.assertEqual(struck, [True, False])
 

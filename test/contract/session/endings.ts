@@ -91,6 +91,23 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       expect(next.notices[0]).toContain('variables precious; functions useful; imports json');
       expect((await run('2', { session })).notices).toEqual([]);
     });
+
+    // Half of what the host sends would be missing from then on: calls without answers, cells that never begin.
+    itNeeds('threads')('cost the session when code in it took what the host sent', async () => {
+      const session = 'taken';
+      await run('kept = 1', { session });
+      const code = `
+import gc, os, threading
+channel = next(o for o in gc.get_objects() if type(o).__name__ == "Channel")
+threading.Thread(target=os.read, args=(channel._read_descriptor, 1 << 16), daemon=True).start()
+while True: await mcp_fake.echo(text="taken")`;
+      const answer = await run(code, { timeoutMs: 500, session });
+      expect(answer).toMatchObject({ status: 'timeout', exitCode: 124 });
+      expect(answer.error).toContain('its session was ended, because 1 frame that the host sent did not arrive');
+      const next = await run('1', { session });
+      expect(next.value).toBe('1');
+      expect(next.notices[0]).toContain('Gone: variables kept');
+    });
   });
 
   describe('loss', () => {

@@ -94,7 +94,8 @@ subprocess.run([sys.executable, "-c", "import sys; print(sys.argv[1])", line], c
   {
     id: 'F21',
     title: 'a thread that steals what the host sends',
-    expected: 'the calls of this session wait until their timeout; the input of the supervisor cannot be opened',
+    expected:
+      'the calls of this session wait until their timeout, which ends it; the input of the supervisor cannot be opened',
     quick: true,
     needs: ['threads'],
     async run({ run, allow, calls }) {
@@ -111,6 +112,10 @@ for _ in range(50): await mcp_echo.echo(text="stolen")`,
       );
       allow(...calls());
       expect(answer.status).toBe('timeout');
+      // Whether the interrupt arrives is chance; that the session ends is not.
+      expect(answer.error).toMatch(
+        /its session was ended, because (the code did not react|\d+ frames? that the host sent)/,
+      );
       expect(answer.stdout.split('\n')).toEqual(Array<string>(3).fill('Permission denied'));
     },
   },

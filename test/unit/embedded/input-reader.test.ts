@@ -27,6 +27,8 @@ describe('watching for a line', () => {
 
   it('knows what the codec writes', () => {
     const watch = createLineWatch(INTERRUPT_LINE);
-    expect(watch(Buffer.from(encodeFrame({ type: 'interrupt', cell: 3, reason: 'deadline' })))).toBe(true);
+    expect(watch(Buffer.from(encodeFrame({ type: 'interrupt', cell: 3, reason: 'deadline', sent_before: 0 })))).toBe(
+      true,
+    );
   });
 });

@@ -23,10 +23,10 @@ function setUp() {
 describe('outbox', () => {
   it('keeps the order of frames', async () => {
     const { outbox, read } = setUp();
-    outbox.send({ type: 'interrupt', cell: 1, reason: 'deadline' });
+    outbox.send({ type: 'execute', cell: 1, code: '', servers: [] });
     outbox.sendValue(7, '{"a":1}');
     expect(await read()).toEqual([
-      { type: 'interrupt', cell: 1, reason: 'deadline' },
+      { type: 'execute', cell: 1, code: '', servers: [] },
       { type: 'answer', call: 7, ok: true, value: { a: 1 } },
     ]);
   });
@@ -50,20 +50,24 @@ describe('outbox', () => {
     expect(frames.at(-1)).toMatchObject({ type: 'answer', parts: parts.length });
   });
 
-  it('lets an interrupt overtake what waits', async () => {
+  it('lets an interrupt overtake what waits, and tell how many frames left before it', async () => {
     const { pipe, outbox } = setUp();
+    outbox.sendRaw(Buffer.from('{}\n'));
+    outbox.send({ type: 'answer', call: 0, ok: true });
     outbox.sendValue(1, JSON.stringify('x'.repeat(2_000_000)));
     outbox.send({ type: 'answer', call: 2, ok: true, value: 'later' });
-    outbox.sendFirst({ type: 'interrupt', cell: 1, reason: 'cancelled' });
+    outbox.sendInterrupt({ cell: 1, reason: 'cancelled' });
     const chunks: Buffer[] = [];
     pipe.on('data', (chunk: Buffer) => chunks.push(chunk));
     await expect.poll(() => Buffer.concat(chunks).includes('later')).toBe(true);
-    const types = Buffer.concat(chunks)
+    const frames = Buffer.concat(chunks)
       .toString('utf8')
       .split('\n')
       .slice(0, -1)
-      .map((line) => (JSON.parse(line) as { type: string }).type);
-    expect(types.indexOf('interrupt')).toBe(1);
+      .map((line) => JSON.parse(line) as { type?: string });
+    const types = frames.map(({ type }) => type);
+    expect(types.slice(0, 4)).toEqual([undefined, 'answer', 'answer_part', 'interrupt']);
+    expect(frames[3]).toEqual({ type: 'interrupt', cell: 1, reason: 'cancelled', sent_before: 2 });
     expect(types.slice(-2)).toEqual(['answer', 'answer']);
   });
 
@@ -77,7 +81,7 @@ describe('outbox', () => {
   it('drops what waits when the pipe is gone', () => {
     const { pipe, outbox } = setUp();
     pipe.destroy();
-    outbox.send({ type: 'interrupt', cell: 1, reason: 'deadline' });
+    outbox.sendInterrupt({ cell: 1, reason: 'deadline' });
     expect(pipe.readableLength).toBe(0);
   });
 });
