@@ -4,6 +4,9 @@
  * build, `… lint unit` the stages named. A check (format, lint, types …) counts as one test. Every stage runs even if an
  * earlier one failed. The last line is `N passed, N failed`, with `, N skipped` if any were.
  *
+ * A test that failed and passed when it was run again (`vitest.config.ts` says which are) is flaky: it counts as passed, and is
+ * named at the end with why it failed.
+ *
  * What failed is named once more at the end, with the first line of why, because the log of a machine may keep only that.
  * What this machine lacks is named there, too: a test that is skipped says so with a title that begins `not covered: `. With
  * MCP_BRIDGE_TEST_REQUIRE_ENGINES=1 a missing engine, or a missing Python, is a failure.
@@ -35,6 +38,11 @@ const missing = new Set();
  * @type {string[]}
  */
 const failures = [];
+/**
+ * The same of tests that passed the second time.
+ * @type {string[]}
+ */
+const flaky = [];
 const MAX_REASON_CHARS = 300;
 const isRequired = process.env.MCP_BRIDGE_TEST_REQUIRE_ENGINES === '1';
 
@@ -88,7 +96,7 @@ async function vitest(project, more = []) {
     testResults = [],
   } = /** @type {VitestReport} */ (JSON.parse(text));
   for (const result of testResults) {
-    noteFailures(project, result);
+    noteTroubles(project, result);
   }
   const titles = testResults.flatMap(({ assertionResults }) => assertionResults.map(({ title }) => title));
   for (const title of titles.filter((name) => name.startsWith(NOT_COVERED))) {
@@ -105,22 +113,29 @@ async function vitest(project, more = []) {
  * @param {string} project
  * @param {NonNullable<VitestReport['testResults']>[number]} result One file of tests.
  */
-function noteFailures(project, { name, message = '', assertionResults }) {
+function noteTroubles(project, { name, message = '', assertionResults }) {
   const file = relative(root, name);
   const failed = assertionResults.filter(({ status }) => status === 'failed');
   for (const { fullName, failureMessages } of failed) {
-    noteFailure(`${project}: ${file}: ${fullName}: ${failureMessages?.[0] ?? ''}`);
+    failures.push(firstLine(`${project}: ${file}: ${fullName}: ${failureMessages?.[0] ?? ''}`));
   }
   // A file that cannot be loaded has a message and no tests.
   if (failed.length === 0 && message !== '') {
-    noteFailure(`${project}: ${file}: ${message}`);
+    failures.push(firstLine(`${project}: ${file}: ${message}`));
+  }
+  for (const { fullName, status, failureMessages } of assertionResults) {
+    const why = failureMessages?.[0];
+    if (status === 'passed' && why !== undefined) {
+      flaky.push(firstLine(`${project}: ${file}: ${fullName}: ${why}`));
+    }
   }
 }
 
 /** @param {string} text */
-function noteFailure(text) {
-  const [line = ''] = text.split('\n');
-  failures.push(line.slice(0, MAX_REASON_CHARS));
+function firstLine(text) {
+  // Vitest gives a test that took too long this name.
+  const [line = ''] = text.replace('Error: STACK_TRACE_ERROR', 'it took too long').split('\n');
+  return line.slice(0, MAX_REASON_CHARS);
 }
 
 /** @returns {Promise<Counts>} */
@@ -205,7 +220,7 @@ for (const stage of stages) {
   if (counts !== undefined) {
     add(counts);
     if (counts.failed > 0 && !failures.some((text) => text.startsWith(`${stage}: `))) {
-      noteFailure(`${stage}: see its output above`);
+      failures.push(`${stage}: see its output above`);
     }
     summary.push(`${stage.padEnd(14)} ${render(counts)}`);
   }
@@ -214,10 +229,13 @@ console.log(`\n${summary.join('\n')}`);
 for (const what of failures) {
   console.log(`Failed: ${what}`);
 }
+for (const what of flaky) {
+  console.log(`Flaky: ${what}`);
+}
 for (const what of missing) {
   console.log(`Not covered: ${what}`);
 }
-console.log(render(total));
+console.log(`${render(total)}${flaky.length > 0 ? `, ${flaky.length} flaky` : ''}`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
 /** @param {Counts} counts */

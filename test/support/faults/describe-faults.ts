@@ -67,9 +67,7 @@ function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[
       const left = (await own?.arena.close()) ?? [];
       const complete = left.length === 0 ? report : withLeftovers(report, left);
       task.meta.fault = complete;
-      // First what the case itself says: a case that broke off fails gates for that reason alone.
-      await ended;
-      expect(failuresOf(complete)).toEqual([]);
+      await expectGates(complete, ended);
     });
 
     it.runIf(shared)('G6 after all of them nothing is left', async () => {
@@ -78,6 +76,20 @@ function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[
       expect(left).toEqual([]);
     });
   });
+}
+
+/**
+ * The gates stand in the message, which decides whether the case is run again (`vitest.config.ts`). What the case itself says
+ * comes first: one that broke off fails gates for that reason alone.
+ */
+async function expectGates(report: FaultReport, ended: Promise<unknown>): Promise<void> {
+  const failures = failuresOf(report).join('\n');
+  await ended.catch((error: unknown) => {
+    throw new Error(`${error instanceof Error ? error.message : String(error)}\n${failures}`, { cause: error });
+  });
+  if (failures !== '') {
+    throw new Error(failures);
+  }
 }
 
 function withLeftovers(report: FaultReport, left: readonly string[]): FaultReport {
