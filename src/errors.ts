@@ -48,7 +48,7 @@ export const ERROR_CODES = {
   CALL_REFUSED: { meaning: 'a call from the sandbox is not allowed now', fixedBy: 'model', retry: false, exitCode: 70 },
   CALL_TIMEOUT: { meaning: 'a call reached its deadline', fixedBy: 'model', retry: true, exitCode: 75 },
   CALL_CANCELLED: { meaning: 'a call was cancelled', fixedBy: 'model', retry: true, exitCode: 75 },
-  SERVER_NOT_AVAILABLE: { meaning: 'the server is not loaded in this session', fixedBy: 'model', retry: false, exitCode: 70 },
+  SERVER_NOT_AVAILABLE: { meaning: 'the server is not loaded in this session, or it is disabled', fixedBy: 'model', retry: false, exitCode: 70 },
   SERVER_UNKNOWN: { meaning: 'no server of that name is configured', fixedBy: 'model', retry: false, exitCode: 70 },
   SERVER_START_FAILED: { meaning: 'the server did not start', fixedBy: 'user', retry: true, exitCode: 69 },
   SERVER_UNREACHABLE: { meaning: 'the remote server could not be reached, or is down', fixedBy: 'user', retry: true, exitCode: 69 },

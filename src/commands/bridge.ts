@@ -80,6 +80,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     },
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     knownServers: async () => directory.refresh().map(({ name }) => name),
+    whyDisabled: async (name) => directory.known.whyDisabled(name),
     serverFileProblems: async () => fileProblems(directory),
     preload: preloadClient,
     async close() {

@@ -8,6 +8,10 @@ import { didYouMean } from '../suggest.ts';
 
 const MAX_SHOWN_NAME_CHARS = 80;
 
+/** What a person does about an entry that says that its server is disabled; clients have two ways to write it. */
+export const HOW_TO_ENABLE =
+  'To enable it, remove "disabled": true (in files of some clients "enabled": false) from its entry there. No restart is needed.';
+
 function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAILABLE', hint: string): BridgeError {
   return new BridgeError(code, `Server '${shown(wanted)}' is not available`, { hint });
 }
@@ -17,15 +21,18 @@ export function serverNotLoaded(wanted: string, server: CatalogServer): BridgeEr
   return notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `${capitalized(howToLoad(server.name))}.`);
 }
 
-/** `SERVER_UNKNOWN`, or `SERVER_NOT_AVAILABLE` when there is a definition, which then is disabled. */
-export async function serverNotFound(
-  wanted: string,
-  disabled: { readonly file?: string | undefined } | undefined,
-  known: readonly CatalogServer[],
-): Promise<BridgeError> {
-  return disabled === undefined
-    ? notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, known))
-    : notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `It is disabled in ${disabled.file ?? 'the configuration'}.`);
+/** `SERVER_NOT_AVAILABLE` for a server that `file` defines and disables. */
+export function serverDisabled(name: string, file = 'the configuration'): BridgeError {
+  return new BridgeError(
+    'SERVER_NOT_AVAILABLE',
+    `Server '${shown(name)}' is not available: it is disabled in ${escapeControls(file)}`,
+    { hint: HOW_TO_ENABLE },
+  );
+}
+
+/** `SERVER_UNKNOWN`, with the nearest of the servers that are there. */
+export async function serverNotFound(wanted: string, known: readonly CatalogServer[]): Promise<BridgeError> {
+  return notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, known));
 }
 
 async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Promise<string> {

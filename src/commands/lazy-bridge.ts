@@ -20,6 +20,7 @@ export function createLazyBridge(create: () => Promise<Bridge>): Bridge {
   return {
     runCell: async (request) => (await get()).runCell(request),
     knownServers: async () => (await get()).knownServers(),
+    whyDisabled: async (name) => (await get()).whyDisabled?.(name),
     serverFileProblems: async () => (await (await get()).serverFileProblems?.()) ?? [],
     describeEngine: async () => (await created?.catch(() => undefined))?.describeEngine(),
     preload: async () => (await get()).preload(),

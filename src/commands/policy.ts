@@ -12,6 +12,7 @@ import { type ConfiguredServers, createConfiguredServers } from './configured-se
 import type { CommandContext } from './context.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
 import { renderCalls, renderExplained, renderPolicies } from './policy-text.ts';
+import type { ServerDirectory } from './server-directory.ts';
 import { readCalls } from './static-calls.ts';
 import { methodTool } from './surface-calls.ts';
 
@@ -88,19 +89,25 @@ async function explainTool(
   given: Readonly<Record<string, unknown>> | undefined,
   configured: ConfiguredServers,
 ): Promise<ExplainedTool> {
-  const [server, wanted] = splitName(name, configured.known.servers());
+  const [server, wanted] = splitName(name, configured.known);
   const tool = await findTool(server, wanted, configured);
   const explanation = explain(configured.policies(), server, tool, given);
   return { server: server.name, tool: tool.name, hints: hintsOf(tool.annotations), ...explanation };
 }
 
 /** Both names may hold dots, so the server is the longest that is configured. */
-function splitName(name: string, servers: readonly CatalogServer[]): [CatalogServer, string] {
+function splitName(name: string, known: ServerDirectory): [CatalogServer, string] {
+  const servers = known.servers();
+  let disabled: BridgeError | undefined;
   for (let at = name.lastIndexOf('.'); at > 0; at = name.lastIndexOf('.', at - 1)) {
     const server = resolveName(servers, name.slice(0, at));
     if (server !== undefined && at < name.length - 1) {
       return [server, name.slice(at + 1)];
     }
+    disabled ??= known.whyDisabled(name.slice(0, at));
+  }
+  if (disabled !== undefined) {
+    throw disabled;
   }
   const names = servers.map((server) => server.name).join(', ');
   throw new BridgeError('USAGE_INVALID', `'${name}' names no tool of a configured server.`, {

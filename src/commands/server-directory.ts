@@ -5,13 +5,13 @@
 import { type CancelSignal, CancelSource } from '../cancel.ts';
 import { type Catalog, type CatalogServer, type CatalogTool, createCatalog } from '../catalog/catalog.ts';
 import type { ServerMetadata } from '../catalog/intake.ts';
-import { resolveName } from '../catalog/names.ts';
+import { assignServerAliases, resolveName } from '../catalog/names.ts';
 import type { FoundTools } from '../catalog/tool-index.ts';
 import { visibleText } from '../catalog/visible.ts';
 import { type BridgeError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { BackgroundWork } from './background-work.ts';
-import { serverNotFound, serverNotLoaded, shown, toolNotFound } from './directory-errors.ts';
+import { serverDisabled, serverNotFound, serverNotLoaded, shown, toolNotFound } from './directory-errors.ts';
 import type { DescribedServer, MetadataSource } from './server-metadata.ts';
 import { allVisible, type VisibleTools } from './visible-tools.ts';
 
@@ -36,6 +36,8 @@ export interface ServerDirectory {
   ready(): Promise<void>;
   /** Rejects with `SERVER_UNKNOWN`, or `SERVER_NOT_AVAILABLE` when it is disabled. */
   find(wanted: string): Promise<CatalogServer>;
+  /** `SERVER_NOT_AVAILABLE` for a server that is configured and disabled, by name or alias. */
+  whyDisabled(wanted: string): BridgeError | undefined;
   /** As `find`; rejects with `SERVER_NOT_AVAILABLE` when `loaded` does not hold the server. */
   findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer>;
   /**
@@ -143,7 +145,7 @@ class Directory implements ServerDirectory {
   async #find(wanted: string, loaded: ReadonlySet<string> | undefined): Promise<CatalogServer> {
     const server = resolveName(this.servers(), wanted);
     if (server === undefined) {
-      throw await serverNotFound(wanted, this.#configured().get(wanted), this.servers());
+      throw this.whyDisabled(wanted) ?? (await serverNotFound(wanted, this.servers()));
     }
     if (loaded?.has(server.name) === false) {
       throw serverNotLoaded(wanted, server);
@@ -152,6 +154,14 @@ class Directory implements ServerDirectory {
       await this.#loading;
     }
     return server;
+  }
+
+  whyDisabled(wanted: string): BridgeError | undefined {
+    const disabled = [...this.#configured().values()].filter((server) => server.disabled === true);
+    const aliases = assignServerAliases(disabled.map(({ name }) => name));
+    const named = disabled.map(({ name, file }, index) => ({ name, file, alias: aliases[index] ?? name }));
+    const server = resolveName(named, wanted);
+    return server && serverDisabled(server.name, server.file);
   }
 
   async tools(server: CatalogServer, signal: CancelSignal): Promise<readonly CatalogTool[]> {

@@ -31,13 +31,15 @@ export interface ArgumentRules {
   readonly maxTimeoutSeconds: number;
   /** Names of all configured servers; asked only when `servers` names one. */
   knownServers(): Promise<readonly string[]>;
+  /** Why one that is not among them is not: it is disabled; undefined when there is none of that name. */
+  whyDisabled?(name: string): Promise<BridgeError | undefined>;
   /** What is wrong with files of servers, a line each; asked only when a server is not there. */
   serverFileProblems?(): Promise<readonly string[]>;
 }
 
 /**
  * The arguments with defaults filled in. `null` counts as left out, because some clients send it for every optional
- * argument. Rejects with `ARGUMENT_INVALID`, one sentence.
+ * argument. Rejects with `ARGUMENT_INVALID`, one sentence; with what `whyDisabled` gives for a server that is disabled.
  */
 export async function checkArguments(given: unknown, rules: ArgumentRules): Promise<CellArguments> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
@@ -109,12 +111,16 @@ async function checkServers(servers: unknown, rules: ArgumentRules): Promise<rea
   const known = await rules.knownServers();
   const missing = wanted.find((name) => !known.includes(name));
   if (missing !== undefined) {
-    const problems = (await rules.serverFileProblems?.()) ?? [];
-    throw known.length === 0
-      ? noServer(missing, hintOf(problems) ?? howToAddServers())
-      : refusal(await unknownServer(missing, known), hintOf(problems));
+    throw (await rules.whyDisabled?.(missing)) ?? (await notConfigured(missing, known, rules));
   }
   return wanted;
+}
+
+async function notConfigured(name: string, known: readonly string[], rules: ArgumentRules): Promise<BridgeError> {
+  const problems = (await rules.serverFileProblems?.()) ?? [];
+  return known.length === 0
+    ? noServer(name, hintOf(problems) ?? howToAddServers())
+    : refusal(await unknownServer(name, known), hintOf(problems));
 }
 
 function noServer(name: string, hint: string): BridgeError {

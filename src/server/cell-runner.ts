@@ -3,12 +3,15 @@
  * with a runner of ten lines.
  */
 import type { CellAnswer, CellRequest } from '../cell.ts';
+import type { BridgeError } from '../errors.ts';
 
 export interface CellRunner {
   /** Runs one cell. May reject with a `BridgeError`; a failure of the user's code is an answer. */
   runCell(request: CellRequest): Promise<CellAnswer>;
-  /** Names of all configured servers, as of now. */
+  /** Names of all configured servers that are not disabled, as of now. */
   knownServers(): Promise<readonly string[]>;
+  /** `SERVER_NOT_AVAILABLE` for one that was disabled then. */
+  whyDisabled?(name: string): Promise<BridgeError | undefined>;
   /** What was wrong with their files then, a line each, in the words of `doctor`. */
   serverFileProblems?(): Promise<readonly string[]>;
   /** What runs sessions, what is refused and what Python lacks there; undefined before the first cell. Starts nothing. */

@@ -1,7 +1,7 @@
 /** One call of `run_python`: arguments checked, the cell run, the answer rendered. Never rejects. */
 
 import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT, type Person } from '../cell.ts';
-import { BridgeError, renderError, toBridgeError } from '../errors.ts';
+import { BridgeError, type ErrorCode, renderError, toBridgeError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
 import { type CellArguments, checkArguments } from './arguments.ts';
@@ -40,6 +40,7 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
       defaultTimeoutSeconds: options.defaultTimeoutSeconds,
       maxTimeoutSeconds: options.maxTimeoutSeconds,
       knownServers: () => options.runner.knownServers(),
+      whyDisabled: async (name) => options.runner.whyDisabled?.(name),
       serverFileProblems: async () => (await options.runner.serverFileProblems?.()) ?? [],
     });
     cell = rest;
@@ -73,7 +74,10 @@ export function render(options: RunPythonOptions, answer: CellAnswer): Promise<R
   return renderAnswer(answer, options.outputMode, options.maxOutputChars);
 }
 
+/** Codes of what `checkArguments` refuses. */
+const REFUSED_ARGUMENTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ARGUMENT_INVALID', 'SERVER_NOT_AVAILABLE']);
+
 function failureOf(error: BridgeError) {
-  const status = error.code === 'ARGUMENT_INVALID' ? 'validation_error' : 'error';
+  const status = REFUSED_ARGUMENTS.has(error.code) ? 'validation_error' : 'error';
   return { status, stdout: NO_OUTPUT, stderr: NO_OUTPUT, error: renderError(error), notices: [] } as const;
 }

@@ -31,10 +31,13 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(stateDir, { recursive: true }));
 
-/** Runs `servers …`; what it wrote and its exit code. */
-async function servers(...args: string[]) {
-  const env = { PATH: process.env['PATH'], MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'ERROR' };
-  const child = spawn(process.execPath, [CLI, 'servers', ...args], { env });
+const servers = (...args: string[]) => run('servers', ...args);
+
+/** Runs the command; what it wrote and its exit code. */
+async function run(...args: string[]) {
+  const settings = { MCP_BRIDGE_LOG_LEVEL: 'ERROR', MCP_BRIDGE_RUNTIME: 'embedded' };
+  const env = { PATH: process.env['PATH'], MCP_BRIDGE_STATE_DIR: stateDir, ...settings };
+  const child = spawn(process.execPath, [CLI, ...args], { env });
   const exited = once(child, 'close') as Promise<[number | null]>;
   const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
   return { stdout, stderr, exitCode, json: () => JSON.parse(stdout) as unknown };
@@ -163,10 +166,31 @@ describe('servers', () => {
     ]);
   });
 
+  it('says of a disabled server where it is disabled, and how to enable it, whatever is wanted of it', async () => {
+    const file = join(stateDir, 'servers.json');
+    const message = `SERVER_NOT_AVAILABLE: Server 'off' is not available: it is disabled in ${file}`;
+    const commands = [
+      ['servers', 'tools', 'off'],
+      ['servers', 'test', 'off'],
+      ['servers', 'refresh', 'off'],
+      ['servers', 'approve', 'off'],
+      ['servers', 'call', 'off', 'x'],
+      ['policy', 'explain', 'off.x'],
+      ['exec', '--server', 'off', '-c', '1'],
+    ];
+    for (const command of commands) {
+      const { stderr, stdout, exitCode } = await run(...command);
+      expect([command, stdout, exitCode, stderr]).toEqual([command, '', 70, expect.stringContaining(message)]);
+      expect(stderr).toMatch(/\nHint: To enable it, remove "disabled": true .* from its entry there\./);
+    }
+    const shown = (await servers('show', 'off')).stdout;
+    expect(shown).toMatch(/^state +disabled$/m);
+    expect(shown).toMatch(/^next step +To enable it, remove "disabled": true .* from its entry/m);
+  });
+
   it('says what there is instead of a name that is not', async () => {
     const missing = await servers('show', 'flies');
     expect(missing.exitCode).toBe(70);
     expect(missing.stderr).toContain("Did you mean 'files'? Configured: files, Mem-ory, hostile, broken.");
-    expect((await servers('tools', 'off')).stderr).toContain('It is disabled in ');
   });
 });

@@ -21,7 +21,7 @@ const TOOLS: Readonly<Record<string, readonly { name: string; description?: stri
 const SERVERS = new Map([
   ['files', { name: 'files', description: 'Reads files', cwd: '/srv' }],
   ['git-hub', { name: 'git-hub' }],
-  ['old', { name: 'old', disabled: true, file: '/home/me/MCPs/old.json' }],
+  ['old-one', { name: 'old-one', disabled: true, file: '/home/me/MCPs/old.json' }],
 ]);
 const unused = { artifacts: createArtifacts('/nonexistent'), logger: silentLogger };
 
@@ -133,14 +133,14 @@ describe('call_tool', () => {
 
   test('a disabled server says where it is disabled, and is offered nowhere', async () => {
     const { ask, refusal, listed } = setUp();
-    expect(await refusal('call_tool', { server: 'old', tool: 'x' })).toEqual({
-      code: 'SERVER_NOT_AVAILABLE',
-      message: "Server 'old' is not available",
-      hint: 'It is disabled in /home/me/MCPs/old.json.',
-    });
-    expect((await refusal('list_tools', { server: 'ol' }))?.hint).not.toContain('old');
+    const message = "Server 'old-one' is not available: it is disabled in /home/me/MCPs/old.json";
+    const disabled = { code: 'SERVER_NOT_AVAILABLE', message, hint: expect.stringMatching(/"disabled": true/) };
+    expect(await refusal('call_tool', { server: 'old-one', tool: 'x' })).toEqual(disabled);
+    // As names of other servers, by its alias and in any case, too.
+    expect(await refusal('list_tools', { server: 'OLD_one' })).toEqual(disabled);
+    expect((await refusal('list_tools', { server: 'old-on' }))?.hint).not.toContain('old-one');
     await ask('search_tool_docs', { query: 'x' });
-    expect(listed).not.toContain('old');
+    expect(listed).not.toContain('old-one');
   });
 
   test('a tool the server does not list never reaches it', async () => {

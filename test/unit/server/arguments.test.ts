@@ -106,6 +106,17 @@ describe('refused arguments', () => {
     });
   });
 
+  test('a server that is disabled, for the reason that is told, also when no other is configured', async () => {
+    const reason = new BridgeError('SERVER_NOT_AVAILABLE', 'it is disabled');
+    const whyDisabled = async (name: string) => (name === 'off' ? reason : undefined);
+    const given = { code: 'x', servers: ['github', 'off'] };
+    await expect(checkArguments(given, { ...rules, whyDisabled })).rejects.toBe(reason);
+    const alone = { ...rules, whyDisabled, knownServers: async () => [] };
+    await expect(checkArguments({ code: 'x', servers: ['off'] }, alone)).rejects.toBe(reason);
+    const other = checkArguments({ code: 'x', servers: ['githb'] }, { ...rules, whyDisabled });
+    await expect(other).rejects.toMatchObject({ code: 'ARGUMENT_INVALID' });
+  });
+
   test('long values are cut, and never inside a character', async () => {
     const sentence = await refusal({ code: 'x', servers: [`${'n'.repeat(59)}😀${'n'.repeat(10_000)}`] });
     expect(sentence.length).toBeLessThan(200);

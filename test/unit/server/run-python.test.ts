@@ -55,6 +55,18 @@ test('refused arguments never reach the runner', async () => {
   expect(options.logged).toEqual([]);
 });
 
+test('a server that is disabled is a refused argument', async () => {
+  const options = front(() => Promise.reject(new Error('must not be called')));
+  const runner = {
+    ...options.runner,
+    whyDisabled: async () => new BridgeError('SERVER_NOT_AVAILABLE', 'it is disabled', { hint: 'enable it' }),
+  };
+  expect(await answerCell({ ...options, runner }, { given: { code: 'x', servers: ['off'] } })).toMatchObject({
+    status: 'validation_error',
+    error: 'SERVER_NOT_AVAILABLE: it is disabled\nHint: enable it',
+  });
+});
+
 describe('a rejected cell', () => {
   const given = { code: 'x', servers: ['github'], timeout: 7, session: 's' };
 
