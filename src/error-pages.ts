@@ -4,6 +4,7 @@
  * needs these texts and would load them at every start.
  */
 import { ERROR_CODES, type ErrorCode } from './errors.ts';
+import { COMMAND } from './package.ts';
 
 interface ErrorPage {
   /** Why it usually happens; whole sentences in Markdown. */
@@ -39,15 +40,13 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   ENGINE_UNAVAILABLE: {
     cause:
       'None of podman, docker, bubblewrap and the embedded engine can be used here, or not the one that `MCP_BRIDGE_RUNTIME` names: it is not installed, its service does not run, or this user may not use it.',
-    remedy:
-      'Run `mcp-server-code-execution-mode doctor`: it tries each engine and says for each what is in the way. Mend one of them, or set `MCP_BRIDGE_RUNTIME=auto`.',
+    remedy: `Run \`${COMMAND} doctor\`: it tries each engine and says for each what is in the way. Mend one of them, or set \`MCP_BRIDGE_RUNTIME=auto\`.`,
     hasHint: true,
   },
   ENGINE_FAILED: {
     cause:
       'The engine is there and answered, but did not start the sandbox: it is too old for a flag, cannot see a folder of `MCP_BRIDGE_MOUNTS`, could not pull the image, or has too little memory.',
-    remedy:
-      'Read the words of the engine in the message. `mcp-server-code-execution-mode doctor` tries the same start; the hint has a command that shows the failure without this bridge where there is one.',
+    remedy: `Read the words of the engine in the message. \`${COMMAND} doctor\` tries the same start; the hint has a command that shows the failure without this bridge where there is one.`,
     hasHint: true,
   },
   IMAGE_MISSING: {
@@ -157,15 +156,13 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   SERVER_UNKNOWN: {
     cause: 'The name is misspelled, or the file that defines the server is not read.',
-    remedy:
-      '`runtime.find_servers()` and `mcp-server-code-execution-mode servers` show which servers there are. To add one, put a file into the state directory or move those of your client with `install CLIENT --import`: see configuration.md.',
+    remedy: `\`runtime.find_servers()\` and \`${COMMAND} servers\` show which servers there are. To add one, put a file into the state directory or move those of your client with \`install CLIENT --import\`: see configuration.md.`,
     hasHint: true,
   },
   SERVER_START_FAILED: {
     cause:
       'The command of the server is not installed, needs an argument or a variable that its entry does not give, or ended at once. After several failures it is left alone for a while.',
-    remedy:
-      'Read the end of its stderr in the message, run the command of the hint by hand, and correct the entry in the file of the server. `mcp-server-code-execution-mode servers test NAME` tries again, step by step.',
+    remedy: `Read the end of its stderr in the message, run the command of the hint by hand, and correct the entry in the file of the server. \`${COMMAND} servers test NAME\` tries again, step by step.`,
     hasHint: true,
   },
   SERVER_UNREACHABLE: {
@@ -185,7 +182,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   LOGIN_FAILED: {
     cause:
       'The login was refused or cancelled in the browser, was not finished in time, or the server named an address that must not be opened.',
-    remedy: 'Run `mcp-server-code-execution-mode servers login NAME` again; the message says what was in the way.',
+    remedy: `Run \`${COMMAND} servers login NAME\` again; the message says what was in the way.`,
     hasHint: true,
   },
   SECRET_UNAVAILABLE: {

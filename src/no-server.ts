@@ -1,12 +1,14 @@
 /** What is said, to people and to models, where no server is configured. */
 
+import { COMMAND } from './package.ts';
+
 const STATE_DIRECTORY = 'the state directory (MCP_BRIDGE_STATE_DIR; ~/MCPs when not set)';
 
 /** How to get servers, in one line; `folder` is the state directory where it is known. */
 export function howToAddServers(folder: string = STATE_DIRECTORY): string {
   return (
     `Put a server file (NAME.json) into ${folder}, or move the servers of your MCP client there: ` +
-    'mcp-server-code-execution-mode install CLIENT --import. See docs/configuration.md.'
+    `${COMMAND} install CLIENT --import. See docs/configuration.md.`
   );
 }
 

@@ -18,5 +18,13 @@ function readVersion(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** What people type. */
+/** What the program is called in its help, and where it is on `PATH`. */
 export const COMMAND_NAME = 'mcp-server-code-execution-mode';
+
+/** What runs this program in a shell: every command that a message names begins with it. */
+export const COMMAND: string = commandOf(PACKAGE_ROOT);
+
+/** What runs the package in this folder: `npx` keeps packages in a folder `_npx` of its cache, which is on nobody's `PATH`. */
+export function commandOf(root: URL): string {
+  return root.pathname.includes('/_npx/') ? `npx -y ${COMMAND_NAME}` : COMMAND_NAME;
+}

@@ -38,6 +38,7 @@ check 'npx from the archive shows the version' sh -c "npx --yes --package='$tarb
 from_archive doctor >doctor.txt 2>doctor.log || true
 check 'doctor finds an engine' grep -Eq '^Sessions run on (podman|docker|bubblewrap|embedded): ' doctor.txt
 check 'doctor says that no server is configured, and what to do' contains 'no server is configured' doctor.txt
+check 'the commands it names can be run as they stand' contains 'Run: npx -y mcp-server-code-execution-mode install CLIENT --import' doctor.txt
 
 mkdir -p "$HOME/.cursor"
 printf '{\n  // my servers\n  "mcpServers": {}\n}\n' >"$HOME/.cursor/mcp.json"

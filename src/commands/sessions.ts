@@ -4,6 +4,7 @@ import { findEngines } from '../engines/detect.ts';
 import type { Engine, ListedSandbox } from '../engines/engine.ts';
 import { BridgeError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { COMMAND } from '../package.ts';
 import type { SessionsCommand } from './cli/sessions.ts';
 import type { CommandContext } from './context.ts';
 import { engineOptions } from './engine-options.ts';
@@ -68,7 +69,7 @@ function choose(found: readonly Found[], name: string): Found[] {
   const chosen = found.filter(({ sandbox }) => sandbox.session === name || sandbox.id.startsWith(name));
   if (name === '' || chosen.length === 0) {
     throw new BridgeError('USAGE_INVALID', `there is no sandbox with the id or session '${name}'`, {
-      hint: 'Run: mcp-server-code-execution-mode sessions list',
+      hint: `Run: ${COMMAND} sessions list`,
     });
   }
   return chosen;

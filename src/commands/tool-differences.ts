@@ -2,7 +2,7 @@
 import type { KnownTool } from '../catalog/intake.ts';
 import type { ToolChange } from '../catalog/tool-change.ts';
 import type { PinnedTool, ShownTexts } from '../config/tool-pins.ts';
-import { COMMAND_NAME } from '../package.ts';
+import { COMMAND } from '../package.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { changedParts } from '../upstream/fingerprint.ts';
 
@@ -15,7 +15,7 @@ const DATE_CHARS = '2026-11-21'.length;
 /** What a person types to look at a change and accept it. */
 export function approveCommand(server: string, tool?: string): string {
   const words = [server, ...(tool === undefined ? [] : [tool])].map(quoteWord).join(' ');
-  return `A person can look at it and accept it: ${COMMAND_NAME} servers approve ${words}`;
+  return `A person can look at it and accept it: ${COMMAND} servers approve ${words}`;
 }
 
 function quoteWord(word: string): string {

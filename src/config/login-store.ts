@@ -9,6 +9,7 @@ import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BridgeError, messageOf } from '../errors.ts';
+import { COMMAND } from '../package.ts';
 import type { Keyring } from './keyring.ts';
 import { seal, unseal } from './seal.ts';
 import { ensureDirectory, readBounded, writeAtomically } from './state-files.ts';
@@ -115,7 +116,7 @@ async function opened<Login>(kept: Login | { readonly sealed: string }, key: Key
   const { name } = key;
   const message = `the login at server '${name}' cannot be opened: the keyring of the system does not give its key`;
   throw new BridgeError('LOGIN_REQUIRED', message, {
-    hint: `Unlock the keyring, or log in anew where it is not needed: MCP_BRIDGE_KEYRING=off mcp-server-code-execution-mode servers login ${name}`,
+    hint: `Unlock the keyring, or log in anew where it is not needed: MCP_BRIDGE_KEYRING=off ${COMMAND} servers login ${name}`,
     data: { server: name },
   });
 }

@@ -2,6 +2,7 @@
 import { access } from 'node:fs/promises';
 import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../../clients/table.ts';
 import { messageOf } from '../../errors.ts';
+import { COMMAND } from '../../package.ts';
 import { planInstall } from '../install-plan.ts';
 import type { Finding } from './finding.ts';
 
@@ -18,7 +19,7 @@ export async function examineClients(options: ClientOptions): Promise<Finding[]>
   if (isRegistered || findings.length === 0) {
     return lines;
   }
-  const hint = 'Run: mcp-server-code-execution-mode install CLIENT';
+  const hint = `Run: ${COMMAND} install CLIENT`;
   return [...lines, { section: 'clients', level: 'warning', text: 'the bridge is registered in none of them', hint }];
 }
 

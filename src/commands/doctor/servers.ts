@@ -1,6 +1,7 @@
 /** What `doctor` looks at of the configured servers: their files, and whether each starts and lists its tools. */
 import type { CatalogServer } from '../../catalog/catalog.ts';
 import { suspicionsOf } from '../../catalog/suspicions.ts';
+import { COMMAND } from '../../package.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
 import type { Progress } from '../progress.ts';
 import { askEach, type StartTimes, testServer } from '../server-test.ts';
@@ -58,8 +59,7 @@ function disabledOf({ definitions }: ConfiguredServers): Finding[] {
 }
 
 function noneOf({ definitions }: ConfiguredServers): Finding[] {
-  const hint =
-    'Run: mcp-server-code-execution-mode install CLIENT --import (takes over the servers of a client). Or write a file: docs/configuration.md.';
+  const hint = `Run: ${COMMAND} install CLIENT --import (takes over the servers of a client). Or write a file: docs/configuration.md.`;
   return definitions().size > 0
     ? []
     : [{ section: 'servers', level: 'warning', text: 'no server is configured', hint }];

@@ -1,6 +1,6 @@
 /** What `servers list` prints for people: a table of at most 100 columns, what failed and why, and the tokens saved. */
 import { escapeControls } from '../../log.ts';
-import { COMMAND_NAME } from '../../package.ts';
+import { COMMAND } from '../../package.ts';
 import { countOf, renderTable } from '../servers-text.ts';
 import type { ListTotals } from './list.ts';
 import type { KnownState, ServerReport } from './report.ts';
@@ -71,7 +71,7 @@ function renderTotals(totals: ListTotals, reports: readonly ServerReport[]): str
   const never = reports.filter(({ tools: known, state }) => known === null && state !== 'disabled').length;
   const cost = `${servers} ${servers === 1 ? 'server' : 'servers'}, ${countOf(tools)}: ${approximately(tokens)} tokens if an agent got them directly.`;
   const saved = `run_python takes at most ${tokensOfRunPython} instead: ${approximately(tokensSaved)} saved.`;
-  const rest = `Not counted: ${never} that never answered; \`${COMMAND_NAME} servers refresh\` asks them.`;
+  const rest = `Not counted: ${never} that never answered; \`${COMMAND} servers refresh\` asks them.`;
   return `${[...(servers > 0 ? [cost, saved] : []), ...(never > 0 ? [rest] : [])].join('\n')}\n`;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
 import { BridgeError } from '../../errors.ts';
-import { COMMAND_NAME } from '../../package.ts';
+import { COMMAND } from '../../package.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
 import { type Authorization, type Refusal, RemoteFailure } from '../http/remote-failure.ts';
@@ -148,7 +148,7 @@ class StoredAuthorization implements Authorization {
   #loginRequired(reason: string, { option = '', cause }: { option?: string; cause?: unknown } = {}): BridgeError {
     const { name } = this.#definition;
     return new BridgeError('LOGIN_REQUIRED', `server '${name}' ${reason}`, {
-      hint: `Run this in a terminal: ${COMMAND_NAME} servers login ${quoteWord(name)}${option}`,
+      hint: `Run this in a terminal: ${COMMAND} servers login ${quoteWord(name)}${option}`,
       data: { server: name },
       cause,
     });

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { auth, UnauthorizedError } from '@modelcontextprotocol/client';
 import { BridgeError, messageOf } from '../../errors.ts';
 import { escapeControls } from '../../log.ts';
+import { COMMAND } from '../../package.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import { proxiesOf } from '../http/proxies.ts';
 import { createMask } from '../mask.ts';
@@ -166,7 +167,7 @@ function failed(
   const words = createMask(definition)(escapeControls(reason)).slice(0, MAX_REASON_CHARS);
   const known = HINTS.find(([pattern]) => pattern.test(words))?.[1](definition);
   return new BridgeError('LOGIN_FAILED', `the login at server '${name}' did not succeed: ${words}`, {
-    hint: hint ?? known ?? `Try again: mcp-server-code-execution-mode servers login ${name}`,
+    hint: hint ?? known ?? `Try again: ${COMMAND} servers login ${name}`,
     data: { server: name },
     cause,
   });
