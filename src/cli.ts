@@ -5,6 +5,7 @@ import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
 import { problemsOfSettings, renderLine } from './commands/doctor/finding.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import { TERMINAL_HINT } from './commands/terminal-hint.ts';
+import type { Terminal } from './commands/terminal-person.ts';
 import { renderErrorReport, reportError } from './error-report.ts';
 import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './errors.ts';
 import { createLogger } from './log.ts';
@@ -65,13 +66,15 @@ async function runCommand(
   const context = { ...(await loadContext(env)), input: process.stdin, hasColours, writeOut, writeError };
   switch (line.command) {
     case 'exec':
-      return (await import('./commands/exec.ts')).exec(line, context);
-    case 'servers':
+      return (await import('./commands/exec.ts')).exec(line, { ...context, terminal: findTerminal() });
+    case 'servers': {
+      const terminal = findTerminal();
       return (await import('./commands/servers.ts')).servers(line, {
         ...context,
-        terminal: process.stdin.isTTY ? { input: process.stdin, output: process.stderr } : undefined,
+        terminal,
         isShown: process.stdout.isTTY,
       });
+    }
     case 'policy':
       return (await import('./commands/policy.ts')).policy(line, context);
     case 'install':
@@ -89,6 +92,12 @@ async function runCommand(
     case 'run':
       return run(context);
   }
+}
+
+/** Where a person sees a question and can type an answer. */
+function findTerminal(): Terminal | undefined {
+  const { stderr, stdin } = process;
+  return stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
 }
 
 /** Whoever reads, `head` for one, may have seen enough before all is written. */

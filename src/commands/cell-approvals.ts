@@ -214,7 +214,8 @@ function denied(call: CallToApprove, { action, content }: Reply): BridgeError {
 }
 
 function unavailable(call: CallToApprove, { job }: CallContext, policyFile: string): BridgeError {
-  const who = job === undefined ? 'this client cannot ask (it offers no elicitation)' : 'a background job cannot ask';
+  const client = 'this client cannot ask (it offers no elicitation; exec asks at a terminal only)';
+  const who = job === undefined ? client : 'a background job cannot ask';
   const hint =
     job === undefined ? howToAllow(call, policyFile) : `Make the call in a cell. ${howToAllow(call, policyFile)}`;
   return notCalled(call, 'APPROVAL_UNAVAILABLE', `${call.reason}, and ${who}`, { hint });

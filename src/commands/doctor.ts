@@ -3,7 +3,7 @@ import { arch, platform } from 'node:os';
 import { thisSystem } from '../config/sources.ts';
 import type { EngineName } from '../engines/engine.ts';
 import { ERROR_CODES } from '../errors.ts';
-import { silentLogger } from '../log.ts';
+import { escapeControls, silentLogger } from '../log.ts';
 import { VERSION } from '../package.ts';
 import type { DoctorCommand } from './cli/doctor.ts';
 import { createConfiguredServers } from './configured-servers.ts';
@@ -45,11 +45,12 @@ const PROBLEM_EXIT_CODE = 1;
 
 /** Prints the diagnosis; resolves with 0 when there is no problem, with the exit code of `ENGINE_UNAVAILABLE` when no cell can run, else with 1. */
 export async function doctor(command: DoctorCommand, options: DoctorOptions): Promise<number> {
-  const { writeOut } = options;
+  const { writeOut, writeError } = options;
   const { context, findings } = await examineSettings(options.env);
   const { settings } = context;
   const times = new StartTimes();
-  const progress = await startProgress({ isJson: command.isJson, writeError: options.writeError, endsAtSignals: true });
+  const tellPlain = (message: string): void => writeError(`${escapeControls(message)}\n`);
+  const progress = await startProgress({ isJson: command.isJson, tellPlain, endsAtSignals: true });
   // What its parts would log stands in what they find.
   const configured = await createConfiguredServers(settings, silentLogger, { onStep: times.note });
   const [machine, engines, servers, clients] = await Promise.all([

@@ -1,5 +1,5 @@
 /** `exec`: runs one cell from the shell, on the same path as a client's call, and prints its answer. */
-import type { CellAnswer, OutputText } from '../cell.ts';
+import type { CellAnswer, OutputText, Person } from '../cell.ts';
 import { readErrorText } from '../error-report.ts';
 import { ERROR_CODES } from '../errors.ts';
 import { renderAnswer } from '../render/render.ts';
@@ -10,10 +10,14 @@ import { readCode } from './code-source.ts';
 import type { CommandContext } from './context.ts';
 import { createLazyBridge } from './lazy-bridge.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
+import { startProgress } from './progress.ts';
+import { createTerminalPerson, type Terminal } from './terminal-person.ts';
 
 const CELL_FAILED = 1;
 
 export interface ExecOptions extends CommandContext {
+  /** Where the person can be asked; undefined when there is no terminal. */
+  readonly terminal?: Terminal | undefined;
   readonly input: NodeJS.ReadableStream;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
@@ -26,6 +30,7 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   const bridge = createLazyBridge(() => options.createBridge(settings, logger));
   const cancel = new AbortController();
   const lifecycle = watchProcess(logger);
+  const line = await startProgress({ isJson: command.isJson, tellPlain: logger.info });
   const answered = answerCell(
     {
       runner: bridge,
@@ -38,11 +43,12 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
     {
       given: { code, servers: command.servers, session: command.session, timeout: command.timeoutSeconds },
       signal: cancel.signal,
-      // What the code itself prints is shown at its end; only what comes before is news here.
-      onProgress: ({ message, isRunning }) => (isRunning === true ? undefined : logger.info(message)),
+      // What the code itself prints is shown at its end, and it may have a question; only what comes before is news here.
+      onProgress: ({ message, isRunning }) => (isRunning === true ? line.stop() : line.tell(message)),
+      person: personAt(command, options.terminal),
     },
   );
-  const first = await Promise.race([answered, lifecycle.ended]);
+  const first = await Promise.race([answered, lifecycle.ended]).finally(line.stop);
   if ('reason' in first) {
     cancel.abort(first.reason);
   } else if (command.isJson) {
@@ -52,6 +58,12 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   }
   await closeInTime(() => bridge.close(), logger);
   return 'reason' in first ? first.exitCode : exitCodeOf(first);
+}
+
+/** Nobody can be asked on an input that the code came from: it has ended. */
+function personAt({ source }: ExecCommand, terminal: Terminal | undefined): Person | undefined {
+  const isUsedUp = source.kind === 'file' && source.path === '-';
+  return terminal === undefined || isUsedUp ? undefined : createTerminalPerson(terminal);
 }
 
 /** The answer as a client gets it, but for its error, which has the shape of every command's. */

@@ -8,7 +8,7 @@ import { escapeControls } from '../log.ts';
 export interface Progress {
   /** Names `what` until `work` has ended, and gives its result. */
   watch<Result>(what: string, work: Promise<Result>): Promise<Result>;
-  /** Says what is being done; off a terminal as a line of its own. */
+  /** Says what is being done; where no line is shown, `tellPlain` does. */
   tell(message: string): void;
   /** Takes the line away. */
   stop(): void;
@@ -16,7 +16,8 @@ export interface Progress {
 
 export interface ProgressOptions {
   readonly isJson: boolean;
-  readonly writeError: (text: string) => void;
+  /** Takes what is told where no line is shown. */
+  readonly tellPlain: (message: string) => void;
   /** Whether the command does not end in order by itself at a signal; then the line is taken away at one. */
   readonly endsAtSignals?: boolean;
 }
@@ -25,25 +26,33 @@ export interface ProgressOptions {
 const MAX_NAMES = 4;
 
 /** Begins with an empty line. The library is loaded on a terminal alone. */
-export async function startProgress({ endsAtSignals, isJson, writeError }: ProgressOptions): Promise<Progress> {
-  if (isJson || !process.stderr.isTTY) {
-    return {
-      watch: (_what, work) => work,
-      tell: (message) => writeError(`${escapeControls(message)}\n`),
-      stop: () => undefined,
-    };
+export async function startProgress({ endsAtSignals, isJson, tellPlain }: ProgressOptions): Promise<Progress> {
+  if (isJson || !hasMovableCursor(process.stderr.isTTY, process.env)) {
+    return { watch: (_what, work) => work, tell: tellPlain, stop: () => undefined };
   }
   const { default: createSpinner } = await import('yocto-spinner');
   return onSpinner(createSpinner({ stream: process.stderr, handleSignals: endsAtSignals === true }));
 }
 
+/** Elsewhere the library writes lines, as it decides by the same facts. */
+function hasMovableCursor(isTerminal: boolean, env: NodeJS.ProcessEnv): boolean {
+  return isTerminal && env['TERM'] !== 'dumb' && !('CI' in env);
+}
+
 function onSpinner(spinner: Spinner): Progress {
   const running = new Map<symbol, string>();
+
+  /** A line that was taken away stays away, whatever is still told. */
+  function draw(text: string): void {
+    if (spinner.isSpinning) {
+      spinner.text = text;
+    }
+  }
 
   function show(): void {
     const names = [...running.values()];
     const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
-    spinner.text = names.length === 0 ? '' : `Waiting for ${names.slice(0, MAX_NAMES).join(', ')}${more}`;
+    draw(names.length === 0 ? '' : `Waiting for ${names.slice(0, MAX_NAMES).join(', ')}${more}`);
   }
 
   spinner.start();
@@ -61,9 +70,7 @@ function onSpinner(spinner: Spinner): Progress {
         show();
       }
     },
-    tell(message) {
-      spinner.text = escapeControls(message);
-    },
+    tell: (message) => draw(escapeControls(message)),
     stop: () => spinner.stop(),
   };
 }

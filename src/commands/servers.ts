@@ -2,6 +2,7 @@
 import { CancelSource } from '../cancel.ts';
 import type { ServerDefinition } from '../config/discover.ts';
 import { BridgeError } from '../errors.ts';
+import { escapeControls } from '../log.ts';
 import { noServerConfigured } from '../no-server.ts';
 import { approve } from './approve-tools.ts';
 import type { ServersCommand } from './cli/servers.ts';
@@ -91,7 +92,7 @@ function outputOf({ isJson }: ServersCommand, { settings, writeOut, writeError }
   return {
     print: (json, text) => writeOut(isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text()),
     writeError,
-    startProgress: () => startProgress({ isJson, writeError }),
+    startProgress: () => startProgress({ isJson, tellPlain: (message) => writeError(`${escapeControls(message)}\n`) }),
     nothing: noServerConfigured(settings.stateDir),
   };
 }

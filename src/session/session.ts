@@ -189,6 +189,8 @@ export class Session {
       recorder?.sessionEnded(run, reason);
       this.#noteEnd(kernel, reason);
     });
+    // Else code that says nothing would seem to be a sandbox that does not start.
+    request.onProgress?.({ message: 'running the code', isRunning: true });
     return kernel;
   }
 

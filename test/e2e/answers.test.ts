@@ -54,7 +54,7 @@ runtime.save_artifact("report.csv", "report.csv").mime_type, saved.size`;
         { onprogress },
       );
       expect(messages[0]).toBe('starting the sandbox');
-      expect(messages).toEqual(expect.arrayContaining(['1/2 half']));
+      expect(messages).toEqual(expect.arrayContaining(['running the code', '1/2 half']));
       expect(messages.some((message) => message.includes('starting slow'))).toBe(true);
     });
   });

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLI, packageServer } from '../support/bridge-client.ts';
 import { hasLocalPython } from '../support/local-python.ts';
+import { PROMPT, runOnTerminal } from '../support/terminal.ts';
 
 let stateDir: string;
 let note: string;
@@ -41,34 +42,10 @@ async function run(words: readonly string[], { input = '', env = {} }: Given = {
 
 /** What a person sees who runs the command on a terminal, and types a line when they are asked. */
 async function onTerminal(words: readonly string[], line: string): Promise<string> {
-  const child = spawn('python3', ['-c', PTY, line, process.execPath, CLI, ...words], {
-    env: { PATH: process.env['PATH'], MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'ERROR', NO_COLOR: '1' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  return text(child.stdout);
+  const settings = { MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'ERROR', NO_COLOR: '1' };
+  const env = { PATH: process.env['PATH'] ?? '', ...settings };
+  return (await runOnTerminal([process.execPath, CLI, ...words], { env, types: [[PROMPT, `${line}\n`]] })).terminal;
 }
-
-const PTY = `
-import os, pty, sys
-line, *command = sys.argv[1:]
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(command[0], command)
-seen, is_answered = b"", False
-while True:
-    try:
-        part = os.read(terminal, 4096)
-    except OSError:  # Linux says so that the other side is gone.
-        break
-    if not part:
-        break
-    seen += part
-    if not is_answered and b"empty: no answer" in seen:
-        is_answered = True
-        os.write(terminal, line.encode() + b"\\n")
-os.waitpid(pid, 0)
-sys.stdout.buffer.write(seen)
-`;
 
 const call = (...words: string[]) => run(['servers', 'call', ...words]);
 

@@ -3,10 +3,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 
-/** stdout goes to a pipe when `pipesOut`, so that what is left on the terminal is stderr alone. */
+/**
+ * stdout goes to a pipe when `pipes_out`, so that what is left on the terminal is stderr alone. `typed` is what is typed,
+ * each behind the text that it waits for.
+ */
 const PROGRAM = `
-import os, pty, sys
-pipes_out, *command = sys.argv[1:]
+import json, os, pty, sys
+pipes_out, typed, *command = sys.argv[1:]
+typed = [(wait.encode(), keys.encode()) for wait, keys in json.loads(typed)]
 reader, writer = os.pipe()
 def start():
     child, terminal = pty.fork()
@@ -17,6 +21,7 @@ def start():
     return child, terminal
 child, terminal = start()
 os.close(writer)
+unseen = b""
 while True:
     try:
         data = os.read(terminal, 65536)
@@ -25,6 +30,11 @@ while True:
     if not data:
         break
     os.write(2, data)
+    unseen += data
+    if typed and typed[0][0] in unseen:
+        wait, keys = typed.pop(0)
+        unseen = unseen.split(wait, 1)[1]
+        os.write(terminal, keys)
 if pipes_out == 'yes':
     while data := os.read(reader, 65536):
         os.write(1, data)
@@ -39,12 +49,23 @@ export interface TerminalRun {
   readonly exitCode: number | null;
 }
 
+export interface TerminalOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly pipesOut?: boolean;
+  /** What the person types, each behind a text for which they wait. */
+  readonly types?: readonly (readonly [wait: string, keys: string])[];
+}
+
+/** How the prompt of every question ends. */
+export const PROMPT = 'empty: no answer) ';
+export const CTRL_C = '\u0003';
+
 /** Resolves when the command has ended. What it writes to stdout must fit a pipe (64 KiB). */
 export async function runOnTerminal(
   command: readonly string[],
-  { env, pipesOut = false }: { env: Readonly<Record<string, string>>; pipesOut?: boolean },
+  { env, pipesOut = false, types = [] }: TerminalOptions,
 ): Promise<TerminalRun> {
-  const child = spawn('python3', ['-c', PROGRAM, pipesOut ? 'yes' : 'no', ...command], {
+  const child = spawn('python3', ['-c', PROGRAM, pipesOut ? 'yes' : 'no', JSON.stringify(types), ...command], {
     env: { TERM: 'xterm-256color', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

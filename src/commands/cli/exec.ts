@@ -21,7 +21,9 @@ interface ExecOptions {
   readonly json?: true;
 }
 
-const EXIT_CODES = `Exactly one of FILE and --code is needed.
+const NOTES = `Exactly one of FILE and --code is needed.
+
+At a terminal it says what it waits for until the code runs, and asks you where a policy says so, unless the code came from standard input.
 
 Ends with 0 when the cell succeeded, 1 when it failed, its own status after sys.exit(), and 124 at the deadline.`;
 
@@ -43,5 +45,5 @@ export function defineExec(program: Command, settle: Settle<ExecCommand>): void 
       const source = code === undefined ? { kind: 'file' as const, path: path ?? '' } : { kind: 'code' as const, code };
       settle({ command: 'exec', source, servers: server, session, timeoutSeconds: timeout, isJson: json === true });
     });
-  addNotes(exec, EXIT_CODES);
+  addNotes(exec, NOTES);
 }

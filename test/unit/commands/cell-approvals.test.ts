@@ -204,7 +204,8 @@ describe('without an answer', () => {
     const { approvals, context } = setUp();
     await expect(approvals.approve(call('close'), context({}))).rejects.toMatchObject({
       code: 'APPROVAL_UNAVAILABLE',
-      message: 'github.close was not called: rule 1 asks, and this client cannot ask (it offers no elicitation)',
+      message:
+        'github.close was not called: rule 1 asks, and this client cannot ask (it offers no elicitation; exec asks at a terminal only)',
       hint: 'The person alone can allow it: with {"effect":"allow","server":"github","tool":"close"} as the first of "rules" in /home/ada/MCPs/policy.json.',
     });
   });
