@@ -2,7 +2,7 @@
  * Reads `policy.json` of the state directory when it changed. Asked at every call of a tool, so it looks at the file only
  * now and then; no watcher, because those miss changes on network drives and when an editor replaces the file.
  */
-import { readFileSync, type Stats, statSync } from 'node:fs';
+import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
 import { parseJson } from './json-text.ts';
@@ -13,6 +13,7 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const LOOK_EVERY_MS = 250;
 /** A file that is missing for this long was removed: editors take one away for a moment to put another in its place. */
 const GONE_AFTER_MS = 2_000;
+const LEADS_NOWHERE = 'is a link to something that is not there';
 
 /** What is in the file, not checked yet, or why it could not be read. */
 export type PolicyFile = { readonly file: string } & ({ readonly value: unknown } | { readonly problem: string });
@@ -27,12 +28,22 @@ export function createPolicyFile(stateDir: string, nowMs: () => number = () => p
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   let missingSinceMs: number | undefined;
 
+  /** A link to what is not there is a policy that cannot be read: the drive that holds it may not be mounted. */
+  function settleMissing(): void {
+    const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    if (!isLink) {
+      [current, stamp] = [undefined, ''];
+    } else if (stamp !== LEADS_NOWHERE) {
+      [current, stamp] = [{ file, problem: LEADS_NOWHERE }, LEADS_NOWHERE];
+    }
+  }
+
   function look(atMs: number): void {
     const stats = statOf(file);
     if (stats === undefined) {
       missingSinceMs ??= atMs;
-      if (atMs - missingSinceMs >= GONE_AFTER_MS) {
-        [current, stamp] = [undefined, ''];
+      if (current === undefined || atMs - missingSinceMs >= GONE_AFTER_MS) {
+        settleMissing();
       }
       return;
     }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -83,6 +83,26 @@ it('what is no file, or cannot be looked at, is no missing file', async () => {
     logger: { debug: () => {}, info: () => {}, warning: () => {}, error: () => {} },
   });
   expect(behindFile()?.decide(CALL).effect).toBe('deny');
+});
+
+// It was taken for a missing file: a policy on a drive that is not mounted allowed everything.
+it.runIf(process.platform !== 'win32')('a link to a file that is not there is no missing file', async () => {
+  const target = join(folder, 'elsewhere.json');
+  await symlink(target, file);
+  const current = start();
+  const reason = expect.stringMatching(/policy\.json is a link to something that is not there$/);
+  expect(current()?.decide(CALL)).toEqual({ effect: 'deny', reason });
+  await writeFile(target, '{}');
+  later();
+  expect(current()?.decide(CALL).effect).toBe('allow');
+  await rm(target);
+  later();
+  expect(current()?.decide(CALL).effect).toBe('allow');
+  later(2_000);
+  expect(current()?.decide(CALL)).toEqual({ effect: 'deny', reason });
+  await rm(file);
+  later(2_000);
+  expect(current()).toBeUndefined();
 });
 
 it('a file that an editor replaces is in force all the time; one that was removed is not', async () => {
