@@ -18,6 +18,7 @@ const MISSING = unsure('is missing or empty');
 const OTHER_TYPE = unsure('is of another type');
 const NEARLY = unsure('differs only in case, spaces or in how its characters are written');
 const MIXED = unsure('is a list, of which a part fits');
+const NUL = unsure('holds a NUL character, at which some programs end a text');
 const TOO_LONG = unsure(`has more than ${MAX_JUDGED_CHARS} characters`);
 const TOO_MANY = unsure(`has more than ${MAX_MEMBERS} members`);
 
@@ -44,10 +45,17 @@ export function judge(key: string, condition: Condition, call: Pick<PolicyCall, 
 function valuesAt(key: string, { arguments: given, tool }: Pick<PolicyCall, 'arguments' | 'tool'>): unknown[] {
   const names = key.startsWith('/') ? key.slice(1).split('/').map(unescapePointer) : [key];
   const [first = '', ...rest] = names;
-  const name = Object.hasOwn(given, first) ? first : nameOfAlias(first, tool.inputSchema);
+  const present = bothNames(first, tool.inputSchema).filter((name) => Object.hasOwn(given, name));
   const found: unknown[] = [];
-  collect(Object.hasOwn(given, name) ? given[name] : undefined, rest, found);
+  present.forEach((name) => collect(given[name], rest, found, present.length > 1));
   return found;
+}
+
+/** The names of an argument, in the schema and in Python. Who gives both at once leaves it to the server which one it reads. */
+function bothNames(word: string, inputSchema: PolicyCall['tool']['inputSchema']): readonly string[] {
+  const { names, list } = parametersOf(inputSchema);
+  const found = list.find(({ name, alias }) => (names.has(word) ? name === word : alias === word));
+  return found === undefined ? [word] : [...new Set([found.name, found.alias])];
 }
 
 /** A member of a list that has no such value counts as one that cannot be judged. */
@@ -74,11 +82,10 @@ function unescapePointer(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-function nameOfAlias(alias: string, inputSchema: PolicyCall['tool']['inputSchema']): string {
-  return parametersOf(inputSchema).list.find((parameter) => parameter.alias === alias)?.name ?? alias;
-}
-
 function judgeValue({ under, equals, oneOf, matches, missing }: Condition, value: unknown): Verdict {
+  if (typeof value === 'string' && value.includes('\0')) {
+    return NUL;
+  }
   const verdicts: Verdict[] = [];
   if (under !== undefined) {
     verdicts.push(judgeText(value, (text) => isUnder(under, text)));

@@ -39,6 +39,9 @@ it.each<[string, Condition, Record<string, unknown>, string]>([
   ['name', { matches: ['*.md'] }, { name: 'a.MD' }, 'unsure'],
   ['name', { matches: ['*.md'] }, { name: 'a.txt' }, 'no'],
   ['name', { matches: ['*'] }, { name: 'x'.repeat(8_193) }, 'unsure'],
+  ['name', { matches: ['*.md'] }, { name: 'secret\0.md' }, 'unsure'],
+  ['name', { equals: 'main' }, { name: 'main\0x' }, 'unsure'],
+  ['name', { oneOf: ['main', 'dev'] }, { name: 'main\0' }, 'unsure'],
   ['name', { matches: ['a*'], oneOf: ['ab', 'b'] }, { name: 'ab' }, 'yes'],
   ['name', { matches: ['a*'], oneOf: ['ab', 'b'] }, { name: 'b' }, 'no'],
   ['__proto__', { equals: 'x' }, {}, 'unsure'],
@@ -50,6 +53,18 @@ it.each<[string, Condition, Record<string, unknown>, string]>([
 it('finds an argument by its name in Python too', () => {
   expect(verdict('from_', { equals: 'x' }, { from: 'x' }).is).toBe('yes');
   expect(verdict('issue_number', { equals: 7 }, { 'issue-number': 7 }).is).toBe('yes');
+});
+
+// Code could add an argument by the name in Python, which was judged in place of the one that the server reads.
+it('is not deceived by an argument of either name beside the other', () => {
+  const both = { issue_number: 7, 'issue-number': 8 };
+  expect(verdict('issue_number', { equals: 7 }, both).is).toBe('unsure');
+  expect(verdict('issue-number', { equals: 8 }, both).is).toBe('unsure');
+  expect(verdict('issue_number', { equals: 9 }, both).is).toBe('no');
+  expect(verdict('/issue_number/a', { equals: 7 }, { issue_number: { a: 7 }, 'issue-number': { a: 8 } }).is).toBe(
+    'unsure',
+  );
+  expect(verdict('issue_number', { equals: 7 }, { issue_number: 7, 'issue-number': null }).is).toBe('unsure');
 });
 
 it('follows a pointer through objects and lists', () => {
