@@ -59,7 +59,11 @@ export function approvalForm(session: string, calls: readonly ShownCall[]): Extr
 export function readChoices({ action, content = {} }: Reply, count: number): readonly Choice[] {
   const given = action === 'accept' ? content : {};
   const forAll = CHOICES.get(given['answer']) ?? 'no';
-  return Array.from({ length: count }, (_, index) => CHOICES.get(given[fieldOf(index)]) ?? forAll);
+  return Array.from({ length: count }, (_, index) => {
+    const own = given[fieldOf(index)];
+    // Clients send a field that was left empty as nothing, or as an empty text.
+    return own === undefined || own === '' ? forAll : (CHOICES.get(own) ?? 'no');
+  });
 }
 
 function describeCall(call: ShownCall, number: number | undefined): string[] {
