@@ -4,6 +4,7 @@ import { Countdown } from '../countdown.ts';
 import { BridgeError } from '../errors.ts';
 import type { Decision, PolicyTool } from '../policy/decision.ts';
 import { type CompiledLimit, countCall, overLimit } from '../policy/limits.ts';
+import type { Policies } from '../policy/policies.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { holdWhileAsking } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
@@ -49,10 +50,34 @@ export function createGuard(current: CurrentPolicies, approvals: Approvals): Gua
     if (refusal !== undefined) {
       return Promise.reject(refusal);
     }
-    const asked =
-      decision.effect === 'ask' ? approvals.approve(toApprove(call, decision.reason), call.context) : undefined;
-    return sendInLimits(call, limits, { asked, send });
+    const ask = (reason: string): Promise<void> => approvals.approve(toApprove(call, reason), call.context);
+    const asked = decision.effect === 'ask' ? ask(decision.reason) : undefined;
+    const recheck = (): Promise<void> | undefined =>
+      current() === policies ? undefined : decideAgain(call, policies, { current, ask });
+    return sendInLimits(call, limits, { asked, recheck, send });
   };
+}
+
+interface Deciding {
+  readonly current: CurrentPolicies;
+  readonly ask: (reason: string) => Promise<void>;
+}
+
+/** A call that waited for a person or a place is not made when a policy forbids it by now. Nobody is asked about it twice. */
+async function decideAgain(call: GuardedCall, before: Policies, { current, ask }: Deciding): Promise<void> {
+  let judged: Policies | undefined = before;
+  for (let now = current(); now !== judged; now = current()) {
+    judged = now;
+    const decision = now?.decide(call);
+    if (decision === undefined || decision.effect === 'allow' || call.decision?.effect === decision.effect) {
+      continue;
+    }
+    call.decision = decision;
+    if (decision.effect === 'deny') {
+      throw deniedCall(call, decision.reason);
+    }
+    await ask(decision.reason);
+  }
 }
 
 /** The guard as a gate around calls of tools. */
@@ -77,6 +102,8 @@ function toApprove({ server, tool, arguments: given, line }: GuardedCall, reason
 
 interface Sending {
   readonly asked: Promise<void> | undefined;
+  /** Rejects when the policies changed meanwhile and the call may not be made any more. */
+  readonly recheck: () => Promise<void> | undefined;
   readonly send: Send;
 }
 
@@ -84,7 +111,7 @@ interface Sending {
 async function sendInLimits(
   { context }: GuardedCall,
   limits: readonly CompiledLimit[],
-  { asked, send }: Sending,
+  { asked, recheck, send }: Sending,
 ): Promise<unknown> {
   await asked;
   const taken: CompiledLimit[] = [];
@@ -93,6 +120,7 @@ async function sendInLimits(
       await limit.counts.inFlight.take(context.signal);
       taken.push(limit);
     }
+    await recheck();
     const result = await beforeDeadline(context, shortest(limits), send);
     checkSize(result, limits);
     return result;

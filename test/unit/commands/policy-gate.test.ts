@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CancelSource } from '../../../src/cancel.ts';
 import type { Approvals, CallToApprove } from '../../../src/commands/approvals.ts';
 import { createGuard, createPolicyGate } from '../../../src/commands/policy-gate.ts';
-import type { ToolCall } from '../../../src/commands/tool-calls.ts';
+import type { CallGate, ToolCall } from '../../../src/commands/tool-calls.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { Policies } from '../../../src/policy/policies.ts';
 import { readPolicy } from '../../../src/policy/read-policy.ts';
@@ -140,4 +140,61 @@ test('a result that is too large is kept back, and the refusal says that the cal
     code: 'POLICY_LIMIT',
     message: 'the call was made, but its result has 12 bytes, and limits[0] of /policy.json allows 10',
   });
+});
+
+/** A call that runs until it is released. */
+function startCall(gate: CallGate) {
+  let made: Promise<unknown> = Promise.resolve();
+  const running = new Promise<() => void>((resolve) => {
+    made = gate(CALL, () => new Promise<void>((end) => resolve(end)));
+  });
+  return { running, made };
+}
+
+// Whoever saw a question or a long queue and forbade the call found it made all the same.
+test('a call that waits for a person or for a place is refused by a policy that came meanwhile', async () => {
+  const read = (policy: unknown) => new Policies(readPolicy(policy, '/policy.json'), new Map());
+  let current: Policies | undefined = read({ default: 'ask' });
+  const approve = async () => {
+    current = read({ default: 'deny' });
+  };
+  const gate = createPolicyGate(createGuard(() => current, { approve }));
+  await expect(gate(CALL, neverMade)).rejects.toMatchObject({ code: 'POLICY_DENIED' });
+
+  current = read({ limits: [{ callsInFlight: 1 }] });
+  const first = startCall(gate);
+  const release = await first.running;
+  const queued = { ...CALL };
+  const second = gate(queued, neverMade);
+  current = read({ default: 'deny' });
+  release();
+  await first.made;
+  await expect(second).rejects.toMatchObject({ code: 'POLICY_DENIED' });
+  expect(queued.decision?.effect).toBe('deny');
+});
+
+test('a call that waited for a place is asked about when a policy that came meanwhile wants it, and once only', async () => {
+  const read = (policy: unknown) => new Policies(readPolicy(policy, '/policy.json'), new Map());
+  let current: Policies | undefined = read({ limits: [{ callsInFlight: 1 }] });
+  let asked = 0;
+  const approve = async () => {
+    asked += 1;
+  };
+  const gate = createPolicyGate(createGuard(() => current, { approve }));
+  const first = startCall(gate);
+  const release = await first.running;
+  const second = gate(CALL, proceed);
+  current = read({ default: 'ask' });
+  release();
+  await first.made;
+  expect(await second).toBe('result');
+  expect(asked).toBe(1);
+});
+
+test('a policy that was taken away meanwhile does not hold up a call that waits', async () => {
+  let current: Policies | undefined = new Policies(readPolicy({ default: 'ask' }, '/policy.json'), new Map());
+  const approve = async () => {
+    current = undefined;
+  };
+  expect(await createPolicyGate(createGuard(() => current, { approve }))(CALL, proceed)).toBe('result');
 });
