@@ -13,6 +13,7 @@ export const MASK = '***';
 const SHORT_LINE_BYTES = 16 * 1024;
 /** Characters that every JSON encoder writes as they are. Go's writes `&` as a number, .NET's also `+`, PHP's `\/`. */
 const NEVER_ESCAPED = /[\w.-]+/g;
+const MAY_BE_ESCAPED = /[^\w.-]/;
 /** A letter or digit written as a number all the same. */
 const NEEDLESS_ESCAPE = /^(?:3\d|[46][1-9a-f]|[57][0-9a])$/i;
 const ESCAPE = Buffer.from('\\u00');
@@ -33,7 +34,7 @@ export function createResultMask(secrets: readonly string[]): ResultMask {
   }
   const forms = secrets.flatMap((secret) => [
     plainForm(secret),
-    plainForm(JSON.stringify(secret).slice(1, -1)),
+    jsonForm(secret),
     percentForm(secret),
     ...base64Forms(secret),
   ]);
@@ -152,11 +153,30 @@ function plainForm(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
-/** `encodeURIComponent` escapes all but `A-Za-z0-9-_.!~*'()`; others escape more, and in lower case. */
+/** As in JSON that stands in a text: PHP escapes `/`, Python what is not ASCII, Go `<`, `>` and `&`, .NET `+`. */
+function jsonForm(secret: string): string {
+  return Array.from({ length: secret.length }, (_, index) => {
+    const unit = secret.charAt(index);
+    if (!MAY_BE_ESCAPED.test(unit)) {
+      return plainForm(unit);
+    }
+    const short = unit === '/' ? '\\/' : JSON.stringify(unit).slice(1, -1);
+    // No backslash as it is: a row of them could be read in too many ways.
+    const forms = new Set(unit === '\\' ? [short] : [short, unit]);
+    return `(?:${[...forms].map(plainForm).join('|')}|\\\\u${hexForm(unit.charCodeAt(0), 4)})`;
+  }).join('');
+}
+
+/** In either case. */
+function hexForm(code: number, digits: number): string {
+  const hex = code.toString(16).padStart(digits, '0');
+  return hex.replace(/[a-f]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+}
+
+/** `encodeURIComponent` escapes all but `A-Za-z0-9-_.!~*'()`; others escape more, and in lower case; forms write a blank as `+`. */
 function percentForm(secret: string): string {
   return Array.from(Buffer.from(secret), (byte) => {
-    const hex = byte.toString(16).padStart(2, '0');
-    const escape = `%${hex.replace(/[a-f]/g, (letter) => `[${letter}${letter.toUpperCase()}]`)}`;
+    const escape = byte === 0x20 ? '(?:%20|\\+)' : `%${hexForm(byte, 2)}`;
     return byte > 0x20 && byte < 0x7f ? `(?:${plainForm(String.fromCharCode(byte))}|${escape})` : escape;
   }).join('');
 }

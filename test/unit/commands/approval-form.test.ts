@@ -126,7 +126,11 @@ describe('a reply', () => {
     ['without an answer', accept({}), ['no', 'no']],
     ['without content', accept(), ['no', 'no']],
     ['of other words', accept({ answer: 'allow once' }), ['no', 'no']],
-    ['of other words for one alone', accept({ answer: 'Allow once', call_1: 'no', call_2: 'allow once' }), ['no', 'no']],
+    [
+      'of other words for one alone',
+      accept({ answer: 'Allow once', call_1: 'no', call_2: 'allow once' }),
+      ['no', 'no'],
+    ],
     ['with a field that was left empty', accept({ answer: 'Allow once', call_1: '' }), ['once', 'once']],
     ['of a name every object has', accept({ answer: 'constructor' }), ['no', 'no']],
     ['that declines', { action: 'decline', content: { answer: 'Allow once' } }, ['no', 'no']],

@@ -25,6 +25,11 @@ describe('a secret is masked', () => {
     ['made of nothing but those', 'ключключ', { text: 'ключключ' }, { text: '***' }],
     ['in an address', 'a+b/c=d&', { text: `?k=${encodeURIComponent('a+b/c=d&')}` }, { text: '?k=***' }],
     ['as a number', '12345678', { a: 12_345_678, b: 123_456_789 }, { a: '***', b: 123_456_789 }],
+    ['in a form', 'correct horse', { text: 'p=correct+horse&q=1' }, { text: 'p=***&q=1' }],
+    ['in JSON of PHP in a text', 'ab/cdefgh', { text: '{"k":"ab\\/cdefgh"}' }, { text: '{"k":"***"}' }],
+    ['in JSON of Python in a text', 'pässwörd-€', { text: '"p\\u00e4ssw\\u00f6rd-\\u20ac"' }, { text: '"***"' }],
+    ['in JSON in a text beside a picture', '😀"abcdefg', { text: '{"k":"😀\\"abcdefg"}' }, { text: '{"k":"***"}' }],
+    ['in JSON of Go in a text', 'a<b>&c=d+e', { text: '"a\\u003cb\\u003e\\u0026c=d\\u002Be"' }, { text: '"***"' }],
     ['in JSON in a text', 'a"bcdefg', { text: JSON.stringify({ k: 'a"bcdefg' }) }, { text: '{"k":"***"}' }],
   ])('%s', (_where, secret, result, masked) => {
     expect(through([secret], result)).toEqual(masked);
