@@ -92,7 +92,7 @@ function restOf(value: FileObject, timeoutUnit: 's' | 'ms' | undefined): FileObj
   const timeout = value['tool_timeout_sec'] ?? value['timeout'];
   const unit = value['tool_timeout_sec'] === undefined ? timeoutUnit : 's';
   return {
-    ...pick(value, ['cwd', 'description', 'policy']),
+    ...pick(value, ['cwd', 'description', 'policy', 'pin']),
     ...(value['disabled'] === true || value['enabled'] === false ? { disabled: true } : {}),
     ...(typeof timeout === 'number' && unit !== undefined ? { timeout: `${timeout}${unit}` } : {}),
   };

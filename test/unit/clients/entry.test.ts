@@ -24,6 +24,11 @@ describe('entries of remote servers in files of clients', () => {
     expect(toServerEntry(value)).toEqual({ entry });
   });
 
+  it('keep what is said of calls and of tools that change', () => {
+    const own = { policy: { default: 'ask' }, pin: 'strict' };
+    expect(toServerEntry({ url, ...own })).toEqual({ entry: { url, ...own } });
+  });
+
   it('with values that only the client knows stay there', () => {
     const value = { url, headers: { Authorization: 'Bearer ${input:key}' } };
     expect(toServerEntry(value)).toMatchObject({ isClientPart: false });
