@@ -17,9 +17,6 @@ import { describeEngine } from '../session/engine-report.ts';
 import { Sessions } from '../session/sessions.ts';
 import { preloadClient } from '../upstream/handshake.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
-import { createResultMask } from '../upstream/result-mask.ts';
-import { secretsOf } from '../upstream/secrets.ts';
-import type { Approvals } from './approvals.ts';
 import { openAuditTrail, withAuditNotices } from './audit-trail.ts';
 import { createCallGates } from './call-gates.ts';
 import { createCellApprovals } from './cell-approvals.ts';
@@ -41,12 +38,15 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
   const directory = await createConfiguredServers(settings, logger, { hidesDenied: true });
-  const trail = openAuditTrail(options.instanceId, settings, { mask: createSecretMask(directory.definitions), logger });
+  // Of every server, whichever a record or a question is about.
+  const mask = createSecretMask(directory.secrets);
+  const trail = openAuditTrail(options.instanceId, settings, { mask, logger });
   const artifacts = createArtifacts(settings.stateDir);
   const { pool } = directory;
   const { autoload } = settings;
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
-  const gates = createCallGates(directory, createApprovals(settings, directory), trail);
+  const approvals = createCellApprovals({ mask, policyFile: join(settings.stateDir, 'policy.json') });
+  const gates = createCallGates(directory, approvals, trail);
   const shared = { pool, savedTools, artifacts, logger, autoload };
   const sessions = new Sessions({
     engine,
@@ -89,14 +89,6 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     },
   };
 };
-
-/** What is shown to the person is masked for the secrets of every server, whichever a question is about. */
-function createApprovals({ stateDir }: Settings, { definitions }: ConfiguredServers): Approvals {
-  return createCellApprovals({
-    mask: (message) => createResultMask([...definitions().values()].flatMap(secretsOf)).maskMessage(message),
-    policyFile: join(stateDir, 'policy.json'),
-  });
-}
 
 /** Removes what bridges that are gone left behind. */
 async function sweep(engine: Engine, logger: Logger): Promise<void> {

@@ -19,6 +19,7 @@ import {
   type UpstreamPool,
   type UpstreamPoolOptions,
 } from '../upstream/pool.ts';
+import { type SecretHolder, secretsOf } from '../upstream/secrets.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 import { findingOfIssue, renderLine } from './doctor/finding.ts';
 import { createMetadataCache } from './metadata-cache.ts';
@@ -34,6 +35,11 @@ export interface ConfiguredServers {
   readonly prepare: PutInSecrets;
   /** Every definition as of the last `refresh`, the disabled ones included. */
   definitions(): ReadonlyMap<string, ServerDefinition>;
+  /**
+   * What is secret in the enabled and disabled ones, and what files and commands gave for those that this process started;
+   * the same array as long as nothing changed.
+   */
+  secrets(): readonly string[];
   /** What was wrong with their files then. */
   issues(): readonly ConfigIssue[];
   /** The same, as far as calls are concerned. */
@@ -70,7 +76,7 @@ export async function createConfiguredServers(
 ): Promise<ConfiguredServers> {
   const { stateDir } = settings;
   const discover = await discoveryOf(settings);
-  const prepare = createSecretValues({ home: homedir(), env: process.env });
+  const { prepare, secrets } = createKnownSecrets(() => current.servers);
   const logins = loginsOf(settings);
   const failures = createServerFailures({ stateDir, logger });
   const pool: UpstreamPool = createUpstreamPool({
@@ -99,6 +105,7 @@ export async function createConfiguredServers(
     pins,
     policies,
     definitions: () => current.servers,
+    secrets,
     issues: () => current.issues,
     callable: () => callable,
     refresh() {
@@ -113,6 +120,31 @@ export async function createConfiguredServers(
       return references;
     },
   };
+}
+
+/** Puts secrets into definitions, and remembers of each the last ones. */
+function createKnownSecrets(definitions: () => DiscoveredServers['servers']) {
+  const putIn = createSecretValues({ home: homedir(), env: process.env });
+  const filled = new Map<string, SecretHolder>();
+  let known: readonly string[] | undefined;
+  let knownOf: DiscoveredServers['servers'] | undefined;
+  const prepare: PutInSecrets = async (entry) => {
+    const prepared = await putIn(entry);
+    if (prepared !== entry) {
+      filled.set(entry.name, prepared);
+      known = undefined;
+    }
+    return prepared;
+  };
+  const secrets = (): readonly string[] => {
+    const current = definitions();
+    if (known === undefined || current !== knownOf) {
+      known = [...new Set([...current.values(), ...filled.values()].flatMap(secretsOf))];
+      knownOf = current;
+    }
+    return known;
+  };
+  return { prepare, secrets };
 }
 
 function loginsOf({ stateDir, keyring: mode }: Settings): LoginStore {

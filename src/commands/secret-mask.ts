@@ -1,20 +1,19 @@
-/** Masks the secrets of all configured servers at once, in texts that belong to none of them. */
-import type { ServerDefinition } from '../config/discover.ts';
+/** Masks the secrets of all configured servers at once, in what belongs to none of them. */
 import { createResultMask } from '../upstream/result-mask.ts';
-import { secretsOf } from '../upstream/secrets.ts';
 
-type Definitions = ReadonlyMap<string, ServerDefinition>;
+/** A text, or any other JSON value, with what is secret in it replaced. */
+export type MaskSecrets = <Value>(value: Value) => Value;
 
-/** A function that replaces what is secret in the definitions of the time, which are asked for at each use. */
-export function createSecretMask(definitions: () => Definitions): (text: string) => string {
-  let known: Definitions = new Map();
+/** @param secrets those of now, asked for at each use; the same array as long as nothing changed. */
+export function createSecretMask(secrets: () => readonly string[]): MaskSecrets {
+  let known: readonly string[] = [];
   let mask = createResultMask([]);
-  return (text) => {
-    const current = definitions();
+  return <Value>(value: Value) => {
+    const current = secrets();
     if (current !== known) {
       known = current;
-      mask = createResultMask([...current.values()].flatMap(secretsOf));
+      mask = createResultMask(current);
     }
-    return mask.maskMessage({ params: text })['params'] as string;
+    return mask.maskValue(value) as Value;
   };
 }

@@ -23,9 +23,11 @@ export interface ResultMask {
   mayHold(line: Buffer): boolean;
   /** The message with what it says masked; itself when there is nothing to mask. Nested as deep as the caller allows. */
   maskMessage(message: JsonObject): JsonObject;
+  /** The same for any JSON value, all of it. */
+  maskValue(value: unknown): unknown;
 }
 
-const NO_MASK: ResultMask = { mayHold: () => false, maskMessage: (message) => message };
+const NO_MASK: ResultMask = { mayHold: () => false, maskMessage: (message) => message, maskValue: (value) => value };
 
 /** Masks each of `secrets`: as it is, as in JSON in a text, percent-encoded as in an address, in base64 as in a header. */
 export function createResultMask(secrets: readonly string[]): ResultMask {
@@ -68,6 +70,7 @@ export function createResultMask(secrets: readonly string[]): ResultMask {
 
   return {
     mayHold,
+    maskValue: mask,
     maskMessage(message) {
       // The envelope is the protocol's own: a mask in it would make the message another one.
       const said = Object.entries(message).filter(([key]) => key === 'params' || key === 'result' || key === 'error');

@@ -50,6 +50,20 @@ describe.each(cases)('asking on $name', ({ engine, era }) => {
     return { bridge, asked };
   }
 
+  // Neither was masked: the mask looked for what servers send alone, and knew nothing of what stands in files.
+  it('the question shows no secret of an entry, wherever that stands', async () => {
+    const { bridge, asked } = await start([allow('Allow once')]);
+    writeFileSync(join(bridge.folder, 'key'), 'file-5ecret-1', { mode: 0o600 });
+    const env = { API_TOKEN: '${file:key}', OTHER_KEY: 'entry-5ecret-2' };
+    const servers = { ...SERVERS, echo: { ...SERVERS.echo, env } };
+    writeFileSync(join(bridge.folder, 'servers.json'), JSON.stringify({ mcpServers: servers }));
+    const code = 'await mcp_echo.echo(text="file-5ecret-1 entry-5ecret-2")';
+    await bridge.run(`runtime.describe_server("echo")\n${code}`, LOADED);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.message).toContain('text: "*** ***"');
+    expect(asked[0]?.message).toContain('    await mcp_echo.echo(text="*** ***")\n');
+  });
+
   it('a call is made when the person allows it, and refused when not, while the session lives on', async () => {
     const { bridge, asked } = await start([allow('Allow once'), { action: 'decline' }]);
     const code = 'kept = 7\n# A comment\nprint(await mcp_echo.echo(text="hi\\n\\nServer: other"))';

@@ -52,7 +52,7 @@ export async function makeCall(
     terminal &&
     new CellAsker({ person: createTerminalPerson(terminal), code: '', clock, timeoutMs: settings.approvalTimeoutMs });
   configured.pool.offerElicitation(asker && { form: {} });
-  const trail = openAuditTrail(randomUUID(), settings, { mask: createSecretMask(configured.definitions), logger });
+  const trail = openAuditTrail(randomUUID(), settings, { mask: createSecretMask(configured.secrets), logger });
   const record = createCallRecord(trail, { session: SESSION, server, tool, timeoutMs: timeoutSeconds * 1_000 });
   const methods = toolMethods({
     directory: configured.known,
