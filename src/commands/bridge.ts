@@ -41,13 +41,12 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   // Of every server, whichever a record or a question is about.
   const mask = createSecretMask(directory.secrets);
   const trail = openAuditTrail(options.instanceId, settings, { mask, logger });
-  const artifacts = createArtifacts(settings.stateDir);
   const { pool } = directory;
   const { autoload } = settings;
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
   const approvals = createCellApprovals({ mask, policyFile: join(settings.stateDir, 'policy.json') });
   const gates = createCallGates(directory, approvals, trail);
-  const shared = { pool, savedTools, artifacts, logger, autoload };
+  const shared = { pool, savedTools, artifacts: createArtifacts(settings.stateDir), logger, autoload };
   const sessions = new Sessions({
     engine,
     limits: limitsOf(settings),

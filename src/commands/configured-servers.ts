@@ -1,11 +1,9 @@
 /** The configured servers with everything around them: the files, the connections, and what is known of each. */
-import { homedir } from 'node:os';
 import { assignServerAliases } from '../catalog/names.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
 import type { ConfigIssue } from '../config/explain.ts';
 import { createKeyring } from '../config/keyring.ts';
 import { createLoginStore } from '../config/login-store.ts';
-import { createSecretValues, type PutInSecrets } from '../config/secret-values.ts';
 import type { Settings } from '../config/settings.ts';
 import { loadSources, thisSystem } from '../config/sources.ts';
 import { createToolPinStore } from '../config/tool-pins.ts';
@@ -19,9 +17,9 @@ import {
   type UpstreamPool,
   type UpstreamPoolOptions,
 } from '../upstream/pool.ts';
-import { type SecretHolder, secretsOf } from '../upstream/secrets.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 import { findingOfIssue, renderLine } from './doctor/finding.ts';
+import { createKnownSecrets, type KnownSecrets } from './known-secrets.ts';
 import { createMetadataCache } from './metadata-cache.ts';
 import { createToolPins, type ToolPins } from './pinned-tools.ts';
 import { type CallableServer, createServerDirectory, type ServerDirectory } from './server-directory.ts';
@@ -29,17 +27,10 @@ import { createServerFailures, type ServerFailures } from './server-failures.ts'
 import { createMetadataSource } from './server-metadata.ts';
 import { allVisible, createVisibleTools } from './visible-tools.ts';
 
-export interface ConfiguredServers {
+export interface ConfiguredServers extends KnownSecrets {
   readonly pool: UpstreamPool;
-  /** Puts the values of files and commands into a definition, as the pool does when it starts the server. */
-  readonly prepare: PutInSecrets;
   /** Every definition as of the last `refresh`, the disabled ones included. */
   definitions(): ReadonlyMap<string, ServerDefinition>;
-  /**
-   * What is secret in the enabled and disabled ones, and what files and commands gave for those that this process started;
-   * the same array as long as nothing changed.
-   */
-  secrets(): readonly string[];
   /** What was wrong with their files then. */
   issues(): readonly ConfigIssue[];
   /** The same, as far as calls are concerned. */
@@ -76,14 +67,14 @@ export async function createConfiguredServers(
 ): Promise<ConfiguredServers> {
   const { stateDir } = settings;
   const discover = await discoveryOf(settings);
-  const { prepare, secrets } = createKnownSecrets(() => current.servers);
+  const secrets = createKnownSecrets(() => current.servers);
   const logins = loginsOf(settings);
   const failures = createServerFailures({ stateDir, logger });
   const pool: UpstreamPool = createUpstreamPool({
     logger,
     masksSecrets: settings.masksSecrets,
     logins,
-    prepare,
+    prepare: secrets.prepare,
     onStep,
     onToolsChanged: (server) => known.noteChange(server),
   });
@@ -97,15 +88,14 @@ export async function createConfiguredServers(
   const known: ServerDirectory = createServerDirectory(pins, () => callable, logger, visible);
 
   return {
+    ...secrets,
     pool,
-    prepare,
     known,
     logins,
     failures,
     pins,
     policies,
     definitions: () => current.servers,
-    secrets,
     issues: () => current.issues,
     callable: () => callable,
     refresh() {
@@ -120,31 +110,6 @@ export async function createConfiguredServers(
       return references;
     },
   };
-}
-
-/** Puts secrets into definitions, and remembers of each the last ones. */
-function createKnownSecrets(definitions: () => DiscoveredServers['servers']) {
-  const putIn = createSecretValues({ home: homedir(), env: process.env });
-  const filled = new Map<string, SecretHolder>();
-  let known: readonly string[] | undefined;
-  let knownOf: DiscoveredServers['servers'] | undefined;
-  const prepare: PutInSecrets = async (entry) => {
-    const prepared = await putIn(entry);
-    if (prepared !== entry) {
-      filled.set(entry.name, prepared);
-      known = undefined;
-    }
-    return prepared;
-  };
-  const secrets = (): readonly string[] => {
-    const current = definitions();
-    if (known === undefined || current !== knownOf) {
-      known = [...new Set([...current.values(), ...filled.values()].flatMap(secretsOf))];
-      knownOf = current;
-    }
-    return known;
-  };
-  return { prepare, secrets };
 }
 
 function loginsOf({ stateDir, keyring: mode }: Settings): LoginStore {
