@@ -17,13 +17,14 @@ import { describeEngine } from '../session/engine-report.ts';
 import { Sessions } from '../session/sessions.ts';
 import { preloadClient } from '../upstream/handshake.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
+import type { Approvals } from './approvals.ts';
 import { openAuditTrail, withAuditNotices } from './audit-trail.ts';
 import { createCallGates } from './call-gates.ts';
 import { createCellApprovals } from './cell-approvals.ts';
 import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
 import { engineOptions, limitsOf } from './engine-options.ts';
 import { createHostCalls } from './host-calls.ts';
-import { createSecretMask } from './secret-mask.ts';
+import { createSecretMask, type MaskSecrets } from './secret-mask.ts';
 
 export interface Bridge extends CellRunner {
   /** Loads the modules the first cell will need. Starts no process and opens no connection. */
@@ -44,8 +45,7 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   const { pool } = directory;
   const { autoload } = settings;
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
-  const approvals = createCellApprovals({ mask, policyFile: join(settings.stateDir, 'policy.json') });
-  const gates = createCallGates(directory, approvals, trail);
+  const gates = createCallGates(directory, createApprovals(settings, mask), trail);
   const shared = { pool, savedTools, artifacts: createArtifacts(settings.stateDir), logger, autoload };
   const sessions = new Sessions({
     engine,
@@ -88,6 +88,10 @@ export const createBridge: CreateBridge = async (settings, logger) => {
     },
   };
 };
+
+function createApprovals({ stateDir }: Settings, mask: MaskSecrets): Approvals {
+  return createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
+}
 
 /** Removes what bridges that are gone left behind. */
 async function sweep(engine: Engine, logger: Logger): Promise<void> {
