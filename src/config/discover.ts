@@ -3,7 +3,7 @@
  * `*.json`, sorted by name, then the file of `MCP_SERVERS_CONFIG`. The first definition of a name wins. Asked before every cell, so that changes are seen at
  * once; only files whose stat changed are read again.
  */
-import { closeSync, fstatSync, openSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../errors.ts';
@@ -112,7 +112,8 @@ function listStateDir(options: DiscoveryOptions, issues: ConfigIssue[]): string[
     return names.toSorted((a, b) => (a < b ? -1 : 1)).map((name) => join(stateDir, name));
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) {
-      issues.push({ level: 'error', file: stateDir, path: '', message: `cannot be listed: ${messageOf(error)}` });
+      const hint = 'Mend its rights, or set MCP_BRIDGE_STATE_DIR to a folder of yours.';
+      issues.push({ level: 'error', file: stateDir, path: '', message: `cannot be listed: ${messageOf(error)}`, hint });
     }
     return [];
   }
@@ -132,7 +133,8 @@ function reportMissing(file: string, variable: string, issues: ConfigIssue[]): v
   const stat = statOf(file);
   if (stat?.isFile() !== true) {
     const fault = stat === undefined ? 'does not exist' : 'is no file';
-    issues.push({ level: 'error', file, path: '', message: `named by ${variable}, ${fault}` });
+    const hint = `Correct ${variable}, or put a file there.`;
+    issues.push({ level: 'error', file, path: '', message: `named by ${variable}, ${fault}`, hint });
   }
 }
 
@@ -175,8 +177,15 @@ function readCached(
     const read = source === undefined ? parseServerFile(file, text, own) : parseForeignFile(file, text, own, source);
     return { stamp, ...read };
   } catch (error) {
-    return hasCode(error, 'ENOENT') ? undefined : failed(`cannot be read: ${messageOf(error)}`);
+    if (hasCode(error, 'ENOENT')) {
+      return isLink(file) ? failed('is a link to something that is not there') : undefined;
+    }
+    return failed(`cannot be read: ${messageOf(error)}`);
   }
+}
+
+function isLink(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 /** The text, and why commands in it are not run. Both of the same open file: it may be replaced at any time. */

@@ -13,6 +13,8 @@ export interface ConfigIssue {
   readonly server?: string;
   /** What is wrong and what is allowed. */
   readonly message: string;
+  /** The next step; left out when it is to mend the file. */
+  readonly hint?: string;
 }
 
 /** `FILE: PATH: MESSAGE`. */

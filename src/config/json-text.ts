@@ -1,14 +1,46 @@
 /** JSON that people write: where it is at fault, without repeating what stands there, which may be a secret. */
+import { messageOf } from '../errors.ts';
+import { findFault } from './json-fault.ts';
 
-/** The value of a text, which may begin with a byte order mark; else `is not JSON (line 3, column 5)`. */
-export function parseJson(text: string): { readonly value: unknown } | { readonly fault: string } {
+/** The value of a text, which may begin with a byte order mark; else `is not JSON (line 3, column 5): comments are not allowed`. */
+export function parseJson(marked: string): { readonly value: unknown } | { readonly fault: string } {
+  const text = marked.replace(/^\uFEFF/, '');
   try {
-    return { value: JSON.parse(text.replace(/^\uFEFF/, '')) };
+    return { value: JSON.parse(text) };
   } catch (error) {
-    // V8 quotes the text around the fault; its position is enough.
-    const position = /position (\d+)/.exec(String(error))?.[1];
-    return { fault: `is not JSON${position === undefined ? '' : ` (${describePosition(text, Number(position))})`}` };
+    return { fault: `is not JSON${explain(text, error)}` };
   }
+}
+
+/** V8 quotes the text around the fault, and says for some faults alone at which position it is. */
+function explain(text: string, error: unknown): string {
+  if (text.trim() === '') {
+    return ': it is empty';
+  }
+  if (text.includes('\0')) {
+    return ': it is not UTF-8 but perhaps UTF-16; save it as UTF-8';
+  }
+  const position = Number(/^[^"]* at position (\d+)/.exec(messageOf(error))?.[1] ?? findFault(text));
+  const why = whatIsWrong(text, position);
+  return ` (${describePosition(text, position)})${why === undefined ? '' : `: ${why}`}`;
+}
+
+/** What people often write who know other formats; undefined for anything else. */
+function whatIsWrong(text: string, position: number): string | undefined {
+  const before = text.slice(0, position).trimEnd();
+  const rest = text.slice(position, position + 2);
+  if (rest === '') {
+    return 'it ends too early';
+  }
+  if (rest === '//' || rest === '/*') {
+    return 'comments are not allowed';
+  }
+  if (before.endsWith(',') && /^[\]}]/.test(rest)) {
+    return 'the comma before it is one too many';
+  }
+  return /^['‘’“”\p{L}_$]/u.test(rest) && /[{[,:]$/.test(before)
+    ? 'texts and names stand between double quotes'
+    : undefined;
 }
 
 function describePosition(text: string, position: number): string {

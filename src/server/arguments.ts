@@ -119,17 +119,21 @@ async function checkServers(servers: unknown, rules: ArgumentRules): Promise<rea
 async function notConfigured(name: string, known: readonly string[], rules: ArgumentRules): Promise<BridgeError> {
   const problems = (await rules.serverFileProblems?.()) ?? [];
   return known.length === 0
-    ? noServer(name, hintOf(problems) ?? howToAddServers())
-    : refusal(await unknownServer(name, known), hintOf(problems));
+    ? noServer(name, hintOf(name, problems) ?? howToAddServers())
+    : refusal(await unknownServer(name, known), hintOf(name, problems));
 }
 
 function noServer(name: string, hint: string): BridgeError {
   return refusal(`\`servers\` names ${quoted(name)}, but no server is configured.`, hint);
 }
 
-/** The server may be in a file that could not be read. */
-function hintOf(problems: readonly string[]): string | undefined {
-  const shownProblems = problems.slice(0, MAX_SHOWN_PROBLEMS).join('; ');
+/** The server may be in a file that could not be read; what names it comes first. */
+function hintOf(server: string, problems: readonly string[]): string | undefined {
+  const namesIt = (problem: string): number => Number(problem.split(/[^\w-]+/).includes(server));
+  const shownProblems = problems
+    .toSorted((a, b) => namesIt(b) - namesIt(a))
+    .slice(0, MAX_SHOWN_PROBLEMS)
+    .join('; ');
   return problems.length === 0 ? undefined : `What the user has to mend in files of servers: ${shownProblems}.`;
 }
 

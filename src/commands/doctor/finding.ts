@@ -39,7 +39,8 @@ const LEVEL_OF_ISSUE = { error: 'problem', warning: 'warning', debug: 'ok' } as 
 /** Something about a file of servers. */
 export function findingOfIssue(issue: ConfigIssue): Finding {
   const level = LEVEL_OF_ISSUE[issue.level];
-  const hint = level === 'ok' ? undefined : `Mend ${issue.file}; docs/configuration.md has the form of a server file.`;
+  const next = issue.hint ?? `Mend ${issue.file}; docs/configuration.md has the form of a server file.`;
+  const hint = level === 'ok' ? undefined : next;
   return { section: 'servers', level, text: renderIssue(issue), hint };
 }
 

@@ -76,7 +76,11 @@ describe('which files', () => {
     symlinkSync(target, join(stateDir, 'link.json'));
     symlinkSync(join(stateDir, 'loop.json'), join(stateDir, 'loop.json'));
     expect([...discover().servers.keys()]).toEqual(['linked']);
-    expect(issues()).toEqual([expect.stringMatching(/^error loop\.json: cannot be read: ELOOP/)]);
+    symlinkSync(join(stateDir, 'gone.json'), join(stateDir, 'dangling.json'));
+    expect(issues()).toEqual([
+      'error dangling.json: is a link to something that is not there',
+      expect.stringMatching(/^error loop\.json: cannot be read: ELOOP/),
+    ]);
   });
 });
 
@@ -95,7 +99,7 @@ describe('what is wrong in them', () => {
     put('e.json', { mcpServers: [] });
     expect([...discover().servers.keys()]).toEqual(['good']);
     expect(issues()).toEqual([
-      'error a.json: is not JSON (line 1, column 64)',
+      'error a.json: is not JSON (line 1, column 64): it ends too early',
       'error b.json: mcpServers.bad.command: must be a text',
       'error b.json: mcpServers.bad.args: must be a list of texts',
       'error b.json: mcpServers.bad.env.A: must be a text',

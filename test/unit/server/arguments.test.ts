@@ -106,6 +106,19 @@ describe('refused arguments', () => {
     });
   });
 
+  test('a server in a file with mistakes: those that name it come first', async () => {
+    const serverFileProblems = async () => [
+      '/1.json: bad',
+      '/2.json: bad',
+      '/3.json: bad',
+      '/4.json: mcpServers.slack: bad',
+    ];
+    const asked = checkArguments({ code: 'x', servers: ['slack'] }, { ...rules, serverFileProblems });
+    await expect(asked).rejects.toMatchObject({
+      hint: 'What the user has to mend in files of servers: /4.json: mcpServers.slack: bad; /1.json: bad; /2.json: bad.',
+    });
+  });
+
   test('a server that is disabled, for the reason that is told, also when no other is configured', async () => {
     const reason = new BridgeError('SERVER_NOT_AVAILABLE', 'it is disabled');
     const whyDisabled = async (name: string) => (name === 'off' ? reason : undefined);

@@ -10,6 +10,7 @@ import { renderFindings } from '../../../../src/commands/doctor/render-findings.
 import { judgeBounds } from '../../../../src/commands/doctor/session.ts';
 import { examineSettings } from '../../../../src/commands/doctor/settings.ts';
 import { examineStateDirectory, judgeDisk } from '../../../../src/commands/doctor/state-directory.ts';
+import { discoverServers } from '../../../../src/config/discover.ts';
 import { loadSettings } from '../../../../src/config/settings.ts';
 import type { Engine } from '../../../../src/engines/engine.ts';
 import { BridgeError } from '../../../../src/errors.ts';
@@ -46,6 +47,13 @@ describe('a finding', () => {
     const found = findingOfIssue({ level, file: '/a.json', path: 'mcpServers.a', message: 'is missing' });
     expect(found).toMatchObject({ level: expected, text: '/a.json: mcpServers.a: is missing' });
     expect(found.hint?.startsWith('Mend /a.json')).toBe(level === 'debug' ? undefined : true);
+  });
+
+  it('of a file that is not there names the setting, not the form of a server file', () => {
+    const { issues } = discoverServers({ stateDir: '/nowhere', extraFile: '/nowhere/a.json', env: {} });
+    expect(issues.map(findingOfIssue).map(renderLine)).toEqual([
+      'problem: /nowhere/a.json: named by MCP_SERVERS_CONFIG, does not exist → Correct MCP_SERVERS_CONFIG, or put a file there.',
+    ]);
   });
 });
 
