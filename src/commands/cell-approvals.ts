@@ -75,6 +75,9 @@ class CellApprovals {
   }
 
   approve(call: CallToApprove, { signal }: CallContext): Promise<void> {
+    if (signal.aborted) {
+      return Promise.reject(givenUp(call));
+    }
     const key = callKey(call);
     const refused = this.#refused.get(key);
     if (refused !== undefined) {
@@ -182,7 +185,7 @@ class CellApprovals {
 /** Waits until the entry is settled, or `signal` aborts. */
 function waitIn(entry: Entry, signal: CancelSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => done(notCalled(entry.call, 'CALL_CANCELLED', 'it was given up'));
+    const onAbort = (): void => done(givenUp(entry.call));
     const done = (error?: BridgeError): void => {
       signal.removeEventListener('abort', onAbort);
       if (entry.waiting.delete(done) && entry.waiting.size === 0) {
@@ -197,6 +200,10 @@ function waitIn(entry: Entry, signal: CancelSignal): Promise<void> {
     entry.waiting.add(done);
     signal.addEventListener('abort', onAbort, { once: true });
   });
+}
+
+function givenUp(call: CallToApprove): BridgeError {
+  return notCalled(call, 'CALL_CANCELLED', 'it was given up');
 }
 
 function settle({ waiting }: Entry, error?: BridgeError): void {

@@ -114,6 +114,18 @@ describe('calls that come together', () => {
     expect(await Promise.all(later)).toEqual(['allowed', 'allowed']);
   });
 
+  // A call is given up while its server starts; the person was asked about it all the same.
+  it('are not asked about when they were given up before', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const given = new CancelSource();
+    given.abort();
+    const made = approve(call('close'), { asker, signal: given });
+    await collected();
+    expect(asked).toEqual([]);
+    expect(await made).toBe('CALL_CANCELLED: github.close was not called: it was given up');
+  });
+
   it('are spread over forms that can be read', async () => {
     const { approve } = setUp();
     const { asker, asked } = createAsker();
