@@ -79,6 +79,25 @@ export function createResultMask(secrets: readonly string[]): ResultMask {
   };
 }
 
+/** The same for secrets that change; `secrets` gives the same array as long as they do not. */
+export function createChangingMask(secrets: () => readonly string[]): ResultMask {
+  let known: readonly string[] = [];
+  let mask = NO_MASK;
+  const current = (): ResultMask => {
+    const now = secrets();
+    if (now !== known) {
+      known = now;
+      mask = createResultMask(now);
+    }
+    return mask;
+  };
+  return {
+    mayHold: (line) => current().mayHold(line),
+    maskMessage: (message) => current().maskMessage(message),
+    maskValue: (value) => current().maskValue(value),
+  };
+}
+
 /** Whether any of `needles` stands in a line, or a letter or digit that is written as a number. */
 function createSearch(needles: readonly string[]): (line: Buffer) => boolean {
   const any = new RegExp(needles.map(plainForm).join('|'));

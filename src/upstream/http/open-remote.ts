@@ -13,7 +13,7 @@ import { type HandshakeMode, shakeHands } from '../handshake.ts';
 import { createMask } from '../mask.ts';
 import { createAuthorization } from '../oauth/authorization.ts';
 import { Requests } from '../requests.ts';
-import { createResultMask } from '../result-mask.ts';
+import { createChangingMask } from '../result-mask.ts';
 import { secretsOf } from '../secrets.ts';
 import type { ServerTransport } from '../transport.ts';
 import { proxiesOf } from './proxies.ts';
@@ -93,7 +93,7 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
     name: definition.name,
     logger: options.logger,
     lines: requests,
-    mask: createResultMask(options.masksSecrets ? secretsOf(definition) : []),
+    mask: createChangingMask(options.masksSecrets ? secretsFor(definition, address) : () => NOTHING),
     maskText: createMask(definition),
     intercept: (message, bytes) =>
       intercept(message, bytes, requests, { questions, onToolsChanged: options.onToolsChanged }),
@@ -105,6 +105,23 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
     await transport.close();
     throw error;
   }
+}
+
+const NOTHING: readonly string[] = [];
+
+/** Those of the entry, and the login of now. */
+function secretsFor(definition: RemoteDefinition, { authorization }: RemoteAddress): () => readonly string[] {
+  const own = secretsOf(definition);
+  let login = NOTHING;
+  let all = own;
+  return () => {
+    const now = authorization?.secrets() ?? NOTHING;
+    if (now !== login) {
+      login = now;
+      all = [...own, ...now];
+    }
+    return all;
+  };
 }
 
 function addressOf(definition: RemoteDefinition, { logins, env }: ConnectOptions): RemoteAddress {

@@ -66,6 +66,8 @@ export interface Authorization {
    * rejects with a `BridgeError` (`LOGIN_REQUIRED`) when a person has to act. Never opens a browser.
    */
   renew(refusal: Refusal): Promise<void>;
+  /** What of it must not be shown; the same array as long as the login is the same. */
+  secrets(): readonly string[];
   /** The `LOGIN_REQUIRED` for a scope that the user did not grant yet. */
   lacksScope(scope: string | undefined): BridgeError;
 }

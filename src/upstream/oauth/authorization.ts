@@ -8,6 +8,7 @@ import { COMMAND } from '../../package.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
 import { type Authorization, type Refusal, RemoteFailure } from '../http/remote-failure.ts';
+import { secretsOf } from '../secrets.ts';
 import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 
@@ -39,6 +40,7 @@ class StoredAuthorization implements Authorization {
   readonly #proxies: ProxyChoice;
   readonly #key: LoginKey;
   #current: string | undefined;
+  #secrets: readonly string[] = [];
   /** What the login may do. */
   #scope = '';
   #isLoaded = false;
@@ -67,6 +69,10 @@ class StoredAuthorization implements Authorization {
       this.#renewing = undefined;
     });
     await this.#renewing;
+  }
+
+  secrets(): readonly string[] {
+    return this.#secrets;
   }
 
   lacksScope(scope: string | undefined): BridgeError {
@@ -143,6 +149,8 @@ class StoredAuthorization implements Authorization {
     this.#isLoaded = true;
     this.#current = record === undefined ? undefined : bearerOf(record);
     this.#scope = record?.tokens.scope ?? '';
+    const { access_token: access, refresh_token: refresh } = record?.tokens ?? {};
+    this.#secrets = secretsOf({ secrets: [access ?? '', refresh ?? ''] });
   }
 
   #loginRequired(reason: string, { option = '', cause }: { option?: string; cause?: unknown } = {}): BridgeError {

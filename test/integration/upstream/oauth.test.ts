@@ -54,6 +54,28 @@ describe('a login', () => {
     expect(await callText(poolOf(server.url), 'tracker', 'act')).toBe('done');
   });
 
+  // A server that shows the headers of a request showed the token to the code.
+  it('comes out nowhere when the server repeats it, also after it was renewed', async () => {
+    const used: string[] = [];
+    const server = await startOAuth({
+      onCall({ request, reply }) {
+        used.push(request.headers.authorization ?? '');
+        reply({ content: [{ type: 'text', text: JSON.stringify(request.headers) }] });
+      },
+    });
+    await logIn(server.url);
+    const pool = poolOf(server.url);
+    const first = await callText(pool, 'tracker', 'act');
+    server.expire();
+    const second = await callText(pool, 'tracker', 'act');
+    const tokens = used.map((header) => header.replace('Bearer ', ''));
+    expect(new Set(tokens).size).toBe(2);
+    expect([first, second].map((text) => (JSON.parse(text) as { authorization: string }).authorization)).toEqual([
+      'Bearer ***',
+      'Bearer ***',
+    ]);
+  });
+
   it('is not needed at a server that answers without one', async () => {
     expect(await logIn((await startMini()).url)).toBe('not-needed');
   });
