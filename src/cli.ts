@@ -8,7 +8,7 @@ import { TERMINAL_HINT } from './commands/terminal-hint.ts';
 import type { Terminal } from './commands/terminal-person.ts';
 import { renderErrorReport, reportError } from './error-report.ts';
 import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './errors.ts';
-import { createLogger } from './log.ts';
+import { createLogger, escapeInLines } from './log.ts';
 import { whyNodeIsTooOld } from './node-version.ts';
 import { VERSION } from './package.ts';
 
@@ -127,7 +127,8 @@ function report(thrown: unknown): number {
   } else if (argv.length === 0 || argv[0] === 'run') {
     problemsOfSettings(error).forEach((finding) => createLogger('ERROR').error(renderLine(finding)));
   } else {
-    process.stderr.write(`${renderError(error)}\n`);
+    // Part of it may be words of a server.
+    process.stderr.write(`${escapeInLines(renderError(error))}\n`);
   }
   if (thrown instanceof Error && !(thrown instanceof BridgeError)) {
     process.stderr.write(`${thrown.stack}\n`);

@@ -13,12 +13,20 @@ export interface Logger {
   error(message: string): void;
 }
 
-/** Text without control characters (shown as `\xNN`), so that it cannot drive a terminal or forge a log line. */
+/** Text without control characters and those that turn its direction (shown as `\xNN`), so that it cannot drive a terminal or forge a log line. */
 export function escapeControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose.
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (character) => {
     return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
   });
+}
+
+/** The same for a text of several lines: line feeds and tabs stay. */
+export function escapeInLines(text: string): string {
+  return text
+    .split(/(\n|\t)/)
+    .map((part) => (part === '\n' || part === '\t' ? part : escapeControls(part)))
+    .join('');
 }
 
 /** A logger that writes lines of at least `level` with `write` (stderr when left out). */

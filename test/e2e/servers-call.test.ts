@@ -63,6 +63,15 @@ describe('servers call', () => {
     expect(two.stdout.match(/one\ntwo\n/g)).toHaveLength(2);
   });
 
+  // What a server says of a failure went to the terminal as it came.
+  it('prints no control character of a server that refuses, nor of a name', async () => {
+    const refused = await call('filesystem', 'read_file', 'path=/x\u001b[2J\u202e');
+    expect(refused.stderr).toContain('/x\\x1b[2J\\x202e');
+    const unknown = await call('filesystem', 'read\u001b[2J');
+    expect(unknown.stderr).toContain('\\x1b[2J');
+    expect(refused.stderr + unknown.stderr).not.toContain('\u001b');
+  });
+
   it('takes arguments from a file and as JSON from stdin, and prints the whole answer as JSON', async () => {
     const target = join(stateDir, 'copy.txt');
     await call('filesystem', 'write_file', `path=${target}`, `content=@${note}`);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLogger, escapeControls, LOG_LEVELS } from '../../src/log.ts';
+import { createLogger, escapeControls, escapeInLines, LOG_LEVELS } from '../../src/log.ts';
 
 function collect(level: (typeof LOG_LEVELS)[number]): string[] {
   const lines: string[] = [];
@@ -37,8 +37,13 @@ describe('escapeControls', () => {
     ['\u001b[31mred', '\\x1b[31mred'],
     ['a\u0000b\u007f', 'a\\x00b\\x7f'],
     ['\u0085\u2028\u2029', '\\x85\\x2028\\x2029'],
-    ['ä 🐍\u00a0', 'ä 🐍\u00a0'],
+    ['\u202edetrever\u202c \u2066x\u2069', '\\x202edetrever\\x202c \\x2066x\\x2069'],
+    ['ä 🐍\u00a0 שלום', 'ä 🐍\u00a0 שלום'],
   ])('%j', (text, escaped) => {
     expect(escapeControls(text)).toBe(escaped);
   });
+});
+
+it('escapeInLines keeps lines and tabs', () => {
+  expect(escapeInLines('a\n\tb\r\n\u001b[2J')).toBe('a\n\tb\\x0d\n\\x1b[2J');
 });

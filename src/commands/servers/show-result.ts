@@ -1,7 +1,7 @@
 /** Prints what a tool answered, and writes what is no text into files. */
 import { writeFile } from 'node:fs/promises';
 import { BridgeError, messageOf } from '../../errors.ts';
-import { escapeControls } from '../../log.ts';
+import { escapeInLines } from '../../log.ts';
 import { type BinaryPart, numberedFile, type ReadResult } from './call-result.ts';
 
 export interface ShowOptions {
@@ -22,7 +22,8 @@ export async function showResult(
   options: ShowOptions,
 ): Promise<void> {
   const { file, json, writeOut, writeError } = options;
-  const shown = options.isShown === true ? printable(text) : text;
+  // What goes to stderr is for people, wherever stdout goes.
+  const shown = options.isShown === true || isError ? escapeInLines(text) : text;
   const isForFile = file !== undefined && parts.length === 0 && !isError;
   if (json !== undefined) {
     writeOut(`${json}\n`);
@@ -42,7 +43,7 @@ export async function showResult(
 
 /** What became of an image, a sound or a file, one line. */
 async function showPart({ kind, mimeType, bytes }: BinaryPart, file: string | undefined): Promise<string> {
-  const what = printable(`${kind}, ${mimeType}, ${bytes.length.toLocaleString('en-US')} bytes`);
+  const what = escapeInLines(`${kind}, ${mimeType}, ${bytes.length.toLocaleString('en-US')} bytes`);
   if (file === undefined) {
     return `${what}: not shown; --output FILE writes it.\n`;
   }
@@ -58,12 +59,4 @@ async function writeTo(file: string, content: string | Buffer): Promise<void> {
       cause,
     });
   }
-}
-
-/** The same lines, with control characters other than line feeds and tabs spelled out. */
-function printable(text: string): string {
-  return text
-    .split(/(\n|\t)/)
-    .map((part) => (part === '\n' || part === '\t' ? part : escapeControls(part)))
-    .join('');
 }
