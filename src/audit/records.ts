@@ -105,7 +105,18 @@ export const CallSchema = z
       .enum(['allowed', 'denied', 'asked'])
       .describe('`denied` when a rule refused it, `asked` when a person was asked.'),
     rule: z.string().optional().describe('The rule that decided, and where it stands.'),
-    answer: z.string().optional().describe('What the person answered, or why there was no answer.'),
+    answer: z
+      .string()
+      .optional()
+      .describe(
+        'What the person answered, or why there was no answer: `allowed`, `denied`, `timeout`, `unavailable`, `cancelled`.',
+      ),
+    approval: z
+      .enum(['once', 'cell', 'session'])
+      .optional()
+      .describe(
+        'What the person allowed: this call, or all of this tool in its cell or session, by this question or an earlier one.',
+      ),
     outcome: z.enum(['ok', 'error']).describe('Whether the tool succeeded.'),
     error_code: errorCode.optional(),
     duration_ms: z.number().nonnegative().describe('Time from the call to its outcome, waiting for a person included.'),

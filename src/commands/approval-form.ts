@@ -5,10 +5,11 @@
  */
 import type { Question, Reply } from '../cell.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import type { Approval } from './approvals.ts';
 import { oneLine } from './shown-text.ts';
 
 /** For how long a call is allowed, or that it is not. */
-export type Choice = 'once' | 'cell' | 'session' | 'no';
+export type Choice = Approval | 'no';
 
 /** A call as it is shown; its secrets are masked. */
 export interface ShownCall {

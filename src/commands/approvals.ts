@@ -15,10 +15,13 @@ export interface CallToApprove {
   readonly line?: number | undefined;
 }
 
+/** What a call is allowed by: an answer for it alone, or for all calls of its tool in the cell or in the session. */
+export type Approval = 'once' | 'cell' | 'session';
+
 export interface Approvals {
   /**
-   * Resolves when the person allows the call. Rejects with `APPROVAL_DENIED`, `APPROVAL_TIMEOUT`, `APPROVAL_UNAVAILABLE`
+   * Resolves when the person allows the call, or has allowed it before. Rejects with `APPROVAL_DENIED`, `APPROVAL_TIMEOUT`, `APPROVAL_UNAVAILABLE`
    * when nobody can be asked, or `CALL_CANCELLED` when the call is given up meanwhile.
    */
-  approve(call: CallToApprove, context: CallContext): Promise<void>;
+  approve(call: CallToApprove, context: CallContext): Promise<Approval>;
 }

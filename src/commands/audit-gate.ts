@@ -52,6 +52,7 @@ async function recorded(note: NoteCall, call: GuardedCall, make: () => Promise<u
       tool: tool.name,
       shape,
       decision: call.decision,
+      approval: call.approval,
       errorCode,
       resultBytes,
       startedAt,

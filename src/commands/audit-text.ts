@@ -58,12 +58,17 @@ function renderCall(call: RecordOf<'call'>): string {
   const parts = [
     `${call.server}.${call.tool}(${[...shapes, ...further].join(', ')})`,
     call.outcome === 'ok' ? 'ok' : (call.error_code ?? 'error'),
-    ...(call.decision === 'allowed' ? [] : [call.answer === undefined ? call.decision : `asked: ${call.answer}`]),
+    ...(call.decision === 'allowed' ? [] : [call.answer === undefined ? call.decision : renderAnswer(call)]),
     ...(call.rule === undefined ? [] : [`(${call.rule})`]),
     milliseconds(call.duration_ms),
     ...(call.result_bytes === undefined ? [] : [`${call.result_bytes} bytes`]),
   ];
   return parts.join('  ');
+}
+
+function renderAnswer({ answer, approval }: RecordOf<'call'>): string {
+  const scope = approval === undefined || approval === 'once' ? approval : `for the ${approval}`;
+  return ['asked:', answer, scope].filter((word) => word !== undefined).join(' ');
 }
 
 /** Cells, then a row for each tool. */

@@ -26,6 +26,7 @@ export interface EndedCall extends CellRun {
   readonly tool: string;
   readonly shape: ArgumentShape;
   readonly decision?: Decision | undefined;
+  readonly approval?: RecordOf<'call'>['approval'];
   /** Undefined when the tool succeeded. */
   readonly errorCode?: ErrorCode | undefined;
   readonly resultBytes?: number | undefined;
@@ -278,16 +279,23 @@ const DENIALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 const APPROVAL = 'APPROVAL_';
 
-function decisionOf({ decision, errorCode }: EndedCall): Pick<RecordOf<'call'>, 'decision' | 'rule' | 'answer'> {
+function decisionOf(call: EndedCall): Pick<RecordOf<'call'>, 'decision' | 'rule' | 'answer' | 'approval'> {
+  const { approval, decision, errorCode } = call;
   const rule = decision === undefined ? {} : { rule: decision.reason };
+  // What a person allowed may have been forbidden while it waited for its turn.
+  if (approval !== undefined && decision?.effect === 'ask') {
+    return { decision: 'asked', ...rule, answer: 'allowed', approval };
+  }
   if (errorCode?.startsWith(APPROVAL) === true) {
     return { decision: 'asked', ...rule, answer: errorCode.slice(APPROVAL.length).toLowerCase() };
   }
-  if (decision?.effect === 'ask') {
-    return { decision: 'asked', ...rule, answer: 'allowed' };
+  if (errorCode !== undefined && DENIALS.has(errorCode)) {
+    return { decision: 'denied', ...rule };
   }
-  const isDenied = errorCode !== undefined && DENIALS.has(errorCode);
-  return { decision: isDenied ? 'denied' : 'allowed', ...rule };
+  // The call was given up while the question was open.
+  return decision?.effect === 'ask'
+    ? { decision: 'asked', ...rule, answer: 'cancelled' }
+    : { decision: 'allowed', ...rule };
 }
 
 /** Milliseconds to the microsecond; more digits say nothing. */

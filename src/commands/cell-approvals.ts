@@ -11,7 +11,7 @@ import { stringifyExact } from '../protocol/exact-json.ts';
 import type { Asker } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { approvalForm, type Choice, readChoices, type ShownCall } from './approval-form.ts';
-import type { Approvals, CallToApprove } from './approvals.ts';
+import type { Approval, Approvals, CallToApprove } from './approvals.ts';
 
 /** Calls of one `gather` come within milliseconds; a person does not notice this. Chosen. */
 const COLLECT_MS = 50;
@@ -35,13 +35,13 @@ export function createCellApprovals(options: CellApprovalsOptions): Approvals {
       const { asker, sandbox = {} } = context;
       const grants = getOrMake(bySandbox, sandbox, () => new Set<string>());
       if (grants.has(toolKey(call))) {
-        return;
+        return 'session';
       }
       if (asker === undefined) {
         throw unavailable(call, context, options.policyFile);
       }
       const ofCell = getOrMake(byCell, asker, () => new CellApprovals(asker, context.session, grants, options));
-      await ofCell.approve(call, context);
+      return ofCell.approve(call, context);
     },
   };
 }
@@ -50,8 +50,8 @@ export function createCellApprovals(options: CellApprovalsOptions): Approvals {
 interface Entry {
   readonly key: string;
   readonly call: CallToApprove;
-  /** Each settles one of them: with an error, or with nothing when it may be made. */
-  readonly waiting: Set<(error?: BridgeError) => void>;
+  /** Each settles one of them: with why it is not made, or by what it may be. */
+  readonly waiting: Set<(end: Approval | BridgeError) => void>;
   /** Called when none of them waits any more. */
   onEmpty?: () => void;
 }
@@ -74,7 +74,7 @@ class CellApprovals {
     this.#options = options;
   }
 
-  approve(call: CallToApprove, { signal }: CallContext): Promise<void> {
+  approve(call: CallToApprove, { signal }: CallContext): Promise<Approval> {
     if (signal.aborted) {
       return Promise.reject(givenUp(call));
     }
@@ -83,8 +83,9 @@ class CellApprovals {
     if (refused !== undefined) {
       return Promise.reject(refused);
     }
-    if (this.#isGranted(call)) {
-      return Promise.resolve();
+    const grant = this.#grantOf(call);
+    if (grant !== undefined) {
+      return Promise.resolve(grant);
     }
     const entry = this.#collected.get(key) ?? { key, call, waiting: new Set() };
     this.#collected.set(key, entry);
@@ -114,8 +115,9 @@ class CellApprovals {
   #takeBatch(): Entry[] {
     const batch: Entry[] = [];
     for (const entry of this.#collected.values()) {
-      if (this.#isGranted(entry.call)) {
-        settle(entry);
+      const grant = this.#grantOf(entry.call);
+      if (grant !== undefined) {
+        settle(entry, grant);
       } else if (entry.waiting.size > 0) {
         batch.push(entry);
       }
@@ -160,7 +162,7 @@ class CellApprovals {
     if (choice !== 'once') {
       (choice === 'cell' ? this.#grants : this.#grantsOfSession).add(toolKey(call));
     }
-    settle(entry);
+    settle(entry, choice);
   }
 
   #show({ call, waiting }: Entry): ShownCall {
@@ -177,24 +179,25 @@ class CellApprovals {
     };
   }
 
-  #isGranted(call: CallToApprove): boolean {
-    return this.#grants.has(toolKey(call)) || this.#grantsOfSession.has(toolKey(call));
+  #grantOf(call: CallToApprove): Approval | undefined {
+    const key = toolKey(call);
+    return this.#grantsOfSession.has(key) ? 'session' : this.#grants.has(key) ? 'cell' : undefined;
   }
 }
 
 /** Waits until the entry is settled, or `signal` aborts. */
-function waitIn(entry: Entry, signal: CancelSignal): Promise<void> {
+function waitIn(entry: Entry, signal: CancelSignal): Promise<Approval> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => done(givenUp(entry.call));
-    const done = (error?: BridgeError): void => {
+    const done = (end: Approval | BridgeError): void => {
       signal.removeEventListener('abort', onAbort);
       if (entry.waiting.delete(done) && entry.waiting.size === 0) {
         entry.onEmpty?.();
       }
-      if (error === undefined) {
-        resolve();
+      if (typeof end === 'string') {
+        resolve(end);
       } else {
-        reject(error);
+        reject(end);
       }
     };
     entry.waiting.add(done);
@@ -206,8 +209,8 @@ function givenUp(call: CallToApprove): BridgeError {
   return notCalled(call, 'CALL_CANCELLED', 'it was given up');
 }
 
-function settle({ waiting }: Entry, error?: BridgeError): void {
-  [...waiting].forEach((done) => done(error));
+function settle({ waiting }: Entry, end: Approval | BridgeError): void {
+  [...waiting].forEach((done) => done(end));
 }
 
 function denied(call: CallToApprove, { action, content }: Reply): BridgeError {

@@ -8,7 +8,7 @@ import type { Policies } from '../policy/policies.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { holdWhileAsking } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import type { Approvals, CallToApprove } from './approvals.ts';
+import type { Approval, Approvals, CallToApprove } from './approvals.ts';
 import type { CurrentPolicies } from './current-policies.ts';
 import type { CallGate } from './tool-calls.ts';
 
@@ -22,6 +22,8 @@ export interface GuardedCall {
   readonly context: CallContext;
   /** What is decided about it; set here, for the record. */
   decision?: Decision;
+  /** By what the person allowed it, when they were asked; set here, too. */
+  approval?: Approval;
 }
 
 /** Sends a call, with what cancels it and how it reaches the person in place of those of its context. */
@@ -50,7 +52,9 @@ export function createGuard(current: CurrentPolicies, approvals: Approvals): Gua
     if (refusal !== undefined) {
       return Promise.reject(refusal);
     }
-    const ask = (reason: string): Promise<void> => approvals.approve(toApprove(call, reason), call.context);
+    const ask = async (reason: string): Promise<void> => {
+      call.approval = await approvals.approve(toApprove(call, reason), call.context);
+    };
     const asked = decision.effect === 'ask' ? ask(decision.reason) : undefined;
     const recheck = (): Promise<void> | undefined =>
       current() === policies ? undefined : decideAgain(call, policies, { current, ask });

@@ -1,6 +1,6 @@
 /** `exec` as a person sees it: the line while its sandbox starts, and the questions of policies, at a terminal and without one. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -108,8 +108,8 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
     ([name]) => name !== 'CI' && !name.startsWith('MCP_BRIDGE_TEST_'),
   );
   const env = () => envOf(Object.fromEntries(inherited));
-  const ask = (keys: string) =>
-    runOnTerminal([process.execPath, CLI, 'exec', '--server', 'echo', '-c', CODE], {
+  const ask = (keys: string, code = CODE) =>
+    runOnTerminal([process.execPath, CLI, 'exec', '--server', 'echo', '-c', code], {
       env: env(),
       pipesOut: true,
       types: [[PROMPT, keys]],
@@ -134,6 +134,25 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
       expect([keys, exitCode, stdout]).toEqual([keys, 1, '']);
       expect(terminal).toContain('APPROVAL_DENIED: echo.echo was not called: the person was asked and');
     }
+  });
+
+  it.skipIf(!hasTerminals)(`${notCovered}is on record with what the answer holds for`, async () => {
+    const folder = join(stateDir, 'audit');
+    rmSync(folder, { recursive: true, force: true });
+    const { stdout } = await ask('2\n', 'for n in "ab":\n    print(await mcp_echo.echo(text=n))');
+    expect(stdout).toBe('a\nb\n');
+    await runOnTerminal([process.execPath, CLI, 'servers', 'call', 'echo', 'echo', 'text=c'], {
+      env: env(),
+      types: [[PROMPT, 'y\n']],
+    });
+    const records = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').trim().split('\n'));
+    const calls = records
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ type }) => type === 'call');
+    const allowed = { decision: 'asked', answer: 'allowed' };
+    expect(calls).toMatchObject(['cell', 'cell', 'once'].map((approval) => ({ ...allowed, approval })));
+    const shown = await runOnTerminal([process.execPath, CLI, 'audit', 'show'], { env: env() });
+    expect(shown.terminal).toMatch(/asked: allowed for the cell .*\r\n[\s\S]*asked: allowed once /);
   });
 
   it('is refused where there is no terminal, with the rule that would allow it', async () => {

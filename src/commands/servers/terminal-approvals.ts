@@ -20,6 +20,7 @@ export function createTerminalApprovals(stateDir: string): Approvals {
       if (action !== 'accept' || content?.['allow'] !== true) {
         throw notCalled(call, 'APPROVAL_DENIED', 'you were asked and did not say yes', policyFile);
       }
+      return 'once';
     },
   };
 }

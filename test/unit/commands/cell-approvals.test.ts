@@ -149,6 +149,27 @@ describe('calls that come together', () => {
 });
 
 describe('an answer', () => {
+  it.each([
+    ['Allow once', 'once', undefined],
+    ['Allow for this cell', 'cell', 'cell'],
+    ['Allow for this session', 'session', 'session'],
+  ])('%s tells for how long it holds, also later calls', async (label, first, later) => {
+    const { approvals, context } = setUp();
+    const { asker, asked } = createAsker();
+    const made = approvals.approve(call('close', { id: 1 }), context({ asker }));
+    await collected();
+    // Came after the question was put, and waits for the next one.
+    const meanwhile = approvals.approve(call('close', { id: 2 }), context({ asker }));
+    asked[0]?.reply(answer(label));
+    expect(await made).toBe(first);
+    await collected();
+    asked[1]?.reply(answer('Allow once'));
+    expect(await meanwhile).toBe(later ?? 'once');
+    if (later !== undefined) {
+      expect(await approvals.approve(call('close', { id: 3 }), context({ asker }))).toBe(later);
+    }
+  });
+
   async function asksAgain(label: string, second: Partial<CallContext> = {}, what = call('close', { id: 1 })) {
     const { approve } = setUp();
     const { asker, asked } = createAsker();

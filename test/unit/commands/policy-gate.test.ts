@@ -59,6 +59,7 @@ test('a call that needs a person waits for the answer', async () => {
   const asked: CallToApprove[] = [];
   const approve = async (call: CallToApprove) => {
     asked.push(call);
+    return 'once' as const;
   };
   expect(await gateFor({ default: 'ask' }, { approve })(CALL, proceed)).toBe('result');
   const reason = '"default" of /policy.json wants a person to be asked';
@@ -72,7 +73,7 @@ test('where nobody can be asked the call is refused', async () => {
 });
 
 test('a person is not asked more often than calls may be made', async () => {
-  const gate = gateFor({ default: 'ask', limits: [{ callsPerCell: 1 }] }, { approve: async () => undefined });
+  const gate = gateFor({ default: 'ask', limits: [{ callsPerCell: 1 }] }, { approve: async () => 'once' });
   expect(await gate(CALL, proceed)).toBe('result');
   await expect(gate(CALL, neverMade)).rejects.toMatchObject({ code: 'POLICY_LIMIT' });
 });
@@ -157,6 +158,7 @@ test('a call that waits for a person or for a place is refused by a policy that 
   let current: Policies | undefined = read({ default: 'ask' });
   const approve = async () => {
     current = read({ default: 'deny' });
+    return 'once' as const;
   };
   const gate = createPolicyGate(createGuard(() => current, { approve }));
   await expect(gate(CALL, neverMade)).rejects.toMatchObject({ code: 'POLICY_DENIED' });
@@ -179,6 +181,7 @@ test('a call that waited for a place is asked about when a policy that came mean
   let asked = 0;
   const approve = async () => {
     asked += 1;
+    return 'once' as const;
   };
   const gate = createPolicyGate(createGuard(() => current, { approve }));
   const first = startCall(gate);
@@ -195,6 +198,7 @@ test('a policy that was taken away meanwhile does not hold up a call that waits'
   let current: Policies | undefined = new Policies(readPolicy({ default: 'ask' }, '/policy.json'), new Map());
   const approve = async () => {
     current = undefined;
+    return 'once' as const;
   };
   expect(await createPolicyGate(createGuard(() => current, { approve }))(CALL, proceed)).toBe('result');
 });
