@@ -100,9 +100,13 @@ function findTerminal(): Terminal | undefined {
   return stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
 }
 
-/** Whoever reads, `head` for one, may have seen enough before all is written. */
+/** A command that may go on for ever ends when whoever reads, `head` for one, has seen enough. */
 function endWhenUnread(): void {
-  process.stdout.on('error', () => process.exit(0));
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') {
+      process.exit(0);
+    }
+  });
 }
 
 async function run(context: Omit<ServeOptions, 'output'>): Promise<number> {
@@ -136,11 +140,30 @@ function report(thrown: unknown): number {
   return ERROR_CODES[error.code].exitCode;
 }
 
+/** EX_IOERR of sysexits.h. */
+const OUTPUT_LOST = 74;
+
+/** A result that did not arrive is no success; that a reader has seen enough is no fault. */
+function withLostOutput(exitCode: number): number {
+  if (outputFault === undefined || outputFault.code === 'EPIPE') {
+    return exitCode;
+  }
+  process.stderr.write(`The result could not be written: ${outputFault.message}\n`);
+  return exitCode === 0 ? OUTPUT_LOST : exitCode;
+}
+
 /** A client that has stopped reading must not keep the process alive; one that reads gets all there is. */
 const FLUSH_LIMIT_MS = 500;
 
 const argv = process.argv.slice(2);
+let outputFault: NodeJS.ErrnoException | undefined;
+process.stdout.on('error', (error) => {
+  outputFault ??= error;
+});
 refuseDebugger();
 const exitCode = await main().catch(report);
 setTimeout(() => process.exit(exitCode), FLUSH_LIMIT_MS);
-process.stdout.write('', () => process.exit(exitCode));
+process.stdout.write('', (error) => {
+  outputFault ??= error ?? undefined;
+  process.exit(withLostOutput(exitCode));
+});

@@ -57,13 +57,15 @@ export interface ConfiguredServersOptions {
   readonly hidesDenied?: boolean;
   /** Told how far the start of a server is. */
   readonly onStep?: UpstreamPoolOptions['onStep'];
+  /** How a failed start is logged. */
+  readonly failureLevel?: UpstreamPoolOptions['failureLevel'];
 }
 
 /** Starts nothing and reads no file of servers before the first `refresh`. */
 export async function createConfiguredServers(
   settings: Settings,
   logger: Logger,
-  { hidesDenied = false, onStep }: ConfiguredServersOptions = {},
+  { failureLevel, hidesDenied = false, onStep }: ConfiguredServersOptions = {},
 ): Promise<ConfiguredServers> {
   const { stateDir } = settings;
   const discover = await discoveryOf(settings);
@@ -76,6 +78,7 @@ export async function createConfiguredServers(
     logins,
     prepare: secrets.prepare,
     onStep,
+    failureLevel,
     onToolsChanged: (server) => known.noteChange(server),
   });
   const source = createMetadataSource(pool, createMetadataCache({ stateDir, logger }), failures);

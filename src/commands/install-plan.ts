@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { toServerEntry } from '../clients/entry.ts';
 import {
+  entriesAt,
   type FileFormat,
   type FileObject,
   FileSyntaxError,
@@ -79,7 +80,7 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
         addImported(store.file.text ?? '', store.format, file.target, moved),
       );
       changes.push({ ...store, next });
-      notes.push(`${names.map((name) => `'${name}'`).join(', ')}: moved to ${store.file.path}.`);
+      notes.push(`${quoted(names)}: moved to ${store.file.path}.`);
     }
     changes.push({ file, next: register(text, registration, names), format });
     return { client, path: file.path, changes: changes.filter(isChange), notes };
@@ -109,11 +110,33 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
     if (names.length > 0) {
       const rest = takeBack(store.file.text ?? '', store.format, file.target);
       changes.push({ ...store, next: rest.text });
-      notes.push(`${names.map((name) => `'${name}'`).join(', ')}: put back from ${store.file.path}.`);
+      const there = entriesAt(format.parse(unregister(text ?? '', registration)), registration.keys) ?? {};
+      const taken = original === undefined ? names.filter((name) => Object.hasOwn(there, name)) : [];
+      notes.push(...describeReturn({ names, taken, from: store.file.path, to: file.path }));
       notes.push(...rest.kept.map((name) => `'${name}' was changed in ${store.file.path}, and stays there too.`));
     }
     return { client, path: file.path, changes: changes.filter(isChange), notes };
   });
+}
+
+interface Return {
+  readonly names: readonly string[];
+  /** Of these, what the client has a server for again. */
+  readonly taken: readonly string[];
+  readonly from: string;
+  readonly to: string;
+}
+
+function describeReturn({ names, taken, from, to }: Return): string[] {
+  const back = names.filter((name) => !taken.includes(name));
+  return [
+    ...(back.length === 0 ? [] : [`${quoted(back)}: put back from ${from}.`]),
+    ...taken.map((name) => `'${name}' of ${from} was not put back: ${to} already has a server of that name.`),
+  ];
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `'${name}'`).join(', ');
 }
 
 /** The path of the client's file, and an entry as it belongs there. */

@@ -31,6 +31,8 @@ export async function servers(command: ServersCommand, options: ServersOptions):
     // Whoever calls a tool sees of it what code sees.
     hidesDenied: command.action === 'call',
     onStep: times.note,
+    // What failed is the answer, or stands in it.
+    failureLevel: 'debug',
   });
   configured.refresh();
   await configured.known.ready();

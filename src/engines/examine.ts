@@ -31,11 +31,11 @@ export async function examineContainerEngine(engine: EngineName, command: Engine
   return info === undefined ? [] : judge(info);
 }
 
-/** `podman info --format json`, `docker info --format '{{json .}}'`; undefined for anything else. */
+/** `podman info --format json`, `docker info --format '{{json .}}'`; undefined for anything else, and when the daemon did not answer. */
 export function readInfo(engine: EngineName, text: string): ContainerEngineInfo | undefined {
   try {
     const value = JSON.parse(text) as Record<string, never>;
-    return engine === 'podman' ? ofPodman(value) : ofDocker(value);
+    return engine === 'podman' ? ofPodman(value) : isAnswered(value) ? ofDocker(value) : undefined;
   } catch {
     return undefined;
   }
@@ -67,6 +67,8 @@ function ofPodman({ version, host = {} }: PodmanInfo): ContainerEngineInfo {
 }
 
 interface DockerInfo {
+  /** Why the daemon was not asked. */
+  readonly ServerErrors?: readonly string[] | null;
   readonly ServerVersion?: string;
   readonly OSType?: string;
   readonly CgroupVersion?: string;
@@ -75,6 +77,11 @@ interface DockerInfo {
   readonly DefaultRuntime?: string;
   readonly RuncCommit?: { readonly ID?: string };
   readonly SecurityOptions?: readonly string[];
+}
+
+/** Clients before Docker 23 end with 0 and what they know of themselves when the daemon does not answer. */
+function isAnswered({ ServerErrors }: DockerInfo): boolean {
+  return (ServerErrors ?? []).length === 0;
 }
 
 function ofDocker(info: DockerInfo): ContainerEngineInfo {

@@ -42,6 +42,8 @@ export interface UpstreamPoolOptions {
   readonly prepare?: ((definition: UpstreamDefinition) => Promise<UpstreamDefinition>) | undefined;
   /** Told how far the start of a server is. */
   readonly onStep?: ((server: string, step: StartStep) => void) | undefined;
+  /** How a failed start is logged; as a warning when left out, because whoever asked may not tell the person. */
+  readonly failureLevel?: 'debug' | 'warning' | undefined;
   /** After this long a list is read again when it is asked for; 10 minutes when left out. */
   readonly maxListingAgeMs?: number | undefined;
 }
@@ -158,6 +160,7 @@ class Pool implements UpstreamPool {
     const {
       logger,
       env,
+      failureLevel = 'warning',
       startTimeoutMs,
       probeTimeoutMs,
       logins,
@@ -171,6 +174,7 @@ class Pool implements UpstreamPool {
       env: env ?? process.env,
       guardian: this.#guardian,
       logger,
+      failureLevel,
       startTimeoutMs: startTimeoutMs ?? START_TIMEOUT_MS,
       probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
       legacyServers: this.#legacyServers,

@@ -60,6 +60,7 @@ export interface ToolCall {
 
 export interface ServerOptions extends Omit<ConnectOptions, 'signal'> {
   readonly maxListingAgeMs: number;
+  readonly failureLevel: 'debug' | 'warning';
   /** Gives the definition with everything that is to be put in when the server starts. Rejects with a `BridgeError`. */
   readonly prepare: (definition: UpstreamDefinition) => Promise<UpstreamDefinition>;
 }
@@ -333,7 +334,8 @@ export class UpstreamServer {
   }
 
   #noteFailure(error: BridgeError): void {
-    this.#options.logger.warning(`${error.code}: ${error.message}`);
+    const { failureLevel, logger } = this.#options;
+    logger[failureLevel](`${error.code}: ${error.message}`);
     this.#failed += 1;
     this.#lastError = error;
     // 0 after the first failure, then 1 s, 2 s, 4 s … A person who has just logged in need not wait.

@@ -154,6 +154,11 @@ const HINTS: readonly (readonly [RegExp, (definition: RemoteDefinition) => strin
     ({ name, file }) =>
       `Register a client there by hand and write its id into "oauth": {"clientId": …} of '${name}' in ${file}; where it takes client metadata documents, "clientMetadataUrl". See docs/remote.md.`,
   ],
+  [
+    /Dynamic Client Registration rejected/,
+    ({ name, file }) =>
+      `Where the server wants a key and no login, write it into "headers" of '${name}' in ${file}; else register a client there by hand, and write its id into "oauth": {"clientId": …}. See docs/remote.md.`,
+  ],
   [/EADDRINUSE/, ({ name }) => `Another program listens there. Take another one: servers login ${name} --port PORT`],
 ];
 

@@ -32,12 +32,14 @@ export async function createOAuthFetch(server: URL, proxies: ProxyChoice): Promi
   const ask = async (input: string | URL, init: RequestInit = {}, wantsBody = true): Promise<Response> => {
     const url = new URL(input);
     checkScheme(url);
+    const signal = AbortSignal.timeout(MAX_MS);
     const client = url.origin === server.origin ? own : guarded;
     try {
-      return await exchange(client, url, init, wantsBody);
+      return await exchange(client, url, { ...init, signal }, wantsBody);
     } catch (error) {
       // Not a TypeError, which the SDK takes for a fault of browsers and tries again.
-      failure = new Error(`${url.origin} could not be asked: ${messageOf(error)}`, { cause: error });
+      const why = signal.aborted ? `no answer within ${MAX_MS / 1000} s` : messageOf(error);
+      failure = new Error(`${url.origin} could not be asked: ${why}`, { cause: error });
       throw failure;
     }
   };
@@ -53,8 +55,12 @@ export async function createOAuthFetch(server: URL, proxies: ProxyChoice): Promi
   };
 }
 
-async function exchange(client: HttpClient, url: URL, init: RequestInit, wantsBody: boolean): Promise<Response> {
-  const signal = AbortSignal.timeout(MAX_MS);
+async function exchange(
+  client: HttpClient,
+  url: URL,
+  { signal, ...init }: RequestInit & { readonly signal: AbortSignal },
+  wantsBody: boolean,
+): Promise<Response> {
   const headers = Object.fromEntries(new Headers(init.headers));
   const body = init.body === undefined || init.body === null ? undefined : bodyText(init.body);
   const method = (init.method ?? 'GET').toUpperCase() as HttpRequest['method'];

@@ -67,6 +67,15 @@ describe('a client', () => {
     expect(await logins.logIn(server.url, {}, { oauth: { clientMetadataUrl } })).toBe('logged-in');
   });
 
+  it('whose registration is refused: the error says what to write instead, a key or an id', async () => {
+    const server = await startOAuth({ metadata: (origin) => ({ registration_endpoint: `${origin}/none` }) });
+    expect(await failureOf(logins.logIn(server.url))).toMatchObject({
+      code: 'LOGIN_FAILED',
+      message: expect.stringContaining('Registration rejected (HTTP 404)'),
+      hint: expect.stringMatching(/"headers" of 'tracker' .*"oauth": \{"clientId": …\}/),
+    });
+  });
+
   it('that was forgotten registers anew with the next login', async () => {
     const server = await startOAuth();
     await logins.logIn(server.url);

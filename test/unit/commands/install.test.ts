@@ -71,6 +71,18 @@ const read = (path: string): string => readFileSync(path, 'utf8');
 const backupsOf = (path: string): string[] => readdirSync(dirname(path)).filter((name) => name.includes('.backup-'));
 
 describe('what the user did meanwhile', () => {
+  it('keeps a server that the client has anew, and says that the moved one of that name was not put back', async () => {
+    const path = fileOf('cursor');
+    put(path, '{"mcpServers": {"a": {"command": "old"}, "b": {"command": "b"}}}');
+    await run('cursor', { isImport: true });
+    writeFileSync(path, read(path).replace('"mcpServers": {', '"mcpServers": {"a": {"command": "new"}, '));
+    const { out } = await run('cursor', { command: 'uninstall' });
+    expect(JSON.parse(read(path))).toEqual({ mcpServers: { a: { command: 'new' }, b: { command: 'b' } } });
+    const store = join(stateDir, 'cursor.json');
+    expect(out).toContain(`'b': put back from ${store}.`);
+    expect(out).toContain(`'a' of ${store} was not put back: ${path} already has a server of that name.`);
+  });
+
   it('stays when the bridge goes, and moved servers come back as they were', async () => {
     const path = fileOf('cursor');
     put(path, existing('cursor'));
@@ -80,6 +92,7 @@ describe('what the user did meanwhile', () => {
     writeFileSync(store, read(store).replace('xxxxx', 'edited'));
     const { out } = await run('cursor', { command: 'uninstall' });
     expect(out).toContain(`'files' was changed in ${store}, and stays there too`);
+    expect(out).toMatch(/'files'.*: put back from /);
     const format = await loadFormat('json');
     expect(format.parse(read(path))).toMatchObject({
       theme: 'y',

@@ -55,6 +55,12 @@ describe('what the engines say', () => {
     });
   });
 
+  test('a docker whose daemon does not answer tells nothing', () => {
+    // As docker 20.10 ends with 0.
+    const answer = { ServerErrors: ['Cannot connect to the Docker daemon'], ClientInfo: { Debug: false } };
+    expect(readInfo('docker', JSON.stringify(answer))).toBeUndefined();
+  });
+
   test('a rootless podman without delegated controllers', () => {
     const host = { cgroupControllers: null, security: { rootless: true } };
     expect(readInfo('podman', JSON.stringify({ host }))).toMatchObject({

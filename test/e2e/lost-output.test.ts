@@ -1,0 +1,58 @@
+/** Results that cannot be written, or that nobody reads to their end. */
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CLI } from '../support/bridge-client.ts';
+
+/** A device of Linux that has no room, whatever is written. */
+const FULL = '/dev/full';
+const hasFull = existsSync(FULL);
+let stateDir: string;
+
+beforeAll(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'lost-output-'));
+});
+afterAll(() => rmSync(stateDir, { recursive: true }));
+
+function start(args: readonly string[], stdio: StdioOptions): ChildProcess {
+  const env = { PATH: process.env['PATH'], MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_RUNTIME: 'embedded' };
+  return spawn(process.execPath, [CLI, ...args], { env, stdio });
+}
+
+async function endOf(child: ChildProcess) {
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  const [stderr, [exitCode]] = await Promise.all([text(child.stderr as Readable), closed]);
+  return { stderr, exitCode };
+}
+
+it.skipIf(!hasFull).each([
+  ['a list', ['servers']],
+  ['a help', ['--help']],
+  ['a cell', ['exec', '-c', '6 * 7']],
+] as const)(
+  `${hasFull ? '' : 'not covered: there is no /dev/full: '}%s that finds no room is no success`,
+  async (_, args) => {
+    const full = openSync(FULL, 'w');
+    try {
+      const { exitCode, stderr } = await endOf(start(args, ['ignore', full, 'pipe']));
+      expect(stderr).toMatch(/^The result could not be written: ENOSPC/m);
+      expect(stderr).not.toContain('uncaught');
+      expect(exitCode).toBe(74);
+    } finally {
+      closeSync(full);
+    }
+  },
+);
+
+it('a cell whose output nobody reads to its end is no fault', async () => {
+  const child = start(['exec', '-c', 'print("x" * 3_000_000)'], ['ignore', 'pipe', 'pipe']);
+  child.stdout?.destroy();
+  const { exitCode, stderr } = await endOf(child);
+  expect(stderr).not.toMatch(/EPIPE|uncaught/);
+  expect(exitCode).toBe(0);
+});
