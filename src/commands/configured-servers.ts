@@ -52,20 +52,17 @@ export interface ConfiguredServers extends KnownSecrets {
   refresh(): readonly ServerReference[];
 }
 
-export interface ConfiguredServersOptions {
+/** With how far the start of a server is told, and how a failed one is logged. */
+export interface ConfiguredServersOptions extends Pick<UpstreamPoolOptions, 'failureLevel' | 'onStep'> {
   /** Whether tools of which no call can be made are hidden, as code is to see it; no when left out. */
   readonly hidesDenied?: boolean;
-  /** Told how far the start of a server is. */
-  readonly onStep?: UpstreamPoolOptions['onStep'];
-  /** How a failed start is logged. */
-  readonly failureLevel?: UpstreamPoolOptions['failureLevel'];
 }
 
 /** Starts nothing and reads no file of servers before the first `refresh`. */
 export async function createConfiguredServers(
   settings: Settings,
   logger: Logger,
-  { failureLevel, hidesDenied = false, onStep }: ConfiguredServersOptions = {},
+  { hidesDenied = false, ...starts }: ConfiguredServersOptions = {},
 ): Promise<ConfiguredServers> {
   const { stateDir } = settings;
   const discover = await discoveryOf(settings);
@@ -77,8 +74,7 @@ export async function createConfiguredServers(
     masksSecrets: settings.masksSecrets,
     logins,
     prepare: secrets.prepare,
-    onStep,
-    failureLevel,
+    ...starts,
     onToolsChanged: (server) => known.noteChange(server),
   });
   const source = createMetadataSource(pool, createMetadataCache({ stateDir, logger }), failures);
