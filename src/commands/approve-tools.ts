@@ -2,6 +2,7 @@
 import { createTwoFilesPatch } from 'diff';
 import { CancelSource } from '../cancel.ts';
 import { describeChange } from '../catalog/tool-change.ts';
+import { isObject } from '../clients/format.ts';
 import { BridgeError } from '../errors.ts';
 import { escapeControls } from '../log.ts';
 import { didYouMean } from '../suggest.ts';
@@ -68,7 +69,8 @@ function render(server: string, approvals: readonly Approval[]): string {
 }
 
 function renderOne({ tool, change, before, after }: Approval): string {
-  const parts = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after)])];
+  const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after)])];
+  const parts = all.filter((part) => change.parts.length === 0 || change.parts.includes(part));
   const patches = parts.map((part) => patchOf(part, before?.[part] ?? '', after[part] ?? ''));
   const missing = before === undefined && change.parts.length > 0 ? ['(what it was like before was not kept)'] : [];
   const lines = [`${tool}: ${describeChange(change)}`, ...missing, ...patches.flatMap((patch) => patch)];
@@ -85,11 +87,15 @@ function patchOf(part: string, before: string, after: string): string[] {
   return before === after ? [] : lines.filter((line) => line !== '');
 }
 
-/** JSON on many lines; any other text as it is. */
+/** JSON on many lines, its keys sorted because their order is no difference; any other text as it is. */
 function inLines(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), undefined, 2);
+    return JSON.stringify(JSON.parse(text), withSortedKeys, 2);
   } catch {
     return text;
   }
+}
+
+function withSortedKeys(_key: string, value: unknown): unknown {
+  return isObject(value) ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))) : value;
 }

@@ -9,7 +9,7 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createPause } from '../slices.ts';
 import type { DescribedServer, MetadataSource, PinMode } from './server-metadata.ts';
-import { approveCommand, changeOf, mayBeKept, shorten, shownOf } from './tool-differences.ts';
+import { approveCommand, changeOf, mayBeKept, shorten, shownOf, summarize, type ToolNews } from './tool-differences.ts';
 
 /** A tool that is not what was accepted. */
 export interface ToolDifference {
@@ -147,6 +147,7 @@ class Pins implements ToolPins {
     isStrict: boolean,
   ): ServerMetadata {
     const clauses: string[] = [];
+    const news: ToolNews[] = [];
     const tools = metadata.tools.map((tool) => {
       const change = accepted.size === 0 ? undefined : changeOf(tool, accepted, isStrict);
       // A new tool counts as accepted when it is first seen, unless new tools are to be accepted by a person.
@@ -156,9 +157,14 @@ class Pins implements ToolPins {
       const remedy = approveCommand(server, tool.name);
       const clause = `tool '${tool.name}' ${change.isRefused ? 'is refused: ' : ''}${describeChange(change)}`;
       clauses.push(clause);
-      this.#tell(`${server}\0${tool.name}\0${tool.fingerprint ?? ''}`, `Server '${server}': ${clause}. ${remedy}`);
+      if (this.#isNews(`${server}\0${tool.name}\0${tool.fingerprint ?? ''}`)) {
+        news.push({ tool: tool.name, clause });
+      }
       return withChange(tool, change, remedy);
     });
+    if (news.length > 0) {
+      this.#options.logger.warning(`Server '${server}': ${summarize(server, news)}`);
+    }
     return clauses.length === 0
       ? metadata
       : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, approveCommand(server))] };
@@ -229,10 +235,15 @@ class Pins implements ToolPins {
   }
 
   #tell(key: string, sentence: string): void {
-    if (!this.#told.has(key)) {
-      this.#told.add(key);
+    if (this.#isNews(key)) {
       this.#options.logger.warning(sentence);
     }
+  }
+
+  #isNews(key: string): boolean {
+    const isNews = !this.#told.has(key);
+    this.#told.add(key);
+    return isNews;
   }
 
   #warnOfWriting(error: unknown): void {

@@ -62,3 +62,17 @@ export function shorten(clauses: readonly string[], remedy: string): string[] {
   const more = clauses.length - MAX_NAMED;
   return more > 0 ? [...clauses.slice(0, MAX_NAMED), `${more} more tools changed. ${remedy}`] : [...clauses];
 }
+
+/** That a tool changed, as news for the log. */
+export interface ToolNews {
+  readonly tool: string;
+  readonly clause: string;
+}
+
+/** One sentence about tools of one server, however many changed, and the next step: an update may change all of them. */
+export function summarize(server: string, news: readonly ToolNews[]): string {
+  const more = news.length - MAX_NAMED;
+  const named = news.slice(0, MAX_NAMED).map(({ clause }) => clause);
+  const clauses = more > 0 ? [...named, `${more} more tools changed`] : named;
+  return `${clauses.join('; ')}. ${approveCommand(server, news.length === 1 ? news[0]?.tool : undefined)}`;
+}

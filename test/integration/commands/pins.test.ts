@@ -199,6 +199,18 @@ describe('strict', () => {
     expect((await person.approve()).text).toBe("Nothing of 'cat' differs from what was accepted.\n");
   });
 
+  it('is shown without what merely stands in another order', async () => {
+    const bridge = await setUp().open();
+    await bridge.call('look');
+    const properties = { 'the-thing': { description: 'What to look at.', type: 'string' } };
+    await bridge.become({ look: { inputSchema: { properties, required: ['the-thing'], type: 'object' } } });
+    const { text } = await bridge.approve(['look'], true);
+    expect(text).toContain('+    "the-thing"');
+    expect(text.split('\n').filter((line) => /^-[^-]/.test(line))).toEqual([]);
+    await bridge.become({ look: { ...POISON.look, inputSchema: { properties, type: 'object' } } });
+    expect((await bridge.approve(['look'], true)).text).not.toContain('input schema');
+  });
+
   it('holds for every server when the setting says so, whatever an entry says', async () => {
     const { open } = setUp('off');
     const bridge = await open({ MCP_BRIDGE_PIN: 'strict' });
