@@ -47,3 +47,28 @@ function describePosition(text: string, position: number): string {
   const before = text.slice(0, position).split('\n');
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
+
+/** A key that stands in one object more than once, of which JSON takes the last; undefined when there is none. `text` is JSON and `value` what it says. */
+export function repeatedKey(text: string, value: unknown): string | undefined {
+  const counts = new Map<string, number>();
+  const count = (key: string, by: number): unknown => counts.set(key, (counts.get(key) ?? 0) + by);
+  for (const [, word = '', colon] of text.matchAll(/("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g)) {
+    if (colon !== undefined) {
+      count(String(JSON.parse(word)), 1);
+    }
+  }
+  forEachKey(value, (key) => count(key, -1));
+  return [...counts].find(([, left]) => left > 0)?.[0];
+}
+
+function forEachKey(value: unknown, tell: (key: string) => void): void {
+  if (typeof value !== 'object' || value === null) {
+    return;
+  }
+  for (const [key, member] of Object.entries(value)) {
+    if (!Array.isArray(value)) {
+      tell(key);
+    }
+    forEachKey(member, tell);
+  }
+}

@@ -5,7 +5,7 @@
 import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
-import { parseJson } from './json-text.ts';
+import { parseJson, repeatedKey } from './json-text.ts';
 
 /** Chosen: ten thousand rules take less. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
@@ -82,7 +82,12 @@ function read(file: string, stats: Stats): { readonly value: unknown } | { reado
     return { problem: `has ${stats.size} bytes; it may have ${MAX_FILE_BYTES}` };
   }
   try {
-    const parsed = parseJson(readFileSync(file, 'utf8'));
+    const text = readFileSync(file, 'utf8');
+    const parsed = parseJson(text);
+    const repeated = 'fault' in parsed ? undefined : repeatedKey(text, parsed.value);
+    if (repeated !== undefined) {
+      return { problem: `has the key ${JSON.stringify(repeated)} more than once in one object` };
+    }
     return 'fault' in parsed ? { problem: parsed.fault } : parsed;
   } catch (error) {
     return { problem: `cannot be read: ${messageOf(error)}` };

@@ -56,6 +56,12 @@ it('a change is in force soon, and the file is not looked at more often', async 
 it.each([
   ['{"default": ', /policy\.json is not JSON/],
   ['{"defualt": "deny"}', /policy\.json: Unrecognized key: "defualt"/],
+  // JSON takes the last of two: the first rules were gone without a word.
+  ['{"rules": [{"effect": "deny"}], "rules": []}', /policy\.json has the key "rules" more than once in one object/],
+  [
+    '{"rules": [{"effect": "deny", "tool": "\\"a", "\\u0065ffect": "allow"}]}',
+    /policy\.json has the key "effect" more/,
+  ],
   ['[]', /policy\.json: must be an object/],
 ])('a file that is broken while the bridge runs refuses every call until it is mended: %s', async (broken, reason) => {
   await writeFile(file, '{"default": "allow"}');
