@@ -13,6 +13,10 @@ export const MASK = '***';
 const SHORT_LINE_BYTES = 16 * 1024;
 /** Characters that every JSON encoder writes as they are. Go's writes `&` as a number, .NET's also `+`, PHP's `\/`. */
 const NEVER_ESCAPED = /[\w.-]+/g;
+/** The start of a longer run tells as much. Chosen. */
+const MAX_NEEDLE_CHARS = 64;
+/** V8 takes no pattern of 30,000 characters of a secret, and repeats it in its complaint. */
+const MAX_PATTERN_CHARS = 4_096;
 const MAY_BE_ESCAPED = /[^\w.-]/;
 /** A letter or digit written as a number all the same. */
 const NEEDLESS_ESCAPE = /^(?:3\d|[46][1-9a-f]|[57][0-9a])$/i;
@@ -34,21 +38,15 @@ export function createResultMask(secrets: readonly string[]): ResultMask {
   if (secrets.length === 0) {
     return NO_MASK;
   }
-  const forms = secrets.flatMap((secret) => [
-    plainForm(secret),
-    jsonForm(secret),
-    percentForm(secret),
-    ...base64Forms(secret),
-  ]);
   // Longest first, so that no part of a secret stays when one contains another.
-  const sources = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
-  const secret = new RegExp(sources.join('|'), 'g');
-  const mayHold = createSearch([...new Set([...secrets, ...secrets.flatMap(base64Texts)].map(longestRun))]);
+  const finders = secrets.toSorted((a, b) => b.length - a.length).map(createFinder);
+  const mayHold = createSearch([...new Set(finders.flatMap(({ needles }) => needles))]);
   const numbers = new Set(secrets.filter((text) => /^\d+$/.test(text)));
 
   const minChars = Math.min(...secrets.map((text) => text.length));
 
-  const maskText = (text: string): string => (text.length < minChars ? text : text.replace(secret, MASK));
+  const maskText = (text: string): string =>
+    text.length < minChars ? text : finders.reduce((rest, { replaceIn }) => replaceIn(rest), text);
   const mask = (value: unknown): unknown => {
     if (typeof value === 'string') {
       return maskText(value);
@@ -77,6 +75,43 @@ export function createResultMask(secrets: readonly string[]): ResultMask {
       return { ...message, ...Object.fromEntries(said.map(([key, value]) => [key, mask(value)])) };
     },
   };
+}
+
+/** How one secret is found. */
+interface Finder {
+  /** A text that holds none of them does not hold it either. */
+  readonly needles: readonly string[];
+  replaceIn(text: string): string;
+}
+
+function createFinder(secret: string): Finder {
+  const needles = [...new Set([secret, ...base64Texts(secret)].map(needleOf))];
+  const replace = secret.length > MAX_PATTERN_CHARS ? replacerOfTexts(secret) : replacerOfPattern(secret);
+  return {
+    needles,
+    replaceIn: (text) => (needles.some((needle) => text.includes(needle)) ? replace(text) : text),
+  };
+}
+
+/** Made when it is first needed: that takes longer than a search. */
+function replacerOfPattern(secret: string): (text: string) => string {
+  let pattern: RegExp | undefined;
+  return (text) => {
+    pattern ??= longestFirst([plainForm(secret), jsonForm(secret), percentForm(secret), ...base64Forms(secret)]);
+    return text.replace(pattern, MASK);
+  };
+}
+
+function longestFirst(sources: readonly string[]): RegExp {
+  return new RegExp([...new Set(sources)].toSorted((a, b) => b.length - a.length).join('|'), 'g');
+}
+
+/** As the most common encoder writes each form; its lines are secrets of their own. */
+function replacerOfTexts(secret: string): (text: string) => string {
+  const json = JSON.stringify(secret).slice(1, -1);
+  const percent = encodeURIComponent(Buffer.from(secret).toString());
+  const texts = [...new Set([json, percent, ...base64Texts(secret), secret])];
+  return (text) => texts.reduce((rest, form) => rest.replaceAll(form, MASK), text);
 }
 
 /** The same for secrets that change; `secrets` gives the same array as long as they do not. */
@@ -165,10 +200,10 @@ function toldApart(members: readonly [string, unknown][]): Map<string, unknown> 
   return apart;
 }
 
-/** What the bytes of a line are searched for; empty when any line may hold the secret. */
-function longestRun(text: string): string {
+/** What texts and the bytes of a line are searched for; empty when any may hold the secret. */
+function needleOf(text: string): string {
   const runs = text.match(NEVER_ESCAPED) ?? [];
-  return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '');
+  return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '').slice(0, MAX_NEEDLE_CHARS);
 }
 
 function plainForm(text: string): string {

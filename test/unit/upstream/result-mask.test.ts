@@ -68,6 +68,22 @@ describe('a secret is masked', () => {
     expect(through(['secret-1', 'secret-1-long'], ['secret-1-long secret-1'])).toEqual(['*** ***']);
   });
 
+  // No pattern can be made of it, and the complaint about that repeated it.
+  it.each([
+    ['letters', 'aB3'.repeat(20_000)],
+    ['what is escaped', 'aB"\\n€ '.repeat(8_000)],
+  ])('of 64 KiB of %s', (_of, secret) => {
+    const forms = [
+      secret,
+      JSON.stringify(secret).slice(1, -1),
+      encodeURIComponent(secret),
+      btoa(Buffer.from(secret).toString('latin1')),
+    ];
+    expect(through([secret], { texts: forms.map((form) => `a ${form}`) })).toEqual({
+      texts: ['a ***', 'a ***', 'a ***', expect.stringMatching(/^a \*\*\*.{0,4}$/)],
+    });
+  });
+
   it('in a long line', () => {
     const text = `${'x'.repeat(100_000)}secret-1234`;
     expect(through(['secret-1234'], { text })).toEqual({ text: text.replace('secret-1234', '***') });
