@@ -28,13 +28,12 @@ export function createPolicyFile(stateDir: string, nowMs: () => number = () => p
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   let missingSinceMs: number | undefined;
 
-  /** A link to what is not there is a policy that cannot be read: the drive that holds it may not be mounted. */
   function settleMissing(): void {
-    const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-    if (!isLink) {
+    const problem = whyNowhere(stateDir, file);
+    if (problem === undefined) {
       [current, stamp] = [undefined, ''];
-    } else if (stamp !== LEADS_NOWHERE) {
-      [current, stamp] = [{ file, problem: LEADS_NOWHERE }, LEADS_NOWHERE];
+    } else if (stamp !== problem) {
+      [current, stamp] = [{ file, problem }, problem];
     }
   }
 
@@ -63,6 +62,19 @@ export function createPolicyFile(stateDir: string, nowMs: () => number = () => p
     }
     return current;
   };
+}
+
+/** A link to what is not there is a policy that cannot be read: the drive that holds it may not be mounted. */
+function whyNowhere(stateDir: string, file: string): string | undefined {
+  if (leadsNowhere(stateDir)) {
+    return `cannot be looked at: ${stateDir} ${LEADS_NOWHERE}`;
+  }
+  return leadsNowhere(file) ? LEADS_NOWHERE : undefined;
+}
+
+function leadsNowhere(path: string): boolean {
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return isLink && statSync(path, { throwIfNoEntry: false }) === undefined;
 }
 
 /** Undefined when there is no such file; a file that cannot be looked at is a problem, not a missing one. */

@@ -23,12 +23,12 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const NO_OWNERS: ReadonlyMap<string, PolicyOwner> = new Map();
 
-function start(owners = () => NO_OWNERS) {
+function start(owners = () => NO_OWNERS, stateDir = folder) {
   const note = (line: string) => {
     lines.push(line);
   };
   const logger: Logger = { debug: note, info: note, warning: note, error: note };
-  return createCurrentPolicies({ stateDir: folder, definitions: owners, logger, nowMs: () => nowMs });
+  return createCurrentPolicies({ stateDir, definitions: owners, logger, nowMs: () => nowMs });
 }
 
 /** Time passes, so that the file is looked at again. */
@@ -107,6 +107,19 @@ it.runIf(process.platform !== 'win32')('a link to a file that is not there is no
   later(2_000);
   expect(current()?.decide(CALL)).toEqual({ effect: 'deny', reason });
   await rm(file);
+  later(2_000);
+  expect(current()).toBeUndefined();
+});
+
+it.runIf(process.platform !== 'win32')('nor is one in a folder that is such a link', async () => {
+  const stateDir = join(folder, 'link');
+  await symlink(join(folder, 'not-mounted'), stateDir);
+  const current = start(undefined, stateDir);
+  expect(current()?.decide(CALL)).toEqual({
+    effect: 'deny',
+    reason: expect.stringMatching(/policy\.json cannot be looked at: .*link is a link to something that is not there$/),
+  });
+  await mkdir(join(folder, 'not-mounted'));
   later(2_000);
   expect(current()).toBeUndefined();
 });
