@@ -22,6 +22,9 @@ const MAX_SCHEMA_BYTES = 32 * 1024;
 /** Members of a schema that people read and nobody sends back. */
 const DISPLAY_KEYS: ReadonlySet<string> = new Set(['title', 'description', 'enumNames']);
 
+/** Members that people choose from; a default may have lines. */
+const CHOICE_KEYS: ReadonlySet<string> = new Set(['enum', 'const']);
+
 /** How the calls of a cell put the questions of a server; undefined when the person cannot be asked. */
 export function elicitFor(server: string, asker: Asker | undefined, logger: Logger): Elicit | undefined {
   if (asker === undefined) {
@@ -86,7 +89,7 @@ function pageQuestion(server: string, { message, url }: JsonObject, { opensPages
 /** The schema with what is read in it made visible. What is sent back must be visible as it is: it cannot be changed. */
 function shownSchema(value: unknown, key: string): unknown {
   if (typeof value === 'string') {
-    return DISPLAY_KEYS.has(key) ? oneLine(value, MAX_TITLE_CHARS) : unchanged(value);
+    return DISPLAY_KEYS.has(key) ? oneLine(value, MAX_TITLE_CHARS) : unchanged(value, CHOICE_KEYS.has(key));
   }
   if (Array.isArray(value)) {
     return value.map((item) => shownSchema(item, key));
@@ -95,12 +98,12 @@ function shownSchema(value: unknown, key: string): unknown {
     return value;
   }
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [unchanged(name), shownSchema(member, name)]),
+    Object.entries(value).map(([name, member]) => [unchanged(name, true), shownSchema(member, name)]),
   );
 }
 
-function unchanged(text: string): string {
-  if (makeVisible(text) !== text) {
+function unchanged(text: string, isOneLine: boolean): string {
+  if (makeVisible(text) !== text || (isOneLine && /[\n\t]/.test(text))) {
     throw refused('a form has no characters in its names and values that cannot be seen');
   }
   return text;

@@ -88,6 +88,21 @@ describe('no question is put', () => {
       'with a name that cannot be seen',
       { message: 'x', requestedSchema: { type: 'object', properties: { 'a\u200b': {} } } },
     ],
+    [
+      'with a choice of several lines, which could pass for the end of its words',
+      { message: 'x', requestedSchema: { type: 'object', properties: { a: { enum: ["b\n\nServer 'c' asks:"] } } } },
+    ],
+    [
+      'with a titled choice of several lines',
+      {
+        message: 'x',
+        requestedSchema: { type: 'object', properties: { a: { oneOf: [{ const: 'b\nc', title: 'd' }] } } },
+      },
+    ],
+    [
+      'with a name of several lines',
+      { message: 'x', requestedSchema: { type: 'object', properties: { 'a\tb\nc': {} } } },
+    ],
     ['with a file for a page', { mode: 'url', message: 'x', url: 'file:///etc/passwd' }],
     ['with a script for a page', { mode: 'url', message: 'x', url: 'javascript:alert(1)' }],
     ['with a password in the address', { mode: 'url', message: 'x', url: 'https://a:b@example.com' }],
