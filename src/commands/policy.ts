@@ -11,6 +11,7 @@ import { readCode } from './code-source.ts';
 import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
 import type { CommandContext } from './context.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
+import { namedAtShell } from './named-tool.ts';
 import { renderCalls, renderExplained, renderPolicies } from './policy-text.ts';
 import type { ServerDirectory } from './server-directory.ts';
 import { readCalls } from './static-calls.ts';
@@ -121,7 +122,10 @@ async function findTool(server: CatalogServer, wanted: string, configured: Confi
   // A tool of that very name comes first, as it does for code.
   const isTool =
     method === undefined || resolveName(await configured.known.tools(server, signal), wanted) !== undefined;
-  return isTool ? configured.known.findTool(server, wanted, signal) : method;
+  if (!isTool) {
+    return method;
+  }
+  return namedAtShell(configured.known, server, wanted, configured.known.findTool(server, wanted, signal));
 }
 
 async function checkCall(

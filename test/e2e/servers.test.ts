@@ -192,5 +192,8 @@ describe('servers', () => {
     const missing = await servers('show', 'flies');
     expect(missing.exitCode).toBe(70);
     expect(missing.stderr).toContain("Did you mean 'files'? Configured: files, Mem-ory, hostile, broken.");
+    const tool = await run('policy', 'explain', 'files.list_directry');
+    expect(tool.exitCode).toBe(70);
+    expect(tool.stderr).toMatch(/Hint: Did you mean 'list_directory'.* `servers tools files` lists its tools\.\n$/);
   });
 });

@@ -13,12 +13,13 @@ const FOREIGN_WRITE = 0o022;
 
 /** With `isFix` it is made, and made safe; else nothing stays changed. */
 export async function examineStateDirectory(stateDir: string, isFix: boolean): Promise<Finding[]> {
+  let place = dirname(stateDir);
   try {
     if (isFix) {
       await mkdir(stateDir, { recursive: true, mode: 0o700 });
     }
     const isThere = await hasDirectory(stateDir);
-    const place = isThere ? stateDir : await nearestDirectory(stateDir);
+    place = isThere ? stateDir : await nearestDirectory(stateDir);
     await tryToWrite(place);
     const shared = isThere ? await examineSharing(stateDir, isFix) : undefined;
     const text = isThere
@@ -27,7 +28,7 @@ export async function examineStateDirectory(stateDir: string, isFix: boolean): P
     return [shared ?? { section: 'machine', level: 'ok', text }, await examineDisk(place)];
   } catch (error) {
     const text = `the state directory ${stateDir} cannot be used: ${messageOf(error)}`;
-    const hint = `Mend the rights of ${dirname(stateDir)}, or set MCP_BRIDGE_STATE_DIR to a folder of yours. Without it nothing is kept: no audit, no saved tools, no logins.`;
+    const hint = `Mend the rights of ${place}, or set MCP_BRIDGE_STATE_DIR to a folder of yours. Without it nothing is kept: no audit, no saved tools, no logins.`;
     return [{ section: 'machine', level: 'problem', text, hint, code: 'STATE_WRITE_FAILED' }];
   }
 }

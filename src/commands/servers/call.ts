@@ -2,12 +2,12 @@
 import { text as readAll } from 'node:stream/consumers';
 import { CancelSource } from '../../cancel.ts';
 import type { CatalogServer, CatalogTool } from '../../catalog/catalog.ts';
-import { BridgeError, ERROR_CODES } from '../../errors.ts';
+import { ERROR_CODES } from '../../errors.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
-import { didYouMean } from '../../suggest.ts';
 import { checkArguments } from '../argument-check.ts';
 import type { ServersCommand } from '../cli/servers.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
+import { namedAtShell } from '../named-tool.ts';
 import { readJsonArguments, readPairs, typeArguments } from './call-arguments.ts';
 import { readResult } from './call-result.ts';
 import { type MakeCallOptions, makeCall } from './make-call.ts';
@@ -40,19 +40,7 @@ export async function call(
 }
 
 /** Rejects with `TOOL_UNKNOWN`, with the nearest names; a tool that is denied is found, and its call refused. */
-async function findTool({ known }: ConfiguredServers, server: CatalogServer, wanted: string): Promise<CatalogTool> {
-  try {
-    return await known.findToolToCall(server, wanted, new CancelSource().signal);
-  } catch (error) {
-    if (!(error instanceof BridgeError) || error.code !== 'TOOL_UNKNOWN') {
-      throw error;
-    }
-    const names = known.metadata(server)?.tools.map(({ name }) => name) ?? [];
-    const near = await didYouMean(wanted, names);
-    throw new BridgeError(error.code, error.message, {
-      hint: `${near} \`servers tools ${server.name}\` lists its tools.`.trim(),
-      data: error.data,
-      cause: error,
-    });
-  }
+function findTool({ known }: ConfiguredServers, server: CatalogServer, wanted: string): Promise<CatalogTool> {
+  const found = known.findToolToCall(server, wanted, new CancelSource().signal);
+  return namedAtShell(known, server, wanted, found);
 }

@@ -1,4 +1,5 @@
 /** What `doctor` says of figures and places that are not well; what it says of engines and servers is tested with real ones. */
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -126,6 +127,15 @@ describe('the state directory', () => {
       },
     ]);
   });
+
+  const hasProc = existsSync('/proc/self');
+  it.skipIf(!hasProc)(
+    `${hasProc ? '' : 'not covered: there is no /proc: '}cannot be written: names itself, not what it lies in`,
+    async () => {
+      const [finding] = await examineStateDirectory('/proc', false);
+      expect(finding?.hint).toMatch(/^Mend the rights of \/proc, /);
+    },
+  );
 
   it('can be written by others', async () => {
     const path = join(folder, 'MCPs');
