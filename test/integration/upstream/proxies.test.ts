@@ -111,7 +111,8 @@ describe('with TLS', () => {
     expect(JSON.parse(stdout)).toMatchObject([{ name: 'act' }]);
     expect(new Set(proxy.log)).toEqual(new Set(['CONNECT mcp.test:443']));
     const untrusted = await askFromProcess({ HTTPS_PROXY });
-    expect(untrusted.stderr).toMatch(/SERVER_UNREACHABLE: server 'far' could not be reached: self-signed certificate/);
+    const message: unknown = expect.stringMatching(/^server 'far' could not be reached: self-signed certificate/);
+    expect(JSON.parse(untrusted.stdout)).toMatchObject({ error: { code: 'SERVER_UNREACHABLE', message } });
   });
 
   it('what the proxy refuses is said, with its variable', async () => {
