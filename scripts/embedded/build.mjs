@@ -11,7 +11,7 @@ import { build } from 'esbuild';
 import { composeBootSource } from './boot-source.mjs';
 import { copyInterpreter, unpackInterpreter } from './interpreter.mjs';
 
-const CHILD = 'child.js';
+const CHILD = 'child.mjs';
 const MANIFEST = 'manifest.json';
 
 /**

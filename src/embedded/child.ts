@@ -1,6 +1,6 @@
 /**
  * The program of the child process of the embedded engine: restores CPython from its snapshot and runs it until it ends
- * or the host does. `node child.js ARTIFACTS_DIRECTORY MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`; frames on stdin and
+ * or the host does. `node child.mjs ARTIFACTS_DIRECTORY MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`; frames on stdin and
  * stdout, reports on stderr. The main thread reads the host's pipe and ends the process; the same program runs again in
  * a second thread, where Python computes and sleeps.
  */

@@ -13,7 +13,7 @@ import { coverEngines } from '../support/covered-engines.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'mcp-server-code-execution-mode';
-const EMBEDDED_FILES = ['child.js', 'manifest.json', 'memory.snapshot', 'python.wasm', 'stdlib.pack'];
+const EMBEDDED_FILES = ['child.mjs', 'manifest.json', 'memory.snapshot', 'python.wasm', 'stdlib.pack'];
 const run = promisify(execFile);
 const engines = await coverEngines();
 

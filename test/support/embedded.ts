@@ -88,9 +88,8 @@ export function pathWith(commands: readonly string[]): string {
 export function folderWithProgram(source: string): string {
   const folder = temporaryFolder();
   const sha256 = createHash('sha256').update(source).digest('hex');
-  writeFileSync(join(folder, 'child.js'), source);
-  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  writeFileSync(join(folder, 'manifest.json'), JSON.stringify({ files: { 'child.js': { sha256 } } }));
+  writeFileSync(join(folder, 'child.mjs'), source);
+  writeFileSync(join(folder, 'manifest.json'), JSON.stringify({ files: { 'child.mjs': { sha256 } } }));
   return folder;
 }
 

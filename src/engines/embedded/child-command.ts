@@ -18,7 +18,8 @@ const MAX_HEAP_MEBIBYTES = 256;
 export function childArguments({ folder, limits, name, nodeVersion }: ChildRequest): string[] {
   return [
     ...nodeFlags(folder, nodeVersion),
-    `${folder}/child.js`,
+    // `.mjs`, because Node 20.19.0 looks for the package.json of a `.js` file in folders above, which it may not read.
+    `${folder}/child.mjs`,
     folder,
     ...[limits.memoryBytes, limits.tmpBytes, limits.workspaceBytes].map(String),
     // Read by nobody but `ps`.

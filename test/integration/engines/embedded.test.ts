@@ -49,12 +49,12 @@ async function startDeaf(source = DEAF) {
 describe('a child that does not start', () => {
   it('because a file was damaged is sent nothing, and the file is named', async () => {
     const folder = folderWithProgram('process.stdin.pipe(process.stdout);');
-    appendFileSync(join(folder, 'child.js'), '// damaged');
+    appendFileSync(join(folder, 'child.mjs'), '// damaged');
     const { said, error } = await startToEnd(embeddedEngine({ folder }));
     expect(said).toBe('');
     expect(error).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: 'the files of the embedded engine are damaged: child.js is not what was built (SHA-256 differs)',
+      message: 'the files of the embedded engine are damaged: child.mjs is not what was built (SHA-256 differs)',
       data: { retryNow: false },
     });
   });

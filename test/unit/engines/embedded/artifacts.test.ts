@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createArtifactCheck } from '../../../../src/engines/embedded/artifacts.ts';
 
-const FILES = { 'child.js': 'the program', 'python.wasm': 'the code' };
+const FILES = { 'child.mjs': 'the program', 'python.wasm': 'the code' };
 
 describe('the check of the built files', () => {
   let folder: string;
@@ -27,7 +27,7 @@ describe('the check of the built files', () => {
 
   it.each([
     ['a changed file', () => write('python.wasm', 'the codE'), 'python.wasm is not what was built (SHA-256 differs)'],
-    ['a file cut short', () => write('child.js', ''), 'child.js is not what was built (SHA-256 differs)'],
+    ['a file cut short', () => write('child.mjs', ''), 'child.mjs is not what was built (SHA-256 differs)'],
     ['a missing file', () => rmSync(join(folder, 'python.wasm')), 'python.wasm is missing'],
     ['a missing manifest', () => rmSync(join(folder, 'manifest.json')), 'manifest.json is missing'],
     ['a manifest that is no JSON', () => write('manifest.json', '{"files": {'), 'manifest.json is damaged'],

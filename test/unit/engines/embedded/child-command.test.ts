@@ -15,7 +15,7 @@ describe('the arguments of Node', () => {
       '--permission',
       '--allow-worker',
       '--allow-fs-read=/embedded/*',
-      '/embedded/child.js',
+      '/embedded/child.mjs',
       '/embedded',
       '536870912',
       '67108864',
