@@ -82,7 +82,12 @@ function end(child: ChildProcess): void {
 
 /** Without the arguments, which the message of the operating system may repeat. */
 function startFailure(error: unknown): string {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'it was not found' : messageOf(error);
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT') {
+    return 'it was not found';
+  }
+  // Also for a program that is nowhere, when one folder of PATH cannot be read.
+  return code === 'EACCES' ? 'it was not found, or it is not executable' : messageOf(error);
 }
 
 /**

@@ -12,7 +12,9 @@ export function explainSpawn({ command, cwd }: ProcessDefinition, cause: unknown
     case 'ENOENT':
       return `command '${command}' not found${cwd === undefined ? '' : `, or folder '${cwd}' does not exist`}`;
     case 'EACCES':
-      return `command '${command}' may not be executed`;
+      return isOnPath(command)
+        ? `no executable program '${command}' was found on PATH`
+        : `command '${command}' may not be executed`;
     default:
       return messageOf(cause);
   }
@@ -23,10 +25,21 @@ export function hintForSpawn({ command, file }: ProcessDefinition, cause: unknow
   if (code === 'ENOENT' && /\s/.test(command)) {
     return `In ${file}, put only the program into "command" and the rest, word by word, into "args".`;
   }
+  if (code === 'EACCES' && isOnPath(command)) {
+    return `Check that the program is executable and that every folder on PATH can be read, or give a full path in ${file}.`;
+  }
   if (code === 'EACCES') {
     return `Make it executable (chmod +x ${command}) or correct "command" in ${file}.`;
   }
   return `Install it or give a full path in ${file}.`;
+}
+
+/**
+ * Whether the system looks for the command on PATH. It then reports EACCES also for a program that is nowhere, when one folder
+ * of PATH cannot be read.
+ */
+function isOnPath(command: string): boolean {
+  return !/[\\/]/.test(command);
 }
 
 /** The command as one would type it. */

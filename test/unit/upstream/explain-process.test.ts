@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ProcessDefinition } from '../../../src/upstream/definition.ts';
+import { explainSpawn, hintForSpawn } from '../../../src/upstream/explain-process.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bridge-explain-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What this system reports when it starts `command`. */
+async function failureOf(command: string): Promise<unknown> {
+  const [error] = await once(spawn(command, { env: { PATH: folder } }), 'error');
+  return error;
+}
+
+function definition(command: string): ProcessDefinition {
+  return {
+    name: 'x',
+    command,
+    args: [],
+    env: {},
+    cwd: undefined,
+    timeoutMs: undefined,
+    definitionHash: '',
+    file: '/f',
+  };
+}
+
+describe.runIf(process.platform !== 'win32')('a program that cannot be started', () => {
+  // A normal user whose PATH held a folder of another user read "chmod +x no-such-program".
+  it('is reported as missing or not executable when it is looked for on PATH', async () => {
+    writeFileSync(join(folder, 'tool'), '', { mode: 0o644 });
+    const cause = await failureOf('tool');
+    expect(cause).toMatchObject({ code: 'EACCES' });
+    expect(explainSpawn(definition('tool'), cause)).toBe("no executable program 'tool' was found on PATH");
+    expect(hintForSpawn(definition('tool'), cause)).toBe(
+      'Check that the program is executable and that every folder on PATH can be read, or give a full path in /f.',
+    );
+  });
+
+  it('is reported as not executable when its path is given', async () => {
+    const tool = join(folder, 'tool');
+    writeFileSync(tool, '', { mode: 0o644 });
+    const cause = await failureOf(tool);
+    expect(explainSpawn(definition(tool), cause)).toBe(`command '${tool}' may not be executed`);
+    expect(hintForSpawn(definition(tool), cause)).toContain(`chmod +x ${tool}`);
+  });
+
+  it('is reported as not found when no folder on PATH has it', async () => {
+    expect(explainSpawn(definition('tool'), await failureOf('tool'))).toBe("command 'tool' not found");
+  });
+});
