@@ -41,7 +41,7 @@ export interface RunRequest extends SandboxOptions {
 export const OMITTABLE_FLAGS: Readonly<Record<string, string>> = {
   '--cgroupns': 'docker needs API 1.41; the view of /proc/self/cgroup only',
   '--no-healthcheck': 'an image with a health check only starts processes of its own',
-  '--umask': 'podman 2.2 and newer; the supervisor sets it too',
+  '--umask': 'podman 2.2 and newer; a sandbox has one user and nothing of others to protect',
   '--systemd': 'absent from builds without systemd',
   '--image-volume': 'an image with volumes only gets them mounted',
   '--stop-timeout': 'only for people who stop a sandbox by hand',
@@ -85,7 +85,7 @@ export function buildRunArguments(request: RunRequest): string[] {
     ...mountFlags(request.mounts ?? []),
     ...limitFlags(request),
     ...endingFlags(),
-    ...(isPodman ? podmanFlags() : proxyFlags()),
+    ...(isPodman ? podmanFlags(request.mounts ?? []) : proxyFlags()),
     ...environmentFlags(),
   ];
   return [
@@ -204,14 +204,16 @@ function endingFlags(): string[] {
   ];
 }
 
-function podmanFlags(): string[] {
+function podmanFlags(mounts: readonly Mount[]): string[] {
+  // What code writes into a folder of the host belongs to another user there, and has to be readable for the person.
+  const umask = mounts.some(({ isWritable }) => isWritable) ? '0022' : '0077';
   return [
     '--no-hosts',
     '--http-proxy=false',
     // Else /run and /var/tmp are writable, executable, and half of the machine's memory large.
     '--read-only-tmpfs=false',
     '--systemd=false',
-    '--umask=0077',
+    `--umask=${umask}`,
     '--image-volume=ignore',
   ];
 }

@@ -16,10 +16,10 @@ import { describeEngine } from './engine-suite.ts';
 const engines = await coverEngines();
 const cleanups: (() => Promise<void>)[] = [];
 
-if (engines.some(({ label }) => label === 'podman')) {
-  describeEngine(
-    testEngine('podman-remote', 'podman', { ...processEnvironment(), CONTAINER_HOST: await startService() }, true),
-  );
+const podman = engines.find(({ label }) => label === 'podman');
+if (podman !== undefined) {
+  const env = { ...processEnvironment(), CONTAINER_HOST: await startService() };
+  describeEngine(testEngine('podman-remote', 'podman', env, podman.hasCgroupLimits));
 }
 
 afterAll(async () => {

@@ -100,6 +100,12 @@ describe('arguments of a start', () => {
     ]);
   });
 
+  it('lets the person read what code writes into a mounted folder', () => {
+    const writable = { source: '/srv/out', target: '/out', isWritable: true };
+    expect(buildRunArguments({ ...request, mounts: [writable] })).toContain('--umask=0022');
+    expect(buildRunArguments({ ...request, mounts: [{ ...writable, isWritable: false }] })).toContain('--umask=0077');
+  });
+
   it('mounts folders read-only unless told otherwise', () => {
     const mounts = [
       { source: '/srv/data set', target: '/data', isWritable: false },
