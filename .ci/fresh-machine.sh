@@ -1,33 +1,120 @@
 #!/usr/bin/env bash
-# Runs the two commands of README.md in a clean clone on a machine with nothing but Node, npm, git and a shell: the engines
-# and Python of this machine are hidden. Needs bubblewrap for that, outside. Ends with the last line of the tests.
-# Usage: .ci/fresh-machine.sh [COMMAND…]    instead of the two commands, this one
+# A machine of a new user: a Debian 12 root file system with Node 20.19 (the oldest we support), npm and git, and a normal user in it.
+# In it, as that user, in a fresh clone: doctor must report a sandbox with a layer of the operating system, and the two commands of
+# README.md must pass. Nothing may be left in the user's home but npm's cache. Ends with the last line of the tests.
+# Usage, as root, with mmdebstrap installed:
+#   .ci/fresh-machine.sh [COMMAND…]    instead of all that, this one command, in the clone
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=.ci/common.sh
+. .ci/common.sh
 
-checkout=$(mktemp -d)
-trap 'rm -rf "$checkout"' EXIT
-git clone --quiet . "$checkout"
+BRIDGE_CI_DIR=${BRIDGE_CI_DIR:-/var/tmp/bridge-ci}
+NODE_VERSION=20.19.0
+# The version that Node 20.19.0 comes with.
+NPM_VERSION=10.8.2
+NEW_USER=newcomer
+NEW_USER_ID=1000
+archive=$BRIDGE_CI_DIR/fresh-machine-node-$NODE_VERSION.tar
 
-hidden=()
-for folder in /usr/bin /usr/sbin /usr/local/bin; do
-  for name in 'python*' 'podman*' 'docker*' bwrap; do
-    while IFS= read -r path; do hidden+=(--ro-bind /dev/null "$path"); done < <(find "$folder" -maxdepth 1 -name "$name")
-  done
-done
+say() { printf 'fresh-machine: %s\n' "$*"; }
 
-fresh() {
-  bwrap --ro-bind / / --dev /dev --proc /proc --unshare-pid --die-with-parent \
-    --tmpfs /run --tmpfs "$HOME" --ro-bind-try "$HOME/.npmrc" "$HOME/.npmrc" --tmpfs /tmp --bind "$checkout" /tmp/checkout "${hidden[@]}" \
-    --chdir /tmp/checkout --clearenv --setenv PATH "$(dirname "$(command -v node)"):/usr/local/bin:/usr/bin:/bin" --setenv HOME "$HOME" "$@"
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/fresh-machine.XXXXXX")
+chmod 755 "$work"
+trap 'rm -rf --one-file-system "$work"' EXIT
+
+# unpack PACKAGE FOLDER: the files of an npm package, without running any of its scripts.
+unpack() {
+  local tarball
+  tarball=$(cd "$work" && npm pack --silent "$1" | tail -n 1)
+  mkdir -p "$2"
+  tar -xf "$work/$tarball" -C "$2" --strip-components=1 --no-same-owner
+  rm "$work/$tarball"
 }
 
-for name in python3 podman docker bwrap; do
-  if fresh sh -c "command -v $name" >/dev/null; then echo "fresh-machine: $name is still there" >&2; exit 1; fi
+build_archive() {
+  say "building $archive"
+  local root=$work/build arch
+  arch=$(uname -m)
+  case $arch in
+    x86_64) arch=x64 ;;
+    aarch64) arch=arm64 ;;
+  esac
+  mmdebstrap --quiet --variant=minbase --include=git,ca-certificates \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+    bookworm "$root"
+  unpack "node-linux-$arch@$NODE_VERSION" "$work/node"
+  install -m 755 "$work/node/bin/node" "$root/usr/local/bin/node"
+  unpack "npm@$NPM_VERSION" "$root/usr/local/lib/node_modules/npm"
+  ln -s ../lib/node_modules/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
+  ln -s ../lib/node_modules/npm/bin/npx-cli.js "$root/usr/local/bin/npx"
+  chroot "$root" useradd --create-home --shell /bin/bash --uid $NEW_USER_ID $NEW_USER
+  tar -C "$root" --one-file-system -cf "$archive.partial" .
+  mv "$archive.partial" "$archive"
+  rm -rf --one-file-system "$root"
+}
+
+[[ -s $archive ]] || build_archive
+
+root=$work/root
+home=/home/$NEW_USER
+mkdir "$root"
+tar -xf "$archive" -C "$root"
+# How this machine reaches the npm registry: name server, certificates, and the settings of npm.
+cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+give_npmrc $NEW_USER_ID "$root$home/.npmrc"
+git bundle create --quiet "$root/project.bundle" HEAD
+
+# Mounts as systemd makes them: what they forbid (nosuid, nodev, noexec), a namespace of a normal user may not give back. It is
+# no chroot, because the kernel allows no user namespace in one.
+enter='
+  set -eu
+  root=$1
+  shift
+  mount --bind "$root" "$root"
+  mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
+  mount -t sysfs -o nosuid,nodev,noexec sysfs "$root/sys"
+  mount --rbind /dev "$root/dev"
+  mount -t tmpfs -o nosuid,nodev,mode=1777 tmpfs "$root/dev/shm"
+  mount -t tmpfs -o nosuid,nodev,mode=755 tmpfs "$root/run"
+  mount -t tmpfs -o nosuid,nodev,mode=1777 tmpfs "$root/tmp"
+  cd "$root"
+  mkdir -p mnt/old
+  pivot_root . mnt/old
+  umount -l /mnt/old
+  rmdir /mnt/old
+  exec "$@"
+'
+# as_newcomer COMMAND…: in the root file system, as its user, in the home.
+as_newcomer() {
+  unshare --mount --pid --fork --kill-child --propagation private sh -c "$enter" enter "$root" \
+    setpriv --reuid $NEW_USER_ID --regid $NEW_USER_ID --init-groups --inh-caps=-all \
+    env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=$home USER=$NEW_USER LOGNAME=$NEW_USER SHELL=/bin/bash LANG=C.UTF-8 TERM=dumb "${passed_on[@]}" \
+    sh -c 'cd && exec "$@"' sh "$@" </dev/null
+}
+
+for name in python3 podman docker bwrap make cc; do
+  if as_newcomer sh -c "command -v $name" >/dev/null; then
+    say "$name is there, and should not be" >&2
+    exit 1
+  fi
 done
+as_newcomer git -c advice.detachedHead=false clone --quiet /project.bundle checkout
+in_clone() { as_newcomer sh -c 'cd checkout && exec "$@"' sh "$@"; }
 if (($# > 0)); then
-  fresh "$@"
+  in_clone "$@"
   exit
 fi
-fresh sh -c 'npm ci && npm run demo'
-fresh sh -c 'npm ci && npm test'
+in_clone sh -c 'npm ci && npm run demo'
+in_clone sh -c 'node dist/cli.js doctor' | tee "$work/doctor.txt" || true
+if ! grep -Eq '^Sessions run on embedded.*unshare' "$work/doctor.txt"; then
+  say 'doctor does not report that sessions run inside the layer unshare' >&2
+  exit 1
+fi
+in_clone sh -c 'npm ci && npm test'
+left=$(cd "$root$home" && find . -mindepth 1 -maxdepth 1 ! -name .npm ! -name .npmrc ! -name checkout ! -name '.bash*' ! -name .profile)
+if [[ -n $left ]]; then
+  say "left in the user's home:" $left >&2
+  exit 1
+fi

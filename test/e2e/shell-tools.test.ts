@@ -13,7 +13,7 @@ import { TEST_IMAGES } from '../support/engines.ts';
 
 const engines = (await coverEngines()).filter(({ isContainer }) => isContainer);
 /** docker's builder needs a network that the daemon of the tests does not have. */
-const builders = engines.filter(({ label }) => label === 'podman');
+const builders = engines.filter(({ name }) => name === 'podman').slice(0, 1);
 
 async function run(env: Readonly<Record<string, string>>, ...args: string[]) {
   const child = spawn(process.execPath, [CLI, ...args], { env: { HOME: '/nowhere', ...env } });

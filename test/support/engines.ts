@@ -66,13 +66,21 @@ interface Candidate {
   readonly isExtra?: boolean;
 }
 
+/** Podman of root, and that of a normal user; root can drive both. */
+const PODMANS: readonly Candidate[] =
+  process.platform === 'linux' && process.getuid?.() !== 0
+    ? [{ label: 'podman-rootless', name: 'podman' }]
+    : [
+        { label: 'podman', name: 'podman' },
+        {
+          label: 'podman-rootless',
+          name: 'podman',
+          folder: join(import.meta.dirname, '..', 'fixtures', 'engines', 'rootless'),
+          isExtra: true,
+        },
+      ];
 const CANDIDATES: readonly Candidate[] = [
-  { label: 'podman', name: 'podman' },
-  {
-    label: 'podman-rootless',
-    name: 'podman',
-    folder: join(import.meta.dirname, '..', 'fixtures', 'engines', 'rootless'),
-  },
+  ...PODMANS,
   {
     label: 'podman-gvisor',
     name: 'podman',

@@ -17,7 +17,7 @@ const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures', 'engines');
 const ANSWER_WITHIN_MS = 5_000;
 
 const engines = await coverEngines();
-const podman = engines.find(({ label }) => label === 'podman');
+const podman = engines.find(({ name }) => name === 'podman');
 const docker = engines.find(({ label }) => label === 'docker');
 
 let nextInstance = 0;

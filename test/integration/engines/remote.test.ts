@@ -16,7 +16,7 @@ import { describeEngine } from './engine-suite.ts';
 const engines = await coverEngines();
 const cleanups: (() => Promise<void>)[] = [];
 
-const podman = engines.find(({ label }) => label === 'podman');
+const podman = engines.find(({ name }) => name === 'podman');
 if (podman !== undefined) {
   const env = { ...processEnvironment(), CONTAINER_HOST: await startService() };
   describeEngine(testEngine('podman-remote', 'podman', env, podman.hasCgroupLimits));

@@ -1,0 +1,16 @@
+# For the scripts beside it that run the project as another user: what that user needs to reach the npm registry as this machine does.
+# Sourced, after `cd` to the root of the project.
+
+# Variables for `env`, as NAME=VALUE.
+passed_on=()
+for name in NODE_EXTRA_CA_CERTS SSL_CERT_FILE HTTPS_PROXY HTTP_PROXY NO_PROXY https_proxy http_proxy no_proxy npm_config_registry CI \
+  MCP_BRIDGE_TEST_ENGINES MCP_BRIDGE_TEST_REQUIRE_ENGINES; do
+  if [[ -n ${!name:-} ]]; then passed_on+=("$name=${!name}"); fi
+done
+
+# give_npmrc USER FILE: the npm settings of the current user, as FILE of USER.
+give_npmrc() {
+  local npmrc
+  npmrc=$(npm config get userconfig 2>/dev/null)
+  if [[ -s $npmrc ]]; then install -m 600 -o "$1" -g "$1" "$npmrc" "$2"; else install -m 600 -o "$1" -g "$1" /dev/null "$2"; fi
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# As the normal user with rootless podman that setup-engines.sh makes, in a fresh clone: the two commands of README.md, and what a
+# first-time user does with the package. Sessions run on that user's own podman. Nothing may be left in the user's home. Ends with the
+# last line of the tests.
+# Usage, as root:
+#   .ci/ordinary-user.sh [COMMAND…]    instead of all that, this one command, in the clone
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=.ci/common.sh
+. .ci/common.sh
+
+USER_NAME=bridge-ci
+uid=$(id -u $USER_NAME)
+home=$(getent passwd $USER_NAME | cut -d: -f6)
+
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordinary-user.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+chown $USER_NAME: "$work"
+git bundle create --quiet "$work/project.bundle" HEAD
+chmod 644 "$work/project.bundle"
+give_npmrc $USER_NAME "$work/.npmrc"
+mkdir -p "$work/tmp"
+chown $USER_NAME: "$work/tmp"
+as_user() {
+  (cd "$work" && setpriv --reuid $USER_NAME --regid $USER_NAME --init-groups \
+    env -i PATH="$(dirname "$(command -v node)"):/usr/local/bin:/usr/bin:/bin" HOME="$home" USER=$USER_NAME LOGNAME=$USER_NAME SHELL=/bin/bash LANG=C.UTF-8 TERM=dumb XDG_RUNTIME_DIR="/run/user/$uid" \
+    TMPDIR="$work/tmp" npm_config_userconfig="$work/.npmrc" npm_config_cache="$work/npm-cache" "${passed_on[@]}" "$@" </dev/null)
+}
+
+before=$(as_user find "$home" -maxdepth 2 | sort)
+as_user git -c advice.detachedHead=false clone --quiet project.bundle checkout
+in_clone() { as_user sh -c 'cd checkout && exec "$@"' sh "$@"; }
+if (($# > 0)); then
+  in_clone "$@"
+  exit
+fi
+in_clone sh -c 'npm ci && npm run demo'
+in_clone test/first-run.sh
+in_clone npm run test:clients
+in_clone sh -c 'npm ci && npm test'
+left=$(diff <(printf '%s\n' "$before") <(as_user find "$home" -maxdepth 2 | sort) | sed -n 's/^> //p')
+if [[ -n $left ]]; then
+  printf "ordinary-user: left in the user's home: %s\n" "$left" >&2
+  exit 1
+fi
