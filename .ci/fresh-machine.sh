@@ -112,7 +112,11 @@ if ! grep -Eq '^Sessions run on embedded.*unshare' "$work/doctor.txt"; then
   say 'doctor does not report that sessions run inside the layer unshare' >&2
   exit 1
 fi
-in_clone sh -c 'npm ci && npm test'
+in_clone sh -c 'npm ci && npm test' | tee "$work/tests.txt"
+if grep -q '^Not covered: embedded: ' "$work/tests.txt"; then
+  say 'the tests did not find the embedded engine usable' >&2
+  exit 1
+fi
 left=$(cd "$root$home" && find . -mindepth 1 -maxdepth 1 ! -name .npm ! -name .npmrc ! -name checkout ! -name '.bash*' ! -name .profile)
 if [[ -n $left ]]; then
   say "left in the user's home:" $left >&2

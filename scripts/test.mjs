@@ -235,7 +235,10 @@ for (const what of flaky) {
 for (const what of missing) {
   console.log(`Not covered: ${what}`);
 }
-console.log(`${render(total)}${flaky.length > 0 ? `, ${flaky.length} flaky` : ''}`);
+if (flaky.length > 0) {
+  console.log(`${flaky.length} flaky`);
+}
+console.log(render(total));
 process.exitCode = total.failed === 0 ? 0 : 1;
 
 /** @param {Counts} counts */
