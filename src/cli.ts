@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
+import type { TopicCommand } from './commands/cli/help.ts';
 import { wantsColours } from './commands/colours.ts';
 import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
 import { problemsOfSettings, renderLine } from './commands/doctor/finding.ts';
@@ -32,8 +33,8 @@ async function main(): Promise<number> {
     case 'help':
       process.stdout.write(line.text);
       return 0;
-    case 'error':
-      process.stdout.write(await helpForError(line.code));
+    case 'topic':
+      process.stdout.write(await helpOn(line));
       return 0;
     case 'version':
       process.stdout.write(`${VERSION}\n`);
@@ -46,14 +47,15 @@ async function main(): Promise<number> {
   }
 }
 
-async function helpForError(code: string): Promise<string> {
-  const { renderErrorHelp } = await import('./commands/error-help.ts');
-  return renderErrorHelp(code);
+async function helpOn(line: TopicCommand): Promise<string> {
+  const { help } = await import('./commands/help.ts');
+  const { columns, isTTY } = process.stdout;
+  return help(line, isTTY ? { columns, hasColours: wantsColours(isTTY, process.env) } : undefined);
 }
 
 /** Commands are loaded when they are called: `--version` does not pay for the MCP SDK. */
 async function runCommand(
-  line: Exclude<CommandLine, { command: 'help' | 'error' | 'version' | 'completion' }>,
+  line: Exclude<CommandLine, { command: 'help' | 'topic' | 'version' | 'completion' }>,
 ): Promise<number> {
   const hasColours = wantsColours(process.stdout.isTTY, process.env);
   if (line.command === 'doctor') {

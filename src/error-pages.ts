@@ -22,7 +22,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   ARGUMENT_INVALID: {
     cause: `${CELL_RULES} One of them has the wrong type, is out of its bounds, or names a server that is not configured. Nothing was run.`,
     remedy:
-      'Correct the argument that the message names; it also says what is allowed. Longest deadline and servers are settings: see configuration.md.',
+      'Correct the argument that the message names; it also says what is allowed. Longest deadline and servers are settings: `help configuration` lists them.',
     hasHint: false,
   },
   USAGE_INVALID: {
@@ -34,7 +34,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     cause:
       'An environment variable has a value that is not allowed, or a file of servers or of a client cannot be read as what it should be.',
     remedy:
-      'Correct what the message names. Variables usually stand in the `env` of the entry that registers this server; configuration.md lists all with what they allow.',
+      'Correct what the message names. Variables usually stand in the `env` of the entry that registers this server; `help configuration` lists all with what they allow.',
     hasHint: true,
   },
   ENGINE_UNAVAILABLE: {
@@ -156,7 +156,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   SERVER_UNKNOWN: {
     cause: 'The name is misspelled, or the file that defines the server is not read.',
-    remedy: `\`runtime.find_servers()\` and \`${COMMAND} servers\` show which servers there are. To add one, put a file into the state directory or move those of your client with \`install CLIENT --import\`: see configuration.md.`,
+    remedy: `\`runtime.find_servers()\` and \`${COMMAND} servers\` show which servers there are. To add one, put a file into the state directory or move those of your client with \`${COMMAND} install CLIENT --import\`. More: \`${COMMAND} help configuration server-files\`.`,
     hasHint: true,
   },
   SERVER_START_FAILED: {
@@ -222,8 +222,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   TOOL_CHANGED: {
     cause:
       'The server says something else of the tool than when it was accepted, or has a tool that it did not have, and the person wants to look at that first (`pin` is `strict`). Nothing was sent.',
-    remedy:
-      'Do without the tool, or tell the person, who looks at the change and accepts it with `servers approve NAME TOOL`. The next call then passes.',
+    remedy: `Do without the tool, or tell the person, who looks at the change and accepts it with \`${COMMAND} servers approve NAME TOOL\`. The next call then passes.`,
     hasHint: true,
   },
   TOOL_FAILED: {
@@ -282,7 +281,11 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
 /** One fact about a code, with its name. */
 export type ErrorFact = readonly [name: string, text: string];
 
-const MENDED_BY = { user: 'whoever runs the bridge', model: 'the code', us: 'the bridge' } as const;
+const FIXED_BY = {
+  user: 'Whoever runs the bridge',
+  model: 'Whoever wrote the code: usually the agent',
+  us: 'The authors of the bridge',
+} as const;
 
 /** What is shown of a code, in the order in which it is shown; the texts are Markdown. */
 export function errorFacts(code: ErrorCode): readonly ErrorFact[] {
@@ -292,7 +295,8 @@ export function errorFacts(code: ErrorCode): readonly ErrorFact[] {
     ['Meaning', `${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}.`],
     ['Usual cause', cause],
     ['What to do', remedy],
-    ['Mended by', `${MENDED_BY[fixedBy]}. ${retry ? 'A retry can help.' : 'A retry does not help.'}`],
+    ['Who can fix it', `${FIXED_BY[fixedBy]}.`],
+    ['Retry', retry ? 'Can help, without a change.' : 'Does not help without a change.'],
     ['Exit code', String(exitCode)],
   ];
 }

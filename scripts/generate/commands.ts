@@ -11,8 +11,7 @@ export function renderCommands(): string {
 
 function leavesOf(command: Command): Command[] {
   const further = command.createHelp().visibleCommands(command);
-  const own = further.filter((one) => one.name() !== 'help');
-  return own.length === 0 ? [command] : own.flatMap(leavesOf);
+  return further.length === 0 ? [command] : further.flatMap(leavesOf);
 }
 
 function renderCommand(command: Command): string {

@@ -8,7 +8,7 @@ import type { AuditCommand } from './cli/audit.ts';
 import type { CompleteCommand, CompletionCommand } from './cli/completion.ts';
 import type { DoctorCommand } from './cli/doctor.ts';
 import type { ExecCommand } from './cli/exec.ts';
-import type { ErrorCommand } from './cli/help.ts';
+import type { TopicCommand } from './cli/help.ts';
 import type { ImageCommand } from './cli/image.ts';
 import type { InstallCommand } from './cli/install.ts';
 import type { PolicyCommand } from './cli/policy.ts';
@@ -18,9 +18,9 @@ import type { SessionsCommand } from './cli/sessions.ts';
 export type CommandLine =
   | { readonly command: 'run' }
   | { readonly command: 'version' }
-  /** Asked for, as `--help` or `help`. */
+  /** The help of a command, asked for as `--help` or `help`. */
   | { readonly command: 'help'; readonly text: string }
-  | ErrorCommand
+  | TopicCommand
   | ExecCommand
   | ServersCommand
   | PolicyCommand

@@ -57,6 +57,13 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
     expect(terminal).not.toContain('MCP_BRIDGE_TIMEOUT');
   });
 
+  it('help prints a page in lines that fit, and Markdown to a pipe', async () => {
+    const { terminal } = await atTerminal(['help', 'LIMIT_CALLS']);
+    expect(terminal).toContain(`- ${ESCAPE}[1mMeaning${ESCAPE}[22m: The cell made too many calls.\r\n`);
+    expect((await atTerminal(['help', 'LIMIT_CALLS'], { NO_COLOR: '1' })).terminal).not.toContain(ESCAPE);
+    expect(await atPipes(['help', 'LIMIT_CALLS'])).toContain('- **Meaning**: The cell made too many calls.\n');
+  });
+
   it('servers refresh names the servers that have not answered yet', async () => {
     const { terminal } = await atTerminal(['servers', 'refresh'], { MCP_BRIDGE_TIMEOUT: '' });
     expect(terminal).toContain(HIDDEN_CURSOR);

@@ -1,6 +1,7 @@
 /** `completion`: what a shell needs to complete our words, and the hidden command that it then asks. */
 import { Argument, type Command } from 'commander';
 import { COMMAND_NAME, type Settle } from './define.ts';
+import { helpCandidates } from './help.ts';
 
 export interface CompletionCommand {
   readonly command: 'completion';
@@ -46,7 +47,7 @@ export function defineCompletion(program: Command, settle: Settle<CompletionComm
   program
     .command('completion')
     .summary('print what makes a shell complete our words')
-    .description('Print a script that makes a shell complete commands, options and names of servers.')
+    .description('Print a script that makes a shell complete commands, options, names of servers and topics of help.')
     .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(SCRIPTS)))
     .addHelpText('after', `\nFor bash: eval "$(${COMMAND_NAME} completion bash)" in ~/.bashrc.`)
     .action((shell: Shell) => settle({ command: 'completion', script: SCRIPTS[shell] }));
@@ -77,6 +78,9 @@ export function candidatesFor(program: Command, words: readonly string[], known:
   }
   const begun = words.at(-1) ?? '';
   const positionals = words.slice(index, -1).filter((word) => !word.startsWith('-'));
+  if (command.name() === 'help' && !begun.startsWith('-')) {
+    return helpCandidates(program, positionals, begun).filter((word) => word.startsWith(begun));
+  }
   return wordsAt(command, begun, { option: words.at(-2), positionals, known }).filter((word) => word.startsWith(begun));
 }
 

@@ -1,32 +1,67 @@
-/** `help`: of a command, or about an error. */
+/** `help`: a command, a page of the documentation, an error or a setting. */
 import type { Command } from 'commander';
-import type { Settle } from './define.ts';
+import { SETTINGS_TABLE } from '../../config/settings.ts';
+import { ERROR_CODES } from '../../errors.ts';
+import { readPage, sectionsOf } from '../help/page.ts';
+import { isTopic, TOPIC_NAMES, TOPICS } from '../help/topics.ts';
+import { addNotes, type Settle } from './define.ts';
 
-/** The page of an error is wanted. */
-export interface ErrorCommand {
-  readonly command: 'error';
-  /** As typed. */
-  readonly code: string;
+/** Something else than a command alone is wanted. */
+export interface TopicCommand {
+  readonly command: 'topic';
+  /** As typed; at least one. */
+  readonly words: readonly string[];
+  /** Help of the command that is called like the topic. */
+  readonly usage?: string;
+  /** Names of commands, which may have been meant. */
+  readonly commands: readonly string[];
 }
 
 /** In place of the library's own, which knows commands only. */
-export function defineHelp(program: Command, settle: Settle<ErrorCommand>): void {
-  program
+export function defineHelp(program: Command, settle: Settle<TopicCommand>): void {
+  const help = program
     .helpCommand(false)
     .command('help')
-    .summary('show help of a command, or of the code of an error')
-    .description('Show help of a command, or what the code of an error means and what to do.')
-    .argument('[topic...]', 'a command, or a code such as IMAGE_MISSING')
-    .action((topic: readonly string[]) => {
-      const command = find(program, topic);
-      if (command !== undefined) {
+    .summary('show help on a command, a topic, an error code or a setting')
+    .description('Show help on a command, or print a page of the documentation, an error code or a setting.')
+    .argument('[topic...]', 'a command, a topic and perhaps a section of it, an error code, or a setting')
+    .action((words: readonly string[]) => {
+      const command = find(program, words);
+      const [first = ''] = words;
+      const topic = { command: 'topic', words, commands: namesOf(program) } as const;
+      if (command !== undefined && !(words.length === 1 && isTopic(first))) {
         command.help();
       }
-      if (topic.length > 1) {
-        program.error(`error: unknown command '${topic.join(' ')}'`);
+      if (!isTopic(first) && words.length > 1 && namesOf(program).includes(first)) {
+        program.error(`error: unknown command '${words.join(' ')}'`);
       }
-      settle({ command: 'error', code: topic[0] ?? '' });
+      settle(command === undefined ? topic : { ...topic, usage: command.helpInformation() });
     });
+  addNotes(
+    help,
+    `Topics:\n\n${TOPIC_NAMES.map((name) => `- ${name}: ${TOPICS[name]}`).join('\n')}\n\n` +
+      'Examples: help security, help configuration secrets, help IMAGE_MISSING, help MCP_BRIDGE_TIMEOUT. ' +
+      'Piped, the text is Markdown.',
+  );
+}
+
+/** What may follow `help` and the words before. Names in capitals come once a letter says that one is meant: there are many. */
+export function helpCandidates(program: Command, [first, ...others]: readonly string[], begun: string): string[] {
+  if (first === undefined) {
+    const settings = SETTINGS_TABLE.map(({ variable }) => variable);
+    const capitals = begun === '' ? [] : [...Object.keys(ERROR_CODES), ...settings];
+    return [...new Set([...namesOf(program), ...TOPIC_NAMES, ...capitals])];
+  }
+  const command = find(program, [first]);
+  const sections = isTopic(first) ? sectionsOf(readPage(first)).map(({ slug }) => slug) : [];
+  return others.length > 0 ? [] : [...(command === undefined ? [] : namesOf(command)), ...sections];
+}
+
+function namesOf(command: Command): string[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .map((one) => one.name());
 }
 
 function find(program: Command, topic: readonly string[]): Command | undefined {

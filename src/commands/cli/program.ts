@@ -1,6 +1,7 @@
 /** The whole command line, as the library that reads it wants it. */
 import { Command } from 'commander';
 import type { CommandLine } from '../command-line.ts';
+import { TOPIC_NAMES } from '../help/topics.ts';
 import { defineAudit } from './audit.ts';
 import { defineCompletion } from './completion.ts';
 import { addNotes, COMMAND_NAME, type Settle } from './define.ts';
@@ -12,6 +13,9 @@ import { defineInstall } from './install.ts';
 import { definePolicy } from './policy.ts';
 import { defineServers } from './servers.ts';
 import { defineSessions } from './sessions.ts';
+
+/** As many as fit into a line of 80 characters. */
+const FIRST_LINE_TOPICS = 7;
 
 export interface ProgramEnds {
   readonly settle: Settle<CommandLine>;
@@ -43,7 +47,11 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
   defineHelp(program, settle);
   addNotes(
     program,
-    'Settings are environment variables (MCP_BRIDGE_RUNTIME, MCP_BRIDGE_TIMEOUT, ...); docs/configuration.md lists them.',
+    `Settings are environment variables, such as MCP_BRIDGE_TIMEOUT; \`help configuration\` lists them.
+
+Topics: ${TOPIC_NAMES.slice(0, FIRST_LINE_TOPICS).join(', ')},
+${TOPIC_NAMES.slice(FIRST_LINE_TOPICS).join(', ')}.
+\`help TOPIC\` prints one; \`help IMAGE_MISSING\` explains an error code, \`help MCP_BRIDGE_TIMEOUT\` a setting.`,
   );
   return program;
 }

@@ -186,7 +186,7 @@ function defineLogin(group: Command, take: Take): void {
       `time to finish in the browser (default: ${DEFAULT_LOGIN_SECONDS})`,
       wholeNumber(`a whole number of seconds from 1 to ${MAX_LOGIN_SECONDS}`, 1, MAX_LOGIN_SECONDS),
     );
-  addNotes(login, 'The login is kept in the state directory, for you alone: see docs/remote.md.');
+  addNotes(login, 'The login is kept in the state directory, for you alone: see `help remote logging-in`.');
 }
 
 /** What was wished, and what is usual. */
@@ -205,6 +205,6 @@ function defineApprove(group: Command, take: Take): void {
     .action((server: string, tools: readonly string[], options: Given) => take([server, ...tools], options));
   addNotes(
     approve,
-    'What a tool is compared with is what was first seen of it, or last accepted: see docs/security.md, Pins.',
+    'What a tool is compared with is what was first seen of it, or last accepted: see `help security pins`.',
   );
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createProgram } from '../../../src/commands/cli/program.ts';
 import { parseCommandLine } from '../../../src/commands/command-line.ts';
 
+const topicOf = (...words: string[]) => ({ command: 'topic', words, commands: expect.arrayContaining(['servers']) });
 const execOf = (fields: object) => ({
   command: 'exec',
   servers: [],
@@ -61,8 +62,9 @@ describe('understood', () => {
     ['doctor', doctorOf({})],
     ['doctor --json', doctorOf({ isJson: true })],
     ['doctor --fix --no-servers', doctorOf({ isFix: true, isStartingServers: false })],
-    ['help IMAGE_MISSING', { command: 'error', code: 'IMAGE_MISSING' }],
-    ['help image_missing', { command: 'error', code: 'image_missing' }],
+    ['help IMAGE_MISSING', topicOf('IMAGE_MISSING')],
+    ['help configuration secrets', topicOf('configuration', 'secrets')],
+    ['help policy', { ...topicOf('policy'), usage: expect.stringContaining('explain [options] <tool>') }],
     ['--version', { command: 'version' }],
     ['-v', { command: 'version' }],
     ['exec cell.py', execOf({ source: { kind: 'file', path: 'cell.py' } })],
@@ -109,6 +111,7 @@ describe('help', () => {
     ['run -h', 'Usage: mcp-server-code-execution-mode run [options]'],
     ['help servers list', 'Usage: mcp-server-code-execution-mode servers list [options]'],
     ['help exec', 'Usage: mcp-server-code-execution-mode exec [options] [file]'],
+    ['help policy show', 'Usage: mcp-server-code-execution-mode policy show [options]'],
     ['servers --help', 'Usage: mcp-server-code-execution-mode servers [options] [command]'],
     ['servers list --help', 'Usage: mcp-server-code-execution-mode servers list [options]'],
     ['install --help', 'Usage: mcp-server-code-execution-mode install [options] <client...>'],

@@ -31,6 +31,14 @@ test.each([
   ['install --scope user cur', ['cursor']],
   ['completion f', ['fish']],
   ['no such thing', []],
+  ['help conf', ['configuration']],
+  ['help doc', ['doctor']],
+  ['help LIMIT_A', ['LIMIT_ARTIFACT']],
+  ['help MCP_BRIDGE_PU', ['MCP_BRIDGE_PULL']],
+  ['help servers sho', ['show']],
+  ['help configuration sec', ['secrets']],
+  ['help policy e', ['explain']],
+  ['help configuration secrets ', []],
 ])('%j', (line, expected) => {
   expect(complete(line)).toEqual(expected);
 });
@@ -41,6 +49,12 @@ test('the first word may be any command but the one that only shells ask', () =>
     expect.arrayContaining(['run', 'exec', 'servers', 'install', 'uninstall', 'doctor', 'completion']),
   );
   expect(words).not.toContain('complete');
+});
+
+test('help offers commands and topics first, each once', () => {
+  const words = complete('help ');
+  expect(words).toEqual(expect.arrayContaining(['servers', 'policy', 'security']));
+  expect(words.filter((word, index) => words.indexOf(word) !== index || /[A-Z]/.test(word))).toEqual([]);
 });
 
 test('bash completes with the script, whatever the words are', async () => {

@@ -1,0 +1,72 @@
+/** `help TOPIC`: a page of the documentation, a section of one, an error or a setting. */
+import { SETTINGS_TABLE } from '../config/settings.ts';
+import { BridgeError, ERROR_CODES, type ErrorCode } from '../errors.ts';
+import { COMMAND } from '../package.ts';
+import { didYouMean } from '../suggest.ts';
+import type { TopicCommand } from './cli/help.ts';
+import { readPage, sectionsOf, slugOf } from './help/page.ts';
+import { renderSettingPage } from './help/setting-page.ts';
+import { renderForTerminal, type TerminalLook } from './help/terminal-page.ts';
+import { isTopic, TOPIC_NAMES, type Topic } from './help/topics.ts';
+
+const MAX_SHOWN_CHARS = 80;
+
+/** What to print: Markdown, or text for a `terminal`. Rejects with `USAGE_INVALID` when there is no such topic. */
+export async function help(command: TopicCommand, terminal: TerminalLook | undefined): Promise<string> {
+  const markdown = await findHelp(command);
+  return terminal === undefined ? markdown : renderForTerminal(markdown, terminal);
+}
+
+async function findHelp({ commands, usage, words }: TopicCommand): Promise<string> {
+  const [first = '', ...others] = words;
+  const topic = first.toLowerCase();
+  if (isTopic(topic)) {
+    return others.length === 0 ? withUsage(readPage(topic), usage) : findSection(topic, others.join(' '));
+  }
+  const name = first.toUpperCase();
+  const page = others.length === 0 ? await nameHelp(name) : undefined;
+  if (page !== undefined) {
+    return page;
+  }
+  const typed = words.join(' ').slice(0, MAX_SHOWN_CHARS);
+  const candidates = [
+    ...TOPIC_NAMES,
+    ...commands,
+    ...Object.keys(ERROR_CODES),
+    ...SETTINGS_TABLE.map(({ variable }) => variable),
+  ];
+  throw new BridgeError('USAGE_INVALID', `There is no help on '${typed}'.${await didYouMean(typed, candidates)}`, {
+    hint: `Name a command, an error code, a setting, or one of these topics: ${TOPIC_NAMES.join(', ')}.`,
+  });
+}
+
+/** The page of an error code or a setting. */
+async function nameHelp(name: string): Promise<string | undefined> {
+  if (Object.hasOwn(ERROR_CODES, name)) {
+    const { renderErrorPage } = await import('./help/error-page.ts');
+    return renderErrorPage(name as ErrorCode);
+  }
+  return renderSettingPage(name);
+}
+
+async function findSection(topic: Topic, title: string): Promise<string> {
+  const sections = sectionsOf(readPage(topic));
+  const section = sections.find(({ slug }) => slug === slugOf(title));
+  if (section !== undefined) {
+    return section.text;
+  }
+  const setting = topic === 'configuration' ? renderSettingPage(title.toUpperCase()) : undefined;
+  if (setting !== undefined) {
+    return setting;
+  }
+  const slugs = sections.map(({ slug }) => slug);
+  const guess = await didYouMean(slugOf(title), slugs);
+  throw new BridgeError('USAGE_INVALID', `'${topic}' has no section '${title.slice(0, MAX_SHOWN_CHARS)}'.${guess}`, {
+    hint: `Read all of it: ${COMMAND} help ${topic}`,
+  });
+}
+
+/** A few topics are commands too: their usage comes first. */
+function withUsage(page: string, usage: string | undefined): string {
+  return usage === undefined ? page : `\`\`\`\n${usage.trim()}\n\`\`\`\n\n${page}`;
+}
