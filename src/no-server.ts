@@ -8,7 +8,7 @@ const STATE_DIRECTORY = 'the state directory (MCP_BRIDGE_STATE_DIR; ~/MCPs when 
 export function howToAddServers(folder: string = STATE_DIRECTORY): string {
   return (
     `Put a server file (NAME.json) into ${folder}, or move the servers of your MCP client there: ` +
-    `${COMMAND} install CLIENT --import. See docs/configuration.md.`
+    `${COMMAND} install CLIENT --import. For the format of a server file, run: ${COMMAND} help configuration server-files`
   );
 }
 

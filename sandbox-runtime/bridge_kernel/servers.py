@@ -11,8 +11,8 @@ from bridge_kernel.server_specs import ServerSpecs
 
 NO_SERVER = (
     "No server is configured. Whoever runs the bridge puts a server file (NAME.json) into its state directory (~/MCPs "
-    "unless MCP_BRIDGE_STATE_DIR is set), or moves the servers of an MCP client there: mcp-server-code-execution-mode "
-    "install CLIENT --import. Without servers, code runs all the same."
+    "unless MCP_BRIDGE_STATE_DIR is set), or moves the servers of an MCP client there: npx -y "
+    "mcp-server-code-execution-mode install CLIENT --import. Without servers, code runs all the same."
 )
 """What stands for the names of servers where there are none."""
 

@@ -23,7 +23,7 @@ const code = {
   code_bytes: count.describe('Length of the code as it was sent, in bytes of UTF-8.'),
   code: z.string().describe('The code. Known secrets in it are replaced by `***`.'),
 };
-const errorCode = z.string().describe('Code of the error, see errors.md.');
+const errorCode = z.string().describe('Code of the error; `help CODE` explains it.');
 
 export const SessionStartedSchema = z
   .strictObject({

@@ -5,7 +5,7 @@ import { findImages, type Images, type ListedImage } from '../engines/images.ts'
 import { qualifyImage } from '../engines/podman.ts';
 import { withUsualFolders } from '../engines/usual-folders.ts';
 import { BridgeError } from '../errors.ts';
-import { PACKAGE_ROOT } from '../package.ts';
+import { COMMAND, PACKAGE_ROOT } from '../package.ts';
 import type { ImageCommand } from './cli/image.ts';
 import type { CommandContext } from './context.ts';
 import { renderTable } from './servers-text.ts';
@@ -39,7 +39,7 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
       const reports = await listImages(images, settings.image);
       print(
         reports,
-        renderTable(reports.map(renderImage), `No image is here; \`image pull\` fetches ${settings.image}.`),
+        renderTable(reports.map(renderImage), `No image is here; \`${COMMAND} image pull\` fetches ${settings.image}.`),
       );
       return 0;
     }
@@ -78,7 +78,7 @@ function chooseEngine(command: ImageCommand, settings: Settings): Images {
     const what =
       command.engine === undefined ? 'neither podman nor docker is on PATH' : `${command.engine} is not on PATH`;
     throw new BridgeError('ENGINE_UNAVAILABLE', `there are images on container engines only, and ${what}`, {
-      hint: 'Install Podman (https://podman.io/docs/installation). Without it sessions run without an image; see doctor.',
+      hint: `Install Podman (https://podman.io/docs/installation). Without it sessions run without an image; to see on what, run: ${COMMAND} doctor`,
     });
   }
   return images;

@@ -1,4 +1,5 @@
 /** What `install` and `uninstall` would do to the files of one client. Reads, and writes nothing. */
+
 import { join } from 'node:path';
 import { toServerEntry } from '../clients/entry.ts';
 import {
@@ -30,6 +31,7 @@ import {
 import { addImported, importedFrom, takeBack } from '../config/imported-servers.ts';
 import { findSelfReference } from '../config/self.ts';
 import { BridgeError } from '../errors.ts';
+import { COMMAND } from '../package.ts';
 import { chooseMovable } from './movable-servers.ts';
 
 export type Scope = 'user' | 'project';
@@ -234,7 +236,7 @@ async function explaining<T>(path: string, act: () => Promise<T>): Promise<T> {
     }
     if (error instanceof UnsafeEditError) {
       throw new BridgeError('CONFIG_INVALID', `${path} was not changed: ${error.message}`, {
-        hint: 'Make the change by hand; `install --print` shows the entry.',
+        hint: `Make the change by hand. To see the entry, run: ${COMMAND} install CLIENT --print`,
         cause: error,
       });
     }

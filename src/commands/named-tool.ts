@@ -1,6 +1,8 @@
 /** Tools that a person names at a shell. */
+
 import type { CatalogServer } from '../catalog/catalog.ts';
 import { BridgeError } from '../errors.ts';
+import { COMMAND } from '../package.ts';
 import { didYouMean } from '../suggest.ts';
 import type { ServerDirectory } from './server-directory.ts';
 
@@ -20,7 +22,7 @@ export async function namedAtShell<Tool>(
     const names = known.metadata(server)?.tools.map(({ name }) => name) ?? [];
     const near = await didYouMean(wanted, names);
     throw new BridgeError(error.code, error.message, {
-      hint: `${near} \`servers tools ${server.name}\` lists its tools.`.trim(),
+      hint: `${near} \`${COMMAND} servers tools ${server.name}\` lists its tools.`.trim(),
       data: error.data,
       cause: error,
     });

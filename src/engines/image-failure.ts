@@ -1,4 +1,5 @@
 /** What an engine's last words mean when it could not pull or build an image: a pure function, and one next step for each. */
+import { COMMAND } from '../package.ts';
 
 export type ImageWork = 'pull' | 'build';
 
@@ -15,7 +16,7 @@ const NO_PACKAGE = /No matching distribution|Could not find a version|Invalid re
 /** `words` is empty when the engine wrote to the terminal itself. */
 export function hintOfImageFailure(work: ImageWork, reference: string, words: string): string {
   if (NO_ROOM.test(words)) {
-    return 'Make room: image prune removes what was built and is not used; the engine has `system prune`.';
+    return `Make room: \`${COMMAND} image prune\` removes images that were built and are not used; the engine has \`system prune\`.`;
   }
   if (NO_PIP.test(words)) {
     return `The base image ${reference} has no pip: take one that has, such as python:3.14-slim (--base).`;
@@ -24,7 +25,7 @@ export function hintOfImageFailure(work: ImageWork, reference: string, words: st
     return 'Check the names and versions of the packages at https://pypi.org, and that this machine reaches it.';
   }
   if (isLocal(reference)) {
-    return 'An image called localhost/… is only where it was built: run image build, or set MCP_BRIDGE_IMAGE to another.';
+    return `An image called localhost/… exists only on the machine that built it. Build it with \`${COMMAND} image build\`, or set MCP_BRIDGE_IMAGE to another.`;
   }
   if (FORBIDDEN.test(words)) {
     return `Check the name ${reference}; if the registry wants a login, log in with the engine's command login.`;
@@ -36,8 +37,8 @@ export function hintOfImageFailure(work: ImageWork, reference: string, words: st
     return `Check the name and the tag: ${reference}.`;
   }
   return work === 'pull'
-    ? `Check the name ${reference} and the network; doctor tells whether the engine works.`
-    : 'The last lines above say which step failed; doctor tells whether the engine works.';
+    ? `Check the name ${reference} and the network. To see whether the engine works, run: ${COMMAND} doctor`
+    : `The last lines above say which step failed. To see whether the engine works, run: ${COMMAND} doctor`;
 }
 
 /** The engine's text on one line: without announcements, attempts that were repeated, and the word that an error follows. */

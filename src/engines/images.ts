@@ -2,8 +2,10 @@
  * Images on podman and docker, for people at a shell: what is here, pulling, building, removing. The engine's own words and progress
  * bars go straight to stderr.
  */
+
 import { spawn } from 'node:child_process';
 import { BridgeError, messageOf } from '../errors.ts';
+import { COMMAND } from '../package.ts';
 import { type EngineCommand, runCommand } from './client.ts';
 import { clientEnvironment, type Environment } from './client-env.ts';
 import { CONTAINER_ENGINE_NAMES } from './engine.ts';
@@ -143,7 +145,7 @@ function describe({ reference, work }: ShownRun): string {
 
 function failed(engine: ContainerEngineName, args: readonly string[], words: string): BridgeError {
   return new BridgeError('ENGINE_FAILED', `${engine} ${args[0]} failed: ${words}`, {
-    hint: 'Run doctor to see whether the engine works.',
+    hint: `To see whether the engine works, run: ${COMMAND} doctor`,
     data: { engine },
   });
 }

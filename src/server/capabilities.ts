@@ -2,6 +2,7 @@
  * The manual of the sandbox, written for a model. `runtime.capability_summary()` answers `CAPABILITY_SUMMARY`; the
  * MCP resource shows the same text and a checklist for loading servers.
  */
+import { COMMAND } from '../package.ts';
 
 export const CAPABILITY_RESOURCE_URI = 'resource://mcp-server-code-execution-mode/capabilities';
 export const CAPABILITY_RESOURCE_NAME = 'code-execution-capabilities';
@@ -49,8 +50,7 @@ const CHECKLIST = `## Loading servers: a checklist
 6. Look at the shape of the first result before a loop: \`print(type(result), str(result)[:300])\`.
 `;
 
-const NOT_CHOSEN =
-  'Not chosen yet: the first cell starts one and says which. `doctor` on the command line tries all of them.';
+const NOT_CHOSEN = `Not chosen yet: the first cell starts one and says which. A person can try all of them: ${COMMAND} doctor`;
 
 /** Text of the resource: the manual, the checklist, and what runs sessions; `engine` is undefined before the first cell. */
 export function capabilityResource(engine: string | undefined): string {

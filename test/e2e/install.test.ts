@@ -39,6 +39,7 @@ it('registers the bridge in one file of each format, moves servers, and leaves e
   expect(existsSync(join(home, '.codex/config.toml'))).toBe(false);
   expect((await run('servers')).stdout).toBe(
     `No server is configured. Put a server file (NAME.json) into ${join(home, 'MCPs')}, or move the servers of your MCP client ` +
-      'there: mcp-server-code-execution-mode install CLIENT --import. See docs/configuration.md.\n',
+      'there: mcp-server-code-execution-mode install CLIENT --import. For the format of a server file, run: ' +
+      'mcp-server-code-execution-mode help configuration server-files\n',
   );
 });

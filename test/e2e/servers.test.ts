@@ -86,7 +86,9 @@ describe('servers', () => {
       ],
       totals: { servers: 3, tools: 48, tokensOfRunPython: 200 },
     });
-    expect((await servers()).stdout).toMatch(/^broken: could not be started: .* \(see: servers test broken\)$/m);
+    expect((await servers()).stdout).toMatch(
+      /^broken: could not be started: .*\n {2}Run: mcp-server-code-execution-mode servers test broken$/m,
+    );
   });
 
   it('estimates what definitions cost as a tokenizer counts them', async () => {
@@ -194,6 +196,8 @@ describe('servers', () => {
     expect(missing.stderr).toContain("Did you mean 'files'? Configured: files, Mem-ory, hostile, broken.");
     const tool = await run('policy', 'explain', 'files.list_directry');
     expect(tool.exitCode).toBe(70);
-    expect(tool.stderr).toMatch(/Hint: Did you mean 'list_directory'.* `servers tools files` lists its tools\.\n$/);
+    expect(tool.stderr).toMatch(
+      /Hint: Did you mean 'list_directory'.* `mcp-server-code-execution-mode servers tools files` lists its tools\.\n$/,
+    );
   });
 });

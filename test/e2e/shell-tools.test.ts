@@ -120,7 +120,7 @@ esac
       stdout: '',
       stderr: `broken
 ENGINE_FAILED: podman could not pull docker.io/library/none:1: broken
-Hint: Check the name docker.io/library/none:1 and the network; doctor tells whether the engine works.
+Hint: Check the name docker.io/library/none:1 and the network. To see whether the engine works, run: mcp-server-code-execution-mode doctor
 `,
     });
     const failed = await run(env, 'image', 'pull', 'none:1', '--json');

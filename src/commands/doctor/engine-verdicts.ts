@@ -1,9 +1,11 @@
 /** Which engines can be used, why the others cannot, and what a cell would be told when none can. */
+
 import type { Settings } from '../../config/settings.ts';
 import { ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../../engines/engine.ts';
 import { isEngineFault, noEngine } from '../../engines/failover.ts';
 import { whyUnusable } from '../../engines/try-engine.ts';
 import type { BridgeError } from '../../errors.ts';
+import { COMMAND } from '../../package.ts';
 import type { Finding } from './finding.ts';
 
 /** One engine, tried. Also the shape of an element of `engines` in the JSON. */
@@ -51,7 +53,7 @@ export async function tryOne(engine: Engine, settings: Settings, pullError?: Bri
 }
 
 function pullHint({ hint = '' }: BridgeError): string {
-  return `${hint.replace(/^Run: /, 'To pull it now, run: ')} (or doctor --fix)`;
+  return `${hint.replace(/^Run: /, 'To pull it now, run: ')} (or ${COMMAND} doctor --fix)`;
 }
 
 export function notInstalled({ engine, hint, reason }: Refusal): EngineVerdict {

@@ -1,10 +1,12 @@
 /** What `doctor` looks at of engines: each is tried, the one that would run sessions is started and measured from inside. */
+
 import type { Settings } from '../../config/settings.ts';
 import { findEngines } from '../../engines/detect.ts';
 import type { Engine, EngineName } from '../../engines/engine.ts';
 import { whyUnusable } from '../../engines/try-engine.ts';
 import { type BridgeError, toBridgeError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { COMMAND } from '../../package.ts';
 import { engineOptions } from '../engine-options.ts';
 import type { Progress } from '../progress.ts';
 import { type EngineVerdict, findingOf, inOrder, notInstalled, tryOne, whyNoCell } from './engine-verdicts.ts';
@@ -90,6 +92,6 @@ async function factsOf(engine: Engine, isFix: boolean): Promise<Finding[]> {
   }
   const hint = isFix
     ? `See what ${engine.name} ps --all says.`
-    : 'Run: doctor --fix (the next bridge removes them, too).';
+    : `Run: ${COMMAND} doctor --fix (the next bridge removes them, too).`;
   return [...findings, { section: 'engines', level: 'warning', text, hint }];
 }

@@ -1,6 +1,8 @@
 /** What `doctor` finds, one line each. The bridge says the same lines in its log when it cannot do its work. */
+
 import { type ConfigIssue, renderIssue } from '../../config/explain.ts';
 import type { BridgeError, ErrorCode } from '../../errors.ts';
+import { COMMAND } from '../../package.ts';
 
 export const LEVELS = ['ok', 'warning', 'problem'] as const;
 
@@ -39,7 +41,8 @@ const LEVEL_OF_ISSUE = { error: 'problem', warning: 'warning', debug: 'ok' } as 
 /** Something about a file of servers. */
 export function findingOfIssue(issue: ConfigIssue): Finding {
   const level = LEVEL_OF_ISSUE[issue.level];
-  const next = issue.hint ?? `Mend ${issue.file}; docs/configuration.md has the form of a server file.`;
+  const next =
+    issue.hint ?? `Fix ${issue.file}. For the format of a server file, run: ${COMMAND} help configuration server-files`;
   const hint = level === 'ok' ? undefined : next;
   return { section: 'servers', level, text: renderIssue(issue), hint };
 }

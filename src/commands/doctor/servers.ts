@@ -35,7 +35,7 @@ function oddities({ known, definitions }: ConfiguredServers): Finding[] {
     section: 'servers',
     level: 'warning',
     text: [server, part, what].filter((word) => word !== undefined).join(': '),
-    hint: `Look at it with \`servers tools ${server} --json\`; it is defined in ${definitions().get(server)?.file ?? ''}.`,
+    hint: `Look at it with \`${COMMAND} servers tools ${server} --json\`; it is defined in ${definitions().get(server)?.file ?? ''}.`,
   }));
 }
 
@@ -44,7 +44,7 @@ function issuesOf(configured: ConfiguredServers): Finding[] {
 }
 
 function policiesOf({ policies }: ConfiguredServers): Finding[] {
-  const hint = 'Calls are refused until it is mended: docs/policy.md.';
+  const hint = `Calls are refused until it is fixed. For the format of a policy, run: ${COMMAND} help policy`;
   return (policies()?.describe() ?? []).map(({ about, place, problem }): Finding => {
     return problem === null
       ? { section: 'servers', level: 'ok', text: `policy for ${about} in ${place}` }
@@ -59,7 +59,7 @@ function disabledOf({ definitions }: ConfiguredServers): Finding[] {
 }
 
 function noneOf({ definitions }: ConfiguredServers): Finding[] {
-  const hint = `Run: ${COMMAND} install CLIENT --import (takes over the servers of a client). Or write a file: docs/configuration.md.`;
+  const hint = `Run: ${COMMAND} install CLIENT --import (takes over the servers of a client). To write a server file yourself: ${COMMAND} help configuration server-files`;
   return definitions().size > 0
     ? []
     : [{ section: 'servers', level: 'warning', text: 'no server is configured', hint }];
@@ -89,7 +89,7 @@ async function recall(server: CatalogServer, { known, definitions, failures }: C
   const failure = definition && (await failures.load(definition.definitionHash));
   if (failure !== undefined) {
     const text = `${name}: ${failure.message.replace(`server '${name}' `, '')} (when it was last asked, ${failure.at})`;
-    return { section: 'servers', level: 'warning', text, hint: failure.hint ?? `Run: servers test ${name}` };
+    return { section: 'servers', level: 'warning', text, hint: failure.hint ?? `Run: ${COMMAND} servers test ${name}` };
   }
   const count = known.metadata(server)?.tools.length;
   const text = count === undefined ? 'was never started' : `${count} tools when it was last asked`;

@@ -5,7 +5,7 @@ import type { Settings } from '../../config/settings.ts';
 import { CONTAINER_ENGINE_NAMES, type Engine } from '../../engines/engine.ts';
 import { toBridgeError } from '../../errors.ts';
 import { silentLogger } from '../../log.ts';
-import { PACKAGE_ROOT } from '../../package.ts';
+import { COMMAND, PACKAGE_ROOT } from '../../package.ts';
 import { PROTOCOL_VERSION } from '../../protocol/frames.ts';
 import { readKernelSources } from '../../session/boot.ts';
 import { createCodePackStore } from '../../session/code-packs.ts';
@@ -83,7 +83,7 @@ export function judgeBounds({ memory_limit_bytes: memoryBytes, pids_limit: pids,
       }
     : {
         level: 'warning' as const,
-        text: 'the engine enforces no memory or process limit; the first process of the sandbox does (docs/security.md)',
+        text: `the engine enforces no memory or process limit; the first process of the sandbox does (${COMMAND} help security where-cgroup-limits-are-not-there)`,
       };
   const filter = seccomp
     ? { level: 'ok' as const, text: 'the system-call filter (seccomp) is in force' }

@@ -1,7 +1,9 @@
 /** What `doctor` looks at of the settings. It goes on without those that are refused, because the rest may be wrong, too. */
+
 import { refusedVariables } from '../../config/refused-settings.ts';
 import { describeUnknownVariables, SETTINGS_TABLE } from '../../config/settings.ts';
 import { toBridgeError } from '../../errors.ts';
+import { COMMAND } from '../../package.ts';
 import { type CommandContext, createContext } from '../context.ts';
 import { type Finding, problemsOfSettings } from './finding.ts';
 
@@ -35,6 +37,6 @@ function listGiven(env: Environment): Finding {
 }
 
 async function warnOfUnknown(env: Environment): Promise<Finding[]> {
-  const hint = 'docs/configuration.md lists the settings.';
+  const hint = `For a list of all settings, run: ${COMMAND} help configuration settings`;
   return (await describeUnknownVariables(env)).map((text) => ({ section: 'settings', level: 'warning', text, hint }));
 }

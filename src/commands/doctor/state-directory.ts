@@ -1,8 +1,10 @@
 /** What `doctor` looks at of the state directory: whether it can be written, by whom, and the room there. */
+
 import { chmod, mkdir, mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
 import { platform } from 'node:os';
 import { dirname, join } from 'node:path';
 import { messageOf } from '../../errors.ts';
+import { COMMAND } from '../../package.ts';
 import type { Finding } from './finding.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -71,7 +73,7 @@ async function examineSharing(stateDir: string, isFix: boolean): Promise<Finding
     section: 'machine',
     level: 'problem',
     text: `others can write to the state directory ${stateDir}: what they put there runs as you`,
-    hint: `Run: chmod go-w '${stateDir}' (or doctor --fix)`,
+    hint: `Run: chmod go-w '${stateDir}' (or ${COMMAND} doctor --fix)`,
   };
 }
 

@@ -56,14 +56,13 @@ function rowOf({ name, state, hasLogin, tools, tokens, transport, file }: Server
   ];
 }
 
-/** One line that says why, and for a login the command. */
+/** One line that says why, and the command that says more, or logs in. */
 function renderFailure({ name, state, failure }: ServerReport): string {
   const shown = escapeControls(name);
   const why = (failure?.message ?? '').replace(`server '${name}' `, '');
-  const step = state === 'login-needed' ? `servers login ${shown}` : `servers test ${shown}`;
+  const action = state === 'login-needed' ? 'login' : 'test';
   const line = `${startOf(shown, MAX_NAME_CHARS)}: ${escapeControls(why)}`;
-  const next = ` (see: ${step})`;
-  return `${startOf(line, MAX_COLUMNS - next.length)}${next}\n`;
+  return `${startOf(line, MAX_COLUMNS)}\n  Run: ${COMMAND} servers ${action} ${shown}\n`;
 }
 
 function renderTotals(totals: ListTotals, reports: readonly ServerReport[]): string {

@@ -136,7 +136,7 @@ async function answerInTime(
     if (parameters === undefined) {
       const { name } = definition;
       throw failed(definition, `nobody came back from the browser within ${timeoutMs / 1000} s`, {
-        hint: `Did the page not know this client? Then servers logout ${name}, and servers login ${name} registers it anew.`,
+        hint: `Did the page not know this client? Then run: ${COMMAND} servers logout ${name}, and log in again, which registers it anew.`,
       });
     }
     return parameters;
@@ -152,14 +152,17 @@ const HINTS: readonly (readonly [RegExp, (definition: RemoteDefinition) => strin
   [
     /does not support dynamic client registration/,
     ({ name, file }) =>
-      `Register a client there by hand and write its id into "oauth": {"clientId": …} of '${name}' in ${file}; where it takes client metadata documents, "clientMetadataUrl". See docs/remote.md.`,
+      `Register a client there by hand and write its id into "oauth": {"clientId": …} of '${name}' in ${file}; where it takes client metadata documents, "clientMetadataUrl". More: ${COMMAND} help remote logging-in`,
   ],
   [
     /Dynamic Client Registration rejected/,
     ({ name, file }) =>
-      `Where the server wants a key and no login, write it into "headers" of '${name}' in ${file}; else register a client there by hand, and write its id into "oauth": {"clientId": …}. See docs/remote.md.`,
+      `Where the server wants a key and no login, write it into "headers" of '${name}' in ${file}; else register a client there by hand, and write its id into "oauth": {"clientId": …}. More: ${COMMAND} help remote logging-in`,
   ],
-  [/EADDRINUSE/, ({ name }) => `Another program listens there. Take another one: servers login ${name} --port PORT`],
+  [
+    /EADDRINUSE/,
+    ({ name }) => `Another program listens there. Take another one: ${COMMAND} servers login ${name} --port PORT`,
+  ],
 ];
 
 /** Secrets of the entry are masked: the words may be those of a server, or hold an address of it. */

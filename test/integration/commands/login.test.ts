@@ -70,7 +70,9 @@ it('lists and tests a server that wants a login as one, and tells what is known 
     },
   ]);
   expect((await run('list')).out).toMatch(/^tracker +login needed +- +- +http /m);
-  expect((await run('list')).out).toMatch(/^tracker: .*\(see: servers login tracker\)$/m);
+  expect((await run('list')).out).toMatch(
+    /^tracker: .*\n {2}Run: mcp-server-code-execution-mode servers login tracker$/m,
+  );
   await run('login', 'tracker', '--no-browser');
   expect((await run('list')).out).toMatch(/^tracker +ready, logged in +1 +~\d+ +http /m);
   expect(JSON.parse((await run('list', '--json')).out)).toMatchObject({

@@ -93,7 +93,7 @@ describe('a client', () => {
     await logins.logIn(server.url);
     server.forgetClients();
     const failure = await failureOf(logins.logIn(server.url, { timeoutMs: 300 }));
-    expect(failure.hint).toContain('Then servers logout tracker, and servers login tracker');
+    expect(failure.hint).toContain('Then run: mcp-server-code-execution-mode servers logout tracker');
   });
 
   it('that is now named by a document is no longer the one that was registered', async () => {
@@ -110,7 +110,7 @@ it('a port that is taken comes with the way out', async () => {
   const failure = await failureOf(logins.logIn(server.url, {}, { oauth: { callbackPort: server.mcp.port } }));
   expect(failure).toMatchObject({
     code: 'LOGIN_FAILED',
-    hint: 'Another program listens there. Take another one: servers login tracker --port PORT',
+    hint: 'Another program listens there. Take another one: mcp-server-code-execution-mode servers login tracker --port PORT',
   });
 });
 

@@ -21,7 +21,7 @@ describe('the next step after a failed pull or build', () => {
   test('an image that was built here is not looked for elsewhere', () => {
     const words = 'pinging container registry localhost: connection refused';
     expect(hintOfImageFailure('pull', 'localhost/mine:1', words)).toMatch(
-      /^An image called localhost\/… is only where/,
+      /^An image called localhost\/… exists only on the machine that built it/,
     );
     expect(hintOfImageFailure('build', 'python:9', 'something new')).toMatch(/^The last lines above/);
   });

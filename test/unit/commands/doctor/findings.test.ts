@@ -47,7 +47,7 @@ describe('a finding', () => {
   ] as const)('of an issue of a server file, %s, is a %s', (level, expected) => {
     const found = findingOfIssue({ level, file: '/a.json', path: 'mcpServers.a', message: 'is missing' });
     expect(found).toMatchObject({ level: expected, text: '/a.json: mcpServers.a: is missing' });
-    expect(found.hint?.startsWith('Mend /a.json')).toBe(level === 'debug' ? undefined : true);
+    expect(found.hint?.startsWith('Fix /a.json')).toBe(level === 'debug' ? undefined : true);
   });
 
   it('of a file that is not there names the setting, not the form of a server file', () => {

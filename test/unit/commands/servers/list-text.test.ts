@@ -52,8 +52,10 @@ describe('the list of servers', () => {
       'new     never started         -        -  stdio  /etc/mcp.json',
       'off     disabled              -        -  stdio  ~/MCPs/servers.json',
       '',
-      "broken: could not be started: command 'x' not found (see: servers test broken)",
-      'mail: wants a login (see: servers login mail)',
+      "broken: could not be started: command 'x' not found",
+      '  Run: mcp-server-code-execution-mode servers test broken',
+      'mail: wants a login',
+      '  Run: mcp-server-code-execution-mode servers login mail',
       '',
       '3 servers, 126 tools: ~47,468 tokens if an agent got them directly.',
       'run_python takes at most 200 instead: ~47,268 saved.',
@@ -74,7 +76,10 @@ describe('the list of servers', () => {
       }),
     );
     const lines = render(reports);
-    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+    // A command that was cut could not be run.
+    const texts = lines.filter((line) => !line.startsWith('  Run: '));
+    expect(Math.max(...texts.map((line) => line.length))).toBeLessThanOrEqual(100);
+    expect(lines.filter((line) => /^ {2}Run: .* servers test server-(?:long-){12}\d+$/.test(line))).toHaveLength(20);
     expect(lines[1]).toMatch(/^server-long-long-long-l… {2}failed .*folder\/servers-0\.json$/);
   });
 
