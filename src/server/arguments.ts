@@ -1,6 +1,9 @@
 /**
  * Checks the arguments of `run_python`. Done by hand and not with a schema library, because the sentences are read by
- * a model that has to mend its call: each names the argument, the value it had and what is allowed.
+ * a model that has to fix its call: each names the argument, the value it had and what is allowed.
+ *
+ * A value of another type than the tool's schema says is accepted if it can mean only one thing: models write
+ * `timeout: "5"`, `servers: "github"`, `servers: "[\"github\"]"` and `session: 5`, and each refusal costs them a turn.
  */
 
 import { DEFAULT_SESSION } from '../cell.ts';
@@ -12,6 +15,9 @@ import { didYouMean } from '../suggest.ts';
 
 /** Names of sessions appear in container labels and log lines. */
 export const SESSION_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+
+/** A number as people write it: no sign, unit, exponent or separator. */
+const DECIMAL = /^\d+(?:\.\d+)?$/;
 
 const ARGUMENT_NAMES = ['code', 'servers', 'timeout', 'session'];
 const MAX_SHOWN_VALUE_CHARS = 60;
@@ -80,23 +86,27 @@ function checkCode(code: unknown): string {
 }
 
 function checkTimeout(timeout: unknown, maxSeconds: number): number {
-  if (typeof timeout !== 'number' || !Number.isInteger(timeout) || timeout < 1 || timeout > maxSeconds) {
+  const seconds = typeof timeout === 'string' && DECIMAL.test(timeout.trim()) ? Number(timeout) : timeout;
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 1 || seconds > maxSeconds) {
     throw refusal(`\`timeout\` is ${shown(timeout)}; it must be a whole number of seconds from 1 to ${maxSeconds}.`);
   }
-  return timeout;
+  return seconds;
 }
 
-function checkSession(session: unknown): string {
+function checkSession(given: unknown): string {
+  // Above 2^53 two numbers can become one, and two sessions with them.
+  const session = Number.isSafeInteger(given) ? String(given) : given;
   if (typeof session !== 'string' || !SESSION_NAME_PATTERN.test(session)) {
     throw refusal(
-      `\`session\` is ${shown(session)}; it must be a string of 1 to 64 letters, digits, "_", "." or "-" that begins ` +
+      `\`session\` is ${shown(given)}; it must be a string of 1 to 64 letters, digits, "_", "." or "-" that begins ` +
         'with a letter or digit.',
     );
   }
   return session;
 }
 
-async function checkServers(servers: unknown, rules: ArgumentRules): Promise<readonly string[]> {
+async function checkServers(given: unknown, rules: ArgumentRules): Promise<readonly string[]> {
+  const servers = typeof given === 'string' ? await readServers(given, rules) : given;
   if (!Array.isArray(servers)) {
     throw refusal(`\`servers\` is ${shown(servers)}; it must be a list of server names, for example ["github"].`);
   }
@@ -114,6 +124,31 @@ async function checkServers(servers: unknown, rules: ArgumentRules): Promise<rea
     throw (await rules.whyDisabled?.(missing)) ?? (await notConfigured(missing, known, rules));
   }
   return wanted;
+}
+
+/**
+ * What a text in the place of the list stands for: the server of that very name, a list written as JSON, or one name.
+ * A text that could be several names is returned as it is: "a, b" may be one server, too.
+ */
+async function readServers(text: string, rules: ArgumentRules): Promise<unknown> {
+  if (text.trim() === '') {
+    return text;
+  }
+  const isName = (await rules.knownServers()).includes(text);
+  if (!isName && text.trimStart().startsWith('[')) {
+    return parseList(text) ?? text;
+  }
+  return isName || !text.includes(',') ? [text] : text;
+}
+
+function parseList(text: string): unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : undefined;
+  } catch {
+    // Not JSON: the caller refuses the text as it was given.
+    return undefined;
+  }
 }
 
 async function notConfigured(name: string, known: readonly string[], rules: ArgumentRules): Promise<BridgeError> {

@@ -143,12 +143,20 @@ describe.each(clients)('%s', (_name, version, connect) => {
 
   test('gets a refused argument as a result, in our words', async () => {
     const client = await connected();
-    expect(await client.call('run_python', { code: 'x', timeout: '5' })).toMatchObject({
+    expect(await client.call('run_python', { code: 'x', timeout: '5s' })).toMatchObject({
       structuredContent: {
         status: 'validation_error',
-        error: 'ARGUMENT_INVALID: `timeout` is "5"; it must be a whole number of seconds from 1 to 120.',
+        error: 'ARGUMENT_INVALID: `timeout` is "5s"; it must be a whole number of seconds from 1 to 120.',
       },
       isError: true,
+    });
+  });
+
+  test('may give arguments as texts that can mean only one thing', async () => {
+    const client = await connected();
+    const given = { code: '1', timeout: '5', servers: '["github"]', session: 5 };
+    expect(await client.call('run_python', given)).toMatchObject({
+      structuredContent: { timeoutSeconds: 5, servers: ['github'], session: '5' },
     });
   });
 

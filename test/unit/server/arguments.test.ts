@@ -41,6 +41,38 @@ describe('accepted arguments', () => {
     expect((await checkArguments({ code, timeout: 1, session: 'a'.repeat(64) }, rules)).timeoutSeconds).toBe(1);
   });
 
+  test.each([
+    ['5', 5],
+    [' 120\n', 120],
+    ['5.0', 5],
+    ['007', 7],
+  ])('may give the timeout as the text %j', async (timeout, seconds) => {
+    expect((await checkArguments({ code: 'x', timeout }, rules)).timeoutSeconds).toBe(seconds);
+  });
+
+  test.each([
+    ['filesystem', ['filesystem']],
+    ['["filesystem", "github", "filesystem"]', ['filesystem', 'github']],
+    [' ["github"]\n', ['github']],
+    ['[]', []],
+  ])('may give the servers as the text %j', async (servers, names) => {
+    expect((await checkArguments({ code: 'x', servers }, rules)).servers).toEqual(names);
+  });
+
+  // A name of a server may hold any character but controls.
+  test.each(['a, b', '["github"]', ' github '])('name the server that is called %j, and no other', async (name) => {
+    const knownServers = async () => ['a', 'b', 'github', name];
+    expect((await checkArguments({ code: 'x', servers: name }, { ...rules, knownServers })).servers).toEqual([name]);
+  });
+
+  test.each([
+    [5, '5'],
+    [0, '0'],
+    [Number.MAX_SAFE_INTEGER, '9007199254740991'],
+  ])('may give the session as the number %d', async (session, name) => {
+    expect((await checkArguments({ code: 'x', session }, rules)).session).toBe(name);
+  });
+
   test('do not ask for the configured servers when none is named', async () => {
     const knownServers = () => Promise.reject(new Error('must not be called'));
     await expect(checkArguments({ code: 'x', servers: [] }, { ...rules, knownServers })).resolves.toBeDefined();
@@ -61,14 +93,34 @@ describe('refused arguments', () => {
     [{ code: 'x', timeout: 121 }, '`timeout` is 121; it must be a whole number of seconds from 1 to 120.'],
     [{ code: 'x', timeout: 1.5 }, '`timeout` is 1.5; it must be a whole number of seconds from 1 to 120.'],
     [{ code: 'x', timeout: 1e12 }, '`timeout` is 1000000000000; it must be a whole number of seconds from 1 to 120.'],
-    [{ code: 'x', timeout: '5' }, '`timeout` is "5"; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: '0' }, '`timeout` is "0"; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: '1.5' }, '`timeout` is "1.5"; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: true }, '`timeout` is true; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: ['5'] }, '`timeout` is ["5"]; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: ['x', 'y'] }, '`code` is ["x","y"]; it must be a string of Python source.'],
     [
       { code: 'x', session: '../x' },
       '`session` is "../x"; it must be a string of 1 to 64 letters, digits, "_", "." or "-" that begins with a letter or digit.',
     ],
     [
-      { code: 'x', servers: 'github' },
-      '`servers` is "github"; it must be a list of server names, for example ["github"].',
+      { code: 'x', servers: 'github, filesystem' },
+      '`servers` is "github, filesystem"; it must be a list of server names, for example ["github"].',
+    ],
+    [{ code: 'x', servers: '' }, '`servers` is ""; it must be a list of server names, for example ["github"].'],
+    [{ code: 'x', servers: ' ' }, '`servers` is " "; it must be a list of server names, for example ["github"].'],
+    [
+      { code: 'x', servers: '["github"' },
+      '`servers` is "[\\"github\\""; it must be a list of server names, for example ["github"].',
+    ],
+    [{ code: 'x', servers: 5 }, '`servers` is 5; it must be a list of server names, for example ["github"].'],
+    [
+      { code: 'x', servers: { github: {} } },
+      '`servers` is {"github":{}}; it must be a list of server names, for example ["github"].',
+    ],
+    [{ code: 'x', servers: '["github", 3]' }, '`servers[1]` is 3; it must be the name of a server, a string.'],
+    [
+      { code: 'x', servers: 'githb' },
+      "`servers` names 'githb', which is not configured; configured are 'github', 'filesystem'. Did you mean 'github'?",
     ],
     [{ code: 'x', servers: ['github', 3] }, '`servers[1]` is 3; it must be the name of a server, a string.'],
     [
@@ -87,14 +139,38 @@ describe('refused arguments', () => {
     expect(await refusal(given)).toBe(sentence);
   });
 
+  test.each([
+    '',
+    ' ',
+    '5s',
+    '1e1',
+    '0x10',
+    '+5',
+    '-5',
+    '1_0',
+    '5,0',
+    '.5',
+    '5.',
+    'NaN',
+    'Infinity',
+    '５',
+    '5 5',
+    'five',
+  ])('the text %j as a timeout', async (timeout) => {
+    expect(await refusal({ code: 'x', timeout })).toContain('it must be a whole number of seconds from 1 to 120.');
+  });
+
+  test.each([-1, 1.5, 1e21, 2 ** 53, '', ' a', true, ['a']])('%j as a session', async (session) => {
+    expect(await refusal({ code: 'x', session })).toContain(`\`session\` is ${JSON.stringify(session)}; it must be`);
+  });
+
   test('code that is too long, counted in bytes', async () => {
     const code = 'ä'.repeat(MAX_CODE_BYTES / 2 + 1);
     expect(await refusal({ code })).toBe('`code` has 1,048,578 bytes; at most 1,048,576 are allowed.');
   });
 
-  test('a session name of 65 characters, and one that is no string', async () => {
+  test('a session name of 65 characters', async () => {
     expect(await refusal({ code: 'x', session: 'a'.repeat(65) })).toContain('1 to 64 letters');
-    expect(await refusal({ code: 'x', session: 5 })).toContain('`session` is 5;');
   });
 
   test('a server when none is configured', async () => {
