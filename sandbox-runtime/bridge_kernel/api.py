@@ -8,6 +8,7 @@ from types import MethodType
 from bridge_kernel.discovery import Runtime
 from bridge_kernel.mcp_package import ServerModule, install_package, module_name
 from bridge_kernel.pending import warn_of_unused
+from bridge_kernel.progress import ProgressSender
 from bridge_kernel.proxies import Server, Servers, Tool, proxy_of
 from bridge_kernel.saved_tools import define_saved_tools
 from bridge_kernel.servers import Registry
@@ -29,6 +30,7 @@ class Api:
         self._namespace = namespace
         self._bound: dict[str, object] = {}
         self._constants: dict[str, object] = {}
+        self._progress = ProgressSender(host.send)
 
     def install(self, capability_summary: str = "", display: Callable[..., None] = print,
                 output: Callable[[int, str], object] | None = None, autoload: bool = False) -> None:  # fmt: skip
@@ -37,7 +39,7 @@ class Api:
         With `autoload` the host loads a server at its first call.
         """
         self._registry.autoload = autoload
-        runtime = Runtime(self._registry, self._namespace, capability_summary, output)
+        runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output)
         install_package(self._registry, runtime)
         self._constants = {
             "runtime": runtime,
@@ -86,6 +88,7 @@ class Api:
     def end_cell(self) -> None:
         """Comes after the code of a cell, while its output is still captured: warns of calls that were not awaited."""
         warn_of_unused()
+        self._progress.end_cell()
 
     def define_saved_tools(self, tools: list[SavedTool]) -> None:
         """Defines the functions that earlier sessions saved; one that fails is named on stderr."""

@@ -7,7 +7,6 @@ all give the same thing. Helpers without `_sync` that ask the host are awaited; 
 from __future__ import annotations
 
 import sys
-import time
 from types import ModuleType
 
 from bridge_kernel import values
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bridge_kernel.jobs import Jobs
+    from bridge_kernel.progress import ProgressSender
     from bridge_kernel.servers import Registry
 
 _DETAILS = ("summary", "full")
 _MAX_LIMIT = 20
-_PROGRESS_SECONDS = 0.1
 _MAX_PROGRESS_CHARS = 500
 _HELPERS = (
     "discovered_servers",
@@ -102,7 +101,7 @@ class Runtime(ModuleType):
     ToolHit = ToolHit
 
     def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str,
-                 output: Callable[[int, str], object] | None = None) -> None:  # fmt: skip
+                 progress: ProgressSender, output: Callable[[int, str], object] | None = None) -> None:  # fmt: skip
         super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` prints what there is.")
         self.__all__ = [*_HELPERS, *_CLASSES]
         self._registry = registry
@@ -111,7 +110,7 @@ class Runtime(ModuleType):
         self._summary = capability_summary
         self._output = output
         self._jobs: Jobs | None = None
-        self._progress_at = float("-inf")
+        self._progress = progress
         self._said: set[str] = set()
 
     # Servers
@@ -278,17 +277,12 @@ class Runtime(ModuleType):
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far the cell is, where it listens."""
-        now = time.monotonic()
-        # The host looks twice a second; a loop may call this at every step.
-        if done != total and now - self._progress_at < _PROGRESS_SECONDS:
-            return
-        self._progress_at = now
         frame: dict[str, object] = {"type": "progress", "done": _finite("done", done)}
         if total is not None:
             frame["total"] = _finite("total", total)
         if message is not None:
             frame["message"] = str(message)[:_MAX_PROGRESS_CHARS]
-        self._host.send(frame)
+        self._progress.report(frame, done == total)
 
     def to_toon(self, value: object) -> str:
         """`value` as TOON text, which shows lists of records in fewer tokens than JSON."""

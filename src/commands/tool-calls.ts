@@ -104,7 +104,7 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
       tool: tool.wireName ?? tool.name,
       arguments: call.arguments,
       signal: context.signal,
-      onProgress: call.wantsProgress === true ? context.onProgress : undefined,
+      onProgress: listenerOf(call),
       elicit: elicitFor(server.name, context.asker, logger),
     });
     directory.noteUse(server);
@@ -141,6 +141,20 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
     ['call_tool', callTool],
     ['describe_server', describeServers],
   ];
+}
+
+/** Who listens to what the server reports of its progress: the code, the client, both, or nobody, who does not ask for it. */
+function listenerOf({ server, tool, wantsProgress, context }: ToolCall): CallContext['onProgress'] {
+  const { onProgress, onToolProgress } = context;
+  const toCode = wantsProgress === true ? onProgress : undefined;
+  if (onToolProgress === undefined) {
+    return toCode;
+  }
+  const label = `${server.name}.${tool.name}`;
+  return (report) => {
+    toCode?.(report);
+    onToolProgress({ ...report, tool: label });
+  };
 }
 
 /** What goes on while nobody waits for an answer is worth a line. */

@@ -7,26 +7,34 @@ const SILENCE_MS = 10_000;
 
 export interface ProgressReporter {
   readonly report: (progress: CellProgress) => void;
+  /** The request is about to be answered; what is reported later is dropped. */
   stop(): void;
 }
 
 /**
  * Passes progress to the client, and says how long the cell has taken when there was no news for 10 s. Undefined when the
- * client did not ask. `progress` only ever grows, as the specification demands; it is a percentage where one is known.
+ * client did not ask. As the specification demands, `progress` increases with each notification, whatever the cell and its
+ * calls report, and nothing is sent once the request was answered or cancelled. It is a percentage where one is known.
  */
 export function createProgressReporter(context: ServerContext): ProgressReporter | undefined {
-  const progressToken = context.mcpReq._meta?.progressToken;
+  const { _meta, signal } = context.mcpReq;
+  const progressToken = _meta?.progressToken;
   if (progressToken === undefined) {
     return undefined;
   }
   const begun = performance.now();
   let last: CellProgress = { message: 'working' };
   let value = 0;
+  let isStopped = false;
 
   function send({ message, percent }: CellProgress): void {
+    if (isStopped || signal.aborted) {
+      return;
+    }
     const isKnown = percent !== undefined && percent > value;
     value = isKnown ? percent : value + 0.001;
-    const total = percent === undefined ? {} : { total: 100 };
+    // A cell may go on after 100 %: more than all would be wrong.
+    const total = percent === undefined || value > 100 ? {} : { total: 100 };
     context.mcpReq
       .notify({ method: 'notifications/progress', params: { progressToken, progress: value, message, ...total } })
       // The connection has ended; its owner knows.
@@ -45,6 +53,9 @@ export function createProgressReporter(context: ServerContext): ProgressReporter
       last = progress;
       send(progress);
     },
-    stop: () => clearInterval(silence),
+    stop() {
+      isStopped = true;
+      clearInterval(silence);
+    },
   };
 }

@@ -18,6 +18,8 @@ const TOKEN_BYTES = 32;
 const KEPT_ANSWER_MS = 600_000;
 /** Answers that wait so; the oldest goes first. Each is bounded by what one answer may show. Chosen. */
 const MAX_KEPT_ANSWERS = 16;
+/** Progress that waits for the next request of a call; the oldest goes first. Chosen. */
+const MAX_KEPT_PROGRESS = 100;
 /** What the next answer of the session tells of one that nobody took. Chosen. */
 const MAX_TOLD_CHARS = 2_000;
 
@@ -70,10 +72,12 @@ export class SuspendedCalls {
   #begin(given: unknown, context: ServerContext): Call {
     const call = new Call(JSON.stringify(given), (suspended) => this.#mint(suspended));
     const { form, url } = readModes(this.#options.capabilitiesOf(context));
+    // A client that wants progress asks for it from its first request on.
+    const wantsProgress = context.mcpReq._meta?.progressToken !== undefined;
     void this.#run(call, {
       given,
       signal: call.signal,
-      onProgress: (progress) => call.report(progress),
+      onProgress: wantsProgress ? (progress) => call.report(progress) : undefined,
       person: form ? call.person(url) : undefined,
     });
     return call;
@@ -138,6 +142,8 @@ class Call {
   #question: OpenQuestion | undefined;
   #questions = 0;
   #result: Result | undefined;
+  /** Reported while no request waited. */
+  #progress: CellProgress[] = [];
 
   constructor(fingerprint: string, mint: (call: Call) => string) {
     this.fingerprint = fingerprint;
@@ -161,7 +167,11 @@ class Call {
   }
 
   report(progress: CellProgress): void {
-    this.#leg?.progress?.report(progress);
+    if (this.#leg === undefined) {
+      this.#progress = [...this.#progress, progress].slice(-MAX_KEPT_PROGRESS);
+    } else {
+      this.#leg.progress?.report(progress);
+    }
   }
 
   /** The replies to the question that is open; others come too late and are passed over. */
@@ -193,6 +203,7 @@ class Call {
       };
       signal.addEventListener('abort', onAbort, { once: true });
       this.#leg = { settle, progress };
+      this.#progress.splice(0).forEach((kept) => progress?.report(kept));
       this.#settleLeg();
     });
   }

@@ -24,7 +24,7 @@ import { type CodePackStore, PackCollector } from './code-packs.ts';
 import { createDeferred } from './deferred.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { Outbox } from './outbox.ts';
-import type { CallCounts } from './progress.ts';
+import type { CallCounts, CallWatch } from './progress.ts';
 import {
   describeEnd,
   type EndedReport,
@@ -64,6 +64,8 @@ export interface CellListener {
   /** What a call put beside the text of the answer. */
   onAttachment(attachment: Attachment): void;
   onProgress(frame: Omit<ProgressFrame, 'type'>): void;
+  /** Follows the calls of the cell; undefined when the client does not listen. */
+  readonly callWatch?: CallWatch | undefined;
 }
 
 interface RunningCell {
@@ -144,7 +146,7 @@ export class Connection {
     return new Promise((resolve) => {
       this.#frames = 0;
       this.#running = { cell: frame.cell, listener, resolve };
-      this.#dispatcher.beginCell(frame.cell, asker);
+      this.#dispatcher.beginCell(frame.cell, asker, listener.callWatch);
       this.outbox.send({ type: 'execute', ...frame });
     });
   }

@@ -12,7 +12,7 @@ import type { Asker } from './asker.ts';
 import { type CallProgress, type CallProgressReporter, createCallProgressReporter } from './call-progress.ts';
 import { Jobs } from './jobs.ts';
 import type { Outbox } from './outbox.ts';
-import type { CallCounts } from './progress.ts';
+import type { CallCounts, CallWatch, ToolProgress } from './progress.ts';
 
 export interface CallContext {
   readonly session: string;
@@ -38,6 +38,8 @@ export interface CallContext {
   readonly attach?: ((attachment: Attachment) => void) | undefined;
   /** Tells the sandbox how far the call is; as often as the caller likes. */
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
+  /** Tells the client; as often as the caller likes. Undefined when the client does not listen, and for a call of a job. */
+  readonly onToolProgress?: ((progress: ToolProgress) => void) | undefined;
 }
 
 /** Does what a call asks for. Resolves with any JSON value; rejects with a `BridgeError`. */
@@ -45,6 +47,8 @@ export type HandleCall = (
   call: { readonly method: string; readonly params: Readonly<Record<string, unknown>> },
   context: CallContext,
 ) => Promise<unknown>;
+
+type ContextOfCall = Pick<CallContext, 'cell' | 'signal' | 'onProgress' | 'onToolProgress'>;
 
 interface Running {
   /** The cell in which the call began. */
@@ -72,6 +76,7 @@ export class Dispatcher {
   /** 0 while no cell runs. */
   #cell = 0;
   #asker: Asker | undefined;
+  #watch: CallWatch | undefined;
   #callsOfCell = 0;
   #toolCallsRunning = 0;
   #toolCallsDone = 0;
@@ -83,9 +88,10 @@ export class Dispatcher {
   }
 
   /** A cell begins: calls are allowed until `endCell`. */
-  beginCell(cell: number, asker: Asker | undefined): void {
+  beginCell(cell: number, asker: Asker | undefined, watch?: CallWatch): void {
     this.#cell = cell;
     this.#asker = asker;
+    this.#watch = watch;
     this.#callsOfCell = 0;
     this.#toolCallsDone = 0;
     this.#startWaiting();
@@ -102,6 +108,7 @@ export class Dispatcher {
     const ended = this.#cell;
     this.#cell = 0;
     this.#asker = undefined;
+    this.#watch = undefined;
     if (!cancel) {
       return;
     }
@@ -188,12 +195,18 @@ export class Dispatcher {
       progress ??= createCallProgressReporter((due) => this.#sendProgress(call, due));
       progress.report(report);
     };
-    try {
-      const value = await this.#handle(frame, { cell, signal: controller, onProgress });
+    const watch = job === undefined ? this.#watch : undefined;
+    const onToolProgress = watch && ((report: ToolProgress): void => watch.noteCall(call, report));
+    const endProgress = (): void => {
       progress?.end();
+      watch?.endCall(call);
+    };
+    try {
+      const value = await this.#handle(frame, { cell, signal: controller, onProgress, onToolProgress });
+      endProgress();
       this.#answer(call, value);
     } catch (error) {
-      progress?.end();
+      endProgress();
       this.#refuse(call, toBridgeError(error));
     } finally {
       this.#running.delete(call);
@@ -203,13 +216,13 @@ export class Dispatcher {
     }
   }
 
-  #handle(frame: CallFrame, ofCall: Pick<CallContext, 'cell' | 'signal' | 'onProgress'>): unknown {
+  #handle(frame: CallFrame, ofCall: ContextOfCall): unknown {
     const { method, params, job } = frame;
     if (method === 'start_job') {
       return this.#jobs.start(params['name']);
     }
     const { session, generation, loaded, load, attach, handleCall } = this.#options;
-    const { cell, signal, onProgress } = ofCall;
+    const { cell, signal, onProgress, onToolProgress } = ofCall;
     // Written out: spreading objects into one costs 3 KB for each call (measured), of which a gather has 1,000 at once.
     return handleCall(frame, {
       session,
@@ -224,6 +237,7 @@ export class Dispatcher {
       sandbox: this,
       attach,
       onProgress,
+      onToolProgress,
     });
   }
 

@@ -55,6 +55,7 @@ export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome
     onDisplay: (frame) => attachments.add(frame),
     onAttachment: (link) => attachments.addLink(link),
     onProgress: (stated) => progress?.setStated(stated),
+    callWatch: progress,
   };
   const end = await kernel.runCell(run.frame, listener, asker);
   asker?.close();

@@ -150,8 +150,9 @@ export class Requests {
   /** Takes the `params` of a progress notification; what is malformed or belongs to no request is passed over. */
   acceptProgress(params: unknown): void {
     const { progressToken, progress, total, message } = isJsonObject(params) ? params : {};
-    if (typeof progressToken === 'number' && isFiniteNumber(progress)) {
-      this.#waiting.get(progressToken)?.onProgress?.({
+    if (isFiniteNumber(progress)) {
+      // Some servers send number 7 back as "7", as `accept` knows.
+      this.#waiting.get(Number(progressToken))?.onProgress?.({
         progress,
         total: isFiniteNumber(total) ? total : undefined,
         message: typeof message === 'string' ? message : undefined,

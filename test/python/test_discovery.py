@@ -254,6 +254,11 @@ class Progress(ApiTestCase):
         self.assertEqual(self.host.sent, [{"type": "progress", "done": 1.0, "total": 4.0, "message": "pages"}])
         self.assertEqual(self.host.asked, [])
 
+    def test_the_last_of_a_cell_is_sent_with_its_end(self) -> None:
+        self.run_code("for step in range(1_000): runtime.progress(step)")
+        self.api.end_cell()
+        self.assertEqual(self.host.sent[-1], {"type": "progress", "done": 999.0})
+
     def test_of_a_fast_loop_is_thinned_out_but_for_its_end(self) -> None:
         self.run_code("for step in range(100_001): runtime.progress(step, 100_000)")
         self.assertLess(len(self.host.sent), 1_000)

@@ -61,6 +61,8 @@ export interface BridgeOptions {
   readonly onLog?: (text: string) => void;
   /** Sees each message of the bridge before the client does. */
   readonly onMessage?: (message: JSONRPCMessage) => void;
+  /** Version of the protocol that the client insists on; 2025-11-25 when left out. */
+  readonly protocolVersion?: '2026-07-28';
 }
 
 /** Starts the bridge and connects. */
@@ -76,7 +78,11 @@ export async function startBridge(options: BridgeOptions): Promise<BridgeClient>
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   transport.stderr?.on('data', (chunk: Buffer) => onLog?.(chunk.toString('utf8')));
-  const client = new Client({ name: 'e2e', version: '1' });
+  const pin = options.protocolVersion;
+  const client = new Client(
+    { name: 'e2e', version: '1' },
+    pin === undefined ? {} : { versionNegotiation: { mode: { pin } } },
+  );
   await client.connect(transport);
   listen(transport, options.onMessage);
   return {

@@ -11,19 +11,24 @@ interface Sent {
 }
 
 /** As much of a request's context as progress needs. */
-function contextOf(progressToken: string | undefined, notify: (sent: Sent) => Promise<void>): ServerContext {
+function contextOf(
+  progressToken: string | undefined,
+  notify: (sent: Sent) => Promise<void>,
+  { signal } = new AbortController(),
+): ServerContext {
   const _meta = progressToken === undefined ? {} : { progressToken };
-  return { mcpReq: { _meta, notify } } as unknown as ServerContext;
+  return { mcpReq: { _meta, notify, signal } } as unknown as ServerContext;
 }
 
 function reporterOf(notify?: (sent: Sent) => Promise<void>) {
   const sent: Sent['params'][] = [];
   const take = async ({ params }: Sent): Promise<void> => void sent.push(params);
-  const reporter = createProgressReporter(contextOf('token', notify ?? take));
+  const cancel = new AbortController();
+  const reporter = createProgressReporter(contextOf('token', notify ?? take, cancel));
   if (reporter === undefined) {
     throw new Error('no reporter');
   }
-  return { ...reporter, sent };
+  return { ...reporter, sent, cancel };
 }
 
 it('is not made for a client that did not ask', () => {
@@ -65,4 +70,30 @@ it('does not mind a connection that is gone', async () => {
   stop();
   await vi.advanceTimersByTimeAsync(0);
   expect(notify).toHaveBeenCalledOnce();
+});
+
+// The engine goes on pulling an image after the cell was answered, and reported that to a request that was over.
+it('sends nothing once the request was answered or cancelled', () => {
+  const { report, stop, sent } = reporterOf();
+  report({ message: 'm' });
+  stop();
+  report({ message: 'late' });
+  expect(sent).toHaveLength(1);
+  const cancelled = reporterOf();
+  cancelled.report({ message: 'm' });
+  cancelled.cancel.abort();
+  cancelled.report({ message: 'late' });
+  vi.advanceTimersByTime(60_000);
+  expect(cancelled.sent).toHaveLength(1);
+  cancelled.stop();
+});
+
+it('never says more than all', () => {
+  const { report, stop, sent } = reporterOf();
+  report({ message: 'm', percent: 100 });
+  report({ message: 'm', percent: 100 });
+  stop();
+  expect(sent[0]).toMatchObject({ progress: 100, total: 100 });
+  expect(sent[1]).not.toHaveProperty('total');
+  expect(sent[1]?.progress).toBeGreaterThan(100);
 });

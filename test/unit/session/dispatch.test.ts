@@ -3,19 +3,23 @@ import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { MAX_CALLS_IN_FLIGHT } from '../../../src/limits.ts';
-import { Dispatcher } from '../../../src/session/dispatch.ts';
+import { type CallContext, Dispatcher } from '../../../src/session/dispatch.ts';
 import { Outbox } from '../../../src/session/outbox.ts';
 
 function setUp() {
   const pipe = new PassThrough({ highWaterMark: 1 << 20 });
   const begun: ((value: unknown) => void)[] = [];
+  const contexts: CallContext[] = [];
   const dispatcher = new Dispatcher(
     {
       session: 'test',
       generation: 1,
       loaded: new Set(),
       load: () => undefined,
-      handleCall: () => new Promise((resolve) => begun.push(resolve)),
+      handleCall(_call, context) {
+        contexts.push(context);
+        return new Promise((resolve) => begun.push(resolve));
+      },
     },
     new Outbox(pipe),
   );
@@ -29,7 +33,7 @@ function setUp() {
       .slice(0, -1)
       .map((line) => JSON.parse(line) as unknown);
   }
-  return { dispatcher, begun, call, answers };
+  return { dispatcher, begun, contexts, call, answers };
 }
 
 describe('a call', () => {
@@ -57,6 +61,44 @@ describe('a call', () => {
     expect(begun).toHaveLength(MAX_CALLS_IN_FLIGHT);
     dispatcher.beginCell(2, undefined);
     expect(begun).toHaveLength(MAX_CALLS_IN_FLIGHT + 1);
+  });
+});
+
+describe('reports on a call', () => {
+  const report = { tool: 'files.scan', progress: 1 };
+
+  it('go to the client that listened when it began, which learns of its end before the code has the answer', async () => {
+    const { dispatcher, begun, contexts, call, answers } = setUp();
+    const events: unknown[] = [];
+    const noteCall = (number: number, { progress }: { progress: number }) => void events.push([number, progress]);
+    const endCall = (number: number) => void events.push([number, 'end', pending()]);
+    const pending = () => dispatcher.counts().running;
+    dispatcher.beginCell(1, undefined, { noteCall, endCall });
+    call(7);
+    contexts[0]?.onToolProgress?.(report);
+    dispatcher.endCell(false);
+    dispatcher.beginCell(2, undefined);
+    contexts[0]?.onToolProgress?.({ ...report, progress: 2 });
+    begun[0]?.('done');
+    expect(await answers()).toHaveLength(1);
+    expect(events).toEqual([
+      [7, 1],
+      [7, 2],
+      [7, 'end', 1],
+    ]);
+  });
+
+  it('go to no client that does not listen, and none of a job', () => {
+    const { dispatcher, contexts, call } = setUp();
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    dispatcher.beginCell(2, undefined, { noteCall: () => undefined, endCall: () => undefined });
+    dispatcher.receive({ type: 'call', call: 2, method: 'start_job', params: { name: 'j' } });
+    dispatcher.receive({ type: 'call', call: 3, method: 'call_tool', params: {}, job: 'j' });
+    expect(contexts.map(({ job, onToolProgress }) => [job, onToolProgress])).toEqual([
+      [undefined, undefined],
+      ['j', undefined],
+    ]);
   });
 });
 

@@ -45,6 +45,23 @@ describe('requests', () => {
     expect((await answer).result).toEqual({ resultType: 'complete', content: [] });
   });
 
+  it('pass on every report until the answer, also of a server that writes the token as a text, and none after it', async () => {
+    const seen: number[] = [];
+    const onProgress = ({ progress }: { progress: number }) => void seen.push(progress);
+    const answer = requests.request('tools/call', { name: 'a' }, { ...limits, onProgress });
+    expect(sent[0]).toMatchObject({ params: { _meta: { progressToken: FIRST } } });
+    requests.acceptProgress({ progressToken: FIRST, progress: 1 });
+    requests.acceptProgress({ progressToken: String(FIRST), progress: 2 });
+    for (const progressToken of [FIRST + 1, 'x', null, undefined]) {
+      requests.acceptProgress({ progressToken, progress: 9 });
+    }
+    requests.acceptProgress({ progressToken: FIRST, progress: 3 });
+    requests.accept({ jsonrpc: '2.0', id: FIRST, result: {} }, 1);
+    requests.acceptProgress({ progressToken: FIRST, progress: 4 });
+    await answer;
+    expect(seen).toEqual([1, 2, 3]);
+  });
+
   it('tell the server at the deadline', async () => {
     const answer = rejectionOf(requests.request('tools/call', {}, limits));
     vi.advanceTimersByTime(999);
