@@ -6,7 +6,8 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    import asyncio
+    from collections.abc import Awaitable, Callable, Mapping
     from typing import Any
 
     OnProgress = Callable[[float, float | None, str | None], object]
@@ -35,15 +36,19 @@ class CallOptions:
             self.on_progress if on_progress is None else on_progress,
         )
 
-    def reporter(self, label: str) -> Callable[[Mapping[str, object]], None] | None:
-        """Takes the reports of one call to the user's function, whose faults are said on stderr once."""
-        return None if self.on_progress is None else _Reporter(label, self.on_progress)
+    def reporter(self, label: str) -> Reporter | None:
+        """For the reports of one call, if somebody listens."""
+        return None if self.on_progress is None else Reporter(label, self.on_progress)
 
 
-class _Reporter:
+class Reporter:
+    """Takes the reports of one call to the user's function, one after the other. Its faults are said on stderr once."""
+
     def __init__(self, label: str, function: OnProgress) -> None:
         self._label = label
         self._function: OnProgress | None = function
+        self._waiting: list[Awaitable[object]] = []
+        self._task: asyncio.Task[None] | None = None
 
     def __call__(self, report: Mapping[str, Any]) -> None:
         if self._function is None:
@@ -55,22 +60,45 @@ class _Reporter:
         except Exception as error:  # noqa: BLE001 The user's function may raise anything; the call goes on.
             self._give_up(error)
 
-    def _follow(self, coroutine: Coroutine[Any, Any, object]) -> None:
+    async def finish(self) -> None:
+        """Waits until an `async def` has handled all reports so far: else the call returns before the last of them."""
+        if self._task is not None:
+            import asyncio
+
+            await asyncio.wait([self._task])
+
+    def _follow(self, awaitable: Awaitable[object]) -> None:
         import asyncio
 
-        async def follow() -> None:
-            try:
-                await coroutine
-            except Exception as error:  # noqa: BLE001
-                self._give_up(error)
-
+        self._waiting.append(awaitable)
+        if self._task is not None:
+            return
         try:
-            task = asyncio.get_running_loop().create_task(follow())
+            loop = asyncio.get_running_loop()
         except RuntimeError as error:
-            coroutine.close()
+            self._drop_waiting()
             raise TypeError("with .sync(...) on_progress is a plain function, not 'async def'") from error
-        _tasks.add(task)
-        task.add_done_callback(_tasks.discard)
+        self._task = loop.create_task(self._await_in_turn())
+        _tasks.add(self._task)
+        self._task.add_done_callback(_tasks.discard)
+
+    async def _await_in_turn(self) -> None:
+        try:
+            while self._waiting:
+                await self._waiting.pop(0)
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
+        finally:
+            self._drop_waiting()
+            self._task = None
+
+    def _drop_waiting(self) -> None:
+        """Without it Python warns of coroutines that were never awaited."""
+        for awaitable in self._waiting:
+            close = getattr(awaitable, "close", None)
+            if close is not None:
+                close()
+        self._waiting.clear()
 
     def _give_up(self, error: Exception) -> None:
         self._function = None

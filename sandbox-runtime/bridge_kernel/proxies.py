@@ -115,7 +115,10 @@ class Tool:
             options = self._options
             report = options.reporter(self.__qualname__)
             params = self._params(arguments, line)
-            return self._value(await self._server.host.call("call_tool", params, options.timeout, report))
+            raw = await self._server.host.call("call_tool", params, options.timeout, report)
+            if report is not None:
+                await report.finish()
+            return self._value(raw)
 
         return Pending(f"{self.__qualname__}(...)", run)
 
