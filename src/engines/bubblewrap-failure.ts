@@ -2,18 +2,9 @@
  * What bubblewrap's last words mean when a sandbox did not start: the error, with the step that mends it on this
  * machine. The texts are those of bubblewrap 0.8 (measured), and of the kernels that restrict user namespaces.
  */
-import { existsSync, readFileSync } from 'node:fs';
 import { BridgeError, type ErrorCode } from '../errors.ts';
 import type { SandboxExit } from './engine.ts';
-
-/** What decides whether a user may make namespaces; undefined where the kernel has no such switch. */
-export interface NamespaceSettings {
-  readonly unprivilegedClone?: string | undefined;
-  readonly appArmorRestricts?: string | undefined;
-  readonly maxNamespaces?: string | undefined;
-  /** Whether this process runs in a container itself. */
-  readonly isInContainer: boolean;
-}
+import type { NamespaceSettings } from './namespace-settings.ts';
 
 /** Last words quoted in a message, in characters. */
 const MAX_QUOTED_CHARS = 600;
@@ -23,16 +14,6 @@ const FORBIDDEN =
   /creat\w+ new namespace|setting up [ug]id map|RTM_NEWADDR|can't mount proc|max_\S*_namespaces|pivot_root|make \/ slave/i;
 const OLD = /unknown option (--[a-z-]+)/i;
 const NO_PROGRAM = /execvp (\S+): /i;
-
-/** The switches of this machine. */
-export function readNamespaceSettings(): NamespaceSettings {
-  return {
-    unprivilegedClone: readWord('/proc/sys/kernel/unprivileged_userns_clone'),
-    appArmorRestricts: readWord('/proc/sys/kernel/apparmor_restrict_unprivileged_userns'),
-    maxNamespaces: readWord('/proc/sys/user/max_user_namespaces'),
-    isInContainer: existsSync('/.dockerenv') || existsSync('/run/.containerenv'),
-  };
-}
 
 /** The error for a sandbox that ended before anything ran in it: `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`. */
 export function bubblewrapStartError(exit: SandboxExit, stderrTail: string, settings: NamespaceSettings): BridgeError {
@@ -75,15 +56,6 @@ function namespaceHint(settings: NamespaceSettings): string {
     return `AppArmor keeps programs without a profile from it: add one for bwrap that allows "userns", or ${OTHER_ENGINE}.`;
   }
   return `Let this user make user namespaces, or ${OTHER_ENGINE}.`;
-}
-
-function readWord(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch {
-    // This kernel has no such switch.
-    return undefined;
-  }
 }
 
 function lastWords(stderrTail: string): string {

@@ -13,13 +13,14 @@ import {
   launcher,
   type SystemFolder,
 } from './bubblewrap-argv.ts';
-import { bubblewrapStartError, readNamespaceSettings } from './bubblewrap-failure.ts';
+import { bubblewrapStartError } from './bubblewrap-failure.ts';
 import { type EngineCommand, openPipe, runCommand } from './client.ts';
 import type { Environment } from './client-env.ts';
 import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from './engine.ts';
 import { findExecutable, findExecutables } from './executable.ts';
 import { readHardLimits } from './hard-limits.ts';
 import { FACTS_PROGRAM, type Interpreter, judgeInterpreter, parseFacts, systemInterpreter } from './interpreter.ts';
+import { readNamespaceSettings } from './namespace-settings.ts';
 import { createSandbox } from './sandbox.ts';
 
 export interface BubblewrapOptions {

@@ -1,12 +1,13 @@
 /** The embedded engine of this checkout for tests: as it was built, or with a stand-in for the program of its child. */
 import { createHash } from 'node:crypto';
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
+import { runCommand } from '../../src/engines/client.ts';
 import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
-import { chooseSurroundings, LAYER_NAMES, type LayerName, readMachine } from '../../src/engines/embedded/layers.ts';
+import type { LayerName } from '../../src/engines/embedded/layers.ts';
 import type { Engine } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
 import { silentLogger } from '../../src/log.ts';
@@ -16,9 +17,25 @@ interface TestSurroundings {
   readonly label: string;
   readonly layer?: LayerName;
   /** The commands on PATH that lead to it. */
-  readonly commands: readonly string[];
+  readonly commands: readonly LayerCommand[];
   readonly words: string;
+  /** Who starts it; the user of this process when left out. */
+  readonly userId?: number;
 }
+
+type LayerCommand = keyof typeof NAMESPACE_TRIALS;
+
+/**
+ * Commands that succeed exactly where the kernel lets a user make namespaces. They share nothing with the command lines of
+ * the layers, so a layer that is at fault itself fails its tests and is not passed over as missing.
+ */
+const NAMESPACE_TRIALS = {
+  bwrap: ['--unshare-user', '--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', '--'],
+  unshare: ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--net', '--'],
+} as const;
+
+/** A user without an account, a home, or subordinate ids. */
+const ORDINARY_USER_ID = 61_234;
 
 const SURROUNDINGS: readonly TestSurroundings[] = [
   {
@@ -31,16 +48,19 @@ const SURROUNDINGS: readonly TestSurroundings[] = [
     label: 'inside namespaces',
     layer: 'unshare',
     commands: ['unshare'],
-    words: 'inside Linux namespaces of its own',
+    words: 'inside Linux namespaces made by unshare',
   },
   { label: 'with no layer', commands: [], words: 'with no layer of the operating system around it' },
 ];
 
-/** What can be put around the child on this machine. Each that cannot becomes a skipped test of the calling file, by name. */
+/**
+ * What can be put around the child on this machine. Root tries each layer as an ordinary user too, because that is who most
+ * users are. Each that this machine does not allow becomes a skipped test of the calling file, by name.
+ */
 export async function coverSurroundings(): Promise<TestSurroundings[]> {
   const covered: TestSurroundings[] = [];
-  for (const surroundings of SURROUNDINGS) {
-    const reason = surroundings.layer === undefined ? undefined : await whyNotAround(surroundings.layer);
+  for (const surroundings of SURROUNDINGS.flatMap(forEachUser)) {
+    const reason = await whyNotAllowed(surroundings);
     if (reason === undefined) {
       covered.push(surroundings);
     } else if (process.env['MCP_BRIDGE_TEST_REQUIRE_ENGINES'] === '1') {
@@ -52,13 +72,33 @@ export async function coverSurroundings(): Promise<TestSurroundings[]> {
   return covered;
 }
 
-async function whyNotAround(layer: LayerName): Promise<string | undefined> {
-  const refused = LAYER_NAMES.filter((name) => name !== layer).map((name) => ({
-    layer: name,
-    reason: 'not asked for',
-  }));
-  const chosen = await chooseSurroundings(readMachine(ARTIFACTS_FOLDER, processEnvironment()), refused);
-  return chosen.layer === layer ? undefined : refused.at(-1)?.reason;
+function forEachUser(surroundings: TestSurroundings): TestSurroundings[] {
+  const isRoot = process.getuid?.() === 0;
+  return isRoot && surroundings.layer !== undefined
+    ? [surroundings, { ...surroundings, label: `${surroundings.label}, as an ordinary user`, userId: ORDINARY_USER_ID }]
+    : [surroundings];
+}
+
+/** Why this user may not make namespaces, or cannot run this Node, in one clause. */
+async function whyNotAllowed({ commands: [command], userId }: TestSurroundings): Promise<string | undefined> {
+  if (command === undefined) {
+    return undefined;
+  }
+  if (process.platform !== 'linux') {
+    return 'there are no namespaces on this system';
+  }
+  if (findExecutable(command, processEnvironment()) === undefined) {
+    return `there is no command "${command}"`;
+  }
+  const folder = makeFolder();
+  try {
+    const executable = addCommand(folder, command, userId);
+    const trial = [...NAMESPACE_TRIALS[command], process.execPath, '--version'];
+    const { exitCode, stderr } = await runCommand({ executable, env: {} }, trial);
+    return exitCode === 0 ? undefined : stderr.trim();
+  } finally {
+    removeFolder(folder);
+  }
 }
 
 let nextInstance = 0;
@@ -75,13 +115,41 @@ export function embeddedEngine(options: Partial<EmbeddedOptions> = {}): Engine {
   return engine;
 }
 
-/** A PATH on which these commands are found and no others; gone when the test ends. */
-export function pathWith(commands: readonly string[]): string {
+/** A PATH on which these commands are found and no others, started as this user; gone when the test ends. */
+export function pathWith(commands: readonly string[], userId?: number): string {
   const folder = temporaryFolder();
   for (const command of commands) {
-    symlinkSync(findExecutable(command, processEnvironment()) ?? command, join(folder, command));
+    addCommand(folder, command, userId);
   }
   return folder;
+}
+
+/** A PATH on which only `name` is found, which runs this script; gone when the test ends. */
+export function pathWithScript(name: string, script: string): string {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  return folder;
+}
+
+/**
+ * Puts a command of this machine into a folder, as a link or, for another user, as a script that becomes that user. What the
+ * layer itself starts with it (`--map-user=…`) already runs as that user.
+ */
+function addCommand(folder: string, command: string, userId: number | undefined): string {
+  const find = (name: string): string => findExecutable(name, processEnvironment()) ?? name;
+  const path = join(folder, command);
+  if (userId === undefined) {
+    symlinkSync(find(command), path);
+    return path;
+  }
+  const asUser = `${find('setpriv')} --reuid=${userId} --regid=${userId} --clear-groups --`;
+  const script = [
+    '#!/bin/sh',
+    `case "$2" in --map-user=*) exec ${find(command)} "$@" ;; esac`,
+    `exec ${asUser} ${find(command)} "$@"`,
+  ];
+  writeFileSync(path, `${script.join('\n')}\n`, { mode: 0o755 });
+  return path;
 }
 
 /** A folder as the build makes it, in which `source` is the program of the child and there is nothing else. */
@@ -108,7 +176,18 @@ export function nodeWith(...flags: string[]): string {
 }
 
 function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'bridge-embedded-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
+  onTestFinished(() => removeFolder(folder));
   return folder;
+}
+
+/** A folder that other users may read, too. */
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-embedded-'));
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
 }

@@ -84,15 +84,19 @@ export interface SandboxOwner {
   kill(): Promise<void>;
 }
 
-/** Starts another process that owns a sandbox which does not end by itself; resolves when that runs. */
-export async function startOwner(engine: TestEngine): Promise<SandboxOwner> {
+/**
+ * Starts another process that owns a sandbox which does not end by itself; resolves when that runs. `folder` holds the built
+ * files of the embedded engine; those of this checkout when left out.
+ */
+export async function startOwner(engine: TestEngine, folder?: string): Promise<SandboxOwner> {
   const instanceId = `owner-${process.pid}-${Date.now()}`;
   // What it would remove at its end, had it one.
   const temporary = mkdtempSync(join(tmpdir(), 'bridge-owner-'));
   const loader = join(ROOT, 'scripts', 'typescript-loader.mjs');
   const script = join(ROOT, 'test', 'fixtures', 'engines', 'owner.ts');
   const executable = findExecutable(COMMANDS[engine.name], engine.env) ?? engine.name;
-  const child = spawn(process.execPath, ['--import', loader, script, engine.name, executable, instanceId], {
+  const words = [engine.name, executable, instanceId, ...(folder === undefined ? [] : [folder])];
+  const child = spawn(process.execPath, ['--import', loader, script, ...words], {
     cwd: ROOT,
     env: { ...engine.env, ...(engine.isContainer ? {} : { TMPDIR: temporary }) },
     stdio: ['ignore', 'pipe', 'inherit'],

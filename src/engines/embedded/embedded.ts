@@ -90,7 +90,7 @@ class EmbeddedEngine implements Engine {
   }
 
   get description(): string {
-    const reasons = this.#refusedLayers.map(({ reason }) => reason).join('; ');
+    const reasons = this.#refusedLayers.map(({ layer, reason }) => `${layer} not used: ${reason}`).join('; ');
     return reasons === '' ? this.isolation : `${this.isolation} (${reasons})`;
   }
 
@@ -130,7 +130,7 @@ class EmbeddedEngine implements Engine {
     }
     // The probe passed and the start did not: the layer may be the reason, which a start without it shows.
     if (!this.#refusedLayers.some((refusal) => refusal.layer === layer)) {
-      this.#refusedLayers.push({ layer, reason: `${layer}: ${error.message}` });
+      this.#refusedLayers.push({ layer, reason: error.message });
     }
     this.#choosing = undefined;
     return explain(true);

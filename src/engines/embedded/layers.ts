@@ -3,10 +3,12 @@
  * command line of a real start and `--version` in place of the program; what did not work is kept, with the reason.
  */
 import { realpathSync } from 'node:fs';
-import { messageOf } from '../../errors.ts';
+import { basename } from 'node:path';
+import { BridgeError, messageOf } from '../../errors.ts';
 import { openPipe } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import { findExecutable } from '../executable.ts';
+import { findRestriction, readNamespaceSettings } from '../namespace-settings.ts';
 import { buildBubblewrapLayer } from './bubblewrap-layer.ts';
 import { FILTER_PROGRAMS } from './filter-programs.ts';
 import { buildSeatbeltLayer } from './seatbelt-layer.ts';
@@ -45,7 +47,7 @@ export interface Surroundings {
   launch(nodeArguments: readonly string[]): Launch;
 }
 
-/** Why a layer is not used, in one clause that names it. */
+/** Why a layer is not used, in one clause. */
 export interface LayerRefusal {
   readonly layer: LayerName;
   readonly reason: string;
@@ -60,14 +62,13 @@ const PLATFORMS: Readonly<Record<LayerName, NodeJS.Platform>> = {
 };
 const MAX_QUOTED_CHARS = 200;
 
-/** This machine and this Node. Takes 4 ms (measured). */
+/** This machine and this Node. Takes 4 ms (measured). Throws `ENGINE_UNAVAILABLE` if this Node is gone. */
 export function readMachine(folder: string, env: Environment): Machine {
-  const node = realpathSync(process.execPath);
   return {
     platform: process.platform,
     arch: process.arch,
     env,
-    node,
+    node: findNode(),
     folder: folder.replace(/[\\/]$/, ''),
     sharedObjects: process.platform === 'linux' ? readSharedObjects() : [],
   };
@@ -123,7 +124,7 @@ function filterFor(arch: string): Uint8Array | undefined {
 }
 
 /** Starts Node in the layer, to print its version. Why that failed, or undefined. */
-async function whyNot({ launch, layer }: Surroundings): Promise<string | undefined> {
+async function whyNot({ launch }: Surroundings): Promise<string | undefined> {
   const { executable, arguments: words, input } = launch(['--version']);
   let timer: NodeJS.Timeout | undefined;
   try {
@@ -138,11 +139,32 @@ async function whyNot({ launch, layer }: Surroundings): Promise<string | undefin
     const exitCode = await new Promise<number | null>((resolve) => {
       child.once('close', resolve);
     });
-    return exitCode === 0 ? undefined : `${layer}: ${stderr.trim() || `exit code ${exitCode}`}`;
+    return exitCode === 0 ? undefined : explainFailure(executable, stderr, exitCode);
   } catch (error) {
-    return `${layer}: ${messageOf(error)}`;
+    return messageOf(error);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** The tool's first line, because what follows is advice such as to read dmesg, and the kernel setting that may be the reason. */
+function explainFailure(executable: string, stderr: string, exitCode: number | null): string {
+  const [line = ''] = stderr.trim().split('\n');
+  const prefix = `${basename(executable)}: `;
+  const words = (line.startsWith(prefix) ? line.slice(prefix.length) : line).replace(/\.$/, '');
+  return [words || `exit code ${exitCode}`, findRestriction(readNamespaceSettings()) ?? []].flat().join(', and ');
+}
+
+/** The path of this Node without links. Throws `ENGINE_UNAVAILABLE` if it is not there. */
+function findNode(): string {
+  try {
+    return realpathSync(process.execPath);
+  } catch (error) {
+    throw new BridgeError('ENGINE_UNAVAILABLE', `the embedded engine cannot find its Node: ${messageOf(error)}`, {
+      cause: error,
+      data: { engine: 'embedded', retryNow: false },
+      hint: 'If Node was updated, restart the bridge. On Linux, check that /proc is mounted.',
+    });
   }
 }
 

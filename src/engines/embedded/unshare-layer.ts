@@ -1,41 +1,55 @@
 /**
  * `unshare` of util-linux around the child, for machines without bubblewrap: the same namespaces and the same small
- * read-only root, made by a short shell script, but no system-call filter. The last `unshare` leaves the user of the
- * script for one without rights: what was mounted cannot be changed, and nothing can be mounted by it.
+ * read-only root, made by a short shell script, but no system-call filter. The script is root in its user namespace. The
+ * last `unshare` leaves it for a second one, as a user without capabilities: Node can neither change a mount nor add one,
+ * and because its root is changed, the kernel lets it make no third user namespace either.
  */
 import type { Machine, Surroundings } from './layers.ts';
 import { FOLDER, mountsOf, NODE } from './small-root.ts';
 
 const USER = '65534';
-/** Hidden, in the sandbox's own mount namespace only, by its root. Exists everywhere and holds none of our files. */
-const ROOT = '/sys';
+/**
+ * Where the new root is mounted, in the sandbox's own mount namespace only: the first of these that exists. What it hides
+ * is not needed, unless a file of ours lies below it.
+ */
+const ROOTS = ['/sys', '/mnt', '/media', '/srv', '/boot', '/home', '/tmp'];
 
 const ISOLATION = '--user --map-root-user --mount --pid --fork --kill-child --net --ipc --uts --cgroup --'.split(' ');
 
 /**
- * Arguments: `unshare`, the number of mounts, then pairs of source and place, then the command. The flags beside `ro` are
- * those that a user's mounts may have anyway and that must not be taken from them.
+ * Arguments: `unshare`, the folders in which the root may be mounted as one word, the number of mounts, then pairs of source
+ * and place, then the command.
+ *
+ * A remount without `bind` would hand the file system its own options back, among them `uid=` with the number of the user
+ * on the host, which the kernel refuses in a user namespace that has no such number (util-linux 2.38, Linux 6.18).
+ *
+ * A mount of the host keeps the flags `ro`, `nosuid`, `nodev` and `noexec` in a user namespace, and a remount that lacks one
+ * is refused (mount_namespaces(7)). So each is given: `noexec` on folders, because a file system that has it cannot hold Node
+ * or a shared object, but may hold our files. The flags of access times stay as they are when none is named (mount(2)).
  */
 const SCRIPT = `set -e
-PATH=/usr/bin:/bin:/usr/sbin:/sbin
-unshare=$1 count=$2; shift 2
-mount -t tmpfs -o size=64k,mode=755,nosuid,nodev sandbox ${ROOT}
+PATH=/usr/bin:/bin:/usr/sbin:/sbin:\${1%/*}
+unshare=$1 roots=$2 count=$3; shift 3
+for root in $roots; do [ -d "$root" ] && break; done
+mount -t tmpfs -o size=64k,mode=755,nosuid,nodev sandbox "$root"
 while [ "$count" -gt 0 ]; do
-  place=${ROOT}$2
+  place=$root$2 flags=ro,nosuid,nodev
   mkdir -p "\${place%/*}"
-  if [ -d "$1" ]; then mkdir "$place"; else : > "$place"; fi
-  mount --bind -o ro,nosuid,nodev "$1" "$place"
+  if [ -d "$1" ]; then mkdir "$place"; flags=$flags,noexec; else : > "$place"; fi
+  mount --bind -o "$flags" "$1" "$place"
   shift 2; count=$((count - 1))
 done
-mount -o remount,ro,nosuid,nodev ${ROOT}
-exec "$unshare" --user --map-user=${USER} --map-group=${USER} --root=${ROOT} --wd=/ -- "$@"`;
+mount -o remount,bind,ro,nosuid,nodev "$root"
+exec "$unshare" --user --map-user=${USER} --map-group=${USER} --root="$root" --wd=/ -- "$@"`;
 
-/** The layer. Needs `sh`, `mount` and `mkdir` beside `unshare`; the probe tells. */
+/** The layer. Needs `sh`, `mount` and `mkdir` beside `unshare`; the probe shows whether they are there. */
 export function buildUnshareLayer(machine: Machine, unshare: string): Surroundings {
   const mounts = mountsOf(machine);
+  const needed = [unshare, ...mounts.map(([source]) => source)];
+  const roots = ROOTS.filter((root) => !needed.some((path) => path.startsWith(`${root}/`)));
   return {
     layer: 'unshare',
-    words: 'inside Linux namespaces of its own',
+    words: 'inside Linux namespaces made by unshare',
     folder: FOLDER,
     launch: (nodeArguments) => ({
       executable: unshare,
@@ -46,6 +60,7 @@ export function buildUnshareLayer(machine: Machine, unshare: string): Surroundin
         SCRIPT,
         'sh',
         unshare,
+        roots.join(' '),
         String(mounts.length),
         ...mounts.flat(),
         NODE,

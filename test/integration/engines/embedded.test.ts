@@ -1,12 +1,11 @@
 /** What the embedded engine alone has to hold; the suites of all engines run on it too, as far as they send frames. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ARTIFACTS_FOLDER } from '../../../src/engines/embedded/artifacts.ts';
+import { openPipe } from '../../../src/engines/client.ts';
 import { chooseSurroundings, readMachine } from '../../../src/engines/embedded/layers.ts';
 import type { Engine } from '../../../src/engines/engine.ts';
 import type { BridgeError } from '../../../src/errors.ts';
@@ -18,6 +17,7 @@ import {
   folderWithProgram,
   nodeWith,
   pathWith,
+  pathWithScript,
 } from '../../support/embedded.ts';
 import { processEnvironment } from '../../support/engines.ts';
 import { descendantsOf, isAlive } from '../../support/processes.ts';
@@ -150,27 +150,40 @@ describe('a child that goes wrong later', () => {
   });
 });
 
-describe.each(surroundings)('a child $label', ({ commands, label, words }) => {
-  const has = async (PATH: string) =>
-    (await chooseSurroundings(readMachine(ARTIFACTS_FOLDER, { PATH }), [])).words === words;
+describe.runIf(process.platform === 'linux')('a layer that does not work', () => {
+  it('is named with the first line of what its tool said', async () => {
+    const script = 'echo "unshare: unshare failed: Operation not permitted." >&2; echo "ask dmesg" >&2; exit 1';
+    const env = { PATH: pathWithScript('unshare', script) };
+    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env });
+    await firstOutput(await engine.start({ command: [], session: 'test' }));
+    expect(engine.description).toMatch(
+      /, with no layer .* \(bubblewrap not used: bwrap is not on PATH; unshare not used: unshare failed: Operation not permitted[^\n]*\)$/,
+    );
+    expect(engine.description).not.toContain('dmesg');
+  });
+});
+
+describe.each(surroundings)('a child $label', ({ commands, layer, userId, words }) => {
+  const env = () => ({ PATH: pathWith(commands, userId) });
 
   /** What Node in these surroundings prints; its own permission model is off, so that only they hold. */
   async function runInside(code: string): Promise<unknown> {
-    const chosen = await chooseSurroundings(readMachine(ARTIFACTS_FOLDER, { PATH: pathWith(commands) }), []);
-    const { arguments: launchArguments, executable, input = '' } = chosen.launch(['-e', code]);
-    const child = spawn(executable, launchArguments, { env: {}, stdio: ['ignore', 'pipe', 'inherit', 'pipe'] });
-    (child.stdio[3] as NodeJS.WritableStream).on('error', () => undefined).end(input);
-    return JSON.parse(await text(child.stdout as NodeJS.ReadableStream));
+    const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), env()), []);
+    expect(chosen.layer).toBe(layer);
+    const { arguments: launchArguments, executable, input } = chosen.launch(['-e', code]);
+    const child = await openPipe({ executable, env: {} }, launchArguments, input);
+    child.stderr.pipe(process.stderr);
+    return JSON.parse(await text(child.stdout));
   }
 
   it('is what was chosen, and is said', async () => {
-    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: { PATH: pathWith(commands) } });
+    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: env() });
     await firstOutput(await engine.start({ command: [], session: 'test' }));
+    expect(engine.description).toContain(`Python in WebAssembly, in a process of its own, ${words}`);
     expect(engine.isolation).toBe(`Python in WebAssembly, in a process of its own, ${words}`);
   });
 
   it.runIf(commands.length > 0)('sees no file but its own, and can write none', async () => {
-    expect(await has(pathWith(commands))).toBe(true);
     const seen = await runInside(`
       const fs = require('fs');
       const attempt = (action) => { try { return action(); } catch (error) { return error.code; } };
@@ -208,23 +221,57 @@ describe.each(surroundings)('a child $label', ({ commands, label, words }) => {
     expect(seen).toEqual({ signalled: 'ESRCH', connected: expect.stringMatching(/ECONNREFUSED|ENETUNREACH/) });
   });
 
-  it.runIf(label === 'inside bubblewrap')('has no capabilities, and our filter', async () => {
-    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: { PATH: pathWith(commands) } });
+  it.runIf(layer !== undefined)('comes up with files from a file system with every restriction', async () => {
+    const folder = folderWithProgram('');
+    const chosen = await chooseSurroundings(readMachine(folder, { PATH: pathWith(commands) }), []);
+    // Mounts of the host keep these flags in a namespace, so a remount that leaves one out is refused.
+    const script = [
+      'mount -t tmpfs -o noexec,nosuid,nodev,noatime restricted "$1"',
+      'echo found > "$1/child.js"',
+      'shift',
+      'exec "$@"',
+    ].join(' && ');
+    const outer = ['--user', '--map-root-user', '--mount', '--', '/bin/sh', '-c', script, 'sh', folder];
+    const program = 'process.stdout.write(require("fs").readFileSync("/embedded/child.js", "utf8"))';
+    const { arguments: inner, executable, input } = chosen.launch(['-e', program]);
+    const unshare = join(pathWith(['unshare'], userId), 'unshare');
+    const child = await openPipe({ executable: unshare, env: {} }, [...outer, executable, ...inner], input);
+    child.stderr.pipe(process.stderr);
+    expect([chosen.layer, await text(child.stdout)]).toEqual([layer, 'found\n']);
+  });
+
+  it.runIf(layer === 'unshare')('comes up where there is no /sys', async () => {
+    const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), env()), []);
+    const { arguments: words, executable } = chosen.launch(['-p', '6 * 7']);
+    const elsewhere = words.map((word) => word.replace(/^\/sys /, '/nowhere '));
+    expect(elsewhere).not.toEqual(words);
+    const child = await openPipe({ executable, env: {} }, elsewhere);
+    child.stderr.pipe(process.stderr);
+    expect(await text(child.stdout)).toBe('42\n');
+  });
+
+  it.runIf(layer !== undefined)('has no capabilities, and with bubblewrap our filter', async () => {
+    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: env() });
     const sandbox = await engine.start({ command: [], session: 'test' });
     await firstOutput(sandbox);
     const [client = 0] = clientsOf(sandbox.id);
     const status = readFileSync(`/proc/${descendantsOf(client).at(-1)}/status`, 'utf8');
-    expect(status).toMatch(/^Seccomp:\t2$/m);
-    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
     expect(status).toMatch(/^CapEff:\t0+$/m);
+    expect(status).toMatch(/^CapPrm:\t0+$/m);
+    expect(status).toMatch(new RegExp(`^Uid:\t${userId ?? process.getuid?.()}\t`, 'm'));
+    if (layer === 'bubblewrap') {
+      expect(status).toMatch(/^Seccomp:\t2$/m);
+      expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+    }
   });
 
   it.runIf(embedded !== undefined)('runs cells, and ends when its bridge is killed', async () => {
-    const harness = await createHarness({ engine: embeddedEngine({ env: { PATH: pathWith(commands) } }) });
+    const folder = userId === undefined ? undefined : copyOfBuilt();
+    const harness = await createHarness({ engine: embeddedEngine({ env: env(), folder }) });
     onTestFinished(() => harness.close());
     expect(await harness.run('2 ** 10')).toMatchObject({ value: '1024', engine: { name: 'embedded' } });
     const testEngine = embedded ?? expect.fail();
-    const owner = await startOwner({ ...testEngine, env: { ...testEngine.env, PATH: pathWith(commands) } });
+    const owner = await startOwner({ ...testEngine, env: { ...testEngine.env, ...env() } }, folder);
     const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
     expect(processes.length).toBeGreaterThanOrEqual(1);
     await owner.kill();

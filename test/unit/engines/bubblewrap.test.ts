@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type BubblewrapRequest, buildBubblewrapCommand, launcher } from '../../../src/engines/bubblewrap-argv.ts';
-import { bubblewrapStartError, type NamespaceSettings } from '../../../src/engines/bubblewrap-failure.ts';
+import { bubblewrapStartError } from '../../../src/engines/bubblewrap-failure.ts';
+import type { NamespaceSettings } from '../../../src/engines/namespace-settings.ts';
 
 const MIB = 1024 * 1024;
 const request: BubblewrapRequest = {
