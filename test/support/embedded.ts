@@ -12,6 +12,7 @@ import type { Engine } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
 import { silentLogger } from '../../src/log.ts';
 import { processEnvironment, TEST_LIMITS } from './engines.ts';
+import { becomeUser, isRoot, ORDINARY_USER_ID } from './ordinary-user.ts';
 
 interface TestSurroundings {
   readonly label: string;
@@ -33,9 +34,6 @@ const NAMESPACE_TRIALS = {
   bwrap: ['--unshare-user', '--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', '--'],
   unshare: ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--net', '--'],
 } as const;
-
-/** A user without an account, a home, or subordinate ids. */
-const ORDINARY_USER_ID = 61_234;
 
 const SURROUNDINGS: readonly TestSurroundings[] = [
   {
@@ -73,7 +71,6 @@ export async function coverSurroundings(): Promise<TestSurroundings[]> {
 }
 
 function forEachUser(surroundings: TestSurroundings): TestSurroundings[] {
-  const isRoot = process.getuid?.() === 0;
   return isRoot && surroundings.layer !== undefined
     ? [surroundings, { ...surroundings, label: `${surroundings.label}, as an ordinary user`, userId: ORDINARY_USER_ID }]
     : [surroundings];
@@ -142,11 +139,10 @@ function addCommand(folder: string, command: string, userId: number | undefined)
     symlinkSync(find(command), path);
     return path;
   }
-  const asUser = `${find('setpriv')} --reuid=${userId} --regid=${userId} --clear-groups --`;
   const script = [
     '#!/bin/sh',
     `case "$2" in --map-user=*) exec ${find(command)} "$@" ;; esac`,
-    `exec ${asUser} ${find(command)} "$@"`,
+    `exec ${becomeUser(userId).join(' ')} ${find(command)} "$@"`,
   ];
   writeFileSync(path, `${script.join('\n')}\n`, { mode: 0o755 });
   return path;

@@ -12,6 +12,7 @@ import { findExecutable } from '../../../src/engines/executable.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import { processEnvironment, TEST_IMAGES, TEST_LIMITS } from '../../support/engines.ts';
+import { becomeUser, isRoot, ORDINARY_USER_ID } from '../../support/ordinary-user.ts';
 import { descendantsOf, isAlive } from '../../support/processes.ts';
 import { clientsOf, firstOutput, startOwner, startPython, startUntilReady } from '../../support/sandbox.ts';
 import { createHarness } from '../../support/session-harness.ts';
@@ -20,11 +21,8 @@ const READY = 'print("ready")\ninput()';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const DEAD = join(ROOT, 'test', 'fixtures', 'engines', 'dead');
 const TOOLS = ['bwrap', 'choom', 'prlimit', 'setpriv'];
-/** Made by .ci/setup-engines.sh. */
-const NORMAL_USER = 'bridge-ci';
 
 const bubblewrap = (await coverEngines()).find(({ label }) => label === 'bubblewrap');
-const isRoot = process.getuid?.() === 0;
 
 let nextInstance = 0;
 
@@ -159,7 +157,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     await expect.poll(() => inside.filter(isAlive)).toEqual([]);
   });
 
-  it.runIf(isRoot)('works for a normal user', async () => {
+  it.runIf(isRoot)('works for an ordinary user', async () => {
     const path = (name: string) => findExecutable(name, processEnvironment()) ?? name;
     const command = buildBubblewrapCommand({
       tools: { bwrap: path('bwrap'), choom: path('choom'), prlimit: path('prlimit') },
@@ -170,8 +168,8 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
       folders: ['bin', 'lib', 'lib64'].map((name) => ({ path: `/${name}`, linkTarget: `usr/${name}` })),
       command: ['python3', '-I', '-c', 'import os; print(os.getpid(), os.getuid(), os.path.exists("/home"))'],
     });
-    const asUser = [`--reuid=${NORMAL_USER}`, `--regid=${NORMAL_USER}`, '--init-groups', '--', ...command];
-    const { stderr, stdout } = await runCommand({ executable: path('setpriv'), env: {} }, asUser);
+    const [executable = '', ...words] = [...becomeUser(ORDINARY_USER_ID), ...command];
+    const { stderr, stdout } = await runCommand({ executable, env: {} }, words);
     expect({ stderr, stdout }).toEqual({ stderr: '', stdout: '1 65534 False' });
   });
 });
