@@ -17,23 +17,21 @@ import { becomeUser, isRoot, ORDINARY_USER_ID } from './ordinary-user.ts';
 interface TestSurroundings {
   readonly label: string;
   readonly layer?: LayerName;
-  /** The commands on PATH that lead to it. */
-  readonly commands: readonly LayerCommand[];
+  /** The commands on PATH that lead to it, the one that makes namespaces first. */
+  readonly commands: readonly string[];
   readonly words: string;
   /** Who starts it; the user of this process when left out. */
   readonly userId?: number;
 }
 
-type LayerCommand = keyof typeof NAMESPACE_TRIALS;
-
 /**
- * Commands that succeed exactly where the kernel lets a user make namespaces. They share nothing with the command lines of
+ * Arguments with which these commands succeed exactly where the kernel lets a user make namespaces. They share nothing with the command lines of
  * the layers, so a layer that is at fault itself fails its tests and is not passed over as missing.
  */
-const NAMESPACE_TRIALS = {
+const NAMESPACE_TRIALS: Readonly<Record<string, readonly string[]>> = {
   bwrap: ['--unshare-user', '--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', '--'],
   unshare: ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--net', '--'],
-} as const;
+};
 
 const SURROUNDINGS: readonly TestSurroundings[] = [
   {
@@ -45,7 +43,7 @@ const SURROUNDINGS: readonly TestSurroundings[] = [
   {
     label: 'inside namespaces',
     layer: 'unshare',
-    commands: ['unshare'],
+    commands: ['unshare', 'setpriv'],
     words: 'inside Linux namespaces made by unshare',
   },
   { label: 'with no layer', commands: [], words: 'with no layer of the operating system around it' },
@@ -90,7 +88,7 @@ async function whyNotAllowed({ commands: [command], userId }: TestSurroundings):
   const folder = makeFolder();
   try {
     const executable = addCommand(folder, command, userId);
-    const trial = [...NAMESPACE_TRIALS[command], process.execPath, '--version'];
+    const trial = [...(NAMESPACE_TRIALS[command] ?? []), process.execPath, '--version'];
     const { exitCode, stderr } = await runCommand({ executable, env: {} }, trial);
     return exitCode === 0 ? undefined : stderr.trim();
   } finally {
@@ -116,7 +114,8 @@ export function embeddedEngine(options: Partial<EmbeddedOptions> = {}): Engine {
 export function pathWith(commands: readonly string[], userId?: number): string {
   const folder = temporaryFolder();
   for (const command of commands) {
-    addCommand(folder, command, userId);
+    // The layer uses setpriv itself, as the user it finds.
+    addCommand(folder, command, command === 'setpriv' ? undefined : userId);
   }
   return folder;
 }

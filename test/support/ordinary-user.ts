@@ -10,5 +10,5 @@ export const isRoot = process.getuid?.() === 0;
 /** What a command line begins with to run as that user. */
 export function becomeUser(userId: number): string[] {
   const setpriv = findExecutable('setpriv', processEnvironment()) ?? 'setpriv';
-  return [setpriv, `--reuid=${userId}`, `--regid=${userId}`, '--clear-groups', '--'];
+  return [setpriv, `--reuid=${userId}`, `--regid=${userId}`, '--clear-groups', '--pdeathsig=keep', '--'];
 }

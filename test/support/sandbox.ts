@@ -85,8 +85,8 @@ export interface SandboxOwner {
 }
 
 /**
- * Starts another process that owns a sandbox which does not end by itself; resolves when that runs. `folder` holds the built
- * files of the embedded engine; those of this checkout when left out.
+ * Starts another process that owns a sandbox which does not end by itself; resolves when that runs. `folder` holds the files
+ * of the embedded engine, or a program in their place; they are those of this checkout when left out.
  */
 export async function startOwner(engine: TestEngine, folder?: string): Promise<SandboxOwner> {
   const instanceId = `owner-${process.pid}-${Date.now()}`;

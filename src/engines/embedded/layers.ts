@@ -53,8 +53,11 @@ export interface LayerRefusal {
   readonly reason: string;
 }
 
-/** A probe that hangs must not hold a session up; one takes 5 to 25 ms (measured). */
-const PROBE_LIMIT_MS = 3_000;
+/**
+ * A probe that hangs must not hold a session up for ever, and one that is slow must not cost it the layer. One takes 5 to
+ * 25 ms, and 250 ms on a machine with six times more work than processors (measured).
+ */
+const PROBE_LIMIT_MS = 10_000;
 const PLATFORMS: Readonly<Record<LayerName, NodeJS.Platform>> = {
   bubblewrap: 'linux',
   unshare: 'linux',
@@ -110,11 +113,19 @@ function buildLayer(layer: LayerName, machine: Machine): Surroundings | string {
     }
     case 'unshare': {
       const unshare = command('unshare');
-      return unshare === undefined ? 'unshare is not on PATH' : buildUnshareLayer(machine, unshare);
+      return unshare === undefined
+        ? 'unshare is not on PATH'
+        : buildUnshareLayer(machine, unshare, findSetpriv(machine.env));
     }
     case 'seatbelt':
       return buildSeatbeltLayer(machine);
   }
+}
+
+/** Undefined where there is none, or one of BusyBox, which lacks the options that are needed. */
+function findSetpriv(env: Environment): string | undefined {
+  const setpriv = findExecutable('setpriv', env);
+  return setpriv !== undefined && basename(realpathSync(setpriv)) === 'setpriv' ? setpriv : undefined;
 }
 
 /** Undefined for machines whose system-call numbers the filter does not know. */
@@ -139,7 +150,7 @@ async function whyNot({ launch }: Surroundings): Promise<string | undefined> {
     const exitCode = await new Promise<number | null>((resolve) => {
       child.once('close', resolve);
     });
-    return exitCode === 0 ? undefined : explainFailure(executable, stderr, exitCode);
+    return exitCode === 0 ? undefined : explainFailure(stderr, exitCode);
   } catch (error) {
     return messageOf(error);
   } finally {
@@ -148,11 +159,11 @@ async function whyNot({ launch }: Surroundings): Promise<string | undefined> {
 }
 
 /** The tool's first line, because what follows is advice such as to read dmesg, and the kernel setting that may be the reason. */
-function explainFailure(executable: string, stderr: string, exitCode: number | null): string {
+function explainFailure(stderr: string, exitCode: number | null): string {
   const [line = ''] = stderr.trim().split('\n');
-  const prefix = `${basename(executable)}: `;
-  const words = (line.startsWith(prefix) ? line.slice(prefix.length) : line).replace(/\.$/, '');
-  return [words || `exit code ${exitCode}`, findRestriction(readNamespaceSettings()) ?? []].flat().join(', and ');
+  const words = line.replace(/^(?:bwrap|unshare): /, '').replace(/\.$/, '');
+  const ending = exitCode === null ? `no answer within ${PROBE_LIMIT_MS / 1_000} s` : `exit code ${exitCode}`;
+  return [words || ending, findRestriction(readNamespaceSettings()) ?? []].flat().join(', and ');
 }
 
 /** The path of this Node without links. Throws `ENGINE_UNAVAILABLE` if it is not there. */

@@ -1,6 +1,7 @@
 /**
  * `unshare` of util-linux around the child, for machines without bubblewrap: the same namespaces and the same small
- * read-only root, made by a short shell script, but no system-call filter. The script is root in its user namespace. The
+ * read-only root, made by a short shell script, but no system-call filter. `setpriv`, of util-linux too, ends all of it with
+ * the bridge, whatever the child does, and keeps programs from gaining rights; without it the layer does without both. The script is root in its user namespace. The
  * last `unshare` leaves it for a second one, as a user without capabilities: Node can neither change a mount nor add one,
  * and because its root is changed, the kernel lets it make no third user namespace either.
  */
@@ -14,6 +15,8 @@ const USER = '65534';
  */
 const ROOTS = ['/sys', '/mnt', '/media', '/srv', '/boot', '/home', '/tmp'];
 
+/** Arguments of setpriv. `--kill-child` below ends the child with `unshare`; this ends `unshare` with the bridge. */
+const FOR_ALL_OF_IT = ['--pdeathsig', 'KILL', '--no-new-privs', '--'];
 const ISOLATION = '--user --map-root-user --mount --pid --fork --kill-child --net --ipc --uts --cgroup --'.split(' ');
 
 /**
@@ -34,7 +37,7 @@ for root in $roots; do [ -d "$root" ] && break; done
 mount -t tmpfs -o size=64k,mode=755,nosuid,nodev sandbox "$root"
 while [ "$count" -gt 0 ]; do
   place=$root$2 flags=ro,nosuid,nodev
-  mkdir -p "\${place%/*}"
+  [ -d "\${place%/*}" ] || mkdir -p "\${place%/*}"
   if [ -d "$1" ]; then mkdir "$place"; flags=$flags,noexec; else : > "$place"; fi
   mount --bind -o "$flags" "$1" "$place"
   shift 2; count=$((count - 1))
@@ -43,7 +46,7 @@ mount -o remount,bind,ro,nosuid,nodev "$root"
 exec "$unshare" --user --map-user=${USER} --map-group=${USER} --root="$root" --wd=/ -- "$@"`;
 
 /** The layer. Needs `sh`, `mount` and `mkdir` beside `unshare`; the probe shows whether they are there. */
-export function buildUnshareLayer(machine: Machine, unshare: string): Surroundings {
+export function buildUnshareLayer(machine: Machine, unshare: string, setpriv?: string): Surroundings {
   const mounts = mountsOf(machine);
   const needed = [unshare, ...mounts.map(([source]) => source)];
   const roots = ROOTS.filter((root) => !needed.some((path) => path.startsWith(`${root}/`)));
@@ -51,9 +54,10 @@ export function buildUnshareLayer(machine: Machine, unshare: string): Surroundin
     layer: 'unshare',
     words: 'inside Linux namespaces made by unshare',
     folder: FOLDER,
-    launch: (nodeArguments) => ({
-      executable: unshare,
-      arguments: [
+    launch: (nodeArguments) => {
+      const [executable = unshare, ...words] = [
+        ...(setpriv === undefined ? [] : [setpriv, ...FOR_ALL_OF_IT]),
+        unshare,
         ...ISOLATION,
         '/bin/sh',
         '-c',
@@ -65,7 +69,8 @@ export function buildUnshareLayer(machine: Machine, unshare: string): Surroundin
         ...mounts.flat(),
         NODE,
         ...nodeArguments,
-      ],
-    }),
+      ];
+      return { executable, arguments: words };
+    },
   };
 }

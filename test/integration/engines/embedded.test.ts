@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -19,7 +20,7 @@ import {
   pathWith,
   pathWithScript,
 } from '../../support/embedded.ts';
-import { processEnvironment } from '../../support/engines.ts';
+import { processEnvironment, testEngine } from '../../support/engines.ts';
 import { descendantsOf, isAlive } from '../../support/processes.ts';
 import { clientsOf, firstOutput, startOwner } from '../../support/sandbox.ts';
 import { createHarness } from '../../support/session-harness.ts';
@@ -164,11 +165,11 @@ describe.runIf(process.platform === 'linux')('a layer that does not work', () =>
 });
 
 describe.each(surroundings)('a child $label', ({ commands, layer, userId, words }) => {
-  const env = () => ({ PATH: pathWith(commands, userId) });
+  const hostEnv = () => ({ PATH: pathWith(commands, userId) });
 
   /** What Node in these surroundings prints; its own permission model is off, so that only they hold. */
   async function runInside(code: string): Promise<unknown> {
-    const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), env()), []);
+    const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), hostEnv()), []);
     expect(chosen.layer).toBe(layer);
     const { arguments: launchArguments, executable, input } = chosen.launch(['-e', code]);
     const child = await openPipe({ executable, env: {} }, launchArguments, input);
@@ -177,7 +178,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
   }
 
   it('is what was chosen, and is said', async () => {
-    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: env() });
+    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: hostEnv() });
     await firstOutput(await engine.start({ command: [], session: 'test' }));
     expect(engine.description).toContain(`Python in WebAssembly, in a process of its own, ${words}`);
     expect(engine.isolation).toBe(`Python in WebAssembly, in a process of its own, ${words}`);
@@ -188,12 +189,12 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
       const fs = require('fs');
       const attempt = (action) => { try { return action(); } catch (error) { return error.code; } };
       console.log(JSON.stringify({
-        root: fs.readdirSync('/'), home: attempt(() => fs.readdirSync('/root')),
+        root: fs.readdirSync('/'), folders: ${JSON.stringify(['/root', homedir(), tmpdir()])}.map((path) => attempt(() => fs.readdirSync(path))),
         etc: attempt(() => fs.readdirSync('/etc')),
         written: ['/x', '/embedded/x', '/node'].map((path) => attempt(() => fs.writeFileSync(path, ''))),
         user: process.getuid(), pid: process.pid, env: Object.keys(process.env), shell: fs.existsSync('/bin/sh'),
       }));`);
-    expect(seen).toMatchObject({ home: 'ENOENT', user: 65534, shell: false });
+    expect(seen).toMatchObject({ folders: ['ENOENT', 'ENOENT', 'ENOENT'], user: 65534, shell: false });
     const { env, etc, pid, root, written } = seen as Record<string, never> & { root: string[]; env: string[] };
     expect(
       root.filter((name) => !['embedded', 'etc', 'lib', 'lib64', 'node', 'usr', 'nix', 'opt'].includes(name)),
@@ -241,37 +242,49 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
   });
 
   it.runIf(layer === 'unshare')('comes up where there is no /sys', async () => {
-    const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), env()), []);
-    const { arguments: words, executable } = chosen.launch(['-p', '6 * 7']);
-    const elsewhere = words.map((word) => word.replace(/^\/sys /, '/nowhere '));
-    expect(elsewhere).not.toEqual(words);
+    const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), hostEnv()), []);
+    const { arguments: launchArguments, executable } = chosen.launch(['-p', '6 * 7']);
+    const elsewhere = launchArguments.map((word) => word.replace(/^\/sys /, '/nowhere '));
+    expect(elsewhere).not.toEqual(launchArguments);
     const child = await openPipe({ executable, env: {} }, elsewhere);
     child.stderr.pipe(process.stderr);
     expect(await text(child.stdout)).toBe('42\n');
   });
 
   it.runIf(layer !== undefined)('has no capabilities, and with bubblewrap our filter', async () => {
-    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: env() });
+    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: hostEnv() });
     const sandbox = await engine.start({ command: [], session: 'test' });
     await firstOutput(sandbox);
     const [client = 0] = clientsOf(sandbox.id);
     const status = readFileSync(`/proc/${descendantsOf(client).at(-1)}/status`, 'utf8');
     expect(status).toMatch(/^CapEff:\t0+$/m);
     expect(status).toMatch(/^CapPrm:\t0+$/m);
+    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
     expect(status).toMatch(new RegExp(`^Uid:\t${userId ?? process.getuid?.()}\t`, 'm'));
     if (layer === 'bubblewrap') {
       expect(status).toMatch(/^Seccomp:\t2$/m);
-      expect(status).toMatch(/^NoNewPrivs:\t1$/m);
     }
   });
 
+  it.runIf(layer !== undefined)(
+    'ends when its bridge is killed, even if it is deaf to the end of its input',
+    async () => {
+      const engine = testEngine('embedded', 'embedded', { ...processEnvironment(), ...hostEnv() }, false);
+      const owner = await startOwner(engine, folderWithProgram(DEAF));
+      const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
+      expect(processes.length).toBeGreaterThanOrEqual(2);
+      await owner.kill();
+      await expect.poll(() => processes.filter(isAlive)).toEqual([]);
+    },
+  );
+
   it.runIf(embedded !== undefined)('runs cells, and ends when its bridge is killed', async () => {
     const folder = userId === undefined ? undefined : copyOfBuilt();
-    const harness = await createHarness({ engine: embeddedEngine({ env: env(), folder }) });
+    const harness = await createHarness({ engine: embeddedEngine({ env: hostEnv(), folder }) });
     onTestFinished(() => harness.close());
     expect(await harness.run('2 ** 10')).toMatchObject({ value: '1024', engine: { name: 'embedded' } });
-    const testEngine = embedded ?? expect.fail();
-    const owner = await startOwner({ ...testEngine, env: { ...testEngine.env, ...env() } }, folder);
+    const around = embedded ?? expect.fail();
+    const owner = await startOwner({ ...around, env: { ...around.env, ...hostEnv() } }, folder);
     const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
     expect(processes.length).toBeGreaterThanOrEqual(1);
     await owner.kill();

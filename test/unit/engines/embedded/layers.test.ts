@@ -77,6 +77,17 @@ describe('unshare', () => {
   });
 });
 
+describe('setpriv around unshare', () => {
+  it('ends it with the bridge', () => {
+    const alone = buildUnshareLayer(machine, '/usr/bin/unshare').launch(['--version']);
+    const { arguments: words, executable } = buildUnshareLayer(machine, '/usr/bin/unshare', '/usr/bin/setpriv').launch([
+      '--version',
+    ]);
+    expect(executable).toBe('/usr/bin/setpriv');
+    expect(words).toEqual('--pdeathsig KILL --no-new-privs -- /usr/bin/unshare'.split(' ').concat(alone.arguments));
+  });
+});
+
 describe('the root of unshare', () => {
   it('is not mounted over a folder that holds what is needed', () => {
     const busy = { ...machine, node: '/home/someone/node/bin/node', folder: '/mnt/bridge/dist/embedded' };
