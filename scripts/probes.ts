@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { findTestEngines, type TestEngine } from '../test/support/engines.ts';
 import { hostEnvironment, layBait } from '../test/support/probes/bait.ts';
-import { labelOfRecord, type ProbeRecord, RECORD_FILE, toRecord } from '../test/support/probes/record.ts';
+import { type ProbeRecord, RECORD_FILE, toRecord } from '../test/support/probes/record.ts';
 import { type ProbeResult, runAll } from '../test/support/probes/run.ts';
 import { createHarness, TEST_LIMITS } from '../test/support/session-harness.ts';
 
@@ -31,7 +31,7 @@ missing.forEach((reason) => console.error(`not tried: ${reason}`));
 for (const engine of engines) {
   console.error(`trying ${engine.label}`);
   const results = await probe(engine);
-  record[labelOfRecord(engine)] = toRecord(results);
+  record[engine.label] = toRecord(results);
   for (const { detail, got, group, name, wanted } of results) {
     console.log([engine.label, group, name, got, ...(got === wanted ? [] : ['OTHERWISE']), detail].join('  '));
   }

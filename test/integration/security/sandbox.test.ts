@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { coverEngines } from '../../support/covered-engines.ts';
 import { type Bait, hostEnvironment, layBait } from '../../support/probes/bait.ts';
 import { EXCEPTIONS } from '../../support/probes/exceptions.ts';
-import { isHeld, labelOfRecord, type ProbeRecord, RECORD_FILE, toRecord } from '../../support/probes/record.ts';
+import { isHeld, type ProbeRecord, RECORD_FILE, toRecord } from '../../support/probes/record.ts';
 import { runAll } from '../../support/probes/run.ts';
 import { createHarness, type Harness, TEST_LIMITS } from '../../support/session-harness.ts';
 
@@ -37,7 +37,7 @@ describe.each(engines)('hostile code on $label', { retry: 0 }, (engine) => {
   }, async () => {
     const found = toRecord(await runAll(harness, bait));
     const unwanted = Object.entries(found).filter((result) => !isHeld(result));
-    const label = labelOfRecord(engine);
+    const { label } = engine;
     expect(unwanted.map(([probe]) => probe)).toEqual(Object.keys(EXCEPTIONS[label] ?? {}));
     expect(found, 'npm run probes records it anew').toEqual(record[label]);
   });

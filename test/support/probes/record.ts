@@ -1,16 +1,10 @@
 /** How the probes came out when `npm run probes` was last run. */
-import type { TestEngine } from '../engines.ts';
 import type { ProbeResult } from './run.ts';
 
 /** By label of the engine, and by `GROUP: NAME` of the probe, in the order in which they were tried. */
 export type ProbeRecord = Record<string, Readonly<Record<string, ProbeResult['got']>>>;
 
 export const RECORD_FILE = new URL('../../fixtures/security/record.json', import.meta.url);
-
-/** Under which label an engine is recorded: the podman of an ordinary user without cgroup limits is the one that root tests as rootless. */
-export function labelOfRecord({ hasCgroupLimits, label }: TestEngine): string {
-  return label === 'podman' && !hasCgroupLimits ? 'podman-rootless' : label;
-}
 
 /** What is recorded of one engine. */
 export function toRecord(results: readonly ProbeResult[]): ProbeRecord[string] {
