@@ -3,13 +3,12 @@
  * so that a changed address gets no token of another one. Several bridges may use a login at the same time. With a key of
  * the system's keyring they are sealed.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import type { Stats } from 'node:fs';
-import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { BridgeError, messageOf } from '../errors.ts';
 import { COMMAND } from '../package.ts';
+import { withFileLock } from './file-lock.ts';
 import type { Keyring } from './keyring.ts';
 import { seal, unseal } from './seal.ts';
 import { ensureDirectory, readBounded, writeAtomically } from './state-files.ts';
@@ -17,9 +16,6 @@ import { ensureDirectory, readBounded, writeAtomically } from './state-files.ts'
 const FOLDER = '.logins';
 /** A token and metadata take a few KiB. */
 const MAX_FILE_BYTES = 256 * 1024;
-/** A lock that is older was left by a process that is gone: a renewal has 30 s. */
-const STALE_LOCK_MS = 60_000;
-const LOCK_POLL_MS = 50;
 
 interface Key {
   readonly name: string;
@@ -80,14 +76,8 @@ export function createLoginStore<Login extends KeptLogin>(stateDir: string, keyr
       return existed;
     },
 
-    async exclusively<Value>(key: Key, work: () => Promise<Value>): Promise<Value> {
-      const lock = `${fileOf(key)}.lock`;
-      const ours = await takeLock(lock);
-      try {
-        return await work();
-      } finally {
-        await dropLock(lock, ours);
-      }
+    exclusively<Value>(key: Key, work: () => Promise<Value>): Promise<Value> {
+      return withFileLock(`${fileOf(key)}.lock`, work);
     },
   };
 }
@@ -123,54 +113,4 @@ async function opened<Login>(kept: Login | { readonly sealed: string }, key: Key
 
 function isLogin({ url, redirectUrl, tokens, client }: Partial<KeptLogin>): boolean {
   return [url, redirectUrl, tokens?.access_token, client?.client_id].every((text) => typeof text === 'string');
-}
-
-/**
- * Waits until the lock is ours, and gives what tells it from those of others. Undefined where it cannot be made: a folder
- * that does not exist has nothing to protect, and one that cannot be written to is left to `save`.
- */
-async function takeLock(lock: string): Promise<string | undefined> {
-  const ours = randomUUID();
-  // Not by the clock alone: when it was set back, a lock may be from the future.
-  const waitsUntil = performance.now() + STALE_LOCK_MS;
-  for (;;) {
-    try {
-      await writeFile(lock, ours, { flag: 'wx', mode: 0o600 });
-      return ours;
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
-        return undefined;
-      }
-    }
-    const found = await stat(lock).catch(() => undefined);
-    if (found !== undefined && (Date.now() - found.mtimeMs > STALE_LOCK_MS || performance.now() > waitsUntil)) {
-      await breakLock(lock, found);
-    } else {
-      await sleep(LOCK_POLL_MS);
-    }
-  }
-}
-
-/** Removes the lock that was looked at, and no other: two who find it stale must not remove that of the quicker one. */
-async function breakLock(lock: string, found: Stats): Promise<void> {
-  const aside = `${lock}.${randomUUID()}`;
-  try {
-    await rename(lock, aside);
-    const moved = await stat(aside);
-    if (moved.ino !== found.ino || moved.mtimeMs !== found.mtimeMs) {
-      await link(aside, lock);
-    }
-  } catch {
-    // Another one was quicker, or has made a lock of its own: the next round sees it.
-  } finally {
-    await rm(aside, { force: true });
-  }
-}
-
-/** One that was taken for stale, and given to another, stays. */
-async function dropLock(lock: string, ours: string | undefined): Promise<void> {
-  const holder = ours === undefined ? undefined : await readFile(lock, 'utf8').catch(() => undefined);
-  if (holder !== undefined && holder === ours) {
-    await rm(lock, { force: true });
-  }
 }
