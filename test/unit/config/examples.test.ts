@@ -8,9 +8,9 @@ import { REAL_SERVERS } from '../../real-servers/servers.ts';
 const FOLDER = join(import.meta.dirname, '..', '..', '..', 'servers.d');
 const FILES = readdirSync(FOLDER);
 
-it('loads every example without a finding', () => {
+it('loads every example without a finding but the variables that are for its user to set', () => {
   const { servers, issues } = discoverServers({ stateDir: FOLDER, env: {} });
-  expect(issues).toEqual([]);
+  expect(issues.filter(({ message }) => !/^the variable [A-Z_]+ is not set/.test(message))).toEqual([]);
   expect(new Set([...servers.values()].map((server) => server.file)).size).toBe(FILES.length);
   expect([...servers.values()].every((server) => server.description !== undefined)).toBe(true);
 });
