@@ -77,6 +77,8 @@ async function runCommand(
         isShown: process.stdout.isTTY,
       });
     }
+    case 'edit-servers':
+      return (await import('./commands/edit-servers.ts')).editServers(line, context);
     case 'policy':
       return (await import('./commands/policy.ts')).policy(line, context);
     case 'install':

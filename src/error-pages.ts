@@ -151,7 +151,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   SERVER_NOT_AVAILABLE: {
     cause: 'The server is configured, but it is not loaded in this session, or it is disabled in its file.',
     remedy:
-      "Run the cell again with its name in `servers`, for example `servers=['github']`. Loaded servers stay loaded. Whoever runs the bridge can set `MCP_BRIDGE_AUTOLOAD=1`. A disabled server is enabled in its file, which the error names.",
+      "Run the cell again with its name in `servers`, for example `servers=['github']`. Loaded servers stay loaded. Whoever runs the bridge can set `MCP_BRIDGE_AUTOLOAD=1`. `servers enable NAME` enables a disabled server.",
     hasHint: true,
   },
   SERVER_UNKNOWN: {

@@ -7,8 +7,8 @@ const STATE_DIRECTORY = 'the state directory (MCP_BRIDGE_STATE_DIR; ~/MCPs when 
 /** How to get servers, in one line; `folder` is the state directory where it is known. */
 export function howToAddServers(folder: string = STATE_DIRECTORY): string {
   return (
-    `Put a server file (NAME.json) into ${folder}, or move the servers of your MCP client there: ` +
-    `${COMMAND} install CLIENT --import. For the format of a server file, run: ${COMMAND} help configuration server-files`
+    `Add one to ${folder}: ${COMMAND} servers add NAME -- COMMAND. Or move the servers of your MCP client there: ` +
+    `${COMMAND} install CLIENT --import. For all forms, run: ${COMMAND} help configuration server-files`
   );
 }
 

@@ -10,9 +10,9 @@ from bridge_kernel.near import close_names
 from bridge_kernel.server_specs import ServerSpecs
 
 NO_SERVER = (
-    "No server is configured. Whoever runs the bridge puts a server file (NAME.json) into its state directory (~/MCPs "
-    "unless MCP_BRIDGE_STATE_DIR is set), or moves the servers of an MCP client there: npx -y "
-    "mcp-server-code-execution-mode install CLIENT --import. Without servers, code runs all the same."
+    "No server is configured. Whoever runs the bridge adds one with mcp-server-code-execution-mode servers add NAME "
+    "-- COMMAND, or moves the servers of an MCP client to it with mcp-server-code-execution-mode install CLIENT "
+    "--import. Code runs without servers, too."
 )
 """What stands for the names of servers where there are none."""
 

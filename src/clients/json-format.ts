@@ -14,11 +14,12 @@ import { type FileFormat, type FileObject, FileSyntaxError, isObject, positionAt
 
 const PARSE_OPTIONS = { allowTrailingComma: true };
 
-export const jsonFormat: FileFormat = {
+export const jsonFormat = {
   parse: parseJson,
-  add(text, { keys, name }, entry) {
+  /** `value` may be anything that JSON holds, not only an entry. */
+  add(text, { keys, name }, value: unknown) {
     if (text.trim() === '') {
-      return `${JSON.stringify(nest([...keys, name], entry), undefined, 2)}\n`;
+      return `${JSON.stringify(nest([...keys, name], value), undefined, 2)}\n`;
     }
     // The innermost object that is there gets what is missing.
     const root = parseTree(text, [], PARSE_OPTIONS);
@@ -26,11 +27,11 @@ export const jsonFormat: FileFormat = {
       const object = root && findNodeAtLocation(root, keys.slice(0, depth));
       const [key = name, ...inner] = [...keys, name].slice(depth);
       if (object?.type === 'object') {
-        return addProperty(text, object, key, nest(inner, entry));
+        return addProperty(text, object, key, nest(inner, value));
       }
       if (object !== undefined) {
         // `null`, as good as nothing.
-        return splice(text, object.offset, object.offset + object.length, JSON.stringify(nest([key, ...inner], entry)));
+        return splice(text, object.offset, object.offset + object.length, JSON.stringify(nest([key, ...inner], value)));
       }
     }
     throw new UnsafeEditError('it holds no object');
@@ -43,7 +44,7 @@ export const jsonFormat: FileFormat = {
     }
     return removeProperty(text, property);
   },
-};
+} satisfies FileFormat;
 
 function parseJson(text: string): FileObject {
   if (text.trim() === '') {
@@ -83,12 +84,12 @@ function explain({ error }: ParseError): string {
     .toLowerCase();
 }
 
-function nest(keys: readonly string[], value: FileObject): FileObject {
-  return keys.reduceRight<FileObject>((inner, key) => ({ [key]: inner }), value);
+function nest(keys: readonly string[], value: unknown): unknown {
+  return keys.reduceRight((inner, key) => ({ [key]: inner }), value);
 }
 
 /** As the last property, in lines of its own where the others have lines of their own. */
-function addProperty(text: string, object: Node, key: string, value: FileObject): string {
+function addProperty(text: string, object: Node, key: string, value: unknown): string {
   const lastProperty = object.children?.at(-1);
   if (lastProperty === undefined) {
     return addFirst(text, object, key, value);
@@ -108,7 +109,7 @@ function addProperty(text: string, object: Node, key: string, value: FileObject)
   return comma === undefined ? splice(added, end, end, ',') : added;
 }
 
-function addFirst(text: string, object: Node, key: string, value: FileObject): string {
+function addFirst(text: string, object: Node, key: string, value: unknown): string {
   const close = object.offset + object.length - 1;
   const inside = text.slice(object.offset + 1, close);
   const base = /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', object.offset) + 1))?.[0] ?? '';
@@ -117,7 +118,7 @@ function addFirst(text: string, object: Node, key: string, value: FileObject): s
   return splice(text, object.offset + 1 + kept.length, close, `${eolOf(text)}${property}${eolOf(text)}${base}`);
 }
 
-function renderProperty(text: string, indent: string, key: string, value: FileObject): string {
+function renderProperty(text: string, indent: string, key: string, value: unknown): string {
   const lines = JSON.stringify({ [key]: value }, undefined, indentUnit(text))
     .split('\n')
     .slice(1, -1);

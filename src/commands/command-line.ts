@@ -7,6 +7,7 @@ import { BridgeError } from '../errors.ts';
 import type { AuditCommand } from './cli/audit.ts';
 import type { CompleteCommand, CompletionCommand } from './cli/completion.ts';
 import type { DoctorCommand } from './cli/doctor.ts';
+import type { EditServersCommand } from './cli/edit-servers.ts';
 import type { ExecCommand } from './cli/exec.ts';
 import type { TopicCommand } from './cli/help.ts';
 import type { ImageCommand } from './cli/image.ts';
@@ -23,6 +24,7 @@ export type CommandLine =
   | TopicCommand
   | ExecCommand
   | ServersCommand
+  | EditServersCommand
   | PolicyCommand
   | InstallCommand
   | DoctorCommand

@@ -5,6 +5,7 @@ import { type CompleteCommand, candidatesFor } from './cli/completion.ts';
 import { createProgram } from './cli/program.ts';
 import { createConfiguredServers } from './configured-servers.ts';
 import type { CommandContext } from './context.ts';
+import { readExamples } from './servers/examples.ts';
 
 export interface CompleteOptions extends CommandContext {
   readonly writeOut: (text: string) => void;
@@ -15,6 +16,10 @@ export async function complete({ words }: CompleteCommand, options: CompleteOpti
   const { settings, writeOut } = options;
   const configured = await createConfiguredServers(settings, silentLogger);
   const servers = configured.refresh().map(({ name }) => name);
+  const disabledServers = [...configured.definitions().values()]
+    .filter(({ disabled }) => disabled)
+    .map(({ name }) => name);
+  const examples = words.at(-2) === '--example' ? (await readExamples()).map(({ name }) => name) : [];
   // The kept lists of tools are read only where a tool may stand: after `servers`, an action and a server.
   if (words[0] === 'servers' && words.length > 3) {
     await configured.known.ready();
@@ -25,7 +30,7 @@ export async function complete({ words }: CompleteCommand, options: CompleteOpti
   };
   const program = createProgram({ settle: () => undefined, show: () => undefined });
   writeOut(
-    candidatesFor(program, words, { servers, toolsOf })
+    candidatesFor(program, words, { servers, disabledServers, examples, toolsOf })
       .map((word) => `${word}\n`)
       .join(''),
   );

@@ -1,6 +1,11 @@
 /** The configured servers with everything around them: the files, the connections, and what is known of each. */
 import { assignServerAliases } from '../catalog/names.ts';
-import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../config/discover.ts';
+import {
+  createServerDiscovery,
+  type DiscoveredServers,
+  type DiscoveryOptions,
+  type ServerDefinition,
+} from '../config/discover.ts';
 import type { ConfigIssue } from '../config/explain.ts';
 import { createKeyring } from '../config/keyring.ts';
 import { createLoginStore } from '../config/login-store.ts';
@@ -65,7 +70,7 @@ export async function createConfiguredServers(
   { hidesDenied = false, ...starts }: ConfiguredServersOptions = {},
 ): Promise<ConfiguredServers> {
   const { stateDir } = settings;
-  const discover = await discoveryOf(settings);
+  const discover = createServerDiscovery(await discoveryOptionsOf(settings));
   const secrets = createKnownSecrets(() => current.servers);
   const logins = loginsOf(settings);
   const failures = createServerFailures({ stateDir, logger });
@@ -111,19 +116,21 @@ export async function createConfiguredServers(
   };
 }
 
-function loginsOf({ stateDir, keyring: mode }: Settings): LoginStore {
+/** Logins at remote servers. */
+export function loginsOf({ stateDir, keyring: mode }: Settings): LoginStore {
   const keyring = createKeyring({ mode, platform: process.platform, env: process.env });
   return createLoginStore<LoginRecord>(stateDir, keyring);
 }
 
-async function discoveryOf(settings: Settings): Promise<() => DiscoveredServers> {
-  return createServerDiscovery({
+/** Where the settings say that servers are looked for. */
+export async function discoveryOptionsOf(settings: Settings): Promise<DiscoveryOptions> {
+  return {
     stateDir: settings.stateDir,
     extraFile: settings.serversConfig,
     sources: await loadSources(settings.configSources, thisSystem(process.env)),
     env: process.env,
     allowsSelf: settings.allowSelfServer,
-  });
+  };
 }
 
 function toCallable(definition: ServerDefinition): CallableServer {

@@ -4,13 +4,16 @@ import { howToLoad } from '../catalog/describe.ts';
 import { BridgeError } from '../errors.ts';
 import { escapeControls } from '../log.ts';
 import { noServerConfigured } from '../no-server.ts';
+import { COMMAND } from '../package.ts';
 import { didYouMean } from '../suggest.ts';
+import { inShell } from './in-shell.ts';
 
 const MAX_SHOWN_NAME_CHARS = 80;
 
-/** What a person does about an entry that says that its server is disabled; clients have two ways to write it. */
-export const HOW_TO_ENABLE =
-  'To enable it, remove "disabled": true (in files of some clients "enabled": false) from its entry there. No restart is needed.';
+/** What a person does about a server whose entry says that it is disabled. */
+export function howToEnable(name: string): string {
+  return `To enable it: ${COMMAND} servers enable ${inShell(shown(name))}. No restart is needed.`;
+}
 
 function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAILABLE', hint: string): BridgeError {
   return new BridgeError(code, `Server '${shown(wanted)}' is not available`, { hint });
@@ -26,7 +29,7 @@ export function serverDisabled(name: string, file = 'the configuration'): Bridge
   return new BridgeError(
     'SERVER_NOT_AVAILABLE',
     `Server '${shown(name)}' is not available: it is disabled in ${escapeControls(file)}`,
-    { hint: HOW_TO_ENABLE },
+    { hint: howToEnable(name) },
   );
 }
 

@@ -1,7 +1,7 @@
 /** What `servers` prints for people: plain lines, no colours. Control characters of server files are escaped. */
 import type { CatalogTool } from '../catalog/catalog.ts';
 import { escapeControls } from '../log.ts';
-import { HOW_TO_ENABLE } from './directory-errors.ts';
+import { howToEnable } from './directory-errors.ts';
 import type { Refreshed } from './servers/refresh.ts';
 import type { ServerDetails } from './servers/report.ts';
 
@@ -46,7 +46,7 @@ export function renderServer(server: ServerDetails): string {
       'state',
       failure === null ? state.replace('-', ' ') : `${state.replace('-', ' ')} since ${failure.at}: ${failure.message}`,
     ],
-    ['next step', state === 'disabled' ? HOW_TO_ENABLE : (failure?.hint ?? null)],
+    ['next step', state === 'disabled' ? howToEnable(name) : (failure?.hint ?? null)],
     [
       'tools',
       tools === null

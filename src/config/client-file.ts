@@ -73,17 +73,18 @@ export function refuseReadOnly({ path, mode, text }: ClientFile): void {
 
 /**
  * Puts `text` in the place of the file, or removes the file when it is undefined. Gives the path of the copy of what was
- * there, or undefined when nothing was. Rejects when the file is no longer what was read.
+ * there, or undefined when nothing was. Rejects when the file is no longer what was read. Without a time for its name, no
+ * copy is kept.
  */
 export async function writeClientFile(
   file: ClientFile,
   text: string | undefined,
-  now: Date,
+  now: Date | undefined,
 ): Promise<string | undefined> {
   const { bytes, target } = file;
   try {
     await mkdir(dirname(target), { recursive: true });
-    const backup = bytes === undefined ? undefined : await keepBackup(target, now);
+    const backup = bytes === undefined || now === undefined ? undefined : await keepBackup(target, now);
     if (text === undefined) {
       await refuseChanged(file);
       await rm(target, { force: true });

@@ -15,7 +15,7 @@ import type { ClientSource } from './sources.ts';
 export type { ServerDefinition } from './server-file.ts';
 
 /** Larger files are no server files. Chosen: 1,000 entries take less than a tenth. */
-const MAX_FILE_BYTES = 4 * 1024 * 1024;
+export const MAX_SERVER_FILE_BYTES = 4 * 1024 * 1024;
 /** Files in the state directory with another purpose. */
 const RESERVED_FILES: ReadonlySet<string> = new Set(['policy.json']);
 
@@ -55,7 +55,7 @@ export function createServerDiscovery(options: DiscoveryOptions): () => Discover
   return () => {
     const issues: ConfigIssue[] = [];
     const next = new Map<string, CachedFile>();
-    for (const [file, source] of listFiles(options, issues)) {
+    for (const [file, source] of listServerFiles(options, issues)) {
       const read = readCached({ file, source }, cache.get(file), context);
       if (read !== undefined) {
         next.set(file, read);
@@ -76,8 +76,14 @@ export function discoverServers(options: DiscoveryOptions): DiscoveredServers {
   return createServerDiscovery(options)();
 }
 
-/** The files to read, in order, each with the source it was named by first; undefined is the state directory. */
-function listFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<string, ClientSource | undefined> {
+/**
+ * The files to read, in order, each with the source it was named by first; undefined for those of the state directory and
+ * of `MCP_SERVERS_CONFIG`, which are ours.
+ */
+export function listServerFiles(
+  options: DiscoveryOptions,
+  issues: ConfigIssue[],
+): Map<string, ClientSource | undefined> {
   const { sources = ['mcps'] } = options;
   const files = new Map<string, ClientSource | undefined>();
   const add = (file: string, source: ClientSource | undefined): void => {
@@ -168,8 +174,8 @@ function readCached(
   const failed = (message: string): CachedFile => {
     return { stamp, servers: [], issues: [{ level: 'error', file, path: '', message }], keys: [] };
   };
-  if ((stat?.size ?? 0) > MAX_FILE_BYTES) {
-    return failed(`has ${stat?.size} bytes; a server file has at most ${MAX_FILE_BYTES} bytes`);
+  if ((stat?.size ?? 0) > MAX_SERVER_FILE_BYTES) {
+    return failed(`has ${stat?.size} bytes; a server file has at most ${MAX_SERVER_FILE_BYTES} bytes`);
   }
   try {
     const { text, distrust } = readServerFile(file);
@@ -199,7 +205,7 @@ function readServerFile(file: string): { readonly text: string; readonly distrus
 }
 
 /** Who can write a file whose commands are run can run commands as the user. Windows has no such owner and mode. */
-function whyDistrusted({ uid, mode }: Stats): string | undefined {
+export function whyDistrusted({ uid, mode }: Pick<Stats, 'uid' | 'mode'>): string | undefined {
   if (process.getuid === undefined) {
     return undefined;
   }

@@ -38,8 +38,8 @@ it('registers the bridge in one file of each format, moves servers, and leaves e
   expect(readFileSync(join(home, '.mcp.json'), 'utf8')).toBe(before);
   expect(existsSync(join(home, '.codex/config.toml'))).toBe(false);
   expect((await run('servers')).stdout).toBe(
-    `No server is configured. Put a server file (NAME.json) into ${join(home, 'MCPs')}, or move the servers of your MCP client ` +
-      'there: mcp-server-code-execution-mode install CLIENT --import. For the format of a server file, run: ' +
-      'mcp-server-code-execution-mode help configuration server-files\n',
+    `No server is configured. Add one to ${join(home, 'MCPs')}: mcp-server-code-execution-mode servers add NAME -- COMMAND. ` +
+      'Or move the servers of your MCP client there: mcp-server-code-execution-mode install CLIENT --import. ' +
+      'For all forms, run: mcp-server-code-execution-mode help configuration server-files\n',
   );
 });

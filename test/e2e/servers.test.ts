@@ -183,11 +183,11 @@ describe('servers', () => {
     for (const command of commands) {
       const { stderr, stdout, exitCode } = await run(...command);
       expect([command, stdout, exitCode, stderr]).toEqual([command, '', 70, expect.stringContaining(message)]);
-      expect(stderr).toMatch(/\nHint: To enable it, remove "disabled": true .* from its entry there\./);
+      expect(stderr).toMatch(/\nHint: To enable it: \S+ servers enable off\. No restart is needed\.\n/);
     }
     const shown = (await servers('show', 'off')).stdout;
     expect(shown).toMatch(/^state +disabled$/m);
-    expect(shown).toMatch(/^next step +To enable it, remove "disabled": true .* from its entry/m);
+    expect(shown).toMatch(/^next step +To enable it: \S+ servers enable off\. /m);
   });
 
   it('says what there is instead of a name that is not', async () => {

@@ -60,6 +60,9 @@ export function defineCompletion(program: Command, settle: Settle<CompletionComm
 /** Names that only the configuration knows. */
 export interface KnownNames {
   readonly servers: readonly string[];
+  readonly disabledServers: readonly string[];
+  /** Of server definitions that come with the package. */
+  readonly examples: readonly string[];
   /** Tools of a server, as far as they are known without asking it. */
   readonly toolsOf: (server: string) => readonly string[];
 }
@@ -94,10 +97,10 @@ interface Place {
 
 function wordsAt(command: Command, begun: string, { option, positionals, known }: Place): string[] {
   const wanting = command.options.find(
-    ({ long, required, short }) => required && (long === option || short === option),
+    ({ long, optional, required, short }) => (required || optional) && (long === option || short === option),
   );
   if (wanting !== undefined && option !== undefined) {
-    return [...(wanting.argChoices ?? (wanting.long === '--server' ? known.servers : []))];
+    return [...(wanting.argChoices ?? valuesFor(wanting.long, known))];
   }
   if (begun.startsWith('-')) {
     return [...command.options.flatMap(({ long }) => long ?? []), '--help'];
@@ -108,14 +111,25 @@ function wordsAt(command: Command, begun: string, { option, positionals, known }
     .map((one) => one.name());
   const { registeredArguments: all } = command;
   const argument = all[positionals.length] ?? all.findLast(({ variadic }) => variadic);
-  return [...subcommands, ...(argument?.argChoices ?? namesFor(argument?.name(), positionals, known))];
+  return [...subcommands, ...(argument?.argChoices ?? namesFor(argument?.name(), command.name(), positionals, known))];
+}
+
+function valuesFor(option: string | undefined, { examples, servers }: KnownNames): readonly string[] {
+  return option === '--server' ? servers : option === '--example' ? examples : [];
 }
 
 /** The tools are those of the server that stands before them. */
 function namesFor(
   argument: string | undefined,
+  command: string,
   [server = '']: readonly string[],
-  { servers, toolsOf }: KnownNames,
+  { disabledServers, servers, toolsOf }: KnownNames,
 ): readonly string[] {
-  return argument === 'server' ? servers : argument === 'tool' ? toolsOf(server) : [];
+  if (argument === 'tool') {
+    return toolsOf(server);
+  }
+  if (argument !== 'server') {
+    return [];
+  }
+  return command === 'enable' ? disabledServers : command === 'remove' ? [...servers, ...disabledServers] : servers;
 }

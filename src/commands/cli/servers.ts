@@ -1,6 +1,7 @@
-/** `servers …`: what is configured, and which tools there are. */
+/** `servers …`: what is configured, and which tools there are; edit-servers.ts has those that change it. */
 import type { Command } from 'commander';
 import { addNotes, jsonOption, type Settle, wholeNumber } from './define.ts';
+import { defineServerEdits, type EditServersCommand } from './edit-servers.ts';
 
 export interface ServersCommand {
   readonly command: 'servers';
@@ -58,11 +59,11 @@ const MAX_LOGIN_SECONDS = 3_600;
 export const DEFAULT_CALL_SECONDS = 600;
 const MAX_CALL_SECONDS = 86_400;
 
-export function defineServers(program: Command, settle: Settle<ServersCommand>): void {
+export function defineServers(program: Command, settle: Settle<ServersCommand | EditServersCommand>): void {
   const group = program
     .command('servers')
-    .summary('show the configured servers and their tools')
-    .description('Show the configured servers and their tools. Without a further word: `servers list`.')
+    .summary('add servers, show them and their tools, test and call them')
+    .description('Add servers, show them and their tools, test and call them. Without a further word: `servers list`.')
     .helpCommand(false);
 
   const take =
@@ -88,6 +89,7 @@ export function defineServers(program: Command, settle: Settle<ServersCommand>):
     )
     .addOption(jsonOption())
     .action((options) => take('list')([], options));
+  defineServerEdits(group, settle);
   defineOne(group, 'show', 'Show all that is known of one server, secrets masked. Starts none.', take('show'));
   defineOne(group, 'tools', 'List the tools of one server; starts it when it was never asked.', take('tools'));
   defineSearch(group, take('search'));

@@ -35,6 +35,17 @@ const doctorOf = (fields: object) => ({
 const SERVERS = { command: 'servers', names: [], limit: 10, isJson: false, isDryRun: false };
 const serversOf = (fields: object) => ({ ...SERVERS, ...fields });
 
+const NO_WISHES = { words: [], env: [], headers: [] };
+const editOf = (fields: object) => ({
+  command: 'edit-servers',
+  action: 'add',
+  names: [],
+  isForced: false,
+  isDryRun: false,
+  isJson: false,
+  ...fields,
+});
+
 describe('understood', () => {
   test.each([
     ['', { command: 'run' }],
@@ -55,6 +66,19 @@ describe('understood', () => {
     ['servers refresh', serversOf({ action: 'refresh' })],
     ['servers refresh a b', serversOf({ action: 'refresh', names: ['a', 'b'] })],
     ['servers approve a b --dry-run', serversOf({ action: 'approve', names: ['a', 'b'], isDryRun: true })],
+    [
+      'servers add x --env A=1 -e B --dry-run -- npx -y pkg --json',
+      editOf({
+        names: ['x'],
+        entry: { ...NO_WISHES, words: ['npx', '-y', 'pkg', '--json'], env: ['A=1', 'B'] },
+        isDryRun: true,
+      }),
+    ],
+    ['servers add --example', editOf({ entry: { ...NO_WISHES, example: true } })],
+    ['servers add --example memory', editOf({ entry: { ...NO_WISHES, example: 'memory' } })],
+    ['servers remove a b a --json', editOf({ action: 'remove', names: ['a', 'b'], isJson: true })],
+    ['servers enable a', editOf({ action: 'enable', names: ['a'] })],
+    ['servers disable a', editOf({ action: 'disable', names: ['a'] })],
     ['install cursor', installOf({})],
     ['install Zed cursor zed --dry-run', installOf({ clients: ['zed', 'cursor'], isDryRun: true })],
     ['install --import --print --scope project cursor', installOf({ scope: 'project', isImport: true, isPrint: true })],

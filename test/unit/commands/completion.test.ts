@@ -8,6 +8,8 @@ const program = createProgram({ settle: () => undefined, show: () => undefined }
 const complete = (line: string) =>
   candidatesFor(program, line.split(' '), {
     servers: ['git-hub', 'files'],
+    disabledServers: ['off'],
+    examples: ['everything'],
     toolsOf: (server) => [`tool-of-${server}`],
   });
 
@@ -18,6 +20,11 @@ test.each([
   ['servers show g', ['git-hub']],
   ['servers show files ', []],
   ['servers refresh files g', ['git-hub']],
+  ['servers remove ', ['git-hub', 'files', 'off']],
+  ['servers disable files ', ['git-hub', 'files']],
+  ['servers enable ', ['off']],
+  ['servers add --example e', ['everything']],
+  ['servers add name --exam', ['--example']],
   ['servers list --j', ['--json']],
   ['servers call f', ['files']],
   ['servers call files t', ['tool-of-files']],

@@ -134,7 +134,7 @@ describe('call_tool', () => {
   test('a disabled server says where it is disabled, and is offered nowhere', async () => {
     const { ask, refusal, listed } = setUp();
     const message = "Server 'old-one' is not available: it is disabled in /home/me/MCPs/old.json";
-    const disabled = { code: 'SERVER_NOT_AVAILABLE', message, hint: expect.stringMatching(/"disabled": true/) };
+    const disabled = { code: 'SERVER_NOT_AVAILABLE', message, hint: expect.stringMatching(/servers enable \S+\./) };
     expect(await refusal('call_tool', { server: 'old-one', tool: 'x' })).toEqual(disabled);
     // As names of other servers, by its alias and in any case, too.
     expect(await refusal('list_tools', { server: 'OLD_one' })).toEqual(disabled);
