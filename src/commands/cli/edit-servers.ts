@@ -84,7 +84,7 @@ const ADD_NOTES = [
   '',
   'The server is written to servers.json in the state directory (~/MCPs); a bridge that is running offers it with its next call.',
   'Keep secrets out of the file: --env KEY without a value writes ${KEY}, a reference to the variable of the bridge. In values,',
-  "'${NAME}', '${file:PATH}' and '${cmd:COMMAND}' are references too: see docs/configuration.md, Secrets.",
+  "'${NAME}', '${file:PATH}' and '${cmd:COMMAND}' are references too: `help configuration secrets` explains them.",
 ].join('\n');
 
 function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {

@@ -33,7 +33,10 @@ describe('a topic', () => {
   it('loses no word but those of links and comments', async () => {
     const source = readFileSync(join(ROOT, 'docs/guide.md'), 'utf8');
     expect(await helpOn('guide')).toBe(
-      source.replaceAll(/^<!--[^>]*-->\n\n?/gm, '').replace('[errors](errors.md)', 'errors (`help errors`)'),
+      source
+        .replaceAll(/^<!--[^>]*-->\n\n?/gm, '')
+        .replace(/\[([^\]]+)\]\((\w+)\.md#([\w-]+)\)/g, '$1 (`help $2 $3`)')
+        .replace(/\[([^\]]+)\]\((\w+)\.md\)/g, '$1 (`help $2`)'),
     );
     expect(await helpOn('configuration')).toContain('with the file of `MCP_SERVERS_CONFIG`.\n\n| Word | Means |');
   });
