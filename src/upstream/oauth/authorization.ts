@@ -77,7 +77,7 @@ class StoredAuthorization implements Authorization {
 
   lacksScope(scope: string | undefined): BridgeError {
     const what = scope === undefined ? 'a permission' : `the scope '${scope}'`;
-    const option = scope === undefined ? '' : ` --scope ${quoteWord([this.#scope, scope].join(' ').trim())}`;
+    const option = scope === undefined ? '' : ` --scope ${quoteWord(uniteScopes(this.#scope, scope))}`;
     return this.#loginRequired(`wants ${what} that the login does not have (HTTP 403)`, { option });
   }
 
@@ -165,6 +165,11 @@ class StoredAuthorization implements Authorization {
 
 function bearerOf({ tokens }: LoginRecord): string {
   return `Bearer ${tokens.access_token}`;
+}
+
+/** A challenge may repeat what the login has (RFC 6750, section 3). */
+function uniteScopes(...scopes: readonly string[]): string {
+  return [...new Set(scopes.flatMap((scope) => scope.split(' ')))].filter((scope) => scope !== '').join(' ');
 }
 
 /** A text as one word of a shell. */
