@@ -1,6 +1,6 @@
 /**
- * What the conformance suite runs as the client: the bridge's connection to a server, which lists the tools, calls each with the fewest
- * arguments that it allows, and ends. Gets the address of the server as its last argument.
+ * What the conformance suite runs as the client: the bridge's connection to a server. It lists the tools and calls each with the fewest
+ * arguments that it allows, lists resources and prompts and reads the first of each, and ends. Its last argument is the URL of the server.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,6 +12,7 @@ import { silentLogger } from '../../src/log.ts';
 import { login } from '../../src/upstream/oauth/login.ts';
 import type { LoginRecord } from '../../src/upstream/oauth/login-record.ts';
 import { createUpstreamPool, type UpstreamTool } from '../../src/upstream/pool.ts';
+import type { SurfaceMethod } from '../../src/upstream/surface.ts';
 import { minimalArguments } from '../real-servers/minimal-arguments.ts';
 
 interface WantedCall {
@@ -26,6 +27,9 @@ const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as {
   readonly client_secret?: string;
 };
 const LOGIN_MS = 20_000;
+/** The scenario `json-schema-2020-12-preservation` gives the schema of the first tool back to the second. */
+const ECHOED = 'json_schema_2020_12_tool';
+const ECHOED_BY = 'json_schema_echo';
 /** What the suite's authorization server takes for the address of our metadata document. */
 const CLIENT_METADATA_URL = 'https://conformance-test.local/client-metadata.json';
 
@@ -50,14 +54,21 @@ const pool = createUpstreamPool({
   logger: silentLogger,
   logins: store,
 });
+pool.offerElicitation({ form: {} });
 pool.update(new Map([[server.name, server]]));
 const { signal } = new AbortController();
-const { tools } = await loggingIn(() => pool.describe(server.name, { signal }));
-for (const { name, arguments: given } of context.toolCalls ?? tools.map(minimalCall)) {
+const { tools, info } = await loggingIn(() => pool.describe(server.name, { signal }));
+for (const { name, arguments: given } of context.toolCalls ?? tools.map((tool) => callOf(tool))) {
   // A tool that fails is the suite's business; what counts is what was sent.
   await loggingIn(() => pool.callTool({ server: server.name, tool: name, arguments: given, signal, elicit })).catch(
     (error: unknown) => console.error(`${name}: ${String(error)}`),
   );
+}
+if ('resources' in info.capabilities) {
+  await readFirst('resources/list', 'resources/read', 'uri');
+}
+if ('prompts' in info.capabilities) {
+  await readFirst('prompts/list', 'prompts/get', 'name');
 }
 await pool.close();
 rmSync(stateDir, { recursive: true });
@@ -81,11 +92,28 @@ async function visit(address: URL): Promise<void> {
   await (await fetch(address)).text();
 }
 
-/** Stands in for the person and their client. */
+/** Stands in for the person and their client, which shows a form with its defaults filled in (MCP 2025-11-25, client/elicitation). */
 async function elicit({ requestedSchema }: Record<string, unknown>): Promise<Record<string, unknown>> {
-  return { action: 'accept', content: minimalArguments(Object(requestedSchema) as Record<string, unknown>) };
+  const schema = Object(requestedSchema) as Record<string, unknown>;
+  const fields = Object.entries(Object(schema['properties']) as Record<string, { readonly default?: unknown }>);
+  const defaults = fields.filter(([, field]) => 'default' in field).map(([name, field]) => [name, field.default]);
+  return { action: 'accept', content: { ...minimalArguments(schema), ...Object.fromEntries(defaults) } };
 }
 
-function minimalCall({ inputSchema, name }: UpstreamTool): WantedCall {
-  return { name, arguments: minimalArguments(inputSchema) };
+async function readFirst(list: SurfaceMethod, read: SurfaceMethod, key: string): Promise<void> {
+  const listed = await pool.surface({ server: server.name, method: list, params: {}, signal });
+  const [first] = 'items' in listed ? listed.items : [];
+  if (first !== undefined) {
+    await pool.surface({ server: server.name, method: read, params: { [key]: first[key] }, signal });
+  }
+}
+
+function callOf({ inputSchema, name }: UpstreamTool): WantedCall {
+  return {
+    name,
+    arguments:
+      name === ECHOED_BY
+        ? { schema: tools.find((tool) => tool.name === ECHOED)?.inputSchema }
+        : minimalArguments(inputSchema),
+  };
 }

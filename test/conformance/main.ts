@@ -1,83 +1,112 @@
 /**
- * `npm run test:conformance`: the official conformance suite against the bridge's server and against its client of other servers, for the revisions it speaks. What is known to fail
- * stands with its reason in expected-failures.yml; anything else that fails, and a listed failure that has gone, fails the run.
- * The suite is fetched from npm at a pinned version. It needs Node 22; where this one is older, npm's `node` package runs it.
+ * `npm run test:conformance`: the official conformance suite against the bridge's server and against its client of other servers, for the
+ * revisions it speaks. Everything that fails must be listed with its reason in expected-failures.yml, and everything listed there must fail.
  */
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parse, stringify } from 'yaml';
 import { loadContext } from '../../src/commands/context.ts';
 import { createLazyBridge } from '../../src/commands/lazy-bridge.ts';
 import { createArtifacts } from '../../src/config/artifacts.ts';
 import { VERSION } from '../../src/package.ts';
 import { createServerFactory } from '../../src/server/server.ts';
 import { serveOverHttp } from './bridge-over-http.ts';
+import { bundleClient } from './bundle-client.ts';
+import { createClientRunner } from './client-runner.ts';
+import { readExpectedFailures } from './expected-failures.ts';
+import { judge, type Role, staleEntries, type Verdict } from './judge.ts';
+import { fetchSuite, readResults } from './suite.ts';
 
-const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
+const ROLES = ['server', 'client'] as const;
 const REVISIONS = ['2025-11-25', '2026-07-28'];
-const OLDEST_NODE = 22;
-/** The suite splits it at spaces, and appends the address. */
-const CLIENT = `${process.execPath} --import ${new URL('../../scripts/typescript-loader.mjs', import.meta.url).href} ${fileURLToPath(new URL('client.ts', import.meta.url))}`;
+/** For the suite's own clock, which also counts the time that a client waits for its turn. */
+const NEVER_MS = 3_600_000;
+const STDERR_LINES = 15;
 
 const work = mkdtempSync(join(tmpdir(), 'conformance-'));
+const table = readExpectedFailures();
 const { settings, logger, createBridge } = await loadContext({ ...process.env, MCP_BRIDGE_STATE_DIR: work });
 const bridge = createLazyBridge(() => createBridge(settings, logger));
-const server = await serveOverHttp(
-  createServerFactory({
-    runner: bridge,
-    artifacts: createArtifacts(settings.stateDir),
-    version: VERSION,
-    outputMode: settings.outputMode,
-    maxOutputChars: settings.maxOutputChars,
-    defaultTimeoutSeconds: settings.timeoutSeconds,
-    maxTimeoutSeconds: settings.maxTimeoutSeconds,
-    logger,
-  }),
-);
-const failed: string[] = [];
-for (const revision of REVISIONS) {
-  console.log(`\n== the server, requirements of ${revision}`);
-  const options = ['--url', server.url, '--requirements', revision, '--expected-failures', expectedFailures(revision)];
-  if ((await runSuite(['server', ...options, '--output-dir', join(work, revision)])) !== 0) {
-    failed.push(`server ${revision}`);
-  }
-}
+const [suite, clients, server] = await Promise.all([
+  fetchSuite(),
+  bundleClient(join(work, 'client.mjs')).then((script) =>
+    createClientRunner({ folder: work, script, parallel: availableParallelism() }),
+  ),
+  serveOverHttp(
+    createServerFactory({
+      runner: bridge,
+      artifacts: createArtifacts(settings.stateDir),
+      version: VERSION,
+      outputMode: settings.outputMode,
+      maxOutputChars: settings.maxOutputChars,
+      defaultTimeoutSeconds: settings.timeoutSeconds,
+      maxTimeoutSeconds: settings.maxTimeoutSeconds,
+      logger,
+    }),
+  ),
+]);
+const targets = {
+  server: ['--url', server.url],
+  client: ['--command', clients.command, '--timeout', String(NEVER_MS)],
+} as const;
+
+const verdicts = await Promise.all(ROLES.flatMap((role) => REVISIONS.map((revision) => runAndJudge(role, revision))));
+clients.close();
 await server.close();
 await bridge.close();
-for (const revision of REVISIONS) {
-  console.log(`\n== the client of the servers behind the bridge, requirements of ${revision}`);
-  const options = ['--command', CLIENT, '--requirements', revision, '--expected-failures', expectedFailures(revision)];
-  if ((await runSuite(['client', ...options, '--output-dir', join(work, `client-${revision}`)])) !== 0) {
-    failed.push(`client ${revision}`);
-  }
-}
 rmSync(work, { recursive: true, force: true });
-console.log(`${2 * REVISIONS.length - failed.length} passed, ${failed.length} failed`);
-process.exitCode = failed.length === 0 ? 0 : 1;
 
-/** Path of a file as the suite reads it, with what is expected to fail. */
-function expectedFailures(revision: string): string {
-  const text = readFileSync(new URL('expected-failures.yml', import.meta.url), 'utf8');
-  const lists = parse(text) as Readonly<Record<string, readonly string[]>>;
-  const path = join(work, `expected-failures-${revision}.yml`);
-  const ofServer = [...(lists['every revision'] ?? []), ...(lists[revision] ?? [])];
-  writeFileSync(path, stringify({ server: ofServer, client: lists['client'] ?? [] }));
-  return path;
+const sum = (count: (verdict: Verdict) => number): number => verdicts.reduce((all, one) => all + count(one), 0);
+const stale = staleEntries(
+  ROLES.flatMap((role) =>
+    REVISIONS.map((revision) => ({ role, revision, scenarios: suite.scenarios(role, revision) })),
+  ),
+  table,
+);
+stale.forEach((problem) => console.log(problem));
+const failed = sum(({ problems }) => problems.length) + stale.length;
+console.log(
+  `${sum(({ passed }) => passed)} passed, ${failed} failed, ${sum(({ listed }) => listed)} failed as listed in test/conformance/expected-failures.yml`,
+);
+process.exitCode = failed === 0 ? 0 : 1;
+
+async function runAndJudge(role: Role, revision: string): Promise<Verdict> {
+  const results = join(work, role, revision);
+  mkdirSync(results, { recursive: true });
+  const log = join(results, 'output.txt');
+  await suite.run([role, ...targets[role], '--requirements', revision, '--output-dir', results], work, log);
+  const scenarios = suite.scenarios(role, revision);
+  const verdict = judge(
+    {
+      role,
+      revision,
+      scenarios,
+      results: readResults(role, results).map((result) => ({
+        ...result,
+        end: clients.outcomes.get(`${revision} ${result.scenario}`)?.end,
+      })),
+    },
+    table,
+  );
+  const { passed, listed, problems } = verdict;
+  console.log(
+    `${role} ${revision}: ${scenarios.length} scenarios, ${passed} checks passed, ${listed} failed as listed, ${problems.length} problems`,
+  );
+  problems.forEach((problem) => console.log(`  ${problem}`));
+  explain(revision, problems, log);
+  return verdict;
 }
 
-/** Resolves with its exit code. */
-function runSuite(args: readonly string[]): Promise<number> {
-  const isOld = Number(process.versions.node.split('.')[0]) < OLDEST_NODE;
-  const packages = [SUITE, ...(isOld ? ['node@24'] : [])].map((name) => `--package=${name}`);
-  const child = spawn('npm', ['exec', '--yes', ...packages, '--', 'conformance', ...args], {
-    cwd: work,
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  return new Promise((resolve) => {
-    child.once('error', (error) => console.error(error.message));
-    child.once('close', (exitCode) => resolve(exitCode ?? 1));
-  });
+/** Prints what the clients in question wrote, or what the suite did when it has no result. */
+function explain(revision: string, problems: readonly string[], log: string): void {
+  const scenarios = new Set(problems.map((problem) => problem.slice(0, problem.indexOf(': '))));
+  for (const scenario of scenarios) {
+    const { stderr = '' } = clients.outcomes.get(`${revision} ${scenario}`) ?? {};
+    if (stderr !== '') {
+      console.log(`  stderr of the client in ${scenario}:\n${stderr.split('\n').slice(0, STDERR_LINES).join('\n')}`);
+    }
+  }
+  if (problems.some((problem) => problem.endsWith('it has no result'))) {
+    console.log(`  output of the suite:\n${readFileSync(log, 'utf8')}`);
+  }
 }

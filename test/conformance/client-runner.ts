@@ -1,0 +1,121 @@
+/**
+ * Runs the clients of the suite's scenarios: each in a process of its own, a few at a time, each with the full time limit from its own
+ * start. Records how each one ended, which the suite does not tell.
+ */
+import { spawn } from 'node:child_process';
+import { createServer, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { json, text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { ClientEnd } from './judge.ts';
+
+/** A client needs about a second, a login three; this bounds one that hangs. */
+const LIMIT_MS = 30_000;
+
+interface ClientRunnerOptions {
+  /** Where the runner keeps its socket. */
+  readonly folder: string;
+  /** What Node runs as the client. */
+  readonly script: string;
+  /** Clients that run at the same time, at most. */
+  readonly parallel: number;
+  /** How long one client may run; 30 s when left out. */
+  readonly limitMs?: number;
+}
+
+interface Request {
+  readonly url: string;
+  readonly scenario: string;
+  readonly revision: string;
+  readonly context?: string;
+}
+
+export interface ClientOutcome {
+  readonly end: ClientEnd;
+  readonly stderr: string;
+}
+
+export interface ClientRunner {
+  /** For the shell; the suite appends the URL of its server. */
+  readonly command: string;
+  /** By revision and scenario, as in `2025-11-25 initialize`. */
+  readonly outcomes: ReadonlyMap<string, ClientOutcome>;
+  close(): void;
+}
+
+export async function createClientRunner(options: ClientRunnerOptions): Promise<ClientRunner> {
+  const { folder, script, parallel, limitMs = LIMIT_MS } = options;
+  const socketPath = join(folder, 'runner.sock');
+  const outcomes = new Map<string, ClientOutcome>();
+  const takeTurn = createTurns(parallel);
+  async function answer(request: IncomingMessage): Promise<number> {
+    const asked = (await json(request)) as Request;
+    const outcome = await takeTurn(() => runClient(script, asked, limitMs));
+    outcomes.set(`${asked.revision} ${asked.scenario}`, outcome);
+    return outcome.end.how === 'exited' ? outcome.end.exitCode : 1;
+  }
+  const server = createServer((request, response) => {
+    answer(request).then(
+      (exitCode) => response.end(String(exitCode)),
+      (error: unknown) => response.destroy(error as Error),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  return {
+    command: `${process.execPath} ${fileURLToPath(new URL('launch-client.mjs', import.meta.url))} ${socketPath}`,
+    outcomes,
+    close: () => server.close(),
+  };
+}
+
+async function runClient(script: string, { url, scenario, context }: Request, limitMs: number): Promise<ClientOutcome> {
+  const child = spawn(process.execPath, [script, url], {
+    env: {
+      ...process.env,
+      MCP_CONFORMANCE_SCENARIO: scenario,
+      ...(context === undefined ? {} : { MCP_CONFORMANCE_CONTEXT: context }),
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    child.kill('SIGKILL');
+  }, limitMs);
+  const [end, stderr] = await Promise.all([
+    new Promise<ClientEnd>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (exitCode, signal) => {
+        resolve(exitCode === null ? { how: 'killed', signal: String(signal) } : { how: 'exited', exitCode });
+      });
+    }),
+    text(child.stderr),
+  ]);
+  clearTimeout(timer);
+  return { end: timedOut ? { how: 'timed out', limitMs } : end, stderr };
+}
+
+/** A function that runs at most `places` works at a time, in the order in which they came. */
+function createTurns(places: number): <Value>(work: () => Promise<Value>) => Promise<Value> {
+  const waiting: (() => void)[] = [];
+  let free = places;
+  return async (work) => {
+    if (free === 0) {
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+      });
+    } else {
+      free -= 1;
+    }
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) {
+        free += 1;
+      } else {
+        next();
+      }
+    }
+  };
+}
