@@ -90,7 +90,7 @@ enter='
 as_newcomer() {
   unshare --mount --pid --fork --kill-child --propagation private sh -c "$enter" enter "$root" \
     setpriv --reuid $NEW_USER_ID --regid $NEW_USER_ID --init-groups --inh-caps=-all \
-    env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=$home USER=$NEW_USER LOGNAME=$NEW_USER SHELL=/bin/bash LANG=C.UTF-8 TERM=dumb "${passed_on[@]}" \
+    env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=$home USER=$NEW_USER LOGNAME=$NEW_USER SHELL=/bin/bash LANG=C.UTF-8 TERM=xterm-256color "${passed_on[@]}" \
     sh -c 'cd && exec "$@"' sh "$@" </dev/null
 }
 

@@ -23,7 +23,7 @@ mkdir -p "$work/tmp"
 chown $USER_NAME: "$work/tmp"
 as_user() {
   (cd "$work" && setpriv --reuid $USER_NAME --regid $USER_NAME --init-groups \
-    env -i PATH="$(dirname "$(command -v node)"):/usr/local/bin:/usr/bin:/bin" HOME="$home" USER=$USER_NAME LOGNAME=$USER_NAME SHELL=/bin/bash LANG=C.UTF-8 TERM=dumb XDG_RUNTIME_DIR="/run/user/$uid" \
+    env -i PATH="$(dirname "$(command -v node)"):/usr/local/bin:/usr/bin:/bin" HOME="$home" USER=$USER_NAME LOGNAME=$USER_NAME SHELL=/bin/bash LANG=C.UTF-8 TERM=xterm-256color XDG_RUNTIME_DIR="/run/user/$uid" \
     TMPDIR="$work/tmp" npm_config_userconfig="$work/.npmrc" npm_config_cache="$work/npm-cache" "${passed_on[@]}" "$@" </dev/null)
 }
 

@@ -10,12 +10,15 @@ import { writeLabels } from '../../src/engines/labels.ts';
 import { currentOwner } from '../../src/engines/owner.ts';
 import { CLI, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { emptyHome } from '../support/empty-home.ts';
+
+const HOME = emptyHome();
 
 const DEAD = join(ROOT, 'test/fixtures/engines/dead');
 const engines = await coverEngines();
 
 async function runDoctor(env: Readonly<Record<string, string>>, ...options: string[]) {
-  const child = spawn(process.execPath, [CLI, 'doctor', ...options], { env: { HOME: '/nowhere', ...env } });
+  const child = spawn(process.execPath, [CLI, 'doctor', ...options], { env: { HOME, ...env } });
   const exited = once(child, 'close') as Promise<[number | null]>;
   const [stdout, [exitCode]] = await Promise.all([text(child.stdout), exited]);
   return { stdout, exitCode };

@@ -107,7 +107,8 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
   const inherited = Object.entries(engine.env).filter(
     ([name]) => name !== 'CI' && !name.startsWith('MCP_BRIDGE_TEST_'),
   );
-  const env = () => envOf(Object.fromEntries(inherited));
+  // The terminal of whoever runs the tests may be one on which the cursor cannot be moved.
+  const env = () => envOf({ ...Object.fromEntries(inherited), TERM: 'xterm-256color' });
   const ask = (keys: string, code = CODE) =>
     runOnTerminal([process.execPath, CLI, 'exec', '--server', 'echo', '-c', code], {
       env: env(),

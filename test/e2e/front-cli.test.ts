@@ -6,7 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { emptyHome } from '../support/empty-home.ts';
 import { type BuiltCommand, buildFakeCommand } from './front-process.ts';
+
+const HOME = emptyHome();
 
 let command: BuiltCommand;
 let folder: string;
@@ -21,7 +24,7 @@ afterAll(async () => {
 });
 
 async function run(argv: readonly string[], options: { env?: Record<string, string>; input?: string } = {}) {
-  const env = { PATH: process.env['PATH'], HOME: '/nowhere', ...options.env };
+  const env = { PATH: process.env['PATH'], HOME, ...options.env };
   const child = spawn(process.execPath, [command.script, ...argv], { env });
   child.stdin.end(options.input ?? '');
   const exited = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;

@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import { REQUIRE_BANNER } from '../../scripts/bundle/require-banner.mjs';
+import { emptyHome } from '../support/empty-home.ts';
+
+const HOME = emptyHome();
 
 const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 const fakeBridge = fileURLToPath(new URL('../fixtures/front/fake-bridge.ts', import.meta.url));
@@ -63,7 +66,7 @@ export class LineClient {
 
   constructor(script: string, env: Record<string, string> = {}, argv: readonly string[] = []) {
     this.child = spawn(process.execPath, [script, ...argv], {
-      env: { PATH: process.env['PATH'], HOME: '/nowhere', ...env },
+      env: { PATH: process.env['PATH'], HOME, ...env },
     });
     this.exited = once(this.child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => this.#read(text));

@@ -9,14 +9,17 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CLI, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { emptyHome } from '../support/empty-home.ts';
 import { TEST_IMAGES } from '../support/engines.ts';
+
+const HOME = emptyHome();
 
 const engines = (await coverEngines()).filter(({ isContainer }) => isContainer);
 /** docker's builder needs a network that the daemon of the tests does not have. */
 const builders = engines.filter(({ name }) => name === 'podman').slice(0, 1);
 
 async function run(env: Readonly<Record<string, string>>, ...args: string[]) {
-  const child = spawn(process.execPath, [CLI, ...args], { env: { HOME: '/nowhere', ...env } });
+  const child = spawn(process.execPath, [CLI, ...args], { env: { HOME, ...env } });
   const exited = once(child, 'close') as Promise<[number | null]>;
   const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
   return { stdout, stderr, exitCode };
