@@ -27,6 +27,12 @@ as_user() {
     TMPDIR="$work/tmp" npm_config_userconfig="$work/.npmrc" npm_config_cache="$work/npm-cache" "${passed_on[@]}" "$@" </dev/null)
 }
 
+# Tests give commands a home of their own; the images stay where the user's podman has them.
+as_user podman info --format \
+  $'[storage]\ndriver = "{{.Store.GraphDriverName}}"\ngraphroot = "{{.Store.GraphRoot}}"\nrunroot = "{{.Store.RunRoot}}"' >"$work/storage.conf"
+chmod 644 "$work/storage.conf"
+passed_on+=("CONTAINERS_STORAGE_CONF=$work/storage.conf")
+
 before=$(as_user find "$home" -maxdepth 2 | sort)
 as_user git -c advice.detachedHead=false clone --quiet project.bundle checkout
 in_clone() { as_user sh -c 'cd checkout && exec "$@"' sh "$@"; }
