@@ -1,5 +1,5 @@
 /** `install` and `uninstall` on real files, for every client in homes of three systems: what was there stays, byte for byte. */
-import { existsSync, lstatSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type * as table from '../../../src/clients/table.ts';
@@ -139,6 +139,9 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
     const path = home.fileOf(id);
     put(path, existing(id), 0o444);
     expect(await home.run(id).catch(messageOf)).toContain('is read-only');
+    expect(statSync(path).mode & 0o777).toBe(0o444);
+    // Only root could write to it now.
+    chmodSync(path, 0o644);
     const [key] = clientOf(id).keys;
     for (const value of ['[1]', '"text"', '7']) {
       const text = { json: `{"${key}": ${value}}`, toml: `${key} = ${value}\n`, yaml: `${key}: ${value}\n` };
