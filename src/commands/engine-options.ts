@@ -1,6 +1,6 @@
 /** What engines are made from: the settings, in the engines' words. */
 import { randomUUID } from 'node:crypto';
-import { homedir } from 'node:os';
+import { homeFolder } from '../config/home.ts';
 import { checkMounts } from '../config/mounts.ts';
 import type { Settings } from '../config/settings.ts';
 import type { DetectOptions } from '../engines/detect.ts';
@@ -18,7 +18,7 @@ export function engineOptions(settings: Settings, logger: Logger): DetectOptions
     user: settings.containerUser,
     pullPolicy: settings.pull,
     ociRuntime: settings.ociRuntime,
-    mounts: checkMounts(settings.mounts ?? [], { home: homedir(), stateDir: settings.stateDir }),
+    mounts: checkMounts(settings.mounts ?? [], { home: homeFolder(process.env), stateDir: settings.stateDir }),
     instanceId: randomUUID(),
     env: withUsualFolders(process.env, process.platform),
     logger,

@@ -1,6 +1,7 @@
 /** What is secret in the entries of all servers, as far as this process knows it. */
-import { homedir } from 'node:os';
+
 import type { ServerDefinition } from '../config/discover.ts';
+import { homeFolder } from '../config/home.ts';
 import { createSecretValues, type PutInSecrets } from '../config/secret-values.ts';
 import { type SecretHolder, secretsOf } from '../upstream/secrets.ts';
 
@@ -15,7 +16,7 @@ type Definitions = ReadonlyMap<string, ServerDefinition>;
 
 /** @param definitions by name; the same map as long as they did not change. */
 export function createKnownSecrets(definitions: () => Definitions): KnownSecrets {
-  const putIn = createSecretValues({ home: homedir(), env: process.env });
+  const putIn = createSecretValues({ home: homeFolder(process.env), env: process.env });
   const filled = new Map<string, SecretHolder>();
   let known: { readonly of: Definitions; readonly secrets: readonly string[] } | undefined;
 

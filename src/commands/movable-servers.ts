@@ -1,11 +1,11 @@
 /** Which servers of a client's file can move into the state directory, so that they work there as they did. */
-import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { toServerEntry } from '../clients/entry.ts';
 import { entriesAt, type FileFormat, type FileObject, isObject } from '../clients/format.ts';
 import type { RegistrationOptions } from '../clients/registration.ts';
 import type { ClientFile } from '../config/client-file.ts';
 import { discoverServers, type ServerDefinition } from '../config/discover.ts';
+import { homeFolder } from '../config/home.ts';
 import type { MovedServer } from '../config/imported-servers.ts';
 import { parseServerFile } from '../config/server-file.ts';
 import type { Scope } from './install-plan.ts';
@@ -66,7 +66,7 @@ function chooseOne(
     return { reason: 'names its program by a path that counts from where the client runs' };
   }
   const storePath = join(options.stateDir, 'imported.json');
-  const context = { home: homedir(), env: options.system.env };
+  const context = { home: homeFolder(options.system.env), env: options.system.env };
   const read = parseServerFile(storePath, JSON.stringify({ mcpServers: { [name]: entry } }), context);
   const [definition] = read.servers;
   if (definition === undefined) {

@@ -4,9 +4,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chown, copyFile, lstat, mkdir, open, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
+import { chown, copyFile, lstat, open, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BridgeError, messageOf } from '../errors.ts';
+import { makeFolders } from '../make-folders.ts';
 import { replaceFile } from '../replace-file.ts';
 
 /** Entries hold secrets; a file that is made is for its owner alone. */
@@ -83,7 +84,7 @@ export async function writeClientFile(
 ): Promise<string | undefined> {
   const { bytes, target } = file;
   try {
-    await mkdir(dirname(target), { recursive: true });
+    await makeFolders(dirname(target));
     const backup = bytes === undefined || now === undefined ? undefined : await keepBackup(target, now);
     if (text === undefined) {
       await refuseChanged(file);
@@ -98,7 +99,7 @@ export async function writeClientFile(
       throw error;
     }
     throw new BridgeError('STATE_WRITE_FAILED', `${file.path} could not be written: ${messageOf(error)}`, {
-      hint: 'Mend that, or add the entry by hand: --print shows it.',
+      hint: 'Check the permissions there, or add the entry by hand: `install --print` shows it.',
       cause: error,
     });
   }

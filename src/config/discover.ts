@@ -4,11 +4,11 @@
  * once; only files whose stat changed are read again.
  */
 import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../errors.ts';
 import { type ConfigIssue, renderPath } from './explain.ts';
 import { parseForeignFile } from './foreign-file.ts';
+import { homeFolder } from './home.ts';
 import { parseServerFile, type ServerDefinition, type ServerFile, type ServerFileContext } from './server-file.ts';
 import type { ClientSource } from './sources.ts';
 
@@ -47,7 +47,11 @@ interface CachedFile extends ServerFile {
  * compare by identity. It reads synchronously: 20 unchanged files cost 0.1 ms, much less than 20 trips to the thread pool.
  */
 export function createServerDiscovery(options: DiscoveryOptions): () => DiscoveredServers {
-  const context: ServerFileContext = { home: homedir(), env: options.env, allowsSelf: options.allowsSelf };
+  const context: ServerFileContext = {
+    home: homeFolder(options.env),
+    env: options.env,
+    allowsSelf: options.allowsSelf,
+  };
   let cache = new Map<string, CachedFile>();
   let known: DiscoveredServers = { servers: new Map(), issues: [] };
   let knownKey: string | undefined;

@@ -3,10 +3,10 @@
  * a hole in the sandbox that the user asks for, so whatever would open more than that folder is refused.
  */
 import { realpathSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
 import nodePath, { isAbsolute, join, posix, resolve } from 'node:path';
 import type { Mount } from '../engines/engine.ts';
 import { BridgeError, messageOf } from '../errors.ts';
+import { homeFolder } from './home.ts';
 
 /** `source:target`, `source:target:ro` or `source:target:rw`; the source may hold a colon, as on Windows. */
 const MOUNT = /^(?<source>.+?):(?<target>\/[^:]*)(?::(?<mode>ro|rw))?$/;
@@ -87,7 +87,7 @@ function checkSource(written: string, { home, stateDir }: MountPolicy): string {
   }
   const secrets: [string, string][] = [
     [home, 'your home folder'],
-    [homedir(), 'your home folder'],
+    [homeFolder(process.env), 'your home folder'],
     [stateDir, 'the folder with the definitions of your servers and their credentials'],
     ...ENGINE_SOCKETS.map((socket): [string, string] => [socket, 'the socket of a container engine']),
   ];

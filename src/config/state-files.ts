@@ -1,7 +1,8 @@
 /** Files below the state directory: for the owner alone, replaced as a whole, never through a link. */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
+import { makeFolders } from '../make-folders.ts';
 import { replaceFile } from '../replace-file.ts';
 
 const OWNER_ONLY_DIRECTORY = 0o700;
@@ -14,7 +15,7 @@ export const TEMPORARY_SUFFIX = '.tmp';
 
 /** Makes the directory if need be; rejects when there is something else in its place. */
 export async function ensureDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: OWNER_ONLY_DIRECTORY });
+  await makeFolders(directory, OWNER_ONLY_DIRECTORY);
   await checkDirectory(directory);
 }
 

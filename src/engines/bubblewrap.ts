@@ -3,7 +3,7 @@
  * a container: it sees /usr of the host, and no control group bounds it (the supervisor inside does).
  */
 import { lstatSync, readlinkSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { BridgeError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import {
@@ -139,7 +139,7 @@ function findTools(env: Environment, bwrap: string | undefined): BubblewrapTools
 
 /** The first usable one on PATH, asked as the user who will run it. Rejects with `ENGINE_UNAVAILABLE` and each reason. */
 async function askInterpreters(env: Environment, launch: readonly string[]): Promise<Interpreter> {
-  const homes = [homedir(), env['HOME'] ?? '/root'];
+  const homes = [homedir() || userInfo().homedir, env['HOME'] || '/root'];
   const refusals: string[] = [];
   for (const path of findExecutables('python3', env)) {
     const [command, words] = toCommand([...launch, path, '-I', '-c', FACTS_PROGRAM], env);

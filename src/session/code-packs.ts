@@ -4,10 +4,11 @@
  * goes only to sandboxes of the same engine and image. A store that cannot write keeps packs in memory.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { makeFolders } from '../make-folders.ts';
 import { replaceFile } from '../replace-file.ts';
 
 export interface CodePackStore {
@@ -40,7 +41,7 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
       known.set(key, pack);
       const temporary = `${fileOf(key)}.${randomUUID()}`;
       try {
-        await mkdir(folder, { recursive: true, mode: 0o700 });
+        await makeFolders(folder, 0o700);
         await writeFile(temporary, pack, { mode: 0o600 });
         await replaceFile(temporary, fileOf(key));
       } catch (error) {

@@ -1,9 +1,10 @@
 /** What `doctor` looks at of the state directory: whether it can be written, by whom, and the room there. */
-
-import { chmod, mkdir, mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
+import { closeSync, constants, mkdtempSync, openSync, rmdirSync } from 'node:fs';
+import { chmod, stat, statfs } from 'node:fs/promises';
 import { platform } from 'node:os';
 import { dirname, join } from 'node:path';
 import { messageOf } from '../../errors.ts';
+import { makeFolders } from '../../make-folders.ts';
 import { COMMAND } from '../../package.ts';
 import type { Finding } from './finding.ts';
 
@@ -18,11 +19,11 @@ export async function examineStateDirectory(stateDir: string, isFix: boolean): P
   let place = dirname(stateDir);
   try {
     if (isFix) {
-      await mkdir(stateDir, { recursive: true, mode: 0o700 });
+      await makeFolders(stateDir, 0o700);
     }
     const isThere = await hasDirectory(stateDir);
     place = isThere ? stateDir : await nearestDirectory(stateDir);
-    await tryToWrite(place);
+    tryToWrite(place);
     const shared = isThere ? await examineSharing(stateDir, isFix) : undefined;
     const text = isThere
       ? `state directory ${stateDir}`
@@ -49,9 +50,28 @@ async function hasDirectory(path: string): Promise<boolean> {
   throw new Error('it is a file, not a directory');
 }
 
-/** Rights alone do not tell: the administrator has all, and a file system may be there to read only. */
-async function tryToWrite(directory: string): Promise<void> {
-  await rmdir(await mkdtemp(join(directory, '.doctor-')));
+/** A file without a name, which goes with its descriptor (open(2)); Node has no name for it. */
+const TEMPORARY_FILE = 0o20000000;
+/** Kernels and file systems that have no such files. */
+const NO_TEMPORARY_FILE: readonly unknown[] = ['ENOTSUP', 'EOPNOTSUPP', 'EISDIR', 'EINVAL'];
+
+/**
+ * Throws when nothing can be made in `directory`. Rights alone do not tell: the administrator has all, and a file system may
+ * be there to read only. Nothing stays behind: on Linux what is made has no name, elsewhere it is removed before any other
+ * code can run.
+ */
+function tryToWrite(directory: string): void {
+  if (platform() === 'linux') {
+    try {
+      closeSync(openSync(directory, TEMPORARY_FILE | constants.O_DIRECTORY | constants.O_RDWR, 0o600));
+      return;
+    } catch (error) {
+      if (!NO_TEMPORARY_FILE.includes((error as NodeJS.ErrnoException).code)) {
+        throw error;
+      }
+    }
+  }
+  rmdirSync(mkdtempSync(join(directory, '.doctor-')));
 }
 
 /** Where the first folder would be made. */

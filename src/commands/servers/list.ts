@@ -1,5 +1,5 @@
 /** `servers list`: every configured server with its state, and what its tools would have cost without the bridge. Starts none. */
-import { homedir } from 'node:os';
+import { homeFolder } from '../../config/home.ts';
 import { MAX_DEFINITION_TOKENS } from '../../server/tool-definition.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
 import { renderList } from './list-text.ts';
@@ -21,7 +21,7 @@ export interface ListTotals {
 export async function list(configured: ConfiguredServers, { print, nothing }: Output): Promise<number> {
   const servers = await Promise.all([...configured.definitions().values()].map((one) => reportOf(configured, one)));
   const totals = totalsOf(servers);
-  print({ servers, totals }, () => renderList(servers, totals, { home: homedir(), nothing }));
+  print({ servers, totals }, () => renderList(servers, totals, { home: homeFolder(process.env), nothing }));
   return 0;
 }
 
