@@ -1,32 +1,87 @@
 /** What `install` shows of a change: the lines that differ, without the secrets of the file. */
 import { styleText } from 'node:util';
-import { createTwoFilesPatch } from 'diff';
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { isObject } from '../clients/format.ts';
 import { createMask, SECRET_NAME } from '../upstream/mask.ts';
 import type { FileChange } from './install-plan.ts';
 
 /** Objects whose values are variables or headers. */
 const SECRET_OBJECTS: ReadonlySet<string> = new Set(['env', 'environment', 'envs', 'headers', 'http_headers']);
-/** Some clients keep histories in the same file, in lines of any length. */
-const MAX_LINE_CHARS = 200;
+/** Clients keep histories in the same file, in lines of any length. Longer ones are not shown around a change. */
+const MAX_CONTEXT_CHARS = 200;
+/** Of a changed line that is longer, as in a file without line ends, what stands around the change. */
+const MAX_LINE_CHARS = 400;
+const SHOWN_AROUND_CHARS = 60;
 
-/** A unified diff of one change; secrets are `***`. */
+/** A unified diff of one change, all of it; secrets are `***`. */
 export function renderChange({ file, next, format }: FileChange): string {
   const [before, after] = [file.text ?? '', next ?? ''];
   const mask = createFileMask([format.parse(before), format.parse(after)]);
-  const patch = createTwoFilesPatch(
+  const names = [
     file.text === undefined ? '(no file)' : file.path,
     next === undefined ? '(no file)' : file.path,
-    before,
-    after,
-    '',
-    '',
-    { context: 2 },
-  );
-  const lines = mask(patch)
-    .split('\n')
-    .filter((line) => !/^=+$/.test(line));
-  return lines.map((line) => (line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line)).join('\n');
+  ] as const;
+  const render = (context: number): string[] =>
+    mask(createTwoFilesPatch(...names, before, after, '', '', { context, headerOptions: FILE_HEADERS_ONLY })).split(
+      '\n',
+    );
+  const lines = render(2);
+  const isLong = lines.some((line) => line.startsWith(' ') && line.length > MAX_CONTEXT_CHARS);
+  return shortenPairs(isLong ? render(0) : lines).join('\n');
+}
+
+const HEADER_LINES = 2;
+
+/** Long lines that took the place of each other, without what they share at their start and end. */
+function shortenPairs(lines: readonly string[]): string[] {
+  const shown = [...lines];
+  let removed: number[] = [];
+  let added: number[] = [];
+  const pair = (): void => {
+    for (const [index, from] of removed.entries()) {
+      const to = added[index];
+      const [old = '', now = ''] = [lines[from], to === undefined ? undefined : lines[to]];
+      if (to !== undefined && Math.max(old.length, now.length) > MAX_LINE_CHARS) {
+        [shown[from], shown[to]] = shortenPair(old, now);
+      }
+    }
+    removed = [];
+    added = [];
+  };
+  for (const [index, line] of lines.entries()) {
+    if (index < HEADER_LINES || line.startsWith('\\')) {
+      continue;
+    }
+    if (line.startsWith('+')) {
+      added.push(index);
+    } else {
+      if (added.length > 0 || !line.startsWith('-')) {
+        pair();
+      }
+      removed.push(...(line.startsWith('-') ? [index] : []));
+    }
+  }
+  pair();
+  return shown;
+}
+
+function shortenPair(old: string, now: string): [string, string] {
+  const most = Math.min(old.length, now.length);
+  let start = 1;
+  while (start < most && old[start] === now[start]) {
+    start += 1;
+  }
+  let end = 0;
+  while (end < most - start && old.at(-1 - end) === now.at(-1 - end)) {
+    end += 1;
+  }
+  const from = Math.max(1, start - SHOWN_AROUND_CHARS);
+  const without = Math.max(0, end - SHOWN_AROUND_CHARS);
+  const shorten = (line: string): string => {
+    const middle = line.slice(from, line.length - without);
+    return `${line[0]}${from > 1 ? '…' : ''}${middle}${without > 0 ? '…' : ''}`;
+  };
+  return [shorten(old), shorten(now)];
 }
 
 const COLOURS: readonly [RegExp, 'bold' | 'green' | 'red'][] = [
