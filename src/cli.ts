@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
+import type { Person } from './cell.ts';
 import type { TopicCommand } from './commands/cli/help.ts';
 import { wantsColours } from './commands/colours.ts';
 import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
@@ -83,7 +84,7 @@ async function runCommand(
       return (await import('./commands/policy.ts')).policy(line, context);
     case 'install':
     case 'uninstall':
-      return (await import('./commands/install.ts')).install(line, context);
+      return (await import('./commands/install.ts')).install(line, { ...context, person: await findPerson() });
     case 'sessions':
       return (await import('./commands/sessions.ts')).sessions(line, context);
     case 'image':
@@ -102,6 +103,16 @@ async function runCommand(
 function findTerminal(): Terminal | undefined {
   const { stderr, stdin } = process;
   return stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
+}
+
+/** Who reads the changes and can be asked about them; a pipe or a script cannot. */
+async function findPerson(): Promise<Person | undefined> {
+  const { stdin, stdout } = process;
+  if (!stdin.isTTY || !stdout.isTTY) {
+    return undefined;
+  }
+  const { createTerminalPerson } = await import('./commands/terminal-person.ts');
+  return createTerminalPerson({ input: stdin, output: stdout });
 }
 
 /** A command that may go on for ever ends when whoever reads, `head` for one, has seen enough. */

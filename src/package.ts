@@ -1,11 +1,17 @@
 /**
- * Where this package lies on disk and which version it is. The bundle keeps all its files directly in `dist/`, so one
- * step up is the root for `dist/*.js` just as for `src/*.ts`; a file deeper in `src/` must not use `import.meta.url` for that.
+ * Where this package lies on disk, which version it is, and how to start it. The bundle keeps all its files directly in
+ * `dist/`, so one step up is the root for `dist/*.js` just as for `src/*.ts`; a file deeper in `src/` must not use
+ * `import.meta.url` for that.
  */
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { COMMAND_NAME, findProgramStart, type ProgramStart, quoteShellWord, realPathOf } from './program-start.ts';
+
+export { COMMAND_NAME } from './program-start.ts';
 
 /** Put in by `scripts/build.mjs`; absent when the sources run as they are. */
 declare const BUILD_VERSION: string | undefined;
+const IS_BUILT = typeof BUILD_VERSION === 'string';
 
 /** Root folder of the package, as a file URL that ends with `/`. */
 export const PACKAGE_ROOT = new URL('../', import.meta.url);
@@ -18,13 +24,40 @@ function readVersion(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** What the program is called in its help, and where it is on `PATH`. */
-export const COMMAND_NAME = 'mcp-server-code-execution-mode';
-
-/** What runs this program in a shell: every command that a message names begins with it. */
-export const COMMAND: string = commandOf(PACKAGE_ROOT);
-
-/** What runs the package in this folder: `npx` keeps packages in a folder `_npx` of its cache, which is on nobody's `PATH`. */
-export function commandOf(root: URL): string {
-  return root.pathname.includes('/_npx/') ? `npx -y ${COMMAND_NAME}` : COMMAND_NAME;
+/** How this process was started. Looks for it on this machine. */
+export function thisProgramStart(): ProgramStart {
+  const folder = fileURLToPath(PACKAGE_ROOT);
+  return findProgramStart(realPathOf(folder) ?? folder, {
+    platform: process.platform,
+    execPath: process.execPath,
+    cwd: workingDirectory(),
+    env: process.env,
+    realPath: realPathOf,
+    readText: (path) => {
+      try {
+        return readFileSync(path, 'utf8');
+      } catch {
+        return undefined;
+      }
+    },
+  });
 }
+
+/** The folder this process runs in; `/` when that folder is gone. */
+function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return '/';
+  }
+}
+
+/**
+ * What runs this program in a shell: every command that a message names begins with it. Tests and generators run the
+ * sources; the name alone stands there for whatever it is on the machine of a user.
+ */
+export const COMMAND: string = IS_BUILT
+  ? thisProgramStart()
+      .shellWords.map((word) => quoteShellWord(word))
+      .join(' ')
+  : COMMAND_NAME;

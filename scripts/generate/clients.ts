@@ -34,7 +34,7 @@ export function renderClientFiles(): string {
 export function renderQuickStart(): string {
   const rows = CLIENT_IDS.map((id) => {
     const { afterwards, title } = clientOf(id);
-    return [title, `\`npx -y mcp-server-code-execution-mode install ${id}\``, afterwards];
+    return [title, `\`mcp-server-code-execution-mode install ${id}\``, afterwards];
   });
   return renderTable(['Client', 'Command', 'Then'], rows);
 }

@@ -5,16 +5,20 @@ import { entriesAt, type FileFormat, type FileObject } from './format.ts';
 /** Name of the entry in clients; some put it before the tool's name, and count the characters of both. */
 export const ENTRY_NAME = 'code';
 /** Taken when the user has a server called `code`. */
-const OTHER_NAME = 'mcp-server-code-execution-mode';
+export const OTHER_NAME = 'mcp-server-code-execution-mode';
 
 export interface RegistrationOptions {
   readonly format: FileFormat;
   /** Keys from the root to the object of servers. */
   readonly keys: readonly string[];
+  /** The name to register under; that of the package where it is taken. */
+  readonly name: string;
   /** The entry that starts the bridge, for a name. */
   readonly entry: (name: string) => FileObject;
   /** Whether an entry that is there starts the bridge. */
   readonly isOwn: (name: string, entry: unknown) => boolean;
+  /** Whether such an entry is one that `install` wrote, and may bring up to date. */
+  readonly isReplaceable: (name: string, entry: unknown) => boolean;
 }
 
 /** Names of the entries that start the bridge, as they stand. */
@@ -23,14 +27,46 @@ export function ownNames(text: string, { format, keys, isOwn }: RegistrationOpti
   return Object.keys(entries).filter((name) => isOwn(name, entries[name]));
 }
 
-/** The text with the bridge registered and without the entries `moved`; the same text when that is so already. */
+/**
+ * The text with the bridge registered and without the entries `moved`. An entry that an earlier `install` wrote starts
+ * this program afterwards, with what the user added to it; one that the user wrote stays as it is.
+ */
 export function register(text: string, options: RegistrationOptions, moved: readonly string[] = []): string {
   const { format, keys } = options;
-  const taken = entriesAt(format.parse(text), keys) ?? {};
-  const name = Object.hasOwn(taken, ENTRY_NAME) ? OTHER_NAME : ENTRY_NAME;
-  const isRegistered = ownNames(text, options).length > 0;
-  const registered = isRegistered ? text : format.add(text, { keys, name }, options.entry(name));
+  const entries = entriesAt(format.parse(text), keys) ?? {};
+  const own = ownNames(text, options);
+  const old = own.find((name) => options.isReplaceable(name, entries[name]));
+  if (old !== undefined) {
+    return removeAll(update(text, old, entries[old] as FileObject, options), options, moved);
+  }
+  const name = Object.hasOwn(entries, options.name) ? OTHER_NAME : options.name;
+  const registered = own.length > 0 ? text : format.add(text, { keys, name }, options.entry(name));
   return removeAll(registered, options, moved);
+}
+
+/** Keys that hold the command in one client or another. */
+const COMMAND_KEYS = ['type', 'command', 'cmd', 'args'];
+
+function update(text: string, name: string, old: FileObject, options: RegistrationOptions): string {
+  const { format, keys, entry } = options;
+  const wanted = entry(name);
+  const isCurrent = COMMAND_KEYS.every((key) => isDeepStrictEqual(old[key], wanted[key]) || wanted[key] === undefined);
+  if (isCurrent) {
+    return text;
+  }
+  const command = Object.entries(wanted).filter(([key]) => COMMAND_KEYS.includes(key));
+  const next = { ...wanted, ...old, ...Object.fromEntries(command) };
+  // A command that does not show what it starts is known by its name alone.
+  const kept = options.isOwn(name, next) ? name : options.name;
+  return format.add(format.remove(text, { keys, name }), { keys, name: kept }, next);
+}
+
+/** With the entry that stands in the text in the place of the one that would be written now: it may be of an earlier version. */
+export function asRegistered(text: string, options: RegistrationOptions): RegistrationOptions {
+  const entries = entriesAt(options.format.parse(text), options.keys) ?? {};
+  const [name] = ownNames(text, options);
+  const entry = name === undefined ? undefined : (entries[name] as FileObject);
+  return name === undefined || entry === undefined ? options : { ...options, name, entry: () => entry };
 }
 
 /** The text without the bridge, and with the entries that were moved away; names that are taken again stay as they are. */
@@ -56,9 +92,10 @@ export function unregister(
 export function findOriginal(
   text: string,
   earlier: readonly string[],
-  options: RegistrationOptions,
+  current: RegistrationOptions,
   moved: Readonly<Record<string, FileObject>> = {},
 ): string | undefined {
+  const options = asRegistered(text, current);
   return earlier.find((candidate) => {
     try {
       const entries = entriesAt(options.format.parse(candidate), options.keys) ?? {};

@@ -34,12 +34,18 @@ export interface ClientDefinition {
   readonly projectFiles?: readonly string[];
   /** An entry of this client that starts the bridge. */
   readonly entry: (start: StartCommand, name: string) => Readonly<Record<string, unknown>>;
-  /** Whether a bare `npx`, which is a script on Windows, has to be started through `cmd /c`. */
+  /** Whether a script on Windows, such as `npx`, has to be started through `cmd /c`. */
   readonly needsCmd: boolean;
   /** Unit of a bare number in `timeout`; what is no timeout of one call is left out. */
   readonly timeoutUnit?: 's' | 'ms';
   /** What a user does for the change to count. */
   readonly afterwards: string;
+  /** What the client asks before it starts a server of the file for all projects, or of that of one project. */
+  readonly trust?: { readonly user?: string; readonly project?: string };
+  /** Its programs on `PATH`; with a folder of its files or an app, they tell whether the client is on this machine. */
+  readonly programs: readonly string[];
+  /** Its app on macOS. */
+  readonly macApp?: string;
   /** Where the facts are from. */
   readonly source: string;
   /** The version that was seen to list the entry, run by hand on Linux in November 2026. */
@@ -61,6 +67,10 @@ export const CLIENTS = {
     entry: typedEntry,
     needsCmd: true,
     afterwards: 'start a new session; `/mcp` shows it',
+    trust: {
+      project: 'Claude Code asks you once, when you start it in this folder, whether to use the servers of .mcp.json',
+    },
+    programs: ['claude'],
     source: 'https://code.claude.com/docs/en/mcp',
     seenIn: '2.1.197, which also connected',
   },
@@ -73,6 +83,8 @@ export const CLIENTS = {
     entry: plainEntry,
     needsCmd: false,
     afterwards: 'quit the app and start it again',
+    programs: ['claude-desktop'],
+    macApp: 'Claude.app',
     source:
       'https://modelcontextprotocol.io/docs/develop/connect-local-servers, and https://github.com/anthropics/claude-code/issues/26073 for the package of Windows',
     unverified: 'the place on Linux, for which there is no official build',
@@ -86,6 +98,8 @@ export const CLIENTS = {
     entry: plainEntry,
     needsCmd: true,
     afterwards: 'restart Cursor',
+    programs: ['cursor'],
+    macApp: 'Cursor.app',
     source: 'https://cursor.com/docs/context/mcp',
   },
   vscode: {
@@ -97,6 +111,12 @@ export const CLIENTS = {
     entry: typedEntry,
     needsCmd: false,
     afterwards: 'start it with "MCP: List Servers"',
+    trust: {
+      user: 'VS Code asks you to trust the server when it first starts',
+      project: 'VS Code asks you to trust the server when it first starts; the folder must be trusted too',
+    },
+    programs: ['code'],
+    macApp: 'Visual Studio Code.app',
     source: 'https://code.visualstudio.com/docs/copilot/customization/mcp-servers',
     unverified: 'profiles other than the default one, which have folders of their own',
   },
@@ -108,6 +128,8 @@ export const CLIENTS = {
     entry: plainEntry,
     needsCmd: true,
     afterwards: 'press refresh in the MCP panel of Cascade',
+    programs: ['windsurf'],
+    macApp: 'Windsurf.app',
     source: 'https://docs.windsurf.com/windsurf/cascade/mcp',
   },
   codex: {
@@ -120,7 +142,11 @@ export const CLIENTS = {
     projectFiles: ['.codex/config.toml'],
     entry: plainEntry,
     needsCmd: true,
-    afterwards: 'start Codex again; a project must be trusted',
+    afterwards: 'start Codex again',
+    trust: {
+      project: 'Codex reads this file only in a folder that you trust: start `codex` there and choose to trust it',
+    },
+    programs: ['codex'],
     source: 'https://developers.openai.com/codex/mcp',
     seenIn: '0.169.0',
   },
@@ -134,6 +160,13 @@ export const CLIENTS = {
     needsCmd: false,
     timeoutUnit: 'ms',
     afterwards: 'start Gemini CLI again; `/mcp` shows it',
+    // Also servers for all projects: seen in 0.61.0, where `security.folderTrust.enabled` is true unless it is set.
+    trust: {
+      user: 'Gemini CLI starts no MCP server in a folder that you do not trust: start `gemini` there and choose "Trust folder"',
+      project:
+        'Gemini CLI starts no MCP server in a folder that you do not trust: start `gemini` here and choose "Trust folder"',
+    },
+    programs: ['gemini'],
     source: 'https://geminicli.com/docs/tools/mcp-server',
     seenIn: '0.61.0',
   },
@@ -148,6 +181,7 @@ export const CLIENTS = {
     needsCmd: false,
     timeoutUnit: 'ms',
     afterwards: 'start OpenCode again',
+    programs: ['opencode'],
     source: 'https://opencode.ai/docs/mcp-servers',
     seenIn: '1.18.33, which also connected',
     unverified: 'the place on Windows',
@@ -162,7 +196,10 @@ export const CLIENTS = {
     entry: plainEntry,
     needsCmd: true,
     timeoutUnit: 's',
-    afterwards: 'nothing; Zed reads it at once, that of a project when the project is trusted',
+    afterwards: 'nothing; Zed reads it at once',
+    trust: { project: 'Zed reads this file only in a project that you trust' },
+    programs: ['zed', 'zeditor'],
+    macApp: 'Zed.app',
     source:
       'https://zed.dev/docs/ai/mcp, and `config_dir`, `ProjectSettingsContent` and the migrations in the source of Zed',
   },
@@ -175,6 +212,7 @@ export const CLIENTS = {
     needsCmd: false,
     timeoutUnit: 's',
     afterwards: 'nothing; Cline reads it at once',
+    programs: ['cline'],
     source: 'https://docs.cline.bot/getting-started/config',
     unverified:
       'from which version on the extension reads the shared file; its older one is used when only that exists',
@@ -201,6 +239,8 @@ export const CLIENTS = {
     needsCmd: true,
     timeoutUnit: 's',
     afterwards: 'start a new session',
+    programs: ['goose'],
+    macApp: 'Goose.app',
     source: 'https://block.github.io/goose/docs/guides/config-files',
   },
 } as const satisfies Record<string, ClientDefinition>;
@@ -219,12 +259,17 @@ export function usualFileOf(id: ClientId, system: ClientSystem): string {
   return client.usualFile?.(system) ?? client.userFiles(system)[0] ?? '';
 }
 
-/** The command that a client of this system registers; always the newest release, from npm. */
-export function startCommand(client: ClientDefinition, platform: ClientSystem['platform']): StartCommand {
-  const args = ['-y', 'mcp-server-code-execution-mode'];
-  return platform === 'win32' && client.needsCmd
-    ? { command: 'cmd', args: ['/c', 'npx', ...args] }
-    : { command: 'npx', args };
+/** What a client of this system registers to start `words`: scripts of Windows, such as `npx`, through `cmd` where the client needs that. */
+export function startCommand(
+  client: ClientDefinition,
+  words: readonly string[],
+  platform: ClientSystem['platform'],
+): StartCommand {
+  const [command = '', ...args] = words;
+  const isScript = /(?:^|[\\/])(?:npx|npm|pnpm|pnpx|yarn|bunx)$|\.(?:cmd|bat)$/i.test(command);
+  return platform === 'win32' && client.needsCmd && isScript
+    ? { command: 'cmd', args: ['/c', ...words] }
+    : { command, args };
 }
 
 /** The app for Windows is an MSIX package: what it reads in `%APPDATA%` is kept in a folder of the package. */

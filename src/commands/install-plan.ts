@@ -1,17 +1,18 @@
 /** What `install` and `uninstall` would do to the files of one client. Reads, and writes nothing. */
 
 import { join } from 'node:path';
-import { toServerEntry } from '../clients/entry.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { entriesAt, type FileFormat, FileSyntaxError, loadFormat, UnsafeEditError } from '../clients/format.ts';
 import {
-  entriesAt,
-  type FileFormat,
-  type FileObject,
-  FileSyntaxError,
-  isObject,
-  loadFormat,
-  UnsafeEditError,
-} from '../clients/format.ts';
-import { findOriginal, ownNames, type RegistrationOptions, register, unregister } from '../clients/registration.ts';
+  asRegistered,
+  ENTRY_NAME,
+  findOriginal,
+  OTHER_NAME,
+  ownNames,
+  type RegistrationOptions,
+  register,
+  unregister,
+} from '../clients/registration.ts';
 import {
   type ClientDefinition,
   type ClientId,
@@ -29,10 +30,10 @@ import {
   refuseReadOnly,
 } from '../config/client-file.ts';
 import { addImported, importedFrom, takeBack } from '../config/imported-servers.ts';
-import { findSelfReference } from '../config/self.ts';
 import { BridgeError } from '../errors.ts';
 import { COMMAND } from '../package.ts';
-import { chooseMovable } from './movable-servers.ts';
+import { chooseMovable, type Movable } from './movable-servers.ts';
+import { entryWords, isOwnEntry, isWrittenByInstall } from './own-entry.ts';
 
 export type Scope = 'user' | 'project';
 
@@ -42,6 +43,14 @@ export interface PlanOptions {
   readonly cwd: string;
   readonly scope: Scope;
   readonly stateDir: string;
+  readonly start: ClientStart;
+}
+
+/** What a client is to run. */
+export interface ClientStart {
+  readonly words: readonly string[];
+  /** Whether the user gave them, and not this program. */
+  readonly isGiven: boolean;
 }
 
 export interface FileChange {
@@ -58,6 +67,10 @@ export interface Plan {
   readonly changes: readonly FileChange[];
   /** Sentences about what is moved, and what stays and why. */
   readonly notes: readonly string[];
+  /** The entry that starts the bridge, as it stands in the file now; undefined when there is none. */
+  readonly registered: { readonly name: string; readonly words: readonly string[] } | undefined;
+  /** The client's other servers, as they are in the file now. */
+  readonly others: Movable;
 }
 
 /** How to register the bridge. Rejects with `CONFIG_INVALID` when a file cannot be read or changed. */
@@ -67,13 +80,11 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
   const text = file.text ?? '';
   return explaining(file.path, async () => {
     const notes: string[] = [];
-    const movable = options.isImport
-      ? await chooseMovable({ ...opened, ...options, timeoutUnit: client.timeoutUnit })
-      : undefined;
-    for (const { name, reason } of movable?.staying ?? []) {
+    const others = await chooseMovable({ ...opened, ...options, timeoutUnit: client.timeoutUnit });
+    for (const { name, reason } of options.isImport ? others.staying : []) {
       notes.push(`'${name}' stays: it ${reason}.`);
     }
-    const moved = movable?.moved ?? {};
+    const moved = options.isImport ? others.moved : {};
     const names = Object.keys(moved);
     const changes: FileChange[] = [];
     if (names.length > 0) {
@@ -85,8 +96,27 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
       notes.push(`${quoted(names)}: moved to ${store.file.path}.`);
     }
     changes.push({ file, next: register(text, registration, names), format });
-    return { client, path: file.path, changes: changes.filter(isChange), notes };
+    const registered = findRegistered(text, registration);
+    if (registered !== undefined && !isStarting(registered.words, opened.words)) {
+      const written = findRegistered(register(text, registration), registration);
+      if (isStarting(written?.words ?? [], registered.words)) {
+        notes.push(
+          `'${registered.name}' in ${file.path} was not written by install and stays as it is. It runs: ${registered.words.join(' ')}`,
+        );
+      }
+    }
+    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others };
   });
+}
+
+function findRegistered(text: string, registration: RegistrationOptions): Plan['registered'] {
+  const [name] = ownNames(text, registration);
+  const entries = entriesAt(registration.format.parse(text), registration.keys);
+  return name === undefined ? undefined : { name, words: entryWords(entries?.[name]) };
+}
+
+function isStarting(words: readonly string[], wanted: readonly string[]): boolean {
+  return isDeepStrictEqual(words, wanted);
 }
 
 /** How to take the registration out, and what was moved back in. Rejects with `CONFIG_INVALID`. */
@@ -99,13 +129,16 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
   );
   return explaining(file.path, async () => {
     const names = Object.keys(moved);
-    if (names.length === 0 && (text === undefined || ownNames(text, registration).length === 0)) {
-      return { client, path: file.path, changes: [], notes: [] };
+    const registered = findRegistered(text ?? '', registration);
+    const others: Movable = { moved: {}, staying: [] };
+    if (names.length === 0 && registered === undefined) {
+      return { client, path: file.path, changes: [], notes: [], registered, others };
     }
     const backups = await readBackups(file);
     const original = findOriginal(text ?? '', backups, registration, moved);
     // What is exactly the file that `install` makes where there is none, is removed as a whole.
-    const isMade = original === undefined && names.length === 0 && text === register('', registration);
+    const isMade =
+      original === undefined && names.length === 0 && text === register('', asRegistered(text ?? '', registration));
     const next = isMade ? undefined : (original ?? unregister(text ?? '', registration, moved));
     const changes: FileChange[] = [{ file, next, format }];
     const notes: string[] = [];
@@ -117,7 +150,7 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
       notes.push(...describeReturn({ names, taken, from: store.file.path, to: file.path }));
       notes.push(...rest.kept.map((name) => `'${name}' was changed in ${store.file.path}, and stays there too.`));
     }
-    return { client, path: file.path, changes: changes.filter(isChange), notes };
+    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others };
   });
 }
 
@@ -152,22 +185,30 @@ interface Opened {
   readonly file: ClientFile;
   readonly format: FileFormat;
   readonly registration: RegistrationOptions;
+  /** What is registered: of `start`, in the way of the client's system. */
+  readonly words: readonly string[];
 }
 
 async function open(id: ClientId, options: PlanOptions, { isRead } = { isRead: true }): Promise<Opened> {
   const client = clientOf(id);
   const format = await loadFormat(client.format);
-  const start = startCommand(client, options.system.platform);
+  const { env, platform } = options.system;
+  const { isGiven, words } = options.start;
+  const start = startCommand(client, words, platform);
   const registration: RegistrationOptions = {
     format,
     keys: client.keys,
+    // A command that does not show that it starts the bridge is known by the name of its entry later.
+    name: isOwnEntry(ENTRY_NAME, { ...start }, env) ? ENTRY_NAME : OTHER_NAME,
     entry: (name) => client.entry(start, name),
-    isOwn: (name, entry) => isOwnEntry(name, entry, options),
+    isOwn: (name, entry) => isOwnEntry(name, entry, env),
+    isReplaceable: (name, entry) =>
+      isWrittenByInstall(name, entry) || (isGiven && (name === ENTRY_NAME || name === OTHER_NAME)),
   };
   const places = candidates(client, options);
   const usual = options.scope === 'user' ? usualFileOf(id, options.system) : (places[0] ?? '');
   const file = isRead ? await chooseFile(places, usual) : newClientFile(usual);
-  return { client, file, format, registration };
+  return { client, file, format, registration, words: [start.command, ...start.args] };
 }
 
 function candidates(client: ClientDefinition, { scope, system, cwd }: PlanOptions): readonly string[] {
@@ -201,17 +242,6 @@ async function chooseFile(paths: readonly string[], usual: string): Promise<Clie
 async function openStore(id: ClientId, { stateDir }: PlanOptions) {
   const file = await readClientFile(join(stateDir, `${id}.json`));
   return { file, format: await loadFormat('json') };
-}
-
-/** Whether an entry starts this bridge again; also one that a user wrote under another name. */
-function isOwnEntry(name: string, value: unknown, { system }: PlanOptions): boolean {
-  const found = toServerEntry(value);
-  const { command, args } = 'entry' in found && isObject(found.entry) ? found.entry : ({} as FileObject);
-  const words = Array.isArray(args) ? args.map(String) : [];
-  return (
-    findSelfReference({ name, command: typeof command === 'string' ? command : '', args: words }, system.env) !==
-    undefined
-  );
 }
 
 function isChange(change: FileChange): boolean {

@@ -1,18 +1,39 @@
 /** `install` and `uninstall`: puts this bridge into the configuration of MCP clients, and takes it out again. */
+import { isAbsolute } from 'node:path';
+import type { Person } from '../cell.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { writeClientFile } from '../config/client-file.ts';
+import { refuseUnusableHome } from '../config/home.ts';
+import { splitWords } from '../config/secret-command.ts';
 import type { Settings } from '../config/settings.ts';
 import { thisSystem } from '../config/sources.ts';
+import { BridgeError } from '../errors.ts';
+import { thisProgramStart } from '../package.ts';
 import type { InstallCommand } from './cli/install.ts';
-import { type Plan, type PlanOptions, planInstall, planUninstall, snippetOf } from './install-plan.ts';
+import { isClientHere } from './client-presence.ts';
+import type { GlobalInstall } from './global-install.ts';
+import {
+  type ClientStart,
+  type Plan,
+  type PlanOptions,
+  planInstall,
+  planUninstall,
+  snippetOf,
+} from './install-plan.ts';
+import { describeCallable } from './install-servers.ts';
 import { colourChange, renderChange } from './install-text.ts';
 
 export interface InstallOptions {
-  readonly settings: Pick<Settings, 'stateDir'>;
+  readonly settings: Pick<Settings, 'stateDir'> &
+    Partial<Pick<Settings, 'serversConfig' | 'configSources' | 'allowSelfServer'>>;
   /** This machine when left out. */
   readonly system?: ClientSystem;
   /** Folder of the project; the working directory when left out. */
   readonly cwd?: string;
+  /** What clients run; what started this program when left out. */
+  readonly start?: readonly string[];
+  /** Who is asked whether the client's servers move; undefined when no one can be. */
+  readonly person?: Person | undefined;
   /** Whether what is written is shown on a terminal that knows colours. */
   readonly hasColours?: boolean;
   readonly writeOut: (text: string) => void;
@@ -31,30 +52,39 @@ interface InstallReport {
     /** Copy of what was there; null when there was nothing, and when nothing was written. */
     readonly backup: string | null;
   }[];
-  /** Sentences about servers that are moved or stay. */
+  /** Sentences about servers that are moved or stay, and about the client. */
   readonly notes: readonly string[];
   readonly isWritten: boolean;
 }
 
+/** As a shell reports Ctrl-C. */
+const CANCELLED_EXIT_CODE = 130;
+
 /** Resolves with the exit code. All clients are looked at before anything is written: a refusal leaves all as they are. */
 export async function install(command: InstallCommand, options: InstallOptions): Promise<number> {
-  const planOptions = {
-    system: options.system ?? thisSystem(process.env),
+  const system = options.system ?? thisSystem(process.env);
+  if (options.system === undefined) {
+    await refuseUnusableHome(system);
+  }
+  const globally = command.isGlobal ? await (await import('./global-install.ts')).planGlobalInstall() : undefined;
+  const planOptions: PlanOptions = {
+    system,
     cwd: options.cwd ?? process.cwd(),
     scope: command.scope,
     stateDir: options.settings.stateDir,
-    isImport: command.isImport,
+    start: chooseStart(command, options, globally),
   };
   if (command.isPrint) {
     await printSnippets(command, planOptions, options);
     return 0;
   }
-  const planOne = command.command === 'install' ? planInstall : planUninstall;
-  const plans: [ClientId, Plan][] = [];
-  for (const id of command.clients) {
-    plans.push([id, await planOne(id, planOptions)]);
+  const plans = await planAll(command, planOptions, options);
+  if (plans === undefined) {
+    options.writeError('Nothing was written.\n');
+    return CANCELLED_EXIT_CODE;
   }
   const tell = command.isJson ? (): void => undefined : options.writeOut;
+  await runGlobally(globally, command, tell);
   const reports: InstallReport[] = [];
   for (const [id, plan] of plans) {
     tell(describePlan(plan, command, options.hasColours === true));
@@ -62,8 +92,126 @@ export async function install(command: InstallCommand, options: InstallOptions):
   }
   if (command.isJson) {
     options.writeOut(`${JSON.stringify(reports, undefined, 2)}\n`);
+  } else if (command.command === 'install') {
+    tell(await describeCallable(plans, command, { ...options, system }));
   }
   return 0;
+}
+
+function chooseStart(
+  { startCommand }: InstallCommand,
+  options: InstallOptions,
+  globally: GlobalInstall | undefined,
+): ClientStart {
+  if (startCommand === undefined) {
+    return { words: globally?.words ?? options.start ?? thisProgramStart().clientWords, isGiven: false };
+  }
+  const words = splitWords(startCommand);
+  if (words === undefined) {
+    throw new BridgeError('USAGE_INVALID', `--command holds no command: ${startCommand}`, {
+      hint: "Write the command with its arguments as one word, as in --command 'node /path/dist/cli.js', and close quotes in it.",
+    });
+  }
+  return { words, isGiven: true };
+}
+
+/** Undefined when a person was asked and did not want to go on. */
+async function planAll(
+  command: InstallCommand,
+  planOptions: PlanOptions,
+  { person }: InstallOptions,
+): Promise<[ClientId, Plan][] | undefined> {
+  const plans: [ClientId, Plan][] = [];
+  for (const id of command.clients) {
+    const plan = await (command.command === 'install'
+      ? planInstall(id, { ...planOptions, isImport: command.isImport === true })
+      : planUninstall(id, planOptions));
+    plans.push([id, withMachineNotes(plan, command, planOptions)]);
+  }
+  const isAsking = command.command === 'install' && command.isImport === undefined && !command.isJson;
+  if (person === undefined || !isAsking || command.isDryRun) {
+    return plans;
+  }
+  for (const [index, [id, plan]] of plans.entries()) {
+    const names = Object.keys(plan.others.moved);
+    const answer = names.length === 0 ? false : await askToMove(person, plan, names, planOptions.stateDir);
+    if (answer === undefined) {
+      return undefined;
+    }
+    if (answer) {
+      const moving = await planInstall(id, { ...planOptions, isImport: true });
+      plans[index] = [id, withMachineNotes(moving, command, planOptions)];
+    }
+  }
+  return plans;
+}
+
+/** Undefined for Ctrl-C and the end of the input. */
+async function askToMove(
+  person: Person,
+  { client, path }: Plan,
+  names: readonly string[],
+  stateDir: string,
+): Promise<boolean | undefined> {
+  const [are, them] =
+    names.length === 1 ? ['is another MCP server', 'it'] : [`are ${names.length} other MCP servers`, 'them'];
+  const { action, content } = await person.ask(
+    {
+      mode: 'form',
+      message: `In ${path} there ${are}: ${names.join(', ')}. Code can call only servers that are moved to ${stateDir}.`,
+      requestedSchema: {
+        type: 'object',
+        properties: {
+          move: {
+            type: 'boolean',
+            title: `Move ${them} there? ${client.title} then reaches ${them} through run_python; uninstall puts ${them} back`,
+            default: false,
+          },
+        },
+        required: [],
+      },
+    },
+    new AbortController().signal,
+  );
+  return action === 'accept' ? content?.['move'] === true : undefined;
+}
+
+/** What a user of this machine should know about the client and the entry. */
+function withMachineNotes(plan: Plan, command: InstallCommand, { scope, start, system }: PlanOptions): Plan {
+  const notes = [...plan.notes];
+  const isChanged = plan.changes.length > 0;
+  if (command.command === 'install' && scope === 'user' && !isClientHere(plan.client, system)) {
+    notes.push(
+      `Warning: ${plan.client.title} was not found on this machine (neither its files nor its program). It reads ${plan.path} once it is installed.`,
+    );
+  }
+  if (
+    command.command === 'install' &&
+    isChanged &&
+    scope === 'project' &&
+    start.words.some((word) => isAbsolute(word))
+  ) {
+    notes.push(
+      'The entry names paths of this machine. For a file that you share with others, add: --command "npx -y mcp-server-code-execution-mode"',
+    );
+  }
+  return { ...plan, notes };
+}
+
+async function runGlobally(
+  globally: GlobalInstall | undefined,
+  { isDryRun }: InstallCommand,
+  tell: (text: string) => void,
+): Promise<void> {
+  if (globally?.run === undefined) {
+    return;
+  }
+  if (isDryRun) {
+    tell(`Would run: ${globally.shown}\n`);
+    return;
+  }
+  tell(`Running: ${globally.shown}\n`);
+  await globally.run();
 }
 
 async function printSnippets(
@@ -96,7 +244,7 @@ function describePlan({ client, changes, notes, path }: Plan, command: InstallCo
 /** Writes what is planned, unless it is a dry run. */
 async function carryOut(
   { client, changes, notes }: Plan,
-  { isDryRun }: InstallCommand,
+  { command, isDryRun, scope }: InstallCommand,
   tell: (text: string) => void,
 ): Promise<Omit<InstallReport, 'client'>> {
   const done: InstallReport['changes'][number][] = [];
@@ -111,8 +259,12 @@ async function carryOut(
     }
   }
   const isWritten = !isDryRun && changes.length > 0;
+  const trust = command === 'install' ? client.trust?.[scope] : undefined;
   if (isWritten) {
     tell(`For the change to count: ${client.afterwards}.\n`);
+  }
+  if (trust !== undefined && !isDryRun) {
+    tell(`${trust}.\n`);
   }
   return { changes: done, notes, isWritten };
 }

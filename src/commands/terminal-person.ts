@@ -74,8 +74,9 @@ async function askField(
         : typeof schema['type'] === 'string'
           ? schema['type']
           : 'text';
+  const empty = describeDefault(defaultOf(schema));
   for (;;) {
-    const typed = (await ask(`${oneLine(title, MAX_LABEL_CHARS)}\n${listed}(${form}; empty: no answer) `)).trim();
+    const typed = (await ask(`${oneLine(title, MAX_LABEL_CHARS)}\n${listed}(${form}; empty: ${empty}) `)).trim();
     const value = typed === '' ? undefined : readField(typed, schema, choices);
     if (typed === '' || value !== undefined) {
       return value ?? defaultOf(schema);
@@ -117,6 +118,13 @@ function readField(typed: string, schema: Schema, choices: readonly Choice[]): F
     default:
       return choices.length > 0 ? choose(typed) : typed;
   }
+}
+
+function describeDefault(value: FieldValue | undefined): string {
+  if (typeof value === 'boolean') {
+    return value ? 'y' : 'n';
+  }
+  return value === undefined ? 'no answer' : oneLine(String(value), MAX_LABEL_CHARS);
 }
 
 function defaultOf(schema: Schema): FieldValue | undefined {

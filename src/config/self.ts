@@ -3,8 +3,8 @@
  * Two nets: the entry is recognised by its name, command or arguments (also behind launchers and small scripts), and a
  * marker in the environment of every server ends what was not recognised, for example two bridges in a ring.
  */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { delimiter, isAbsolute, join, resolve } from 'node:path';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from 'node:fs';
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { BridgeError } from '../errors.ts';
 
 /** Number of bridges above this process, set in the environment of every server. */
@@ -55,7 +55,11 @@ export function findSelfReference(entry: ServerCommand, env: Environment): strin
   if (shellTextOf(entry)?.match(OWN_NAME_IN_TEXT)) {
     return 'its shell command starts this bridge';
   }
-  const script = [entry.command, ...programsOf(entry)].find((program) => isWrapperScript(program, entry.cwd, env));
+  const programs = [entry.command, ...programsOf(entry)];
+  if (programs.some((program) => isOwnCli(program, entry.cwd))) {
+    return 'its program is a file of this bridge';
+  }
+  const script = programs.find((program) => isWrapperScript(program, entry.cwd, env));
   return script === undefined ? undefined : `the script ${script} starts this bridge`;
 }
 
@@ -118,6 +122,21 @@ function shellTextOf(entry: ServerCommand): string | undefined {
 function baseName(command: string): string {
   const last = command.split(/[\\/]/).at(-1) ?? command;
   return last.replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase();
+}
+
+/** Whether a file is the command of a package of our name: a checkout may lie in a folder of any name. */
+function isOwnCli(program: string, cwd: string | undefined): boolean {
+  if (!/[\\/]cli\.js$/.test(program)) {
+    return false;
+  }
+  try {
+    const file = realpathSync(resolve(cwd ?? '.', program));
+    const { name } = JSON.parse(readFileSync(join(dirname(file), '..', 'package.json'), 'utf8')) as { name?: unknown };
+    return typeof name === 'string' && OWN_NAMES.has(name);
+  } catch {
+    // No such file, or none of a package: as with scripts, the depth marker still ends a recursion.
+    return false;
+  }
 }
 
 function isWrapperScript(program: string, cwd: string | undefined, env: Environment): boolean {

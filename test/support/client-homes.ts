@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest';
 import type { ClientId, ClientSystem } from '../../src/clients/table.ts';
 import { clientOf } from '../../src/clients/table.ts';
 import type { InstallCommand } from '../../src/commands/cli/install.ts';
-import { install } from '../../src/commands/install.ts';
+import { type InstallOptions, install } from '../../src/commands/install.ts';
 
 export const PLATFORMS = ['linux', 'darwin', 'win32'] as const;
 export type Platform = (typeof PLATFORMS)[number];
@@ -23,6 +23,12 @@ export function placeHere(path: string): string {
   return path.startsWith(ACCOUNT) ? join(home, path.slice(ACCOUNT.length).replaceAll('\\', '/')) : path;
 }
 
+export interface InstallCall
+  extends Partial<Omit<InstallCommand, 'clients'>>,
+    Pick<InstallOptions, 'person' | 'start'> {}
+
+const NPX = ['npx', '-y', 'mcp-server-code-execution-mode'];
+
 export interface Home {
   readonly path: string;
   readonly stateDir: string;
@@ -30,7 +36,9 @@ export interface Home {
   /** The first file of a client. */
   fileOf(id: ClientId): string;
   /** What the command printed. Rejects as it does. */
-  run(id: ClientId, call?: Partial<InstallCommand>): Promise<string>;
+  run(id: ClientId, call?: InstallCall): Promise<string>;
+  /** The same for several clients, with the exit code. */
+  install(ids: readonly ClientId[], call?: InstallCall): Promise<{ out: string; exitCode: number }>;
   /** Copies beside a file. */
   backupsOf(path: string): string[];
 }
@@ -53,22 +61,27 @@ export function makeHome(platform: Platform = 'linux'): Home {
       clientOf(id)
         .userFiles(system)
         .at(id === 'claude-desktop' ? -1 : 0) ?? '',
-    async run(id, call = {}) {
+    async install(ids, { person, start = NPX, ...call } = {}) {
       let out = '';
       const write = (text: string) => (out += text);
       const command: InstallCommand = {
         command: 'install',
-        clients: [id],
+        clients: ids,
         scope: 'user',
         isDryRun: false,
-        isImport: false,
+        isImport: undefined,
+        startCommand: undefined,
+        isGlobal: false,
         isPrint: false,
         isJson: false,
         ...call,
       };
-      const cwd = join(path, 'project');
-      await install(command, { settings: { stateDir }, system, cwd, writeOut: write, writeError: write });
-      return out;
+      const options = { settings: { stateDir }, system, cwd: join(path, 'project'), person, start };
+      const exitCode = await install(command, { ...options, writeOut: write, writeError: write });
+      return { out, exitCode };
+    },
+    async run(id, call) {
+      return (await this.install([id], call)).out;
     },
     backupsOf: (file) => readdirSync(dirname(file)).filter((name) => name.includes('.backup-')),
   };

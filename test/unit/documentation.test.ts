@@ -66,11 +66,13 @@ describe('commands', () => {
       /^(?:|console|sh)$/.test(language) ? text.split('\n') : [],
     );
     const prose = textOf(file).replaceAll(/^```[\s\S]*?^```$/gm, '');
-    const spans = [...prose.matchAll(/`((?:npx |… |mcp-server-)[^`]*)`/g)].map(([, span = '']) =>
+    const spans = [...prose.matchAll(/`((?:npx |… |mcp-server-|node dist\/cli\.js)[^`]*)`/g)].map(([, span = '']) =>
       span.replace(/^… /, `${NAME} `),
     );
     return [...lines, ...spans].flatMap((line) => {
-      const own = new RegExp(`(?:^|[|$] ?|^npx (?:-y )?)${NAME}(?: (.*))?$`).exec(line.replace(/ +# .*$/, ''));
+      const own = new RegExp(`(?:^|[|$] ?|^npx (?:-y )?)(?:${NAME}|node dist/cli\\.js)(?: (.*))?$`).exec(
+        line.replace(/ +# .*$/, ''),
+      );
       return own === null ? [] : [(own[1] ?? '').trim()];
     });
   }
@@ -130,6 +132,8 @@ describe('samples', () => {
   /** Samples that no test runs, by their beginning, and why. */
   const NOT_RUN: Readonly<Record<string, string>> = {
     ' MCP client': 'a drawing',
+    'git clone ':
+      'the address of the repository is not known yet; test/e2e/install.test.ts runs `install` from a checkout',
     'npm ci ': 'the commands that CI runs; that the scripts exist is tested above',
     'npm run bench': 'takes minutes, and no test depends on figures; that the script exists is tested above',
     '$ npx vitest run': 'runs tests, and a test that runs tests is a loop',

@@ -13,8 +13,12 @@ export interface InstallCommand {
   readonly clients: readonly ClientId[];
   readonly scope: (typeof SCOPES)[number];
   readonly isDryRun: boolean;
-  /** Whether the client's own servers move to the bridge. */
-  readonly isImport: boolean;
+  /** Whether the client's own servers move to the bridge; undefined: a person at the terminal is asked. */
+  readonly isImport: boolean | undefined;
+  /** What the client runs, as it was typed; undefined: what started this program. */
+  readonly startCommand: string | undefined;
+  /** Whether npm installs this package globally first. */
+  readonly isGlobal: boolean;
   readonly isPrint: boolean;
   readonly isJson: boolean;
 }
@@ -22,7 +26,9 @@ export interface InstallCommand {
 interface Given {
   readonly scope: InstallCommand['scope'];
   readonly dryRun?: true;
-  readonly import?: true;
+  readonly import?: boolean;
+  readonly command?: string;
+  readonly global?: true;
   readonly print?: true;
   readonly json?: true;
 }
@@ -30,21 +36,32 @@ interface Given {
 export function defineInstall(program: Command, settle: Settle<InstallCommand>): void {
   const take =
     (command: InstallCommand['command']) =>
-    async (names: readonly string[], { scope, dryRun, import: isImport, json, print }: Given): Promise<void> =>
+    async (names: readonly string[], given: Given): Promise<void> => {
+      if (given.command !== undefined && given.global === true) {
+        throw new BridgeError('USAGE_INVALID', '--command and --global cannot be used together', {
+          hint: 'Leave one of them out: --global registers the command that npm installs.',
+        });
+      }
       settle({
         command,
         clients: await readClients(names),
-        scope,
-        isDryRun: dryRun === true,
-        isImport: isImport === true,
-        isPrint: print === true,
-        isJson: json === true,
+        scope: given.scope,
+        isDryRun: given.dryRun === true,
+        isImport: given.import,
+        startCommand: given.command,
+        isGlobal: given.global === true,
+        isPrint: given.print === true,
+        isJson: given.json === true,
       });
+    };
 
   const install = defineOne(program, 'install')
     .summary('register this server in MCP clients')
     .description('Register this server in the configuration of MCP clients.')
     .option('--import', "move the client's own servers to this one; uninstall puts them back")
+    .option('--no-import', 'leave them where they are, without asking')
+    .option('--global', 'install this package globally with npm, and register that: it starts without network')
+    .option('--command <words>', 'register this command instead of the one that started this program')
     .option('--print', 'print the entry instead, to put in by hand')
     .action(take('install'));
   addNotes(

@@ -72,12 +72,12 @@ describe('places', () => {
 });
 
 describe('what is registered', () => {
-  const shown = (platform: ClientSystem['platform'], id: (typeof CLIENT_IDS)[number]) => {
-    const client = clientOf(id);
-    return client.entry(startCommand(client, platform), 'code');
-  };
   const args = ['-y', 'mcp-server-code-execution-mode'];
-  it('is npx, in the shape of the client', () => {
+  const shown = (platform: ClientSystem['platform'], id: (typeof CLIENT_IDS)[number], words = ['npx', ...args]) => {
+    const client = clientOf(id);
+    return client.entry(startCommand(client, words, platform), 'code');
+  };
+  it('is in the shape of the client', () => {
     expect(shown('linux', 'cursor')).toEqual({ command: 'npx', args });
     expect(shown('linux', 'vscode')).toEqual({ type: 'stdio', command: 'npx', args });
     expect(shown('linux', 'opencode')).toEqual({ type: 'local', command: ['npx', ...args], enabled: true });
@@ -87,5 +87,9 @@ describe('what is registered', () => {
   it('goes through cmd on Windows where the client does not do that itself', () => {
     expect(shown('win32', 'claude-code')).toEqual({ type: 'stdio', command: 'cmd', args: ['/c', 'npx', ...args] });
     expect(shown('win32', 'vscode')).toEqual({ type: 'stdio', command: 'npx', args });
+    const node = ['C:\\Program Files\\nodejs\\node.exe', 'C:\\bridge\\dist\\cli.js'];
+    expect(shown('win32', 'cursor', node)).toEqual({ command: node[0], args: [node[1]] });
+    const script = shown('win32', 'cursor', ['C:\\tools\\bridge.cmd', 'run']);
+    expect(script).toEqual({ command: 'cmd', args: ['/c', 'C:\\tools\\bridge.cmd', 'run'] });
   });
 });

@@ -80,7 +80,12 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
     expect(read(path)).toBe(after);
     expect(home.backupsOf(path)).toHaveLength(1);
     expect(await examineClients(home)).toEqual([
-      { section: 'clients', level: 'ok', text: `${clientOf(id).title}: registered in ${path}` },
+      {
+        section: 'clients',
+        level: 'ok',
+        text: `${clientOf(id).title}: registered in ${path}; npx asks the registry at each start, and waits over a minute for it when there is no network`,
+        hint: `To start without network, run: mcp-server-code-execution-mode install ${id} --global`,
+      },
     ]);
     expect(await serversOf(id, home)).toEqual(before.includes('files') ? ['files'] : []);
 

@@ -40,7 +40,9 @@ async function run(clients: ClientId | readonly ClientId[], call: Call = {}) {
     clients: [clients].flat(),
     scope: 'user',
     isDryRun: false,
-    isImport: false,
+    isImport: undefined,
+    startCommand: undefined,
+    isGlobal: false,
     isPrint: false,
     isJson: false,
     ...more,
@@ -50,6 +52,7 @@ async function run(clients: ClientId | readonly ClientId[], call: Call = {}) {
     settings: { stateDir },
     system: { platform, home, env: {} },
     cwd: join(home, 'project'),
+    start: ['npx', '-y', 'mcp-server-code-execution-mode'],
     writeOut: (text) => (out += text),
     writeError: (text) => (out += text),
   });
@@ -215,7 +218,12 @@ describe('with --json', () => {
         notes: [expect.stringMatching(/^'own': moved to /)],
         isWritten: true,
       },
-      { client: 'zed', changes: [{ path: fileOf('zed'), action: 'create', backup: null }], notes: [], isWritten: true },
+      {
+        client: 'zed',
+        changes: [{ path: fileOf('zed'), action: 'create', backup: null }],
+        notes: [expect.stringContaining('Zed was not found on this machine')],
+        isWritten: true,
+      },
     ]);
     expect(JSON.stringify(reports)).not.toContain(SECRET);
     expect(await json('cursor')).toEqual([{ client: 'cursor', changes: [], notes: [], isWritten: false }]);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -44,6 +44,24 @@ describe('entries that start this bridge', () => {
 
   it('recognises its own name', () => {
     expect(reason('run', [], 'mcp-server-code-execution-mode')).toBe('its name is that of this bridge');
+  });
+
+  it('recognises the command of a checkout in a folder of any name, also through a link', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'checkout-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, 'dist'));
+    const cli = join(folder, 'dist', 'cli.js');
+    writeFileSync(cli, '// built\n');
+    writeFileSync(join(folder, 'package.json'), '{"name": "something-else"}');
+    expect(reason('/usr/bin/node', [cli])).toBeUndefined();
+    writeFileSync(join(folder, 'package.json'), '{"name": "mcp-server-code-execution-mode"}');
+    expect(reason('/usr/bin/node', [cli])).toBe('its program is a file of this bridge');
+    expect(reason('files', [cli])).toBeUndefined();
+    symlinkSync(folder, join(folder, 'link'));
+    expect(reason('node', [join(folder, 'link', 'dist', 'cli.js')])).toBeDefined();
+    // A test server of the checkout is a server like any other.
+    writeFileSync(join(folder, 'server.mjs'), '');
+    expect(reason('node', [join(folder, 'server.mjs')])).toBeUndefined();
   });
 
   it.each<[string, ...string[]]>([

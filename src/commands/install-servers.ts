@@ -1,0 +1,62 @@
+/** What `install` says at its end: which servers code can call now, and how to get more. */
+import type { ClientId, ClientSystem } from '../clients/table.ts';
+import { discoverServers } from '../config/discover.ts';
+import type { Settings } from '../config/settings.ts';
+import { loadSources } from '../config/sources.ts';
+import { COMMAND } from '../package.ts';
+import type { InstallCommand } from './cli/install.ts';
+import type { Plan } from './install-plan.ts';
+
+/** Names in one line; more are counted. Chosen. */
+const MAX_NAMES = 12;
+
+interface CallableOptions {
+  readonly system: ClientSystem;
+  readonly settings: Pick<Settings, 'stateDir'> &
+    Partial<Pick<Settings, 'serversConfig' | 'configSources' | 'allowSelfServer'>>;
+}
+
+/** One line. The servers are those of now: it is made after the files were written. */
+export async function describeCallable(
+  plans: readonly (readonly [ClientId, Plan])[],
+  { isDryRun, isImport }: InstallCommand,
+  { settings, system }: CallableOptions,
+): Promise<string> {
+  const { configSources, serversConfig, stateDir, allowSelfServer } = settings;
+  const sources = configSources === undefined ? undefined : await loadSources(configSources, system);
+  const found = discoverServers({
+    stateDir,
+    extraFile: serversConfig,
+    sources,
+    env: system.env,
+    allowsSelf: allowSelfServer,
+  });
+  const callable = [...found.servers.values()].filter(({ disabled }) => !disabled).map(({ name }) => name);
+  const now = callable.length === 0 ? 'Code cannot call any server yet.' : `Code can call: ${list(callable)}.`;
+  const isOffered = isImport !== false && (isImport === undefined || isDryRun);
+  const hidden = plans
+    .map(([id, { client, others }]) => ({ id, client, names: Object.keys(others.moved).filter(isHidden) }))
+    .filter(({ names }) => names.length > 0);
+  const taking = isOffered && hidden.length > 0 ? ` ${describeTaking(hidden)}` : '';
+  return `${now}${taking} To add one: ${COMMAND} servers add NAME -- COMMAND ARG…\n`;
+
+  function isHidden(name: string): boolean {
+    return !callable.includes(name);
+  }
+}
+
+interface Hidden {
+  readonly id: ClientId;
+  readonly client: Plan['client'];
+  readonly names: readonly string[];
+}
+
+function describeTaking(hidden: readonly Hidden[]): string {
+  const whose = hidden.map(({ client, names }) => `those of ${client.title} (${list(names)})`).join(' and ');
+  return `To move ${whose} here: ${COMMAND} install ${hidden.map(({ id }) => id).join(' ')} --import.`;
+}
+
+function list(names: readonly string[]): string {
+  const rest = names.length - MAX_NAMES;
+  return rest > 0 ? `${names.slice(0, MAX_NAMES).join(', ')} and ${rest} more` : names.join(', ');
+}
