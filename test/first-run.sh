@@ -38,7 +38,7 @@ check 'npx from the archive shows the version' sh -c "npx --yes --package='$tarb
 from_archive doctor >doctor.txt 2>doctor.log || true
 check 'doctor finds an engine' grep -Eq '^Sessions run on (podman|docker|bubblewrap|embedded): ' doctor.txt
 check 'doctor says that no server is configured, and what to do' contains 'no server is configured' doctor.txt
-check 'the commands it names can be run as they stand' contains 'Run: npx -y mcp-server-code-execution-mode install CLIENT --import' doctor.txt
+check 'the commands it names can be run as they stand' contains "Run: npx -y --package=$tarball mcp-server-code-execution-mode install CLIENT --import" doctor.txt
 
 mkdir -p "$HOME/.cursor"
 printf '{\n  // my servers\n  "mcpServers": {}\n}\n' >"$HOME/.cursor/mcp.json"
@@ -49,8 +49,7 @@ check 'the registration is in the file of the client, whose comments are still t
 cp "$HOME/.cursor/mcp.json" installed.json
 check 'installing twice changes nothing' sh -c "npx --yes --package='$tarball' mcp-server-code-execution-mode install cursor && cmp '$HOME/.cursor/mcp.json' installed.json"
 
-# The registration says `npx -y mcp-server-code-execution-mode`. npx takes the package of the folder before that of the registry: here, the archive.
-npm install --silent "$tarball"
+check 'the registration runs the archive that npx was given' contains "--package=$tarball" "$HOME/.cursor/mcp.json"
 mkdir -p "$HOME/MCPs" "$HOME/notes"
 echo 'hello from a note' >"$HOME/notes/note.txt"
 cat >"$HOME/MCPs/files.json" <<SERVERS

@@ -48,7 +48,7 @@ export interface ClientDefinition {
   readonly macApp?: string;
   /** Where the facts are from. */
   readonly source: string;
-  /** The version that was seen to list the entry, run by hand on Linux in November 2026. */
+  /** The version that `npm run test:clients` runs on Linux. */
   readonly seenIn?: string;
   /** What could not be checked. */
   readonly unverified?: string;
@@ -72,7 +72,7 @@ export const CLIENTS = {
     },
     programs: ['claude'],
     source: 'https://code.claude.com/docs/en/mcp',
-    seenIn: '2.1.197, which also connected',
+    seenIn: '2.1.330, which also connected',
   },
   'claude-desktop': {
     title: 'Claude Desktop',
@@ -168,7 +168,7 @@ export const CLIENTS = {
     },
     programs: ['gemini'],
     source: 'https://geminicli.com/docs/tools/mcp-server',
-    seenIn: '0.61.0',
+    seenIn: '0.61.0, which also connected',
   },
   opencode: {
     title: 'OpenCode',

@@ -1,0 +1,174 @@
+/**
+ * `npm run test:clients [-- NAME…]`: real clients from npm, each in an empty home. A server is registered with the client's
+ * own command, `install CLIENT --import` moves it, the client lists the bridge as connected, a cell of the command in the
+ * client's file calls the server, and `uninstall` leaves the file as it was. Needs the built command and the npm registry.
+ */
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify, stripVTControlCharacters } from 'node:util';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { entriesAt, loadFormat } from '../../src/clients/format.ts';
+import { clientOf } from '../../src/clients/table.ts';
+import { entryWords } from '../../src/commands/own-entry.ts';
+import { messageOf } from '../../src/errors.ts';
+import { CLI, fixtureServer } from '../support/bridge-client.ts';
+import { INSPECTOR, QUIET, TESTED_CLIENTS, type TestedClient } from './clients.ts';
+
+const CLIENT_LIMIT_MS = 120_000;
+const SERVER = 'notes';
+const CELL = `print(await mcp_${SERVER}.echo(text="from " + "a cell"))`;
+const run = promisify(execFile);
+
+const names = process.argv.slice(2);
+const work = mkdtempSync(join(tmpdir(), 'clients-'));
+const bin = join(work, 'node_modules', '.bin');
+let passed = 0;
+let failed = 0;
+
+try {
+  install([...chosen().map(({ spec }) => spec), INSPECTOR.spec]);
+  for (const client of chosen()) {
+    await testClient(client);
+  }
+} catch (error) {
+  failed += 1;
+  console.error(`clients: failed: the clients could not be installed: ${messageOf(error)}`);
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+console.log(`clients: ${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+
+function chosen(): readonly TestedClient[] {
+  return names.length === 0 ? TESTED_CLIENTS : TESTED_CLIENTS.filter(({ id }) => names.includes(id));
+}
+
+function install(specs: readonly string[]): void {
+  writeFileSync(join(work, 'package.json'), '{"private": true}');
+  // With their scripts, which put the program for this system in its place.
+  const flags = ['--no-audit', '--no-fund', '--loglevel=error'];
+  execFileSync('npm', ['install', ...flags, ...specs], { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+/** One client in one home. What fails ends it: the next step needs this one. */
+async function testClient(client: TestedClient): Promise<void> {
+  const { id, isStarting, program } = client;
+  const finds = isStarting ? 'connects to' : 'lists';
+  const home = join(work, `home of ${id}`);
+  const folder = join(home, 'project');
+  mkdirSync(folder, { recursive: true });
+  const env = {
+    ...QUIET,
+    HOME: home,
+    PATH: [bin, process.env['PATH']].join(delimiter),
+    MCP_BRIDGE_RUNTIME: 'embedded',
+  };
+  const start = async (command: string, ...args: readonly string[]): Promise<string> => {
+    const { stdout, stderr } = await run(command, args, { cwd: folder, env, timeout: CLIENT_LIMIT_MS });
+    return stripVTControlCharacters(stdout + stderr);
+  };
+  const bridge = (...args: string[]) => start(process.execPath, CLI, ...args);
+  const file = join(home, client.file);
+  const read = () => readFileSync(file, 'utf8');
+  const { command, args = [] } = fixtureServer('echo.mjs');
+
+  const steps: [string, () => Promise<boolean>][] = [
+    [
+      `registers a server with its own command, and ${finds} it`,
+      async () => {
+        await start(program, ...client.add(SERVER, [command, ...args]));
+        return client.says(SERVER).test(await start(program, ...client.list));
+      },
+    ],
+    [
+      'has its file back byte for byte after install --import and uninstall',
+      async () => {
+        const before = read();
+        await bridge('install', id, '--import');
+        const changed = read();
+        await bridge('uninstall', id);
+        return changed !== before && !changed.includes(SERVER) && read() === before;
+      },
+    ],
+    [
+      `${finds} the bridge, and no longer lists the server that moved`,
+      async () => {
+        const said = await bridge('install', id, '--import');
+        const listed = await start(program, ...client.list);
+        return (
+          said.includes(`Code can call: ${SERVER}.`) && client.says('code').test(listed) && !listed.includes(SERVER)
+        );
+      },
+    ],
+    [
+      'has an entry whose bridge lets a cell call that server',
+      async () => (await callRegistered(client, file, env)) === 'from a cell\n',
+    ],
+    ...(clientOf(id).keys[0] === 'mcpServers'
+      ? [
+          [
+            'has an entry that the MCP Inspector can use',
+            async () => {
+              const how = [
+                '--cli',
+                '--config',
+                file,
+                '--server',
+                'code',
+                '--method',
+                'tools/call',
+                '--tool-name',
+                'run_python',
+              ];
+              const said = await start(INSPECTOR.program, ...how, '--tool-arg', 'code=6 * 7');
+              return /"text": "[^"]*42/.test(said);
+            },
+          ] satisfies [string, () => Promise<boolean>],
+        ]
+      : []),
+    [
+      `${finds} its own server again after uninstall`,
+      async () => {
+        await bridge('uninstall', id);
+        const listed = await start(program, ...client.list);
+        return client.says(SERVER).test(listed) && !client.says('code').test(listed);
+      },
+    ],
+  ];
+  for (const [what, step] of steps) {
+    const reason = await step().then((isGood) => (isGood ? undefined : 'it does not'), messageOf);
+    if (reason !== undefined) {
+      failed += 1;
+      console.error(`clients: failed: ${client.spec} ${what}: ${reason}`);
+      return;
+    }
+    passed += 1;
+    console.log(`clients: ok: ${client.spec} ${what}`);
+  }
+}
+
+/** What a cell prints, in the bridge that the entry in the file starts. */
+async function callRegistered({ id }: TestedClient, file: string, env: Record<string, string>): Promise<string> {
+  const { format, keys } = clientOf(id);
+  const root = (await loadFormat(format)).parse(readFileSync(file, 'utf8'));
+  const [command = '', ...args] = entryWords(entriesAt(root, keys)?.['code']);
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(new StdioClientTransport({ command, args, env, stderr: 'ignore' }));
+  try {
+    const answer = await client.callTool({
+      name: 'run_python',
+      arguments: { code: CELL, servers: [SERVER], timeout: 60 },
+    });
+    const [content] = answer.content as { text?: string }[];
+    return (content?.text ?? '')
+      .split('\n')
+      .filter((line) => line.startsWith('from '))
+      .join('\n')
+      .concat('\n');
+  } finally {
+    await client.close();
+  }
+}
