@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Person, Question, Reply } from '../../../src/cell.ts';
 import type { ClientId } from '../../../src/clients/table.ts';
+import { examineClients } from '../../../src/commands/doctor/clients.ts';
 import { messageOf } from '../../../src/errors.ts';
 import { type Home, makeHome, put, read } from '../../support/client-homes.ts';
 
@@ -92,6 +93,27 @@ describe('what is registered', () => {
     const out = await home.run('cursor', { scope: 'project', start: CHECKOUT });
     expect(out).toContain('The entry names paths of this machine.');
     expect(out).not.toContain('Warning');
+  });
+});
+
+describe('what doctor says of it', () => {
+  it.each([
+    ['a file that is there', [process.execPath, 'BRIDGE/dist/cli.js'], 'ok', ''],
+    ['a file that is gone', [process.execPath, '/gone/dist/cli.js'], 'warning', ', but /gone/dist/cli.js is not there'],
+    ['a Node that is gone', ['/gone/node', 'BRIDGE/dist/cli.js'], 'warning', ', but /gone/node is not there'],
+    [
+      'npx',
+      NPX,
+      'ok',
+      '; npx asks the registry at each start, and waits over a minute for it when there is no network',
+    ],
+  ])('%s', async (_what, start, level, words) => {
+    const folder = join(home.path, 'mcp-server-code-execution-mode');
+    put(join(folder, 'dist/cli.js'), '');
+    await home.run('cursor', { start: start.map((word) => word.replace('BRIDGE', folder)) });
+    const [finding] = await examineClients(home);
+    expect(finding).toMatchObject({ level, text: `Cursor: registered in ${home.fileOf('cursor')}${words}` });
+    expect(finding?.hint === undefined).toBe(words === '');
   });
 });
 

@@ -56,7 +56,10 @@ describe('a person at a terminal', () => {
   test('leaves out what need not be answered, closes what must be, and takes a default', async () => {
     expect(await ask(form({ name: { type: 'string' } }), '')).toMatchObject({ action: 'accept', content: {} });
     expect(await ask(form({ name: { type: 'string' } }, ['name']), '')).toMatchObject({ action: 'cancel' });
-    expect(await ask(form({ n: { type: 'integer', default: 3 } }), '')).toMatchObject({ content: { n: 3 } });
+    const number = await ask(form({ n: { type: 'integer', default: 3 } }), '');
+    expect(number).toMatchObject({ content: { n: 3 }, shown: expect.stringContaining('(integer; empty: 3) ') });
+    const decision = await ask(form({ sure: { type: 'boolean', default: false } }), '');
+    expect(decision).toMatchObject({ content: { sure: false }, shown: expect.stringContaining('(y or n; empty: n) ') });
   });
 
   test('who goes away answers nothing, and a page is not opened', async () => {
