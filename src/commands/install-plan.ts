@@ -100,8 +100,9 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
     if (registered !== undefined && !isStarting(registered.words, opened.words)) {
       const written = findRegistered(register(text, registration), registration);
       if (isStarting(written?.words ?? [], registered.words)) {
+        // Not its arguments, which may hold secrets.
         notes.push(
-          `'${registered.name}' in ${file.path} was not written by install and stays as it is. It runs: ${registered.words.join(' ')}`,
+          `'${registered.name}' in ${file.path} was not written by install and stays as it is (it runs ${registered.words[0]}). To replace it, run uninstall first.`,
         );
       }
     }

@@ -65,7 +65,7 @@ describe('what is registered', () => {
     const before = put(home.fileOf('cursor'), JSON.stringify({ mcpServers: { code: { command: 'docker', args } } }));
     const out = await home.run('cursor', { start: CHECKOUT });
     expect(out).toContain(
-      `'code' in ${home.fileOf('cursor')} was not written by install and stays as it is. It runs: docker run`,
+      `'code' in ${home.fileOf('cursor')} was not written by install and stays as it is (it runs docker). To replace it, run uninstall first.`,
     );
     expect(read(home.fileOf('cursor'))).toBe(before);
   });
