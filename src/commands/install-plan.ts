@@ -102,7 +102,7 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
       if (isStarting(written?.words ?? [], registered.words)) {
         // Not its arguments, which may hold secrets.
         notes.push(
-          `'${registered.name}' in ${file.path} was not written by install and stays as it is (it runs ${registered.words[0]}). To replace it, run uninstall first.`,
+          `'${registered.name}' in ${file.path} was not written by install and stays as it is (it runs ${registered.words[0]}). To replace it, first run: ${COMMAND} uninstall ${id}`,
         );
       }
     }

@@ -1,15 +1,13 @@
 /** The real command, bundled around the fake bridge, as a child process; shared by the tests of the front. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import { REQUIRE_BANNER } from '../../scripts/bundle/require-banner.mjs';
-import { emptyHome } from '../support/empty-home.ts';
-
-const HOME = emptyHome();
 
 const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 const fakeBridge = fileURLToPath(new URL('../fixtures/front/fake-bridge.ts', import.meta.url));
@@ -65,9 +63,12 @@ export class LineClient {
   readonly #waiting = new Set<() => void>();
 
   constructor(script: string, env: Record<string, string> = {}, argv: readonly string[] = []) {
+    // Never that of the person who runs the tests.
+    const HOME = mkdtempSync(join(tmpdir(), 'bridge-home-'));
     this.child = spawn(process.execPath, [script, ...argv], {
       env: { PATH: process.env['PATH'], HOME, ...env },
     });
+    this.child.on('close', () => rmSync(HOME, { recursive: true }));
     this.exited = once(this.child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => this.#read(text));
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -65,7 +65,7 @@ describe('what is registered', () => {
     const before = put(home.fileOf('cursor'), JSON.stringify({ mcpServers: { code: { command: 'docker', args } } }));
     const out = await home.run('cursor', { start: CHECKOUT });
     expect(out).toContain(
-      `'code' in ${home.fileOf('cursor')} was not written by install and stays as it is (it runs docker). To replace it, run uninstall first.`,
+      `'code' in ${home.fileOf('cursor')} was not written by install and stays as it is (it runs docker). To replace it, first run: mcp-server-code-execution-mode uninstall cursor`,
     );
     expect(read(home.fileOf('cursor'))).toBe(before);
   });
