@@ -29,7 +29,7 @@ as_user() {
 
 # Tests give commands a home of their own; the images stay where the user's podman has them.
 as_user podman info --format \
-  $'[storage]\ndriver = "{{.Store.GraphDriverName}}"\ngraphroot = "{{.Store.GraphRoot}}"\nrunroot = "{{.Store.RunRoot}}"' >"$work/storage.conf"
+  $'[storage]\ndriver = "{{.Store.GraphDriverName}}"\ngraphroot = "{{.Store.GraphRoot}}"\nrunroot = "{{.Store.RunRoot}}"\nrootless_storage_path = "{{.Store.GraphRoot}}"' >"$work/storage.conf"
 chmod 644 "$work/storage.conf"
 passed_on+=("CONTAINERS_STORAGE_CONF=$work/storage.conf")
 

@@ -20,10 +20,12 @@ def _search():
         if not rights.startswith("rw") or end - start > budget:
             continue
         budget -= end - start
-        try:
-            memory.seek(start)
-            found.update(pattern.findall(memory.read(end - start)))
-        except (OSError, OverflowError, ValueError): pass
+        # In pieces that overlap: where the limit of memory is one of addresses, a large one may not be had.
+        for at in range(start, end, 1 << 20):
+            try:
+                memory.seek(at)
+                found.update(pattern.findall(memory.read(min(end - at, (1 << 20) + 64))))
+            except (OSError, OverflowError, ValueError): pass
     return sorted(canary[:12].decode() for canary in found)
 print(*(_search() or ["none"]))
 del _search
