@@ -16,7 +16,8 @@ const HOME = emptyHome();
 
 const engines = (await coverEngines()).filter(({ isContainer }) => isContainer);
 /** docker's builder needs a network that the daemon of the tests does not have. */
-const builders = engines.filter(({ name }) => name === 'podman').slice(0, 1);
+// A rootless build needs a network of the user (slirp4netns), which not every machine can give.
+const builders = engines.filter(({ label }) => label === 'podman');
 
 async function run(env: Readonly<Record<string, string>>, ...args: string[]) {
   const child = spawn(process.execPath, [CLI, ...args], { env: { HOME, ...env } });
@@ -121,10 +122,9 @@ esac
     expect(await run(env, 'image', 'pull', 'none:1')).toMatchObject({
       exitCode: 69,
       stdout: '',
-      stderr: `broken
-ENGINE_FAILED: podman could not pull docker.io/library/none:1: broken
-Hint: Check the name docker.io/library/none:1 and the network. To see whether the engine works, run: mcp-server-code-execution-mode doctor
-`,
+      stderr: expect.stringMatching(
+        /^broken\nENGINE_FAILED: podman could not pull docker\.io\/library\/none:1: broken\nHint: Check the name docker\.io\/library\/none:1 and the network\. To see whether the engine works, run: \S*node \S+\/dist\/cli\.js doctor\n$/,
+      ),
     });
     const failed = await run(env, 'image', 'pull', 'none:1', '--json');
     expect(JSON.parse(failed.stdout)).toMatchObject({ error: { code: 'ENGINE_FAILED' } });
