@@ -18,7 +18,10 @@ const DEAD = join(ROOT, 'test/fixtures/engines/dead');
 const engines = await coverEngines();
 
 async function runDoctor(env: Readonly<Record<string, string>>, ...options: string[]) {
-  const child = spawn(process.execPath, [CLI, 'doctor', ...options], { env: { HOME, ...env } });
+  const child = spawn(process.execPath, [CLI, 'doctor', ...options], {
+    // Rootless podman has its images in the home of the person who runs the tests, whose state is not ours.
+    env: { HOME, MCP_BRIDGE_STATE_DIR: join(HOME, 'MCPs'), ...env },
+  });
   const exited = once(child, 'close') as Promise<[number | null]>;
   const [stdout, [exitCode]] = await Promise.all([text(child.stdout), exited]);
   return { stdout, exitCode };

@@ -1,11 +1,11 @@
 /** The server files that one command changes: each is read once, changed as text, and checked with the code that reads it. */
 import { lstatSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { FileSyntaxError, loadFormat, UnsafeEditError } from '../../clients/format.ts';
 import { type ClientFile, readClientFile, refuseReadOnly } from '../../config/client-file.ts';
 import { type DiscoveryOptions, MAX_SERVER_FILE_BYTES, whyDistrusted } from '../../config/discover.ts';
 import { type ConfigIssue, renderIssue, renderPath } from '../../config/explain.ts';
+import { homeFolder } from '../../config/home.ts';
 import { parseServerFile, type ServerDefinition, type ServerFile } from '../../config/server-file.ts';
 import { isEmptyServerFile } from '../../config/server-file-edit.ts';
 import { BridgeError } from '../../errors.ts';
@@ -100,7 +100,7 @@ export class EditedFiles {
   #read(file: ClientFile | undefined, text: string): ServerFile {
     const { env, allowsSelf } = this.#options;
     const distrust = file?.owner && whyDistrusted({ uid: file.owner.uid, mode: file.mode });
-    return parseServerFile(file?.path ?? '', text, { home: homedir(), env, allowsSelf, distrust });
+    return parseServerFile(file?.path ?? '', text, { home: homeFolder(env), env, allowsSelf, distrust });
   }
 }
 
