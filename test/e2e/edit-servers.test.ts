@@ -76,7 +76,7 @@ describe('the built command', () => {
       action: 'add',
       servers: [{ name: 'everything', file: join(stateDir, 'servers.json'), outcome: 'added' }],
       changes: [{ path: join(stateDir, 'servers.json'), action: 'create', diff: expect.stringContaining('+') }],
-      next: 'mcp-server-code-execution-mode servers test everything',
+      next: expect.stringMatching(/cli\.js servers test everything$/),
       isWritten: true,
     });
     expect((await servers(stateDir, [])).stdout).toMatch(/^everything +never started .*servers\.json$/m);

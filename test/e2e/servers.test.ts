@@ -87,7 +87,7 @@ describe('servers', () => {
       totals: { servers: 3, tools: 48, tokensOfRunPython: 200 },
     });
     expect((await servers()).stdout).toMatch(
-      /^broken: could not be started: .*\n {2}Run: mcp-server-code-execution-mode servers test broken$/m,
+      /^broken: could not be started: .*\n {2}Run: .*cli\.js servers test broken$/m,
     );
   });
 
@@ -183,11 +183,11 @@ describe('servers', () => {
     for (const command of commands) {
       const { stderr, stdout, exitCode } = await run(...command);
       expect([command, stdout, exitCode, stderr]).toEqual([command, '', 70, expect.stringContaining(message)]);
-      expect(stderr).toMatch(/\nHint: To enable it: \S+ servers enable off\. No restart is needed\.\n/);
+      expect(stderr).toMatch(/\nHint: To enable it: .*cli\.js servers enable off\. No restart is needed\.\n/);
     }
     const shown = (await servers('show', 'off')).stdout;
     expect(shown).toMatch(/^state +disabled$/m);
-    expect(shown).toMatch(/^next step +To enable it: \S+ servers enable off\. /m);
+    expect(shown).toMatch(/^next step +To enable it: .*cli\.js servers enable off\. /m);
   });
 
   it('says what there is instead of a name that is not', async () => {
@@ -197,7 +197,7 @@ describe('servers', () => {
     const tool = await run('policy', 'explain', 'files.list_directry');
     expect(tool.exitCode).toBe(70);
     expect(tool.stderr).toMatch(
-      /Hint: Did you mean 'list_directory'.* `mcp-server-code-execution-mode servers tools files` lists its tools\.\n$/,
+      /Hint: Did you mean 'list_directory'.* `[^`]*cli\.js servers tools files` lists its tools\.\n$/,
     );
   });
 });
