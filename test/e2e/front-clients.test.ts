@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldStdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { VERSION } from '../../src/package.ts';
+import { COMMAND_NAME, VERSION } from '../../src/package.ts';
 import { CAPABILITY_RESOURCE_URI, capabilityResource } from '../../src/server/capabilities.ts';
 import { describeRunPython } from '../../src/server/tool-definition.ts';
 import { type BuiltCommand, buildFakeCommand } from './front-process.ts';
@@ -111,9 +111,12 @@ describe.each(clients)('%s', (_name, version, connect) => {
       }),
     ]);
     expect((await client.listResourceTemplates()).resourceTemplates).toEqual([]);
-    expect((await client.readResource(CAPABILITY_RESOURCE_URI)).contents).toEqual([
-      { uri: CAPABILITY_RESOURCE_URI, mimeType: 'text/markdown', text: capabilityResource(undefined) },
-    ]);
+    const text = expect.stringMatching(/: node \S+\/dist\/cli\.js doctor\n/);
+    const { contents } = await client.readResource(CAPABILITY_RESOURCE_URI);
+    expect(contents).toEqual([{ uri: CAPABILITY_RESOURCE_URI, mimeType: 'text/markdown', text }]);
+    // It names the command as this process was started.
+    const [shown] = contents.map((content) => String((content as { text?: unknown }).text));
+    expect(shown?.replace(/node \S+\/dist\/cli\.js/, COMMAND_NAME)).toBe(capabilityResource(undefined));
   });
 
   test('runs a cell', async () => {
