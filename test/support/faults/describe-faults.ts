@@ -23,8 +23,8 @@ export interface FaultGroup {
   readonly arena?: (engine: TestEngine) => Omit<ArenaOptions, 'engine'>;
 }
 
-/** Whether all cases are wanted on every engine. */
-const wantsAll = process.env['MCP_BRIDGE_TEST_FAULTS'] === 'all';
+/** `all`: all cases on every engine; `quick`: the quick ones only, also on the first engine. */
+const wanted = process.env['MCP_BRIDGE_TEST_FAULTS'];
 
 /** One `describe` per engine, with one test per case and one that looks at what is left in the end. */
 export async function describeFaults({ name, cases, arena }: FaultGroup): Promise<void> {
@@ -41,7 +41,8 @@ function isChosen({ quick, needs, containers }: FaultCase, engine: TestEngine, i
   if (containers === true && !engine.isContainer) {
     return false;
   }
-  return (isMain || wantsAll || quick === true) && !needs?.some((capability) => engine.lacks.includes(capability));
+  const wantsAll = wanted === 'all' || (isMain && wanted !== 'quick');
+  return (wantsAll || quick === true) && !needs?.some((capability) => engine.lacks.includes(capability));
 }
 
 function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[], options: () => ArenaOptions): void {
