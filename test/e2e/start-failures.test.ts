@@ -43,13 +43,18 @@ interface Served {
   readonly exitCode: number | null;
 }
 
+/** Rootless podman has its images in the home of the person who runs the tests, whose state is not ours. */
+function inHome(env: Environment): Environment {
+  return { HOME: home, MCP_BRIDGE_STATE_DIR: join(home, 'MCPs'), ...env };
+}
+
 /** Serves one client that runs one cell and goes when it has its answer. */
 async function serve(
   env: Environment,
   nodeArguments: readonly string[] = [],
   servers: readonly string[] = [],
 ): Promise<Served> {
-  const child = spawn(process.execPath, [...nodeArguments, CLI], { env: { HOME: home, ...env } });
+  const child = spawn(process.execPath, [...nodeArguments, CLI], { env: inHome(env) });
   const exited = once(child, 'close') as Promise<[number | null]>;
   const log = text(child.stderr);
   let out = '';
@@ -73,7 +78,7 @@ async function serve(
 
 async function findings(env: Environment, ...options: string[]): Promise<Finding[]> {
   const child = spawn(process.execPath, [CLI, 'doctor', '--json', '--no-servers', ...options], {
-    env: { HOME: home, ...env },
+    env: inHome(env),
   });
   return (JSON.parse(await text(child.stdout)) as { findings: Finding[] }).findings;
 }
