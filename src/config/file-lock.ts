@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, lstat, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A lock that is older was left by a process that is gone: the longest work under one, a renewal of a login, has 30 s. */
@@ -35,15 +35,27 @@ async function takeLock(lock: string): Promise<string | undefined> {
       return ours;
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+        await dropUnwritten(lock);
         return undefined;
       }
     }
-    const found = await stat(lock).catch(() => undefined);
+    const found = await lstat(lock).catch(() => undefined);
+    if (found !== undefined && !found.isFile()) {
+      return undefined; // A folder or a link: nobody's lock, and nobody will remove it.
+    }
     if (found !== undefined && (Date.now() - found.mtimeMs > STALE_LOCK_MS || performance.now() > waitsUntil)) {
       await breakLock(lock, found);
     } else {
       await sleep(LOCK_POLL_MS);
     }
+  }
+}
+
+/** A full disk has room for the file, but not for what is in it: left empty, it would hold everybody up. */
+async function dropUnwritten(lock: string): Promise<void> {
+  const found = await lstat(lock).catch(() => undefined);
+  if (found?.isFile() === true && found.size === 0) {
+    await rm(lock, { force: true });
   }
 }
 
