@@ -5,7 +5,7 @@
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { BridgeError, messageOf } from '../../errors.ts';
-import { openPipe } from '../client.ts';
+import { killGroup, openPipe } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import { findExecutable } from '../executable.ts';
 import { findRestriction, readNamespaceSettings } from '../namespace-settings.ts';
@@ -146,7 +146,12 @@ async function whyNot({ launch }: Surroundings): Promise<string | undefined> {
     });
     child.stdout.resume();
     child.stdin.on('error', () => undefined).end();
-    timer = setTimeout(() => child.kill('SIGKILL'), PROBE_LIMIT_MS);
+    timer = setTimeout(() => {
+      killGroup(child.pid, child);
+      // What left the group may hold the pipes open.
+      child.stdout.destroy();
+      child.stderr.destroy();
+    }, PROBE_LIMIT_MS);
     const exitCode = await new Promise<number | null>((resolve) => {
       child.once('close', resolve);
     });

@@ -1,5 +1,8 @@
 /** The command lines of the layers, pinned; what they hold is shown by `test/integration/engines/embedded.test.ts`. */
-import { describe, expect, it } from 'vitest';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildBubblewrapLayer } from '../../../../src/engines/embedded/bubblewrap-layer.ts';
 import { FILTER_PROGRAMS } from '../../../../src/engines/embedded/filter-programs.ts';
 import { chooseSurroundings, type LayerRefusal, type Machine } from '../../../../src/engines/embedded/layers.ts';
@@ -123,6 +126,29 @@ describe('the sandbox of macOS', () => {
 });
 
 describe('the choice', () => {
+  // Only the program itself was killed: what it had started held its pipes open, and the session waited for that.
+  it.skipIf(process.platform === 'win32')(
+    'goes without a layer whose program hangs in a child of its own',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'bridge-layers-'));
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      onTestFinished(() => {
+        vi.useRealTimers();
+        rmSync(folder, { recursive: true });
+      });
+      const started = join(folder, 'started');
+      writeFileSync(join(folder, 'unshare'), `#!/bin/sh\necho > '${started}'\n/bin/sleep 60\n`, { mode: 0o755 });
+      const refused: LayerRefusal[] = [];
+      const choice = chooseSurroundings({ ...machine, platform: 'linux', env: { PATH: folder } }, refused);
+      while (!existsSync(started)) {
+        await new Promise(setImmediate);
+      }
+      vi.advanceTimersByTime(10_000);
+      expect((await choice).layer).toBeUndefined();
+      expect(refused.at(-1)).toEqual({ layer: 'unshare', reason: expect.stringMatching(/^no answer within 10 s/) });
+    },
+  );
+
   it.each([
     ['linux', ['bwrap is not on PATH', 'unshare is not on PATH']],
     ['darwin', [expect.stringMatching(/sandbox-exec/)]],
