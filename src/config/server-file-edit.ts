@@ -39,7 +39,8 @@ export function setDisabled(text: string, name: string, isDisabled: boolean): st
   if (!isObject(entry)) {
     throw new UnsafeEditError(`its entry "${name}" is not an object`);
   }
-  if ((entry[DISABLED] === true) === isDisabled) {
+  // Anything but true or false makes the whole entry invalid.
+  if ((Object.hasOwn(entry, DISABLED) ? entry[DISABLED] : false) === isDisabled) {
     return text;
   }
   const place = { keys: [SERVERS, name], name: DISABLED };

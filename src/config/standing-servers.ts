@@ -1,7 +1,7 @@
 /** Which server stands in which file, whether or not its entry is valid, and whether the file is one that we may change. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { entriesAt, isObject } from '../clients/format.ts';
-import { type DiscoveryOptions, discoverServers, listServerFiles } from './discover.ts';
+import { type DiscoveryOptions, discoverServers, listServerFiles, MAX_SERVER_FILE_BYTES } from './discover.ts';
 import { parseJson } from './json-text.ts';
 
 export interface StandingServer {
@@ -27,6 +27,11 @@ export function findStandingServers(options: DiscoveryOptions): StandingServer[]
 /** None in a file that cannot be read: discovery says so. */
 function entriesIn(file: string): Readonly<Record<string, unknown>> {
   try {
+    const stat = statSync(file);
+    // A pipe or a device may never end.
+    if (!stat.isFile() || stat.size > MAX_SERVER_FILE_BYTES) {
+      return {};
+    }
     const parsed = parseJson(readFileSync(file, 'utf8'));
     return 'value' in parsed && isObject(parsed.value) ? (entriesAt(parsed.value, ['mcpServers']) ?? {}) : {};
   } catch {

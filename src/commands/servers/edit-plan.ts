@@ -83,6 +83,9 @@ async function addOne(
   if (name !== name.trim()) {
     throw refusal('USAGE_INVALID', `the name '${name}' begins or ends with a blank`, 'Write it without.');
   }
+  if (name.startsWith('-')) {
+    throw refusal('USAGE_INVALID', `the name '${name}' begins with -, as options do`, 'Choose another name.');
+  }
   const same = standing.filter((server) => server.name === name);
   const old = same[0];
   const foreign = same.find(({ isOurs }) => !isOurs);

@@ -19,6 +19,9 @@ export interface FileEdits {
   readonly after: readonly ServerDefinition[];
 }
 
+const READ_HINT = 'It must be a file in UTF-8 that you may read and write: correct that, then run this again.';
+const WRITE_HINT = 'Check that the file and its folder are yours and can be written, then run this again.';
+
 /** The files that a command changes, each read once. */
 export class EditedFiles {
   readonly #options: DiscoveryOptions;
@@ -86,7 +89,7 @@ export class EditedFiles {
   }
 
   async #open(path: string) {
-    const file = await withOwnHint(() => readClientFile(path));
+    const file = await withOwnHint(() => readClientFile(path), READ_HINT);
     const text = file.text ?? '';
     const fault = text === '' ? undefined : this.#read(file, text).issues.find(isOfWholeFile);
     if (fault !== undefined) {
@@ -129,19 +132,24 @@ function explaining<T>(path: string, act: () => T): T {
       const message = `${path} was not changed: ${error.message}`;
       throw new BridgeError('CONFIG_INVALID', message, { hint: 'Make the change by hand.', cause: error });
     }
+    if (error instanceof RangeError) {
+      throw new BridgeError('CONFIG_INVALID', `${path} was not changed: it would be, or is, nested too deeply`, {
+        hint: 'Nest what is in it less deeply.',
+        cause: error,
+      });
+    }
     throw error;
   }
 }
 
 /** What is wrong with a file, with a hint for files of ours: that of `install` is about the files of clients. */
-export async function withOwnHint<Value>(work: () => Promise<Value>): Promise<Value> {
+export async function withOwnHint<Value>(work: () => Promise<Value>, hint = WRITE_HINT): Promise<Value> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof BridgeError)) {
       throw error;
     }
-    const hint = 'Check that the file and its folder are yours and can be written, then run this again.';
     throw new BridgeError(error.code, error.message, { hint, data: error.data, cause: error });
   }
 }

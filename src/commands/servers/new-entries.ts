@@ -1,8 +1,8 @@
 /** What `servers add` writes: entries as they belong into a server file, made from what was typed. */
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { type FileObject, isObject } from '../../clients/format.ts';
+import { MAX_SERVER_FILE_BYTES } from '../../config/discover.ts';
 import { parseJson } from '../../config/json-text.ts';
 import { BridgeError } from '../../errors.ts';
 import type { EntryWishes } from '../cli/edit-servers.ts';
@@ -50,7 +50,7 @@ async function baseOf(
     return findExample(example);
   }
   if (json !== undefined) {
-    return { entries: readEntries(json === '-' ? await text(input) : json, name) };
+    return { entries: readEntries(json === '-' ? await readInput(input) : json, name) };
   }
   if (name === undefined) {
     throw usage('the name of the server is missing', 'Write it first: servers add NAME -- COMMAND ARG…');
@@ -70,6 +70,21 @@ async function baseOf(
   }
   const [command, ...args] = words;
   return { entries: [[name, { command, ...(args.length > 0 ? { args } : {}), ...folderOf(words, cwd) }]] };
+}
+
+/** What is longer would not be read from a server file either. */
+async function readInput(input: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of input) {
+    const bytes = Buffer.from(chunk);
+    size += bytes.length;
+    if (size > MAX_SERVER_FILE_BYTES) {
+      throw usage(`--json-entry has more than ${MAX_SERVER_FILE_BYTES} bytes`, 'Give it one entry, or a few.');
+    }
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** An entry, or entries by name under `mcpServers`: what READMEs of servers show. */

@@ -54,3 +54,13 @@ describe('setDisabled', () => {
     expect(() => setDisabled(text, 'b', true)).toThrow('its entry "b" is not an object');
   });
 });
+
+describe('setDisabled', () => {
+  // Such an entry is refused as a whole, and `servers enable` said that there was nothing to change.
+  it('enables an entry whose "disabled" is neither true nor false', () => {
+    const text = '{"mcpServers": {"a": {"command": "a", "disabled": "true"}}}';
+    expect(setDisabled(text, 'a', false)).toBe('{"mcpServers": {"a": {"command": "a"}}}');
+    const enabled = '{"mcpServers": {"a": {"command": "a", "disabled": false}}}';
+    expect(setDisabled(enabled, 'a', false)).toBe(enabled);
+  });
+});
