@@ -15,6 +15,8 @@ NODE_VERSION=20.19.0
 NPM_VERSION=10.8.2
 NEW_USER=newcomer
 NEW_USER_ID=1000
+# The folder that README.md clones into.
+CHECKOUT=mcp-server-code-execution-mode
 archive=$BRIDGE_CI_DIR/fresh-machine-node-$NODE_VERSION.tar
 
 say() { printf 'fresh-machine: %s\n' "$*"; }
@@ -100,8 +102,8 @@ for name in python3 podman docker bwrap make cc; do
     exit 1
   fi
 done
-as_newcomer git -c advice.detachedHead=false clone --quiet /project.bundle checkout
-in_clone() { as_newcomer sh -c 'cd checkout && exec "$@"' sh "$@"; }
+as_newcomer git -c advice.detachedHead=false clone --quiet /project.bundle $CHECKOUT
+in_clone() { as_newcomer sh -c "cd $CHECKOUT && exec \"\$@\"" sh "$@"; }
 if (($# > 0)); then
   in_clone "$@"
   exit
@@ -117,7 +119,7 @@ if grep -q '^Not covered: embedded: ' "$work/tests.txt"; then
   say 'the tests did not find the embedded engine usable' >&2
   exit 1
 fi
-left=$(cd "$root$home" && find . -mindepth 1 -maxdepth 1 ! -name .npm ! -name .npmrc ! -name checkout ! -name '.bash*' ! -name .profile)
+left=$(cd "$root$home" && find . -mindepth 1 -maxdepth 1 ! -name .npm ! -name .npmrc ! -name $CHECKOUT ! -name '.bash*' ! -name .profile)
 if [[ -n $left ]]; then
   say "left in the user's home:" $left >&2
   exit 1

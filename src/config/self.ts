@@ -15,6 +15,8 @@ const MAX_DEPTH = 3;
 /** Names of this package and of the Python program it follows. */
 const OWN_NAMES: ReadonlySet<string> = new Set(['mcp-server-code-execution-mode', 'mcp_server_code_execution_mode']);
 const OWN_NAME_IN_TEXT = /(?:^|[\s/"'=:])mcp[-_]server[-_]code[-_]execution[-_]mode(?=$|[\s/"'@;&|.])/m;
+/** A path, not a package or an address: it begins at the root, a drive, the home folder, or the current or parent folder. */
+const FILE_PATH = /^(?:[\\/~]|\.{1,2}[\\/]|[A-Za-z]:[\\/])/;
 /** Wrapper scripts are short; a longer file is a program. */
 const SCRIPT_HEAD_BYTES = 8 * 1024;
 
@@ -82,14 +84,23 @@ export function refuseNestedBridge(env: Environment, isAllowed: boolean): void {
   });
 }
 
-/** Whether a command, a package with or without version, a repository address or a path is this bridge. */
+/**
+ * Whether a command, a package with or without version, a repository address or a path is this bridge. Of a path, only the
+ * last part counts, or our entry point: other programs may lie in a folder of our name, such as those of a checkout.
+ */
 function namesBridge(word: string): boolean {
   const parts = word.replace(/^(?:npm|jsr):/, '').split(/[\\/#]/);
-  return parts.some((part) =>
-    OWN_NAMES.has(
-      part.replace(/(?<=.)[@=<>~!:].*$/, '').replace(/\.(?:git|js|mjs|cjs|ts|py|sh|cmd|exe|ps1|bat)$/i, ''),
-    ),
+  if (!FILE_PATH.test(word)) {
+    return parts.some(isOwnName);
+  }
+  return (
+    isOwnName(parts.at(-1) ?? '') || (isOwnName(parts.at(-3) ?? '') && parts.slice(-2).join('/') === 'dist/cli.js')
   );
+}
+
+function isOwnName(part: string): boolean {
+  const name = part.replace(/(?<=.)[@=<>~!:].*$/, '').replace(/\.(?:git|js|mjs|cjs|ts|py|sh|cmd|exe|ps1|bat)$/i, '');
+  return OWN_NAMES.has(name);
 }
 
 /** The words that a launcher takes as the program to run. */

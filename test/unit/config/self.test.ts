@@ -14,6 +14,7 @@ describe('entries that start this bridge', () => {
   it.each<[string, ...string[]]>([
     ['mcp-server-code-execution-mode'],
     ['/usr/local/bin/mcp-server-code-execution-mode', 'run'],
+    ['./mcp-server-code-execution-mode'],
     ['C:\\tools\\mcp-server-code-execution-mode.cmd'],
     ['npx', '-y', 'mcp-server-code-execution-mode'],
     ['npx', '-y', 'mcp-server-code-execution-mode@latest', 'run'],
@@ -70,6 +71,10 @@ describe('entries that start this bridge', () => {
     ['npx', '-y', 'mcp-server-code-execution-mode-viewer'],
     ['npx', '-y', 'my-mcp-server-code-execution-mode'],
     ['node', '/opt/other/dist/cli.js', '/data/mcp-server-code-execution-mode'],
+    // A checkout lies in a folder of this name when it is cloned as README.md says.
+    ['node', '/home/me/mcp-server-code-execution-mode/node_modules/@modelcontextprotocol/server-memory/dist/index.js'],
+    ['node', 'C:\\src\\mcp-server-code-execution-mode\\test\\servers\\echo.js'],
+    ['./mcp-server-code-execution-mode/servers/files'],
     ['uvx', 'mcp-server-fetch'],
   ])('leaves other servers alone: %s %s %s %s', (command, ...args) => {
     expect(reason(command, args)).toBeUndefined();
