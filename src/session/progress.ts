@@ -36,7 +36,7 @@ export interface ToolProgress extends CallProgress {
   readonly tool: string;
 }
 
-/** Takes the reports on calls, which are told apart by their number in the sandbox. */
+/** Takes the reports on calls, which are distinguished by their number in the sandbox. */
 export interface CallWatch {
   /** As often as the server likes. */
   noteCall(call: number, report: ToolProgress): void;
