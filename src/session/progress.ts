@@ -168,7 +168,7 @@ function describe({ stated, line, tool }: Said, sources: ProgressSources): CellP
   const parts = [
     sources.isAsking() ? 'waiting for the answer to a question' : '',
     // Code that passes on what a tool reports says the same.
-    ofCode === ofTool ? '' : ofCode,
+    ofCode === ofTool ? '' : escapeControls(ofCode),
     tool === undefined ? '' : escapeControls(`${cut(tool.tool)} ${ofTool}`),
     starting.length === 0 ? '' : `starting ${starting.join(', ')}`,
     done + running === 0 ? '' : `${done} ${done === 1 ? 'call' : 'calls'} done, ${running} running`,
@@ -180,7 +180,7 @@ function describe({ stated, line, tool }: Said, sources: ProgressSources): CellP
 }
 
 function describeStated({ done, total, message }: Stated): string {
-  const words = message === undefined ? '' : ` ${cut(message)}`;
+  const words = message === undefined ? '' : ` ${cut(shorten(message))}`;
   return `${done}${total === undefined ? '' : `/${total}`}${words}`;
 }
 
@@ -205,7 +205,7 @@ function isComplete({ done, total }: Stated): boolean {
   return done === total;
 }
 
-/** One line of a server's message, which may have megabytes: of a mere part of it V8 would keep the whole. */
+/** One line of a message, which may have megabytes: of a mere part of it V8 would keep the whole. */
 function shorten(message: string): string {
   const start = message.slice(0, 4 * MAX_LINE_CHARS).replace(/\s+/g, ' ');
   return message.length > MAX_LINE_CHARS ? Buffer.from(start).toString() : start;

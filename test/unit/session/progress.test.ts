@@ -64,6 +64,15 @@ it('cuts a long line, and looks through blank ones and carriage returns', () => 
   expect(reports[0]?.message).toBe(`${'x'.repeat(120)}…`);
 });
 
+// A client that shows it in a terminal was driven by what code had printed, which may be what a tool gave.
+it('shows control characters as what they are, in one line', () => {
+  const { addOutput, setStated, reports } = watch();
+  addOutput('\u001b[31mred\u0007\n');
+  vi.advanceTimersByTime(500);
+  setStated({ done: 1, message: '\u001b[2Jtwo\nlines' });
+  expect(reports.map(({ message }) => message)).toEqual([String.raw`\x1b[31mred\x07`, String.raw`1 \x1b[2Jtwo lines`]);
+});
+
 it('says nothing after the end', () => {
   const { addOutput, stop, reports } = watch();
   addOutput('late\n');
