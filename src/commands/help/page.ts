@@ -3,6 +3,7 @@
  * page is the `help` command that prints it.
  */
 import { readFileSync } from 'node:fs';
+import { BridgeError, messageOf } from '../../errors.ts';
 import { PACKAGE_ROOT } from '../../package.ts';
 import { isTopic, type Topic } from './topics.ts';
 
@@ -21,9 +22,9 @@ const COMMENT_LINES = /^<!--[^>]*-->\n\n?/gm;
 const CODE_OR_LINK =
   /`[^`]*`|(?<open>\((?=\[[^\]]*\]\([^)]*\)\)))?\[(?<text>(?:`[^`]*`|[^\]])*)\]\((?<target>[^)\s]+)\)/g;
 
-/** The page of a topic. */
+/** The page of a topic. Throws `USAGE_INVALID` when the package came without its documentation. */
 export function readPage(topic: Topic): string {
-  const markdown = readFileSync(new URL(`docs/${topic}.md`, PACKAGE_ROOT), 'utf8');
+  const markdown = readMarkdown(topic);
   return outsideOfFences(markdown.replaceAll('\r\n', '\n'), (text) =>
     text
       .replaceAll(COMMENT_LINES, '')
@@ -31,6 +32,19 @@ export function readPage(topic: Topic): string {
         linked === undefined || target === undefined ? whole : rewriteLink({ open, linked, target }, topic),
       ),
   );
+}
+
+/** Some installers leave out folders of documentation to save room. */
+function readMarkdown(topic: Topic): string {
+  const file = new URL(`docs/${topic}.md`, PACKAGE_ROOT);
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new BridgeError('USAGE_INVALID', `the page on '${topic}' cannot be read: ${messageOf(cause)}`, {
+      hint: 'Install this package again, with its folder docs. `help CODE` and `--help` work without it.',
+      cause,
+    });
+  }
 }
 
 /** The sections of a page, in its order; not the page itself, whose title is a heading too. */

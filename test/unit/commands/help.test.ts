@@ -1,7 +1,7 @@
 /** `help TOPIC`: pages of the documentation for someone who has only the command. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { parseCommandLine } from '../../../src/commands/command-line.ts';
 import { sectionsOf } from '../../../src/commands/help/page.ts';
@@ -18,6 +18,23 @@ const helpOn = (line: string, terminal?: TerminalLook) =>
   help({ command: 'topic', words: line.split(' '), commands: ['servers'] }, terminal);
 
 describe('a topic', () => {
+  // It was an internal error: some installers leave out folders called docs.
+  it('of which the page is missing is refused with a next step', async () => {
+    const missing = { words: ['audit'], commands: [], command: 'topic' } as const;
+    onTestFinished(() => vi.doUnmock('../../../src/package.ts'));
+    vi.doMock('../../../src/package.ts', async (original) => ({
+      ...(await original<Record<string, unknown>>()),
+      PACKAGE_ROOT: new URL('file:///nowhere/'),
+    }));
+    vi.resetModules();
+    const withoutDocs = await import('../../../src/commands/help.ts');
+    await expect(withoutDocs.help(missing, undefined)).rejects.toMatchObject({
+      code: 'USAGE_INVALID',
+      message: expect.stringMatching(/^the page on 'audit' cannot be read: ENOENT/),
+      hint: expect.stringContaining('Install this package again'),
+    });
+  });
+
   it.each(TOPIC_NAMES)('%s is a page in which every link can be followed', async (topic) => {
     const page = await helpOn(topic);
     expect(page).toMatch(/^# .+\n\n/);
