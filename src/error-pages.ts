@@ -40,7 +40,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   ENGINE_UNAVAILABLE: {
     cause:
       'None of podman, docker, bubblewrap and the embedded engine can be used here, or not the one that `MCP_BRIDGE_RUNTIME` names: it is not installed, its service does not run, or this user may not use it.',
-    remedy: `Run \`${COMMAND} doctor\`: it tries each engine and says for each what is in the way. Mend one of them, or set \`MCP_BRIDGE_RUNTIME=auto\`.`,
+    remedy: `Run \`${COMMAND} doctor\`: it tries each engine and says for each what is in the way. Fix one of them, or set \`MCP_BRIDGE_RUNTIME=auto\`.`,
     hasHint: true,
   },
   ENGINE_FAILED: {
@@ -227,7 +227,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   TOOL_FAILED: {
     cause: 'The server took the call and answered that it failed. The message is what the server said.',
-    remedy: 'Mend what the server complains about. In code, catch `ToolError`; its `result` is the untouched answer.',
+    remedy: 'Fix what the server complains about. In code, catch `ToolError`; its `result` is the untouched answer.',
     hasHint: false,
   },
   POLICY_DENIED: {

@@ -38,7 +38,7 @@ export interface ClientDefinition {
   readonly needsCmd: boolean;
   /** Unit of a bare number in `timeout`; what is no timeout of one call is left out. */
   readonly timeoutUnit?: 's' | 'ms';
-  /** What a user does for the change to count. */
+  /** What a user does to apply a change. */
   readonly afterwards: string;
   /** What the client asks before it starts a server of the file for all projects, or of that of one project. */
   readonly trust?: { readonly user?: string; readonly project?: string };

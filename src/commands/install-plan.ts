@@ -32,7 +32,7 @@ import {
 import { addImported, importedFrom, takeBack } from '../config/imported-servers.ts';
 import { BridgeError } from '../errors.ts';
 import { COMMAND } from '../package.ts';
-import { chooseMovable, type Movable } from './movable-servers.ts';
+import { chooseMovable, folderServersOf, type Movable } from './movable-servers.ts';
 import { entryWords, isOwnEntry, isWrittenByInstall } from './own-entry.ts';
 
 export type Scope = 'user' | 'project';
@@ -71,6 +71,8 @@ export interface Plan {
   readonly registered: { readonly name: string; readonly words: readonly string[] } | undefined;
   /** The client's other servers, as they are in the file now. */
   readonly others: Movable;
+  /** Servers that the client keeps for single folders, each with its folder. `install` does not move them. */
+  readonly folderServers: readonly string[];
 }
 
 /** How to register the bridge. Rejects with `CONFIG_INVALID` when a file cannot be read or changed. */
@@ -86,6 +88,7 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
     }
     const moved = options.isImport ? others.moved : {};
     const names = Object.keys(moved);
+    const folderServers = id === 'claude-code' && options.scope === 'user' ? folderServersOf(text, opened) : [];
     const changes: FileChange[] = [];
     if (names.length > 0) {
       const store = await openStore(id, options);
@@ -106,7 +109,7 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
         );
       }
     }
-    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others };
+    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others, folderServers };
   });
 }
 
@@ -133,7 +136,7 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
     const registered = findRegistered(text ?? '', registration);
     const others: Movable = { moved: {}, staying: [] };
     if (names.length === 0 && registered === undefined) {
-      return { client, path: file.path, changes: [], notes: [], registered, others };
+      return { client, path: file.path, changes: [], notes: [], registered, others, folderServers: [] };
     }
     const backups = await readBackups(file);
     const original = findOriginal(text ?? '', backups, registration, moved);
@@ -151,7 +154,7 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
       notes.push(...describeReturn({ names, taken, from: store.file.path, to: file.path }));
       notes.push(...rest.kept.map((name) => `'${name}' was changed in ${store.file.path}, and stays there too.`));
     }
-    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others };
+    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others, folderServers: [] };
   });
 }
 
@@ -261,7 +264,7 @@ async function explaining<T>(path: string, act: () => Promise<T>): Promise<T> {
     if (error instanceof FileSyntaxError) {
       const place = `${path}:${error.line}:${error.column}`;
       throw new BridgeError('CONFIG_INVALID', `${place} ${error.message}; nothing was changed`, {
-        hint: 'Mend it there first; the client probably does not read it as it is.',
+        hint: 'Fix the file first; the client probably cannot read it either.',
         cause: error,
       });
     }

@@ -38,7 +38,7 @@ export async function describeCallable(
     .map(([id, { client, others }]) => ({ id, client, names: Object.keys(others.moved).filter(isHidden) }))
     .filter(({ names }) => names.length > 0);
   const taking = isOffered && hidden.length > 0 ? ` ${describeTaking(hidden)}` : '';
-  return `${now}${taking} To add one: ${COMMAND} servers add NAME -- COMMAND ARG…\n`;
+  return `${now}${taking} To add one: ${COMMAND} servers add NAME -- COMMAND ARG…\n${describeFolderServers(plans)}`;
 
   function isHidden(name: string): boolean {
     return !callable.includes(name);
@@ -54,6 +54,17 @@ interface Hidden {
 function describeTaking(hidden: readonly Hidden[]): string {
   const whose = hidden.map(({ client, names }) => `those of ${client.title} (${list(names)})`).join(' and ');
   return `To move ${whose} here: ${COMMAND} install ${hidden.map(({ id }) => id).join(' ')} --import.`;
+}
+
+/** Empty when there are none. */
+function describeFolderServers(plans: readonly (readonly [ClientId, Plan])[]): string {
+  return plans
+    .filter(([, { folderServers }]) => folderServers.length > 0)
+    .map(
+      ([, { client, folderServers }]) =>
+        `${client.title} keeps these servers for one folder each, and they are not moved: ${list(folderServers)}. To let code call one, add it as above and remove it there: claude mcp remove NAME --scope local\n`,
+    )
+    .join('');
 }
 
 function list(names: readonly string[]): string {

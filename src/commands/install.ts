@@ -261,7 +261,7 @@ async function carryOut(
   const isWritten = !isDryRun && changes.length > 0;
   const trust = command === 'install' ? client.trust?.[scope] : undefined;
   if (isWritten) {
-    tell(`For the change to count: ${client.afterwards}.\n`);
+    tell(`To apply the change: ${client.afterwards}.\n`);
   }
   if (trust !== undefined && !isDryRun) {
     tell(`${trust}.\n`);

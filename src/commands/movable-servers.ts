@@ -26,6 +26,19 @@ export interface Movable {
   readonly staying: readonly { readonly name: string; readonly reason: string }[];
 }
 
+/** Servers that Claude Code keeps for single folders, in the same file (`claude mcp add` without `--scope user`). */
+export function folderServersOf(
+  text: string,
+  { format, registration }: Pick<MovableOptions, 'format' | 'registration'>,
+): string[] {
+  const folders = entriesAt(format.parse(text), ['projects']) ?? {};
+  return Object.entries(folders).flatMap(([folder, settings]) => {
+    const entries = isObject(settings) ? (entriesAt(settings, registration.keys) ?? {}) : {};
+    const names = Object.keys(entries).filter((name) => !registration.isOwn(name, entries[name]));
+    return names.map((name) => `${name} (${folder})`);
+  });
+}
+
 /** Splits the servers of the file, but for those that are this bridge; nothing of the state directory is overwritten. */
 export async function chooseMovable(options: MovableOptions): Promise<Movable> {
   const { file, format, registration } = options;

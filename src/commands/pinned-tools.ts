@@ -180,7 +180,7 @@ class Pins implements ToolPins {
     const clause = `its accepted tools in ${file} cannot be read: ${reason}`;
     this.#tell(`${server}\0${reason}`, `Server '${server}': ${clause}`);
     const change: ToolChange = { parts: [], since: '', isRefused: true };
-    const remedy = `${file} cannot be read. Mend or remove it.`;
+    const remedy = `${file} cannot be read. Fix or remove it.`;
     return {
       ...metadata,
       tools: isStrict ? metadata.tools.map((tool) => withChange(tool, change, remedy)) : metadata.tools,

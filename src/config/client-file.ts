@@ -8,6 +8,7 @@ import { chown, copyFile, lstat, open, readdir, readFile, realpath, rm, stat } f
 import { basename, dirname, join } from 'node:path';
 import { BridgeError, messageOf } from '../errors.ts';
 import { makeFolders } from '../make-folders.ts';
+import { COMMAND } from '../package.ts';
 import { replaceFile } from '../replace-file.ts';
 
 /** Entries hold secrets; a file that is made is for its owner alone. */
@@ -99,7 +100,7 @@ export async function writeClientFile(
       throw error;
     }
     throw new BridgeError('STATE_WRITE_FAILED', `${file.path} could not be written: ${messageOf(error)}`, {
-      hint: 'Check the permissions there, or add the entry by hand: `install --print` shows it.',
+      hint: `Check the permissions there, or add the entry by hand. To see it, run: ${COMMAND} install CLIENT --print`,
       cause: error,
     });
   }

@@ -122,7 +122,7 @@ function listStateDir(options: DiscoveryOptions, issues: ConfigIssue[]): string[
     return names.toSorted((a, b) => (a < b ? -1 : 1)).map((name) => join(stateDir, name));
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) {
-      const hint = 'Mend its rights, or set MCP_BRIDGE_STATE_DIR to a folder of yours.';
+      const hint = 'Fix its permissions, or set MCP_BRIDGE_STATE_DIR to a folder of yours.';
       issues.push({ level: 'error', file: stateDir, path: '', message: `cannot be listed: ${messageOf(error)}`, hint });
     }
     return [];

@@ -169,7 +169,7 @@ function hintOf(server: string, problems: readonly string[]): string | undefined
     .toSorted((a, b) => namesIt(b) - namesIt(a))
     .slice(0, MAX_SHOWN_PROBLEMS)
     .join('; ');
-  return problems.length === 0 ? undefined : `What the user has to mend in files of servers: ${shownProblems}.`;
+  return problems.length === 0 ? undefined : `The user must fix these problems in server files: ${shownProblems}.`;
 }
 
 async function unknownServer(name: string, known: readonly string[]): Promise<string> {

@@ -3,6 +3,7 @@ import type { CatalogServer } from '../../catalog/catalog.ts';
 import { suspicionsOf } from '../../catalog/suspicions.ts';
 import { COMMAND } from '../../package.ts';
 import type { ConfiguredServers } from '../configured-servers.ts';
+import { inShell } from '../in-shell.ts';
 import type { Progress } from '../progress.ts';
 import { askEach, type StartTimes, testServer } from '../server-test.ts';
 import { type Finding, findingOfIssue } from './finding.ts';
@@ -89,7 +90,12 @@ async function recall(server: CatalogServer, { known, definitions, failures }: C
   const failure = definition && (await failures.load(definition.definitionHash));
   if (failure !== undefined) {
     const text = `${name}: ${failure.message.replace(`server '${name}' `, '')} (when it was last asked, ${failure.at})`;
-    return { section: 'servers', level: 'warning', text, hint: failure.hint ?? `Run: ${COMMAND} servers test ${name}` };
+    return {
+      section: 'servers',
+      level: 'warning',
+      text,
+      hint: failure.hint ?? `Run: ${COMMAND} servers test ${inShell(name)}`,
+    };
   }
   const count = known.metadata(server)?.tools.length;
   const text = count === undefined ? 'was never started' : `${count} tools when it was last asked`;

@@ -31,7 +31,7 @@ export async function examineStateDirectory(stateDir: string, isFix: boolean): P
     return [shared ?? { section: 'machine', level: 'ok', text }, await examineDisk(place)];
   } catch (error) {
     const text = `the state directory ${stateDir} cannot be used: ${messageOf(error)}`;
-    const hint = `Mend the rights of ${place}, or set MCP_BRIDGE_STATE_DIR to a folder of yours. Without it nothing is kept: no audit, no saved tools, no logins.`;
+    const hint = `Fix the permissions of ${place}, or set MCP_BRIDGE_STATE_DIR to a folder of yours. Without it nothing is kept: no audit, no saved tools, no logins.`;
     return [{ section: 'machine', level: 'problem', text, hint, code: 'STATE_WRITE_FAILED' }];
   }
 }

@@ -1,6 +1,7 @@
 /** What `servers list` prints for people: a table of at most 100 columns, what failed and why, and the tokens saved. */
 import { escapeControls } from '../../log.ts';
 import { COMMAND } from '../../package.ts';
+import { inShell } from '../in-shell.ts';
 import { countOf, renderTable } from '../servers-text.ts';
 import type { ListTotals } from './list.ts';
 import type { KnownState, ServerReport } from './report.ts';
@@ -62,7 +63,7 @@ function renderFailure({ name, state, failure }: ServerReport): string {
   const why = (failure?.message ?? '').replace(`server '${name}' `, '');
   const action = state === 'login-needed' ? 'login' : 'test';
   const line = `${startOf(shown, MAX_NAME_CHARS)}: ${escapeControls(why)}`;
-  return `${startOf(line, MAX_COLUMNS)}\n  Run: ${COMMAND} servers ${action} ${shown}\n`;
+  return `${startOf(line, MAX_COLUMNS)}\n  Run: ${COMMAND} servers ${action} ${inShell(shown)}\n`;
 }
 
 function renderTotals(totals: ListTotals, reports: readonly ServerReport[]): string {

@@ -191,7 +191,7 @@ describe('refused arguments', () => {
     ];
     const asked = checkArguments({ code: 'x', servers: ['slack'] }, { ...rules, serverFileProblems });
     await expect(asked).rejects.toMatchObject({
-      hint: 'What the user has to mend in files of servers: /4.json: mcpServers.slack: bad; /1.json: bad; /2.json: bad.',
+      hint: 'The user must fix these problems in server files: /4.json: mcpServers.slack: bad; /1.json: bad; /2.json: bad.',
     });
   });
 

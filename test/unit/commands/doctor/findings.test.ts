@@ -133,7 +133,7 @@ describe('the state directory', () => {
     `${hasProc ? '' : 'not covered: there is no /proc: '}cannot be written: names itself, not what it lies in`,
     async () => {
       const [finding] = await examineStateDirectory('/proc', false);
-      expect(finding?.hint).toMatch(/^Mend the rights of \/proc, /);
+      expect(finding?.hint).toMatch(/^Fix the permissions of \/proc, /);
     },
   );
 

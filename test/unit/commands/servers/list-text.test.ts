@@ -26,6 +26,13 @@ const render = (reports: readonly ServerReport[]): string[] =>
   renderList(reports, totalsOf(reports), PLACE).trimEnd().split('\n');
 
 describe('the list of servers', () => {
+  test('quotes a name in the command that a person is to type', () => {
+    const failure = { code: 'SERVER_START_FAILED' as const, message: 'it ended', hint: 'Install it.', at: AT };
+    expect(render([report('two words', { state: 'failed', failure, tools: null })])).toContain(
+      "  Run: mcp-server-code-execution-mode servers test 'two words'",
+    );
+  });
+
   test('has a row for each, why one failed, and what was saved', () => {
     const failure = {
       code: 'SERVER_START_FAILED' as const,
