@@ -1,5 +1,4 @@
 /** `servers add`, `remove`, `enable` and `disable`: changes the user's server files. Needs no engine and starts no server. */
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeClientFile } from '../config/client-file.ts';
 import { type DiscoveryOptions, discoverServers } from '../config/discover.ts';
@@ -7,6 +6,7 @@ import { withFileLock } from '../config/file-lock.ts';
 import { referenceKinds } from '../config/references.ts';
 import type { Settings } from '../config/settings.ts';
 import { BridgeError, messageOf } from '../errors.ts';
+import { makeFolders } from '../make-folders.ts';
 import type { EditServersCommand } from './cli/edit-servers.ts';
 import { discoveryOptionsOf, loginsOf } from './configured-servers.ts';
 import { type EditPlan, planEdit } from './servers/edit-plan.ts';
@@ -71,7 +71,7 @@ async function exclusively<Value>(
 ): Promise<Value> {
   try {
     if (action === 'add') {
-      await mkdir(stateDir, { recursive: true, mode: STATE_DIR_MODE });
+      await makeFolders(stateDir, STATE_DIR_MODE);
     }
   } catch (error) {
     throw new BridgeError('STATE_WRITE_FAILED', `${stateDir} could not be created: ${messageOf(error)}`, {

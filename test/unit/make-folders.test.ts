@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -32,5 +32,14 @@ describe('folders', () => {
   // Node's own recursive mkdir tried for ever.
   it.runIf(process.platform === 'linux')('are refused in /proc', async () => {
     expect(await makeFolders('/proc/folder/a').catch(messageOf)).toMatch(/ENOENT|EACCES/);
+  });
+
+  // `servers add` still did, with a state directory in /proc.
+  it('are made by nothing else', () => {
+    const sources = new URL('../../src/', import.meta.url);
+    const found = readdirSync(sources, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .filter((file) => /\bmkdir(?:Sync)?\([^;]*recursive: true/.test(readFileSync(new URL(file, sources), 'utf8')));
+    expect(found).toEqual([]);
   });
 });
