@@ -37,6 +37,7 @@ export type CommandLine =
 /** What a group does when no further word is given. */
 const DEFAULT_ACTIONS: Readonly<Record<string, string>> = {
   servers: 'list',
+  audit: 'show',
   policy: 'show',
   sessions: 'list',
   image: 'list',

@@ -39,7 +39,9 @@ export function defineAudit(program: Command, settle: Settle<AuditCommand>): voi
   const group = program
     .command('audit')
     .summary('show the record of cells and calls')
-    .description('Show the record of cells and calls that is kept in the state directory.')
+    .description(
+      'Show the record of cells and calls that is kept in the state directory. Without a further word: `audit show`.',
+    )
     .helpCommand(false);
   const take = (action: AuditCommand['action']) => (options: Options) => settle(toCommand(action, options));
 

@@ -57,6 +57,7 @@ describe('understood', () => {
     ['servers --json', serversOf({ action: 'list', isJson: true })],
     ['servers tools --json a', serversOf({ action: 'tools', names: ['a'], isJson: true })],
     ['policy', { command: 'policy', action: 'show', isJson: false }],
+    ['audit', expect.objectContaining({ command: 'audit', action: 'show', isJson: false })],
     ['policy --json', { command: 'policy', action: 'show', isJson: true }],
     [
       'policy explain files.read --args {"path":"/a"}',
