@@ -110,11 +110,16 @@ function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
     })
     .action((name: string | undefined, command: readonly string[], given: Given) => {
       const words = command.slice();
-      if (words.length > 1 && !hasSeparator(group)) {
+      const typed = wordsAfterSeparator(group);
+      if (words.length > 1 && typed === undefined) {
         throw usage(
           `'${words[0]}' has arguments, and there is no -- before it`,
           `Write -- before the command: ${FORM}`,
         );
+      }
+      // The library took the program for the name; one that begins with - can stand nowhere else, and is refused as a name.
+      if (typed !== undefined && typed.length > words.length && !name?.startsWith('-')) {
+        throw usage('the name of the server is missing', `Write the name before --: ${FORM}`);
       }
       settle(addOf(name, words, given));
     });
@@ -150,11 +155,12 @@ function flagsOf({ dryRun, json }: Given): Pick<EditServersCommand, 'isDryRun' |
   return { isDryRun: dryRun === true, isJson: json === true };
 }
 
-/** Whether `--` was typed; the library takes it away. */
-function hasSeparator(group: Command): boolean {
+/** What was typed after `--`, which the library takes away; undefined without it. */
+function wordsAfterSeparator(group: Command): readonly string[] | undefined {
   // Set by the library on the program that was asked to parse, but not declared.
   const { rawArgs = [] } = (group.parent ?? group) as Command & { readonly rawArgs?: readonly string[] };
-  return rawArgs.includes('--');
+  const separator = rawArgs.indexOf('--');
+  return separator === -1 ? undefined : rawArgs.slice(separator + 1);
 }
 
 /** Without `--`, options of the server would be taken for ours. The value of an option is not repeated: it may be a secret. */

@@ -167,6 +167,8 @@ describe('what add refuses', () => {
     [[], 'what to start or to reach is missing'],
     [['x', '--url', 'https://x.example', '--', 'srv'], 'what to start or to reach is given twice'],
     [['x', 'npx', 'srv'], "'npx' has arguments, and there is no -- before it"],
+    // `npx` became the name, and `srv` the program.
+    [['--', 'npx', 'srv'], 'the name of the server is missing'],
     [['x', 'npx', '-y', 'srv'], "unknown option '-y'"],
     [['x', '-t', 'tcp', 'srv'], "--transport is 'tcp'; allowed: stdio, http, sse"],
     [['x', '-t', 'http', 'srv'], '--transport is http, which is for remote servers'],
