@@ -81,7 +81,16 @@ function defineOne(program: Command, name: InstallCommand['command']): Command {
     .addArgument(clients)
     .addOption(new Option('--scope <scope>', 'user, or project: the folder you are in').choices(SCOPES).default('user'))
     .option('--dry-run', 'show what would change, and write nothing')
-    .addOption(jsonOption());
+    .addOption(jsonOption())
+    .exitOverride((error) => {
+      throw error.code === 'commander.missingArgument' ? noClient() : error;
+    });
+}
+
+function noClient(): BridgeError {
+  return new BridgeError('USAGE_INVALID', 'no client is named', {
+    hint: `Name one or more of ${CLIENT_IDS.join(', ')}.`,
+  });
 }
 
 /** The clients named, each once; people write names of programs with capitals. Rejects with `USAGE_INVALID`. */

@@ -162,7 +162,7 @@ describe('refused', () => {
     ['--verison', "unknown option '--verison' (Did you mean --version?)"],
     ['run -x', "unknown option '-x'"],
     ['run more', "too many arguments for 'run'. Expected 0 arguments but got 1."],
-    ['install', "missing required argument 'client'"],
+    ['install', 'no client is named'],
     [
       'install cursr',
       expect.stringMatching(/^there is no client 'cursr'; there are claude-code, .* Did you mean 'cursor'\?$/),
