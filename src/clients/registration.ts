@@ -1,6 +1,7 @@
 /** What `install` and `uninstall` make of the text of a client's file. Pure; both leave every other byte alone. */
 import { isDeepStrictEqual } from 'node:util';
-import { entriesAt, type FileFormat, type FileObject } from './format.ts';
+import { type EntryPlace, entriesAt, type FileFormat, type FileObject } from './format.ts';
+import type { ListedServer } from './server-lists.ts';
 
 /** Name of the entry in clients; some put it before the tool's name, and count the characters of both. */
 export const ENTRY_NAME = 'code';
@@ -31,17 +32,17 @@ export function ownNames(text: string, { format, keys, isOwn }: RegistrationOpti
  * The text with the bridge registered and without the entries `moved`. An entry that an earlier `install` wrote starts
  * this program afterwards, with what the user added to it; one that the user wrote stays as it is.
  */
-export function register(text: string, options: RegistrationOptions, moved: readonly string[] = []): string {
+export function register(text: string, options: RegistrationOptions, moved: readonly EntryPlace[] = []): string {
   const { format, keys } = options;
   const entries = entriesAt(format.parse(text), keys) ?? {};
   const own = ownNames(text, options);
   const old = own.find((name) => options.isReplaceable(name, entries[name]));
   if (old !== undefined) {
-    return removeAll(update(text, old, entries[old] as FileObject, options), options, moved);
+    return removeAll(update(text, old, entries[old] as FileObject, options), format, moved);
   }
   const name = Object.hasOwn(entries, options.name) ? OTHER_NAME : options.name;
   const registered = own.length > 0 ? text : format.add(text, { keys, name }, options.entry(name));
-  return removeAll(registered, options, moved);
+  return removeAll(registered, format, moved);
 }
 
 /** Keys that hold the command in one client or another. */
@@ -70,16 +71,13 @@ export function asRegistered(text: string, options: RegistrationOptions): Regist
 }
 
 /** The text without the bridge, and with the entries that were moved away; names that are taken again stay as they are. */
-export function unregister(
-  text: string,
-  options: RegistrationOptions,
-  moved: Readonly<Record<string, FileObject>> = {},
-): string {
+export function unregister(text: string, options: RegistrationOptions, moved: readonly ListedServer[] = []): string {
   const { format, keys } = options;
-  let rest = removeAll(text, options, ownNames(text, options));
-  for (const [name, entry] of Object.entries(moved)) {
-    if (!Object.hasOwn(entriesAt(format.parse(rest), keys) ?? {}, name)) {
-      rest = format.add(rest, { keys, name }, entry);
+  const own = ownNames(text, options).map((name) => ({ keys, name }));
+  let rest = removeAll(text, format, own);
+  for (const server of moved) {
+    if (!Object.hasOwn(entriesAt(format.parse(rest), server.keys) ?? {}, server.name)) {
+      rest = format.add(rest, server, server.original);
     }
   }
   return rest;
@@ -93,15 +91,17 @@ export function findOriginal(
   text: string,
   earlier: readonly string[],
   current: RegistrationOptions,
-  moved: Readonly<Record<string, FileObject>> = {},
+  moved: readonly ListedServer[] = [],
 ): string | undefined {
   const options = asRegistered(text, current);
   return earlier.find((candidate) => {
     try {
-      const entries = entriesAt(options.format.parse(candidate), options.keys) ?? {};
-      const hasMoved = Object.entries(moved).every(([name, entry]) => isDeepStrictEqual(entries[name], entry));
+      const root = options.format.parse(candidate);
+      const hasMoved = moved.every(({ keys, name, original }) => {
+        return isDeepStrictEqual(entriesAt(root, keys)?.[name], original);
+      });
       const isBefore = ownNames(candidate, options).length === 0;
-      return hasMoved && isBefore && register(candidate, options, Object.keys(moved)) === text;
+      return hasMoved && isBefore && register(candidate, options, moved) === text;
     } catch {
       // An earlier text that cannot be read or changed is none that `register` made anything of.
       return false;
@@ -109,6 +109,6 @@ export function findOriginal(
   });
 }
 
-function removeAll(text: string, { format, keys }: RegistrationOptions, names: readonly string[]): string {
-  return names.reduce((rest, name) => format.remove(rest, { keys, name }), text);
+function removeAll(text: string, format: FileFormat, places: readonly EntryPlace[]): string {
+  return places.reduce((rest, place) => format.remove(rest, place), text);
 }

@@ -26,6 +26,8 @@ export interface ClientDefinition {
   readonly format: FileFormatName;
   /** Keys from the root of the file to the object of servers. */
   readonly keys: readonly string[];
+  /** Key from the root to settings by folder, which hold further servers at `keys`: each is used in that folder alone. */
+  readonly foldersKey?: string;
   /** The file for all projects: the first that exists is read and changed. */
   readonly userFiles: (system: ClientSystem) => readonly string[];
   /** Which of them is made when there is neither a file nor a folder of the client; the first when left out. */
@@ -62,6 +64,7 @@ export const CLIENTS = {
     title: 'Claude Code',
     format: 'json',
     keys: ['mcpServers'],
+    foldersKey: 'projects',
     userFiles: (system) => [inFolder(system, system.env['CLAUDE_CONFIG_DIR'] || system.home, '.claude.json')],
     projectFiles: ['.mcp.json'],
     entry: typedEntry,

@@ -13,6 +13,7 @@ import {
   register,
   unregister,
 } from '../clients/registration.ts';
+import { type ListedServer, quoteServers, serverList } from '../clients/server-lists.ts';
 import {
   type ClientDefinition,
   type ClientId,
@@ -32,7 +33,7 @@ import {
 import { addImported, importedFrom, takeBack } from '../config/imported-servers.ts';
 import { BridgeError } from '../errors.ts';
 import { COMMAND } from '../package.ts';
-import { chooseMovable, folderServersOf, type Movable } from './movable-servers.ts';
+import { chooseMovable, type Movable } from './movable-servers.ts';
 import { entryWords, isOwnEntry, isWrittenByInstall } from './own-entry.ts';
 
 export type Scope = 'user' | 'project';
@@ -71,8 +72,6 @@ export interface Plan {
   readonly registered: { readonly name: string; readonly words: readonly string[] } | undefined;
   /** The client's other servers, as they are in the file now. */
   readonly others: Movable;
-  /** Servers that the client keeps for single folders, each with its folder. `install` does not move them. */
-  readonly folderServers: readonly string[];
 }
 
 /** How to register the bridge. Rejects with `CONFIG_INVALID` when a file cannot be read or changed. */
@@ -82,23 +81,21 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
   const text = file.text ?? '';
   return explaining(file.path, async () => {
     const notes: string[] = [];
-    const others = await chooseMovable({ ...opened, ...options, timeoutUnit: client.timeoutUnit });
-    for (const { name, reason } of options.isImport ? others.staying : []) {
-      notes.push(`'${name}' stays: it ${reason}.`);
+    const others = await chooseMovable({ ...opened, ...options });
+    for (const server of options.isImport ? others.staying : []) {
+      notes.push(`${quoteServers([server])} stays: it ${server.reason}.`);
     }
-    const moved = options.isImport ? others.moved : {};
-    const names = Object.keys(moved);
-    const folderServers = id === 'claude-code' && options.scope === 'user' ? folderServersOf(text, opened) : [];
+    const moved = options.isImport ? others.moved : [];
     const changes: FileChange[] = [];
-    if (names.length > 0) {
+    if (moved.length > 0) {
       const store = await openStore(id, options);
       const next = await explaining(store.file.path, async () =>
         addImported(store.file.text ?? '', store.format, file.target, moved),
       );
       changes.push({ ...store, next });
-      notes.push(`${quoted(names)}: moved to ${store.file.path}.`);
+      notes.push(`${quoteServers(moved)}: moved to ${store.file.path}.`);
     }
-    changes.push({ file, next: register(text, registration, names), format });
+    changes.push({ file, next: register(text, registration, moved), format });
     const registered = findRegistered(text, registration);
     if (registered !== undefined && !isStarting(registered.words, opened.words)) {
       const written = findRegistered(register(text, registration), registration);
@@ -109,7 +106,7 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
         );
       }
     }
-    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others, folderServers };
+    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others };
   });
 }
 
@@ -129,53 +126,53 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
   const store = await openStore(id, options);
   const { text } = file;
   const moved = await explaining(store.file.path, async () =>
-    importedFrom(store.file.text ?? '', store.format, file.target),
+    importedFrom(store.file.text ?? '', store.format, file.target).map(
+      (server): ListedServer => ({ ...server, ...serverList(client, server.folder) }),
+    ),
   );
   return explaining(file.path, async () => {
-    const names = Object.keys(moved);
     const registered = findRegistered(text ?? '', registration);
-    const others: Movable = { moved: {}, staying: [] };
-    if (names.length === 0 && registered === undefined) {
-      return { client, path: file.path, changes: [], notes: [], registered, others, folderServers: [] };
+    const others: Movable = { moved: [], staying: [] };
+    if (moved.length === 0 && registered === undefined) {
+      return { client, path: file.path, changes: [], notes: [], registered, others };
     }
     const backups = await readBackups(file);
     const original = findOriginal(text ?? '', backups, registration, moved);
     // What is exactly the file that `install` makes where there is none, is removed as a whole.
     const isMade =
-      original === undefined && names.length === 0 && text === register('', asRegistered(text ?? '', registration));
+      original === undefined && moved.length === 0 && text === register('', asRegistered(text ?? '', registration));
     const next = isMade ? undefined : (original ?? unregister(text ?? '', registration, moved));
     const changes: FileChange[] = [{ file, next, format }];
     const notes: string[] = [];
-    if (names.length > 0) {
+    if (moved.length > 0) {
       const rest = takeBack(store.file.text ?? '', store.format, file.target);
       changes.push({ ...store, next: rest.text });
-      const there = entriesAt(format.parse(unregister(text ?? '', registration)), registration.keys) ?? {};
-      const taken = original === undefined ? names.filter((name) => Object.hasOwn(there, name)) : [];
-      notes.push(...describeReturn({ names, taken, from: store.file.path, to: file.path }));
+      const root = format.parse(unregister(text ?? '', registration));
+      const isTaken = ({ keys, name }: ListedServer) => Object.hasOwn(entriesAt(root, keys) ?? {}, name);
+      const taken = original === undefined ? moved.filter(isTaken) : [];
+      notes.push(...describeReturn({ moved, taken, from: store.file.path, to: file.path }));
       notes.push(...rest.kept.map((name) => `'${name}' was changed in ${store.file.path}, and stays there too.`));
     }
-    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others, folderServers: [] };
+    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others };
   });
 }
 
 interface Return {
-  readonly names: readonly string[];
-  /** Of these, what the client has a server for again. */
-  readonly taken: readonly string[];
+  readonly moved: readonly ListedServer[];
+  /** Of these, those for whose names the client has a server again. */
+  readonly taken: readonly ListedServer[];
   readonly from: string;
   readonly to: string;
 }
 
-function describeReturn({ names, taken, from, to }: Return): string[] {
-  const back = names.filter((name) => !taken.includes(name));
+function describeReturn({ moved, taken, from, to }: Return): string[] {
+  const back = moved.filter((server) => !taken.includes(server));
   return [
-    ...(back.length === 0 ? [] : [`${quoted(back)}: put back from ${from}.`]),
-    ...taken.map((name) => `'${name}' of ${from} was not put back: ${to} already has a server of that name.`),
+    ...(back.length === 0 ? [] : [`${quoteServers(back)}: put back from ${from}.`]),
+    ...taken.map(
+      (server) => `${quoteServers([server])} of ${from} was not put back: ${to} already has a server of that name.`,
+    ),
   ];
-}
-
-function quoted(names: readonly string[]): string {
-  return names.map((name) => `'${name}'`).join(', ');
 }
 
 /** The path of the client's file, and an entry as it belongs there. */

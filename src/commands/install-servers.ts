@@ -1,4 +1,5 @@
 /** What `install` says at its end: which servers code can call now, and how to get more. */
+import { listServers } from '../clients/server-lists.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { discoverServers } from '../config/discover.ts';
 import type { Settings } from '../config/settings.ts';
@@ -35,7 +36,7 @@ export async function describeCallable(
   const now = callable.length === 0 ? 'Code cannot call any server yet.' : `Code can call: ${list(callable)}.`;
   const isOffered = isImport !== false && (isImport === undefined || isDryRun);
   const hidden = plans
-    .map(([id, { client, others }]) => ({ id, client, names: Object.keys(others.moved).filter(isHidden) }))
+    .map(([id, { client, others }]) => ({ id, client, names: namesOf(others.moved).filter(isHidden) }))
     .filter(({ names }) => names.length > 0);
   const taking = isOffered && hidden.length > 0 ? ` ${describeTaking(hidden)}` : '';
   return `${now}${taking} To add one: ${COMMAND} servers add NAME -- COMMAND ARG…\n${describeFolderServers(plans)}`;
@@ -56,13 +57,19 @@ function describeTaking(hidden: readonly Hidden[]): string {
   return `To move ${whose} here: ${COMMAND} install ${hidden.map(({ id }) => id).join(' ')} --import.`;
 }
 
-/** Empty when there are none. */
+/** Each once: servers of several folders may have the same name. */
+function namesOf(servers: Plan['others']['moved']): string[] {
+  return [...new Set(servers.map(({ name }) => name))];
+}
+
+/** Empty when there are none that stay. */
 function describeFolderServers(plans: readonly (readonly [ClientId, Plan])[]): string {
   return plans
-    .filter(([, { folderServers }]) => folderServers.length > 0)
+    .map(([, { client, others }]) => ({ client, staying: others.staying.filter(({ folder }) => folder !== undefined) }))
+    .filter(({ staying }) => staying.length > 0)
     .map(
-      ([, { client, folderServers }]) =>
-        `${client.title} keeps these servers for one folder each, and they are not moved: ${list(folderServers)}. To let code call one, add it as above and remove it there: claude mcp remove NAME --scope local\n`,
+      ({ client, staying }) =>
+        `${client.title} keeps these servers for one folder each, and they cannot be moved: ${list(listServers(staying))}. To let code call one, add it as above, and in its folder run: claude mcp remove NAME --scope local\n`,
     )
     .join('');
 }

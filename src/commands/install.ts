@@ -1,6 +1,7 @@
 /** `install` and `uninstall`: puts this bridge into the configuration of MCP clients, and takes it out again. */
 import { isAbsolute } from 'node:path';
 import type { Person } from '../cell.ts';
+import { listServers } from '../clients/server-lists.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { writeClientFile } from '../config/client-file.ts';
 import { refuseUnusableHome } from '../config/home.ts';
@@ -133,7 +134,7 @@ async function planAll(
     return plans;
   }
   for (const [index, [id, plan]] of plans.entries()) {
-    const names = Object.keys(plan.others.moved);
+    const names = listServers(plan.others.moved);
     const answer = names.length === 0 ? false : await askToMove(person, plan, names, planOptions.stateDir);
     if (answer === undefined) {
       return undefined;

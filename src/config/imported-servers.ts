@@ -1,49 +1,47 @@
 /**
  * Servers that were moved out of a client's file: `~/MCPs/<client>.json` defines them like any server file, and keeps
- * under `importedFrom` how each stood in which file, so that they can be put back. Pure: texts in, texts out.
+ * under `importedFrom` how each stood in which list of which file, so that they can be put back. A list is named by the
+ * path of its file, and that of one folder by `FILE#FOLDER`. Pure: texts in, texts out.
  */
 import { createHash } from 'node:crypto';
 import { entriesAt, type FileFormat, type FileObject, isObject } from '../clients/format.ts';
+import type { ListedServer } from '../clients/server-lists.ts';
 
 const SERVERS = 'mcpServers';
 const ORIGINS = 'importedFrom';
 
-export interface MovedServer {
-  /** As the client wrote it. */
-  readonly original: FileObject;
+export interface MovedServer extends ListedServer {
   /** As it stands in our file. */
   readonly entry: FileObject;
 }
 
 /** The text of our file with more servers in it. None of the names may be in it yet, but with the same entry. */
-export function addImported(
-  text: string,
-  json: FileFormat,
-  file: string,
-  moved: Readonly<Record<string, MovedServer>>,
-): string {
+export function addImported(text: string, json: FileFormat, file: string, moved: readonly MovedServer[]): string {
   let next = text;
-  for (const [name, { original, entry }] of Object.entries(moved)) {
+  for (const { name, folder, original, entry } of moved) {
+    const origin = originOf(file, folder);
     const root = json.parse(next);
     if (entriesAt(root, [SERVERS])?.[name] === undefined) {
       next = json.add(next, { keys: [SERVERS], name }, entry);
     }
-    if (entriesAt(root, [ORIGINS, file])?.[name] === undefined) {
-      next = json.add(next, { keys: [ORIGINS, file], name }, { original, sha256: digestOf(entry) });
+    if (entriesAt(root, [ORIGINS, origin])?.[name] === undefined) {
+      next = json.add(next, { keys: [ORIGINS, origin], name }, { original, sha256: digestOf(entry) });
     }
   }
   return next;
 }
 
-/** How the servers that came from `file` stood there. */
-export function importedFrom(text: string, json: FileFormat, file: string): Record<string, FileObject> {
-  const found: Record<string, FileObject> = {};
-  for (const [name, record] of Object.entries(entriesAt(json.parse(text), [ORIGINS, file]) ?? {})) {
-    if (isObject(record) && isObject(record['original'])) {
-      found[name] = record['original'];
-    }
-  }
-  return found;
+/** How the servers that came from `file` stood there, in the order in which they were moved. */
+export function importedFrom(
+  text: string,
+  json: FileFormat,
+  file: string,
+): Pick<ListedServer, 'folder' | 'name' | 'original'>[] {
+  return originsOf(json.parse(text), file).flatMap(({ folder, records }) =>
+    Object.entries(records).flatMap(([name, record]) =>
+      isObject(record) && isObject(record['original']) ? [{ folder, name, original: record['original'] }] : [],
+    ),
+  );
 }
 
 export interface TakenBack {
@@ -55,22 +53,43 @@ export interface TakenBack {
 
 /** The text of our file without what came from `file`. */
 export function takeBack(text: string, json: FileFormat, file: string): TakenBack {
-  const kept: string[] = [];
+  const kept = new Set<string>();
   let next = text;
-  const records = entriesAt(json.parse(text), [ORIGINS, file]) ?? {};
-  for (const [name, record] of Object.entries(records)) {
-    const current = entriesAt(json.parse(next), [SERVERS])?.[name];
-    if (current !== undefined && isObject(record) && digestOf(current) === record['sha256']) {
-      next = json.remove(next, { keys: [SERVERS], name });
-    } else if (current !== undefined) {
-      kept.push(name);
+  for (const { origin, records } of originsOf(json.parse(text), file)) {
+    for (const [name, record] of Object.entries(records)) {
+      const current = entriesAt(json.parse(next), [SERVERS])?.[name];
+      if (current !== undefined && isObject(record) && digestOf(current) === record['sha256']) {
+        next = json.remove(next, { keys: [SERVERS], name });
+      } else if (current !== undefined) {
+        kept.add(name);
+      }
     }
-  }
-  if (Object.keys(records).length > 0) {
-    next = json.remove(next, { keys: [ORIGINS], name: file });
+    next = json.remove(next, { keys: [ORIGINS], name: origin });
   }
   const left = Object.values(json.parse(next));
-  return { text: left.every((value) => isObject(value) && Object.keys(value).length === 0) ? undefined : next, kept };
+  return {
+    text: left.every((value) => isObject(value) && Object.keys(value).length === 0) ? undefined : next,
+    kept: [...kept],
+  };
+}
+
+interface Origin {
+  readonly origin: string;
+  readonly folder: string | undefined;
+  readonly records: FileObject;
+}
+
+function originOf(file: string, folder: string | undefined): string {
+  return folder === undefined ? file : `${file}#${folder}`;
+}
+
+/** The lists of one file from which servers were moved. */
+function originsOf(root: FileObject, file: string): Origin[] {
+  return Object.entries(entriesAt(root, [ORIGINS]) ?? {}).flatMap(([origin, records]) => {
+    const isOfFile = origin === file || origin.startsWith(originOf(file, ''));
+    const folder = origin === file ? undefined : origin.slice(file.length + 1);
+    return isOfFile && isObject(records) ? [{ origin, folder, records }] : [];
+  });
 }
 
 /** Tells whether an entry was changed since, without a second copy of its secrets. */

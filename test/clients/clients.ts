@@ -8,6 +8,8 @@ export interface TestedClient {
   readonly program: string;
   /** Registers a server under a name, for all projects. */
   readonly add: (name: string, command: readonly string[]) => readonly string[];
+  /** Registers one as the client does by default, when that is for the working folder alone. */
+  readonly addToFolder?: (name: string, command: readonly string[]) => readonly string[];
   readonly list: readonly string[];
   /** Whether it starts the servers for its list. */
   readonly isStarting: boolean;
@@ -23,6 +25,7 @@ export const TESTED_CLIENTS: readonly TestedClient[] = [
     spec: '@anthropic-ai/claude-code@2.1.330',
     program: 'claude',
     add: (name, command) => ['mcp', 'add', '--scope', 'user', name, '--', ...command],
+    addToFolder: (name, command) => ['mcp', 'add', name, '--', ...command],
     list: ['mcp', 'list'],
     isStarting: true,
     says: (name) => new RegExp(`^${name}: .*Connected`, 'm'),

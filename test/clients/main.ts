@@ -1,7 +1,8 @@
 /**
  * `npm run test:clients [-- NAME…]`: real clients from npm, each in an empty home. A server is registered with the client's
- * own command, `install CLIENT --import` moves it, the client lists the bridge as connected, a cell of the command in the
- * client's file calls the server, and `uninstall` leaves the file as it was. Needs the built command and the npm registry.
+ * own command (and one for the folder, where that is the client's default), `install CLIENT --import` moves it, the client
+ * lists the bridge as connected, a cell of the command in the client's file calls the server, and `uninstall` leaves the
+ * file as it was. Needs the built command and the npm registry.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +20,7 @@ import { INSPECTOR, QUIET, TESTED_CLIENTS, type TestedClient } from './clients.t
 
 const CLIENT_LIMIT_MS = 120_000;
 const SERVER = 'notes';
-const CELL = `print(await mcp_${SERVER}.echo(text="from " + "a cell"))`;
+const FOLDER_SERVER = 'diary';
 const run = promisify(execFile);
 
 const names = process.argv.slice(2);
@@ -75,13 +76,19 @@ async function testClient(client: TestedClient): Promise<void> {
   const file = join(home, client.file);
   const read = () => readFileSync(file, 'utf8');
   const { command, args = [] } = fixtureServer('echo.mjs');
+  const servers = client.addToFolder === undefined ? [SERVER] : [SERVER, FOLDER_SERVER];
+  const hasAny = (text: string) => servers.some((name) => text.includes(name));
+  const saysAll = (listed: string) => servers.every((name) => client.says(name).test(listed));
 
   const steps: [string, () => Promise<boolean>][] = [
     [
       `registers a server with its own command, and ${finds} it`,
       async () => {
         await start(program, ...client.add(SERVER, [command, ...args]));
-        return client.says(SERVER).test(await start(program, ...client.list));
+        if (client.addToFolder !== undefined) {
+          await start(program, ...client.addToFolder(FOLDER_SERVER, [command, ...args]));
+        }
+        return saysAll(await start(program, ...client.list));
       },
     ],
     [
@@ -91,7 +98,7 @@ async function testClient(client: TestedClient): Promise<void> {
         await bridge('install', id, '--import');
         const changed = read();
         await bridge('uninstall', id);
-        return changed !== before && !changed.includes(SERVER) && read() === before;
+        return changed !== before && !hasAny(changed) && read() === before;
       },
     ],
     [
@@ -100,13 +107,16 @@ async function testClient(client: TestedClient): Promise<void> {
         const said = await bridge('install', id, '--import');
         const listed = await start(program, ...client.list);
         return (
-          said.includes(`Code can call: ${SERVER}.`) && client.says('code').test(listed) && !listed.includes(SERVER)
+          said.includes(`Code can call: ${servers.join(', ')}.`) && client.says('code').test(listed) && !hasAny(listed)
         );
       },
     ],
     [
       'has an entry whose bridge lets a cell call that server',
-      async () => (await callRegistered(client, file, env)) === 'from a cell\n',
+      async () => {
+        const printed = servers.map((name) => `from ${name}\n`).join('');
+        return (await callRegistered(client, file, { env, servers })) === printed;
+      },
     ],
     ...(clientOf(id).keys[0] === 'mcpServers'
       ? [
@@ -136,7 +146,7 @@ async function testClient(client: TestedClient): Promise<void> {
       async () => {
         await bridge('uninstall', id);
         const listed = await start(program, ...client.list);
-        return client.says(SERVER).test(listed) && !client.says('code').test(listed);
+        return saysAll(listed) && !client.says('code').test(listed);
       },
     ],
   ];
@@ -153,16 +163,22 @@ async function testClient(client: TestedClient): Promise<void> {
 }
 
 /** What a cell prints, in the bridge that the entry in the file starts. */
-async function callRegistered({ id }: TestedClient, file: string, env: Record<string, string>): Promise<string> {
+async function callRegistered(
+  { id }: TestedClient,
+  file: string,
+  { env, servers }: { readonly env: Record<string, string>; readonly servers: string[] },
+): Promise<string> {
   const { format, keys } = clientOf(id);
   const root = (await loadFormat(format)).parse(readFileSync(file, 'utf8'));
   const [command = '', ...args] = entryWords(entriesAt(root, keys)?.['code']);
   const client = new Client({ name: 'test', version: '1' });
+  // Apart in the code, so that only what is printed holds the words together.
+  const code = servers.map((name) => `print(await mcp_${name}.echo(text="from " + "${name}"))`).join('\n');
   await client.connect(new StdioClientTransport({ command, args, env, stderr: 'ignore' }));
   try {
     const answer = await client.callTool({
       name: 'run_python',
-      arguments: { code: CELL, servers: [SERVER], timeout: 60 },
+      arguments: { code, servers, timeout: 60 },
     });
     const [content] = answer.content as { text?: string }[];
     return (content?.text ?? '')

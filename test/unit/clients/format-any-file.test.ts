@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { type FileObject, loadFormat } from '../../../src/clients/format.ts';
+import { entriesAt, type FileObject, loadFormat } from '../../../src/clients/format.ts';
 import type { FileFormatName } from '../../../src/clients/table.ts';
 
 const ENTRY = { command: 'npx', args: ['-y', 'x'], env: { 'A b': 'c "d"' } };
@@ -72,6 +72,26 @@ describe.each(TEXTS)('%s', (name, texts) => {
           rest = format.remove(rest, { keys: ['s'], name: entry });
         }
         expect({ ...format.parse(rest), s: {} }).toEqual({ ...format.parse(text), s: {} });
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe('json, below the name of a folder', () => {
+  const folders = fc.oneof(fc.string(), fc.constantFrom('/src/app', 'C:\\src\\app', 'C:/a b/"c"', '~/x#y', '0', ''));
+  const layouts = fc.record({ folder: folders, servers: entries, indent: fc.constantFrom('', '  ', '\t') });
+
+  it('takes a new entry and gives it back', async () => {
+    const format = await loadFormat('json');
+    fc.assert(
+      fc.property(layouts, ({ folder, servers, indent }) => {
+        const root = { projects: { [folder]: { mcpServers: servers, other: [1] }, last: {} }, z: 1 };
+        const text = JSON.stringify(root, undefined, indent);
+        const place = { keys: ['projects', folder, 'mcpServers'], name: 'NEW' };
+        const added = format.add(text, place, ENTRY);
+        expect(entriesAt(format.parse(added), place.keys)?.['NEW']).toEqual(ENTRY);
+        expect(JSON.stringify(format.parse(format.remove(added, place)))).toBe(JSON.stringify(root));
       }),
       RUNS,
     );

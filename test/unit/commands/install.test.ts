@@ -246,17 +246,3 @@ describe('with --json', () => {
     ]);
   });
 });
-
-it('names the servers that Claude Code keeps for single folders, and moves none of them', async () => {
-  const path = fileOf('claude-code');
-  const local = {
-    memory: { command: 'memory' },
-    code: { command: 'npx', args: ['-y', 'mcp-server-code-execution-mode'] },
-  };
-  const projects = { '/src/app': { mcpServers: local }, '/src/none': {}, '/src/odd': null };
-  put(path, JSON.stringify({ projects }));
-  const { out } = await run('claude-code', { isImport: true });
-  expect(out).toContain('keeps these servers for one folder each, and they are not moved: memory (/src/app). To let');
-  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ projects });
-  expect((await run('cursor')).out).not.toContain('one folder each');
-});
