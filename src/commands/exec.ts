@@ -11,6 +11,7 @@ import type { CommandContext } from './context.ts';
 import { createLazyBridge } from './lazy-bridge.ts';
 import { closeInTime, watchProcess } from './lifecycle.ts';
 import { startProgress } from './progress.ts';
+import { hintsForShell } from './shell-hints.ts';
 import { createTerminalPerson, type Terminal } from './terminal-person.ts';
 
 const CELL_FAILED = 1;
@@ -48,7 +49,8 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
       person: personAt(command, options.terminal),
     },
   );
-  const first = await Promise.race([answered, lifecycle.ended]).finally(line.stop);
+  const ended = answered.then((answer) => ({ ...answer, error: answer.error && hintsForShell(answer.error) }));
+  const first = await Promise.race([ended, lifecycle.ended]).finally(line.stop);
   if ('reason' in first) {
     cancel.abort(first.reason);
   } else if (command.isJson) {
