@@ -61,13 +61,15 @@ export interface ConfiguredServers extends KnownSecrets {
 export interface ConfiguredServersOptions extends Pick<UpstreamPoolOptions, 'failureLevel' | 'onStep'> {
   /** Whether tools of which no call can be made are hidden, as code is to see it; no when left out. */
   readonly hidesDenied?: boolean;
+  /** Whether a server is one that the command is about: what is wrong with others is not worth a warning. All when left out. */
+  readonly concerns?: (server: string) => boolean;
 }
 
 /** Starts nothing and reads no file of servers before the first `refresh`. */
 export async function createConfiguredServers(
   settings: Settings,
   logger: Logger,
-  { hidesDenied = false, ...starts }: ConfiguredServersOptions = {},
+  { hidesDenied = false, concerns = () => true, ...starts }: ConfiguredServersOptions = {},
 ): Promise<ConfiguredServers> {
   const { stateDir } = settings;
   const discover = createServerDiscovery(await discoveryOptionsOf(settings));
@@ -109,11 +111,16 @@ export async function createConfiguredServers(
         pool.update(found.servers);
         callable = new Map([...found.servers].map(([name, definition]) => [name, toCallable(definition)]));
         references = toReferences(found);
-        found.issues.forEach((issue) => logger[issue.level](renderLine(findingOfIssue(issue))));
+        found.issues.forEach((issue) => logIssue(issue, logger, concerns));
       }
       return references;
     },
   };
+}
+
+function logIssue(issue: ConfigIssue, logger: Logger, concerns: (server: string) => boolean): void {
+  const level = issue.server === undefined || concerns(issue.server) ? issue.level : 'debug';
+  logger[level](renderLine(findingOfIssue(issue)));
 }
 
 /** Logins at remote servers. */

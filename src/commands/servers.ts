@@ -13,6 +13,7 @@ import { type LoginContext, logIn, logOut } from './login.ts';
 import { startProgress } from './progress.ts';
 import { StartTimes } from './server-test.ts';
 import { type CallOptions, call } from './servers/call.ts';
+import { concernedBy } from './servers/concerned.ts';
 import { list } from './servers/list.ts';
 import type { Output } from './servers/output.ts';
 import { refresh } from './servers/refresh.ts';
@@ -30,6 +31,7 @@ export async function servers(command: ServersCommand, options: ServersOptions):
   const configured = await createConfiguredServers(settings, logger, {
     // Whoever calls a tool sees of it what code sees.
     hidesDenied: command.action === 'call',
+    concerns: concernedBy(command),
     onStep: times.note,
     // What failed is the answer, or stands in it.
     failureLevel: 'debug',

@@ -125,15 +125,15 @@ export function readServers(
   const servers: ServerDefinition[] = [];
   for (const [name, value] of Object.entries(entries)) {
     const path = renderPath([...keys, name]);
-    const reportEntry = (level: ConfigIssue['level'], message: string): void => {
-      issues.push({ level, file, path, server: name, message });
+    const reportEntry = (level: ConfigIssue['level'], message: string, hint?: string): void => {
+      issues.push({ level, file, path, server: name, message, ...(hint !== undefined && { hint }) });
     };
     const entry = readEntry({ file, keys, name, value }, issues);
     if (entry === undefined) {
       continue;
     }
     const onMissing = (variable: string): void => {
-      reportEntry('warning', `the variable ${variable} is not set; its place was left as it is`);
+      reportEntry('warning', `the variable ${variable} is not set`, howToSet(variable));
     };
     const variables: Record<string, string> = {};
     const onUsed = (variable: string, text: string): void => {
@@ -162,6 +162,10 @@ export function readServers(
     }
   }
   return { servers, issues, keys };
+}
+
+function howToSet(variable: string): string {
+  return `Set ${variable} in the environment of the bridge: in a client, in the "env" of the entry that starts the bridge. Or write its value in this entry.`;
 }
 
 function parseObject(text: string, fail: (message: string) => void): Record<string, unknown> | undefined {

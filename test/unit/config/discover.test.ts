@@ -252,9 +252,8 @@ describe('definitions', () => {
       env: { TOKEN: 'Bearer t-1', MISSING: '${UNSET} ${input:key}' },
       cwd: '/srv',
     });
-    expect(issues({ env })).toEqual([
-      'warning a.json: mcpServers.a: the variable UNSET is not set; its place was left as it is',
-    ]);
+    expect(issues({ env })).toEqual(['warning a.json: mcpServers.a: the variable UNSET is not set']);
+    expect(found.issues[0]?.hint).toMatch(/^Set UNSET in the environment of the bridge: /);
   });
 
   it('gives one hash to definitions that start the same process', () => {
