@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 
 from bridge_kernel import values
-from bridge_kernel.errors import ArgumentError, MCPError, PolicyError, ToolError
+from bridge_kernel.errors import ArgumentError, MCPError, PolicyError, ServerNotAvailableError, ToolError
 from bridge_kernel.near import close_names
 from bridge_kernel.pending import Pending, calling_line
 from bridge_kernel.proxies import arguments_of
@@ -66,6 +66,7 @@ _CLASSES = (
     "ToolError",
     "ArgumentError",
     "PolicyError",
+    "ServerNotAvailableError",
     "AttrDict",
     "ImageContent",
     "AudioContent",
@@ -93,6 +94,7 @@ class Runtime(ModuleType):
     ToolError = ToolError
     ArgumentError = ArgumentError
     PolicyError = PolicyError
+    ServerNotAvailableError = ServerNotAvailableError
     AttrDict = values.AttrDict
     ImageContent = values.ImageContent
     AudioContent = values.AudioContent

@@ -113,7 +113,8 @@ class ServerState:
     def no_such_tool(self, name: str, known: list[str] | None = None) -> str:
         """The message for a tool that a list does not hold: `known`, aliases, or the list that was asked for."""
         near = close_names(name, [alias_of(tool) for tool in self.tools or []] if known is None else known)
-        return f"mcp_{self.alias} has no tool {name!r}.{near}"
+        listing = f"await runtime.query_tool_docs({self.name!r}) lists its tools."
+        return f"mcp_{self.alias} has no tool {name!r}.{near} {listing}"
 
 
 class Registry:

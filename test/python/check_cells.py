@@ -169,7 +169,7 @@ WRONG = [
     ("await mcp_files['read-fle'](path='a')", "Did you mean 'read_file'", True),
     ("await mcp_servers['files'].nonsense()", "mcp_files has no tool 'nonsense'", True),
     ("x = 1\nprint('effect')\nawait mcp_files.nonsense()", "line 3: await mcp_files.nonsense()", True),
-    ("mcp_files.nonsense.sync()", "no tool 'nonsense'", True),
+    ("mcp_files.nonsense.sync()", "no tool 'nonsense'. await runtime.query_tool_docs('files') lists its tools.", True),
     ("import asyncio\nawait asyncio.gather(mcp_files.nonsense(), mcp_files.list())", "no tool 'nonsense'", True),
     ("await mcp_filez.list()", "Did you mean 'files'", True),
     ("await mcp_Files.list()", "It is loaded; in Python its name is mcp_files.", True),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fake_host import READ_FILE, ApiTestCase, text_result
 
-from bridge_kernel.errors import MCPError
+from bridge_kernel.errors import MCPError, ServerNotAvailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,6 +157,8 @@ class Self(RuntimeTestCase):
     def test_the_manual_and_the_errors_are_there(self) -> None:
         self.assertEqual(self.runtime.capability_summary(), "the manual")
         self.assertIs(self.runtime.MCPError, MCPError)
+        self.assertIs(self.runtime.ServerNotAvailableError, ServerNotAvailableError)
+        self.assertIn("ServerNotAvailableError", dir(self.runtime))
         self.run_code("assert MCPError is runtime.MCPError and issubclass(ToolError, MCPError)")
 
     def test_an_unknown_helper_names_the_near_ones(self) -> None:
