@@ -5,7 +5,7 @@ import { BridgeError, messageOf } from '../errors.ts';
 import { type Connection, type ConnectOptions, SessionLostError } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import type { ElicitationOffer, ServerQuestions } from './elicitation.ts';
-import type { Failures } from './failures.ts';
+import type { Failures, NotReady } from './failures.ts';
 import { envelopeOf } from './handshake.ts';
 import { remoteFailureIn } from './http/remote-failure.ts';
 import { RequestError, type Requests } from './requests.ts';
@@ -116,10 +116,12 @@ export function intercept(message: JsonObject, bytes: number, requests: Requests
   }
 }
 
-/** Why hands were not shaken, in a clause. */
-export function explainHandshake(error: unknown, options: ConnectOptions, deadline: CancelSignal): string {
+/** Why hands were not shaken. */
+export function explainHandshake(error: unknown, options: ConnectOptions, deadline: CancelSignal): NotReady {
   if (options.signal.aborted) {
-    return 'it was ended while it was starting';
+    return { reason: 'it was ended while it was starting' };
   }
-  return deadline.aborted ? `no answer to initialize within ${options.startTimeoutMs / 1000} s` : messageOf(error);
+  return deadline.aborted
+    ? { reason: `no answer to initialize within ${options.startTimeoutMs / 1000} s`, isLate: true }
+    : { reason: messageOf(error) };
 }

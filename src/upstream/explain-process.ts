@@ -49,6 +49,16 @@ export function runByHand({ command, args }: ProcessDefinition, mask: (text: str
   return `Run it by hand to see more: ${typed}`;
 }
 
+/** What the program waits for when it downloads the server first and nothing was heard of that; empty for other programs. */
+export function explainDownload({ command }: ProcessDefinition): string {
+  const program = command.replace(/^.*[\\/]/s, '').replace(/\.(?:cmd|exe)$/i, '');
+  if (!/^(?:npx|bunx|pnpx|uvx)$/.test(program)) {
+    return '';
+  }
+  const check = program === 'npx' ? ' (`npm ping` checks that)' : '';
+  return `${program} may still be downloading the package, or it cannot reach the registry${check}. `;
+}
+
 /** How it ended, with the end of its stderr. */
 export function describeEnd({ exitCode, signal }: ServerExit, stderrTail: string): string {
   const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;

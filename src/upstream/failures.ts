@@ -3,7 +3,15 @@ import { BridgeError, type ErrorCode, messageOf } from '../errors.ts';
 import { MAX_RESULT_BYTES } from '../limits.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { hintForDocker } from './explain-docker.ts';
-import { describeEnd, exitData, explainSpawn, hintForSpawn, quoteStderr, runByHand } from './explain-process.ts';
+import {
+  describeEnd,
+  exitData,
+  explainDownload,
+  explainSpawn,
+  hintForSpawn,
+  quoteStderr,
+  runByHand,
+} from './explain-process.ts';
 import { explainRemote } from './explain-remote.ts';
 import type { RemoteFailure } from './http/remote-failure.ts';
 import { createMask } from './mask.ts';
@@ -19,6 +27,13 @@ interface Details {
   readonly hint?: string | undefined;
   readonly data?: JsonObject;
   readonly cause?: unknown;
+}
+
+/** Why a server that runs cannot be used. */
+export interface NotReady {
+  readonly reason: string;
+  /** Whether it only did not answer in time. */
+  readonly isLate?: boolean;
 }
 
 /** The errors of one server. Every text has passed the mask of its secrets. */
@@ -51,10 +66,12 @@ export class Failures {
     });
   }
 
-  /** `SERVER_START_FAILED`: it runs but does not speak MCP in time. */
-  notReady(reason: string, stderrTail: string): BridgeError {
+  /** `SERVER_START_FAILED`: it runs but does not speak MCP, or not in time. */
+  notReady({ reason, isLate }: NotReady, stderrTail: string): BridgeError {
+    const definition = this.#definition;
+    const cause = isLate === true && definition.url === undefined ? explainDownload(definition) : '';
     return this.#fail('SERVER_START_FAILED', `started but is not usable: ${reason}${quoteStderr(stderrTail)}`, {
-      hint: this.#nextStep(stderrTail),
+      hint: `${cause}${this.#nextStep(stderrTail)}`,
     });
   }
 

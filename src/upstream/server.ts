@@ -279,7 +279,7 @@ export class UpstreamServer {
       return Promise.resolve(open);
     }
     if (this.#closing.signal.aborted) {
-      return Promise.reject(this.#failures.notReady('it is being ended', ''));
+      return Promise.reject(this.#failures.notReady({ reason: 'it is being ended' }, ''));
     }
     const waitMs = this.#retryAt - performance.now();
     if (this.#starting === undefined && this.#lastError !== undefined && waitMs > 0) {

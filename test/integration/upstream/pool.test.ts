@@ -1,5 +1,5 @@
 /** The pool with real processes: starts, calls, failures, changes, ends. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -92,6 +92,14 @@ describe('starting', () => {
     expect(error.code).toBe('SERVER_START_FAILED');
     expect(error.message).toContain('no answer to initialize within 0.7 s');
     expect(pool.states()[0]?.state).toBe('failing');
+  });
+
+  it('says that npx may still be downloading a server that never answers', async () => {
+    const npx = join(temporaryFolder(), 'npx');
+    symlinkSync(process.execPath, npx);
+    const silent = { ...fixtureServer('never-answers', 'initialize'), command: npx };
+    const error = await failureOf(startPool({ silent }, { startTimeoutMs: 700 }).describe('silent'));
+    expect(error.hint).toMatch(/^npx may still be downloading .*`npm ping`.* Run it by hand to see more: /);
   });
 
   it('says what to do about a command that does not exist', async () => {

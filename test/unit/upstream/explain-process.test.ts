@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ProcessDefinition } from '../../../src/upstream/definition.ts';
-import { explainSpawn, hintForSpawn } from '../../../src/upstream/explain-process.ts';
+import { explainDownload, explainSpawn, hintForSpawn } from '../../../src/upstream/explain-process.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -54,5 +54,16 @@ describe.runIf(process.platform !== 'win32')('a program that cannot be started',
 
   it('is reported as not found when no folder on PATH has it', async () => {
     expect(explainSpawn(definition('tool'), await failureOf('tool'))).toBe("command 'tool' not found");
+  });
+});
+
+describe('a program that downloads the server', () => {
+  it.each(['npx', '/usr/bin/npx', 'C:\\node\\npx.cmd', 'uvx'])('%s may still be at it', (command) => {
+    expect(explainDownload(definition(command))).toMatch(/^(npx|uvx) may still be downloading the package, /);
+  });
+
+  it('is no other one', () => {
+    expect(explainDownload(definition('node'))).toBe('');
+    expect(explainDownload(definition('/opt/npx/server'))).toBe('');
   });
 });
