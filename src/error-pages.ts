@@ -194,7 +194,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   SERVER_EXITED: {
     cause: 'The server crashed, or ended itself, while calls were in flight. The message has the end of its stderr.',
-    remedy: 'The next call starts it again. Look whether the call had its effect before you repeat it.',
+    remedy: 'The next call starts it again. Check whether the call had its effect before you repeat it.',
     hasHint: true,
   },
   SERVER_PROTOCOL: {

@@ -193,7 +193,7 @@ def _report(findings: list[Finding], code: str) -> None:
     certain = [found for found in ordered if found.level == CERTAIN]
     if certain:
         raise CheckError(
-            f"the cell was not run, and nothing in it has happened: {_counted(ordered)}\n{_shown(ordered, code)}",
+            f"the cell was not run and had no effect. The check found {_counted(ordered)}\n{_shown(ordered, code)}",
             "CHECK_FAILED",
             hint="Correct it and run the whole cell again.",
         )

@@ -50,7 +50,8 @@ def _explain_shown(spec: ToolSpec, shape: _Shape) -> str | None:
     unknown = next((keyword for keyword in shape.keywords if keyword not in accepted), None)
     if unknown is None or spec.is_open:
         return None
-    return f"{spec.server}.{spec.name}: {unknown} is no parameter of this tool\nThe signature is {spec.signature_text}."
+    message = f"{spec.server}.{spec.name}: {unknown} is not a parameter of this tool"
+    return f"{message}\nThe signature is {spec.signature_text}."
 
 
 def _value(node: ast.expr) -> object:

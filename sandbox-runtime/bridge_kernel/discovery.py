@@ -359,7 +359,7 @@ class Runtime(ModuleType):
             self._say_once(f"server {entry['server']}: {entry['notice']}")
         unmatched = "; ".join(_unmatched_word(entry) for entry in found.get("unmatched", []))
         if unmatched:
-            print(f"nothing fits well: no tool has {unmatched}", file=sys.stderr)
+            print(f"no close match: no tool has {unmatched}", file=sys.stderr)
         return _as_list(found.get("documents"))
 
     def _hits(self, answer: object) -> list[Any]:

@@ -93,7 +93,7 @@ class Pending:
             self.warn("was never awaited")
 
     def warn(self, what: str) -> None:
-        """Says on stderr, with the line of the call, what has not happened and what to write."""
+        """Says on stderr, with the line of the call, what was not done and what to write."""
         import warnings
 
         self._use()

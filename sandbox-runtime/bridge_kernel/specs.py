@@ -147,7 +147,7 @@ class ToolSpec:
 
     def _unknown(self, key: str) -> str:
         known = [parameter.get("alias", "") for parameter in self.parameters]
-        return f"is no parameter of this tool.{close_names(key, known)}".removesuffix(".")
+        return f"is not a parameter of this tool.{close_names(key, known)}".removesuffix(".")
 
     def _alias(self, name: str) -> str:
         parameter = self._by_name.get(name)

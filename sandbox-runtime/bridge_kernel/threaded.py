@@ -62,7 +62,7 @@ class Capture(stdio.Capture):
             try:
                 fcntl.fcntl(write_end, _F_SETPIPE_SZ, stdio.PIPE_BYTES)
             except OSError:
-                pass  # The user's share of pipe memory is spent: the default size is slower and right all the same.
+                pass  # The user's share of pipe memory is spent: the default size is slower and works, too.
             os.dup2(write_end, index + 1)
             os.close(write_end)
         super().__init__(emit, (pipes[0][0], pipes[1][0]), budget)

@@ -245,8 +245,8 @@ export class AuditWriter {
   #noteFailure(reason: string): void {
     if (this.#failure === undefined) {
       this.#options.logger.warning(
-        `The audit log in ${this.#options.directory} cannot be written: ${reason}. It is tried again; meanwhile ` +
-          'records wait in memory, as many as there is room for.',
+        `The audit log in ${this.#options.directory} cannot be written: ${reason}. The bridge keeps trying; meanwhile ` +
+          `it holds up to ${MAX_QUEUED_BYTES / 2 ** 20} MiB of records in memory.`,
       );
     }
     this.#failure = reason;

@@ -23,7 +23,7 @@ export interface FoundTool extends IndexedServer {
 export interface FoundTools {
   /** Best first. */
   readonly found: readonly FoundTool[];
-  /** When nothing fits well: the words of the query that no tool has, with words to try instead. */
+  /** When there is no close match: the words of the query that no tool has, with words to try instead. */
   readonly unmatched: readonly UnmatchedWord[];
 }
 

@@ -57,7 +57,7 @@ async function bind(spec: ToolSpec, given: Given, refuse: Refuse): Promise<Recor
     }
     if (!originals.has(key) && !spec.open) {
       const known = spec.parameters.map(({ alias }) => alias);
-      throw refuse(key, `is no parameter of this tool.${await didYouMean(key, known)}`.replace(/\.$/, ''));
+      throw refuse(key, `is not a parameter of this tool.${await didYouMean(key, known)}`.replace(/\.$/, ''));
     }
     bound.set(name, value);
   }

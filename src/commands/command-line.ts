@@ -34,7 +34,7 @@ export type CommandLine =
   | CompletionCommand
   | CompleteCommand;
 
-/** What a group does when no further word is given. */
+/** What a group does without a subcommand. */
 const DEFAULT_ACTIONS: Readonly<Record<string, string>> = {
   servers: 'list',
   audit: 'show',

@@ -92,7 +92,7 @@ async function refuseForeignFolder(modules: string): Promise<void> {
     await access(folder, constants.W_OK).catch((error: unknown) => {
       throw new BridgeError(
         'STATE_WRITE_FAILED',
-        `npm installs global packages into ${modules}, and you may not write to ${folder}`,
+        `npm installs global packages into ${modules}, but you cannot write to ${folder}`,
         {
           hint: 'Give npm a folder of yours, and run this again: npm config set prefix ~/.local',
           cause: error,

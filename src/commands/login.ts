@@ -62,7 +62,7 @@ async function remoteOf(configured: ConfiguredServers, name: string): Promise<Re
   const definition = configured.definitions().get(name);
   if (definition?.url === undefined) {
     throw new BridgeError('USAGE_INVALID', `Server '${name}' is started here; a login is for servers with a "url".`, {
-      hint: `Its keys belong into "env" of its entry in ${definition?.file ?? 'the file of the server'}.`,
+      hint: `Its keys go into "env" of its entry in ${definition?.file ?? 'the file of the server'}.`,
     });
   }
   if (Object.keys(definition.headers).some((header) => header.toLowerCase() === 'authorization')) {

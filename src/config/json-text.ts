@@ -39,7 +39,7 @@ function whatIsWrong(text: string, position: number): string | undefined {
     return 'the comma before it is one too many';
   }
   return /^['‘’“”\p{L}_$]/u.test(rest) && /[{[,:]$/.test(before)
-    ? 'texts and names stand between double quotes'
+    ? 'strings and keys must be in double quotes'
     : undefined;
 }
 

@@ -69,7 +69,7 @@ export function explainRemoteValues(url: string, headers: Readonly<Record<string
 /** What is wrong with an address; undefined when nothing is. It is not repeated: keys are often a part of it. */
 export function explainUrl(url: string): string | undefined {
   if (!URL.canParse(url)) {
-    return 'has a "url" that is no address such as "https://example.org/mcp"';
+    return 'has a "url" that is not a full address such as "https://example.org/mcp"';
   }
   const { protocol } = new URL(url);
   return protocol === 'http:' || protocol === 'https:'

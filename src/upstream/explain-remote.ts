@@ -32,7 +32,7 @@ export function explainRemote(
       }
       return {
         code: 'SERVER_PROTOCOL',
-        hint: `Look whether "url" of ${place} is the address of its MCP endpoint; servers often have it at /mcp or /sse.`,
+        hint: `Check that "url" of ${place} is the address of its MCP endpoint; it is often at /mcp or /sse.`,
       };
     case 'session':
     case 'unreachable':
@@ -48,12 +48,12 @@ function hintForUnreachable(
 ): string {
   const steps = [
     failure.status === undefined
-      ? `Look whether it runs, and whether "url" of '${name}' in ${file} is right.`
+      ? `Check that it is running and that "url" of '${name}' in ${file} is right.`
       : 'The server itself reports a fault; try again later.',
   ];
   const [, variable] = (failure.status === undefined && PROXY.exec(failure.message)) || [];
   if (variable !== undefined) {
-    return `Look whether ${variable} is right, which this bridge was started with, and whether the proxy lets it through; NO_PROXY names hosts that are asked directly.`;
+    return `Check the value of ${variable} that this bridge was started with, and that the proxy allows the connection. NO_PROXY lists the hosts that are reached without a proxy.`;
   }
   const unused = ['all_proxy', 'ALL_PROXY'].find((candidate) => (env[candidate] ?? '') !== '');
   if (failure.status === undefined && unused !== undefined) {

@@ -120,7 +120,7 @@ export class Failures {
 
   /** `CALL_CANCELLED`; `tool` is undefined for the list of tools. */
   cancelled(tool: string | undefined): BridgeError {
-    return this.#fail('CALL_CANCELLED', `was told to stop ${nameOf(tool)}, because the call was cancelled`, {
+    return this.#fail('CALL_CANCELLED', `did not finish ${nameOf(tool)}: the call was cancelled`, {
       data: { tool },
     });
   }
@@ -171,7 +171,7 @@ export class Failures {
     const definition = this.#definition;
     return definition.url === undefined
       ? (hintForDocker(definition, stderrTail) ?? runByHand(definition, this.#mask))
-      : `Look whether "url" of '${definition.name}' in ${definition.file} is right.`;
+      : `Check "url" of '${definition.name}' in ${definition.file}.`;
   }
 }
 

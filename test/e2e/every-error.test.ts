@@ -165,7 +165,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
     provoke: () => cell('await mcp_slow.hang()', ['slow']),
     names: /'slow' did not answer 'hang' after 1 s/,
   },
-  CALL_CANCELLED: { provoke: cancelledCall, names: /'slow' was told to stop 'sleep'/ },
+  CALL_CANCELLED: { provoke: cancelledCall, names: /'slow' did not finish 'sleep': the call was cancelled/ },
   SERVER_NOT_AVAILABLE: {
     provoke: () => cell("await runtime.call_tool_raw('huge', 'line')", [], { session: 'bare' }),
     names: /'huge' is not available/,

@@ -104,7 +104,7 @@ describe('servers call', () => {
       exitCode: 70,
     });
     expect((await call('filesystem', 'read_text_file', 'pth=x')).stderr).toContain(
-      "pth is no parameter of this tool. Did you mean 'path'?",
+      "pth is not a parameter of this tool. Did you mean 'path'?",
     );
     const unknown = await call('filesystem', 'read_text_fil', 'path=x', '--json');
     expect(JSON.parse(unknown.stdout)).toMatchObject({

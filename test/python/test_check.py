@@ -103,7 +103,8 @@ class Running(CheckTestCase):
             await repl.run(1, "x = 1\nawait mcp_files.nonsense()", self.api.check)
         self.assertNotIn("x", repl.namespace)
         self.assertEqual(caught.exception.code, "CHECK_FAILED")
-        self.assertTrue(format_error(caught.exception).startswith("CHECK_FAILED: the cell was not run"))
+        said = "CHECK_FAILED: the cell was not run and had no effect. The check found 1 mistake.\n"
+        self.assertTrue(format_error(caught.exception).startswith(said))
         self.assertNotIn("call_tool", self.host.methods())
 
     async def test_a_cell_that_names_no_server_asks_nothing(self) -> None:

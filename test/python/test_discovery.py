@@ -103,7 +103,7 @@ class Documents(RuntimeTestCase):
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
             self.assertEqual(await self.runtime.search_tool_docs("quux zorg"), [])
             self.assertEqual(self.runtime.search_tool_docs_sync("quux zorg"), [])
-        line = "nothing fits well: no tool has 'quux' (nearest: 'queue', 'quote'); 'zorg'\n"
+        line = "no close match: no tool has 'quux' (nearest: 'queue', 'quote'); 'zorg'\n"
         self.assertEqual(stderr.getvalue(), line * 2)
 
     def test_wrong_arguments_fail_before_the_host_is_asked(self) -> None:
@@ -148,7 +148,7 @@ class Calls(RuntimeTestCase):
     async def test_arguments_that_are_no_dict_are_refused(self) -> None:
         with self.assertRaisesRegex(TypeError, "arguments is a dict"):
             await self.runtime.call_tool("files", "list", ["a"])
-        with self.assertRaisesRegex(TypeError, "tial is no parameter of this tool. Did you mean 'tail'?"):
+        with self.assertRaisesRegex(TypeError, "tial is not a parameter of this tool. Did you mean 'tail'?"):
             await self.runtime.call_tool("files", "read_file", {"path": "a", "tial": 1})
         self.assertNotIn("call_tool", self.host.methods())
 

@@ -102,8 +102,8 @@ class Binding(unittest.TestCase):
             ((), {}, "from_ is missing"),
             (("a",), {"from": "b"}, "from was given twice"),
             ((), {"from": "b", "from_": "a"}, "from_ was given twice"),
-            (("a",), {"limti": 3}, "limti is no parameter of this tool. Did you mean 'limit'?"),
-            (("a",), {"zzz": 3}, "zzz is no parameter of this tool"),
+            (("a",), {"limti": 3}, "limti is not a parameter of this tool. Did you mean 'limit'?"),
+            (("a",), {"zzz": 3}, "zzz is not a parameter of this tool"),
             (tuple("abcdefg"), {}, r"takes at most 6 arguments \(from_, limit, state, .*\), but 7 were given"),
             (("a",), {"limit": 0}, r"limit must be at least 1, not 0 \(int\)"),
             (

@@ -40,7 +40,7 @@ export function defineAudit(program: Command, settle: Settle<AuditCommand>): voi
     .command('audit')
     .summary('show the record of cells and calls')
     .description(
-      'Show the record of cells and calls that is kept in the state directory. Without a further word: `audit show`.',
+      'Show the record of cells and calls that is kept in the state directory. Without a subcommand: `audit show`.',
     )
     .helpCommand(false);
   const take = (action: AuditCommand['action']) => (options: Options) => settle(toCommand(action, options));

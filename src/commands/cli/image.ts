@@ -37,7 +37,7 @@ export function defineImage(program: Command, settle: Settle<ImageCommand>): voi
     .command('image')
     .summary('pull, build and list the images of sandboxes')
     .description(
-      'Pull, build and list the images of sandboxes, on podman or docker. Without a further word: `image list`.',
+      'Pull, build and list the images of sandboxes, on podman or docker. Without a subcommand: `image list`.',
     )
     .helpCommand(false);
   const take =

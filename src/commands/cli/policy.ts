@@ -29,7 +29,7 @@ export function definePolicy(program: Command, settle: Settle<PolicyCommand>): v
   const group = program
     .command('policy')
     .summary('show what code may call, and why')
-    .description('Show what code may call, and why. Without a further word: `policy show`.')
+    .description('Show what code may call, and why. Without a subcommand: `policy show`.')
     .helpCommand(false);
   const base = ({ json }: Given) => ({ command: 'policy' as const, isJson: json === true });
 

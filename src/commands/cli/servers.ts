@@ -63,7 +63,7 @@ export function defineServers(program: Command, settle: Settle<ServersCommand | 
   const group = program
     .command('servers')
     .summary('add servers, show them and their tools, test and call them')
-    .description('Add servers, show them and their tools, test and call them. Without a further word: `servers list`.')
+    .description('Add servers, show them and their tools, test and call them. Without a subcommand: `servers list`.')
     .helpCommand(false);
 
   const take =

@@ -15,7 +15,7 @@ export function defineSessions(program: Command, settle: Settle<SessionsCommand>
     .command('sessions')
     .summary('list and end the sandboxes of all bridges')
     .description(
-      'List and end the sandboxes of all bridges, on podman and docker. Without a further word: `sessions list`.',
+      'List and end the sandboxes of all bridges, on podman and docker. Without a subcommand: `sessions list`.',
     )
     .helpCommand(false);
   const list = group

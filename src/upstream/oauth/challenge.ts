@@ -54,7 +54,7 @@ async function refusalTo(
     .catch((cause: unknown) => {
       const words = createMask(definition)(messageOf(cause));
       throw new BridgeError('SERVER_UNREACHABLE', `server '${name}' could not be reached: ${words}`, {
-        hint: `Look whether it runs, and whether "url" of '${name}' in ${file} is right.`,
+        hint: `Check that it is running and that "url" of '${name}' in ${file} is right.`,
         cause,
       });
     });

@@ -90,7 +90,7 @@ print(hint)`);
       'seats must be at most 9, not 10 (int)',
       "x_class must be one of 'economy', 'business', not 'busines' (str). Did you mean 'business'?",
       'guest.friends[0].name is missing',
-      "seat is no parameter of this tool. Did you mean 'seats'?",
+      "seat is not a parameter of this tool. Did you mean 'seats'?",
       'seats must be int, not True',
       'guest is bytes; pass text: data.decode(), or base64.b64encode(data).decode()',
       "The signature is book(from_: str, seats: int = 1, x_class: Literal['economy', 'business'] = ..., " +

@@ -124,7 +124,9 @@ it('takes the address and the client from files, variables and commands, as call
   expect(JSON.stringify(said)).not.toMatch(/(?:url|client)-secret-12345/);
   expect(await failureOf(run('login', 'wrong'))).toMatchObject({
     code: 'SECRET_UNAVAILABLE',
-    message: expect.stringMatching(/no value for url: with what was put in, the entry has a "url" that is no address/),
+    message: expect.stringMatching(
+      /no value for url: with what was put in, the entry has a "url" that is not a full address/,
+    ),
   });
 });
 

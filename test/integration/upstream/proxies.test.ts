@@ -43,7 +43,7 @@ describe('without TLS', () => {
     expect(refused).toMatchObject({
       code: 'SERVER_UNREACHABLE',
       message: `server 'far' could not be reached: the proxy http://${proxy.place} (HTTP_PROXY) wants another name and password (HTTP 407 Proxy Authentication Required)`,
-      hint: expect.stringContaining('Look whether HTTP_PROXY is right'),
+      hint: expect.stringContaining('Check the value of HTTP_PROXY '),
     });
     const gone = await startHttp(() => undefined);
     await gone.stop();

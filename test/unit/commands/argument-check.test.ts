@@ -40,8 +40,8 @@ describe('arguments of a person', () => {
       "state must be one of 'open', 'closed', not 'opne' (str). Did you mean 'open' or 'closed'?",
     ],
     [{ title: 'x', filter: { labels: ['a', 1] } }, 'filter.labels[1] must be str, not 1 (int)'],
-    [{ titel: 'x' }, "titel is no parameter of this tool. Did you mean 'title' or 'state'?"],
-    [{ title: 'x', zzz: 1 }, 'zzz is no parameter of this tool'],
+    [{ titel: 'x' }, "titel is not a parameter of this tool. Did you mean 'title' or 'state'?"],
+    [{ title: 'x', zzz: 1 }, 'zzz is not a parameter of this tool'],
     [{ title: 'x', 'issue-number': 1, issue_number: 1 }, 'issue_number was given twice'],
   ])('%j is refused', async (given, why) => {
     await expect(check(given)).rejects.toMatchObject({

@@ -131,7 +131,7 @@ describe('add', () => {
     );
     expect(said).toContain('\nNOT_SET_HERE is not set here. Set it where the bridge starts');
     const address = await servers('add', 'y', '--url', `${reference('NOT_SET_HERE')}/mcp`);
-    expect(address).toMatch(/is no address .*\nHint: .*: set NOT_SET_HERE here, too\.$/);
+    expect(address).toMatch(/is not a full address .*\nHint: .*: set NOT_SET_HERE here, too\.$/);
   });
 });
 
@@ -174,7 +174,7 @@ describe('what add refuses', () => {
     [['x', '-t', 'http', 'srv'], '--transport is http, which is for remote servers'],
     [['x', '-t', 'stdio', 'https://x.example'], '--transport is stdio'],
     [['x', '--url', 'ftp://x.example'], 'its entry has a "url" with the scheme "ftp:"'],
-    [['x', '--url', 'nowhere'], 'its entry has a "url" that is no address'],
+    [['x', '--url', 'nowhere'], 'its entry has a "url" that is not a full address'],
     [['x', 'https://x.example', '-e', 'A=1'], '--env and --cwd are for servers that are started here'],
     [['x', '-H', 'A: 1', '--', 'srv'], '--header is for remote servers'],
     [['x', 'https://x.example', '-H', 'A B: 1'], 'a value of --header is not a header'],

@@ -249,7 +249,7 @@ describe('search_tool_docs', () => {
     });
   });
 
-  test('words that no tool has are named when nothing fits well; a long query is read from its beginning', async () => {
+  test('words that no tool has are named when there is no close match; a long query is read from its beginning', async () => {
     const { ask } = setUp();
     expect(await ask('search_tool_docs', { query: 'teleport directry quasars' })).toMatchObject({
       documents: [{ tool: 'List' }],
