@@ -113,7 +113,23 @@ function chooseStart(
       hint: "Write the command with its arguments as one word, as in --command 'node /path/dist/cli.js', and close quotes in it.",
     });
   }
+  if (startsNothing(words)) {
+    throw new BridgeError(
+      'USAGE_INVALID',
+      `--command names no package or file for ${words[0]} to run: ${startCommand}`,
+      {
+        hint: 'Add it, as in --command "npx -y PACKAGE".',
+      },
+    );
+  }
   return { words, isGiven: true };
+}
+
+/** Whether the words are only a program that runs packages, its subcommands and options. */
+function startsNothing([program = '', ...rest]: readonly string[]): boolean {
+  const name = program.replace(/^.*[\\/]/s, '').replace(/\.(?:cmd|exe)$/i, '');
+  const isRunner = /^(?:npx|npm|pnpm|pnpx|yarn|bun|bunx|uv|uvx|pipx)$/.test(name);
+  return isRunner && rest.every((word) => /^(?:-.*|exec|x|dlx|run|tool)$/s.test(word));
 }
 
 /** Undefined when a person was asked and did not want to go on. */

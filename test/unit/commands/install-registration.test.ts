@@ -86,6 +86,16 @@ describe('what is registered', () => {
     );
   });
 
+  it.each(['npx -y', '/usr/bin/npx', 'npx.cmd --yes', 'uv tool run', 'pnpm dlx'])(
+    'is not %s, which starts nothing',
+    async (startCommand) => {
+      expect(await home.run('cursor', { startCommand }).catch(messageOf)).toContain(
+        `--command names no package or file for ${startCommand.split(' ')[0]} to run: ${startCommand}`,
+      );
+      expect(existsSync(home.fileOf('cursor'))).toBe(false);
+    },
+  );
+
   it('warns about a client that is not here, and about paths in the file of a project', async () => {
     expect(await home.run('zed')).toContain('Warning: Zed was not found on this machine');
     put(join(home.path, '.cursor/other'), '');
