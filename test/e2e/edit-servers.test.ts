@@ -79,7 +79,7 @@ describe('the built command', () => {
       next: expect.stringMatching(/cli\.js servers test everything$/),
       isWritten: true,
     });
-    expect((await servers(stateDir, [])).stdout).toMatch(/^everything +never started .*servers\.json$/m);
+    expect((await servers(stateDir, [])).stdout).toMatch(/^everything +not started yet .*servers\.json$/m);
     expect(await servers(stateDir, ['add', 'everything', 'srv', '--json'])).toMatchObject({
       exitCode: 78,
       stdout: expect.stringMatching(/^\{"error":\{"code":"CONFIG_INVALID"/),

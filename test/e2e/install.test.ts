@@ -65,7 +65,7 @@ it('registers the bridge in one file of each format, moves servers, and leaves e
   expect(moved.stdout).not.toContain('sk-0123456789');
   expect(moved.stdout).toContain('Code can call: files.');
   expect(moved.stdout).toContain('whether to use the servers of .mcp.json');
-  expect((await run('servers')).stdout).toMatch(/^files +never started .*claude-code.json$/m);
+  expect((await run('servers')).stdout).toMatch(/^files +not started yet .*claude-code.json$/m);
 
   expect(await run('uninstall', 'codex', 'goose')).toMatchObject({ exitCode: 0, stderr: '' });
   expect(await run('uninstall', 'claude-code', '--scope', 'project')).toMatchObject({ exitCode: 0, stderr: '' });

@@ -47,7 +47,7 @@ describe('servers', () => {
   it('lists what is configured without starting anything, asks all anew, and remembers', async () => {
     const before = (await servers()).stdout;
     expect(before).toMatch(/^NAME +STATE +TOOLS +TOKENS +VIA +FILE\n/);
-    expect(before).toMatch(/^files +never started +- +- +stdio +\S+servers\.json$/m);
+    expect(before).toMatch(/^files +not started yet +- +- +stdio +\S+servers\.json$/m);
     expect(before).toMatch(/^off +disabled /m);
     expect(readdirSync(stateDir)).toEqual(['servers.json']);
     const refreshed = await servers('refresh');

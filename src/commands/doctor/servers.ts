@@ -98,6 +98,6 @@ async function recall(server: CatalogServer, { known, definitions, failures }: C
     };
   }
   const count = known.metadata(server)?.tools.length;
-  const text = count === undefined ? 'was never started' : `${count} tools when it was last asked`;
+  const text = count === undefined ? 'not started yet' : `${count} tools when it was last asked`;
   return { section: 'servers', level: 'ok', text: `${name}: ${text}` };
 }

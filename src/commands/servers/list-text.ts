@@ -13,7 +13,7 @@ const GAP = 2;
 const HEAD = ['NAME', 'STATE', 'TOOLS', 'TOKENS', 'VIA', 'FILE'];
 
 const STATES: Readonly<Record<KnownState, string>> = {
-  'never-started': 'never started',
+  'never-started': 'not started yet',
   ready: 'ready',
   failed: 'failed',
   'login-needed': 'login needed',

@@ -56,7 +56,7 @@ describe('the list of servers', () => {
       'work    ready, logged in    120  ~45,000  http   ~/MCPs/servers.json',
       'broken  failed                -        -  stdio  ~/MCPs/servers.json',
       'mail    login needed          3   ~1,234  stdio  ~/MCPs/servers.json',
-      'new     never started         -        -  stdio  /etc/mcp.json',
+      'new     not started yet       -        -  stdio  /etc/mcp.json',
       'off     disabled              -        -  stdio  ~/MCPs/servers.json',
       '',
       "broken: could not be started: command 'x' not found",
