@@ -10,6 +10,8 @@ import { renderForTerminal, type TerminalLook } from './help/terminal-page.ts';
 import { isTopic, TOPIC_NAMES, type Topic } from './help/topics.ts';
 
 const MAX_SHOWN_CHARS = 80;
+/** Names of settings and errors are long and hold many words. Chosen: one wrong letter in a short word passes. */
+const MIN_TOPIC_SCORE = 0.7;
 
 /** What to print: Markdown, or text for a `terminal`. Rejects with `USAGE_INVALID` when there is no such topic. */
 export async function help(command: TopicCommand, terminal: TerminalLook | undefined): Promise<string> {
@@ -35,9 +37,13 @@ async function findHelp({ commands, usage, words }: TopicCommand): Promise<strin
     ...Object.keys(ERROR_CODES),
     ...SETTINGS_TABLE.map(({ variable }) => variable),
   ];
-  throw new BridgeError('USAGE_INVALID', `There is no help on '${typed}'.${await didYouMean(typed, candidates)}`, {
-    hint: `Name a command, an error code, a setting, or one of these topics: ${TOPIC_NAMES.join(', ')}.`,
-  });
+  throw new BridgeError(
+    'USAGE_INVALID',
+    `There is no help on '${typed}'.${await didYouMean(typed, candidates, MIN_TOPIC_SCORE)}`,
+    {
+      hint: `Name a command, an error code, a setting, or one of these topics: ${TOPIC_NAMES.join(', ')}.`,
+    },
+  );
 }
 
 /** The page of an error code or a setting. */

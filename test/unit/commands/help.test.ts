@@ -124,6 +124,10 @@ it.each([
   });
 });
 
+it.each(['nonsense', 'foo', 'blah'])('%s is like no topic', async (word) => {
+  await expect(helpOn(word)).rejects.toMatchObject({ message: `There is no help on '${word}'.` });
+});
+
 describe('at a terminal', () => {
   const render = (text: string, look: Partial<TerminalLook> = {}) => renderForTerminal(text, { ...PLAIN, ...look });
 
