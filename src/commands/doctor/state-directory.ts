@@ -31,7 +31,9 @@ export async function examineStateDirectory(stateDir: string, isFix: boolean): P
     return [shared ?? { section: 'machine', level: 'ok', text }, await examineDisk(place)];
   } catch (error) {
     const text = `the state directory ${stateDir} cannot be used: ${messageOf(error)}`;
-    const hint = `Fix the permissions of ${place}, or set MCP_BRIDGE_STATE_DIR to a folder of yours. Without it nothing is kept: no audit, no saved tools, no logins.`;
+    // The folder in which it would be made may be one of the system: `/` where the home folder is missing.
+    const fix = place === stateDir ? `Fix the permissions of ${place}, or set` : 'Set';
+    const hint = `${fix} MCP_BRIDGE_STATE_DIR to a folder of yours. Without it nothing is kept: no audit, no saved tools, no logins.`;
     return [{ section: 'machine', level: 'problem', text, hint, code: 'STATE_WRITE_FAILED' }];
   }
 }

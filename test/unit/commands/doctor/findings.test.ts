@@ -122,7 +122,7 @@ describe('the state directory', () => {
         section: 'machine',
         level: 'problem',
         text: expect.stringMatching(text),
-        hint: expect.stringContaining('MCP_BRIDGE_STATE_DIR'),
+        hint: expect.stringMatching(/^Set MCP_BRIDGE_STATE_DIR to a folder of yours\./),
         code: 'STATE_WRITE_FAILED',
       },
     ]);
