@@ -9,7 +9,7 @@ import { splitWords } from '../config/secret-command.ts';
 import type { Settings } from '../config/settings.ts';
 import { thisSystem } from '../config/sources.ts';
 import { BridgeError } from '../errors.ts';
-import { thisProgramStart } from '../package.ts';
+import { COMMAND_NAME, thisProgramStart } from '../package.ts';
 import type { InstallCommand } from './cli/install.ts';
 import { isClientHere } from './client-presence.ts';
 import type { GlobalInstall } from './global-install.ts';
@@ -209,7 +209,7 @@ function withMachineNotes(plan: Plan, command: InstallCommand, { scope, start, s
     start.words.some((word) => isAbsolute(word))
   ) {
     notes.push(
-      'The entry names paths of this machine. For a file that you share with others, add: --command "npx -y mcp-server-code-execution-mode"',
+      `The entry names paths of this machine. For a file that you share with others, add: --command ${COMMAND_NAME}. It works for everyone who has installed the package globally (install --global).`,
     );
   }
   return { ...plan, notes };

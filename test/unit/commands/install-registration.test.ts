@@ -101,7 +101,7 @@ describe('what is registered', () => {
     put(join(home.path, '.cursor/other'), '');
     expect(await home.run('cursor')).not.toContain('Warning');
     const out = await home.run('cursor', { scope: 'project', start: CHECKOUT });
-    expect(out).toContain('The entry names paths of this machine.');
+    expect(out).toContain('add: --command mcp-server-code-execution-mode. It works for everyone who has installed');
     expect(out).not.toContain('Warning');
   });
 });
