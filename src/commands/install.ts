@@ -212,7 +212,17 @@ function withMachineNotes(plan: Plan, command: InstallCommand, { scope, start, s
       `The entry names paths of this machine. For a file that you share with others, add: --command ${COMMAND_NAME}. It works for everyone who has installed the package globally (install --global).`,
     );
   }
+  if (command.command === 'uninstall' && isChanged && plan.registered?.words.some(isGlobalFile) === true) {
+    notes.push(
+      `The package itself stays installed. When no client needs it any more, remove it: npm uninstall --global ${COMMAND_NAME}`,
+    );
+  }
   return { ...plan, notes };
+}
+
+/** Whether it is a file of this package where npm keeps global ones: `lib/node_modules`, on Windows `npm\node_modules`. */
+function isGlobalFile(word: string): boolean {
+  return isAbsolute(word) && /[\\/](?:lib|npm)[\\/]node_modules[\\/]mcp-server-code-execution-mode[\\/]/.test(word);
 }
 
 async function runGlobally(

@@ -86,6 +86,16 @@ describe('what is registered', () => {
     );
   });
 
+  it('leaves a global package, and says how to remove that, too', async () => {
+    await home.run('cursor', { start: CHECKOUT });
+    const remove = 'npm uninstall --global mcp-server-code-execution-mode';
+    expect(await home.run('cursor', { command: 'uninstall' })).not.toContain(remove);
+    await home.run('cursor', {
+      start: ['/usr/bin/node', '/usr/lib/node_modules/mcp-server-code-execution-mode/dist/cli.js'],
+    });
+    expect(await home.run('cursor', { command: 'uninstall' })).toContain(remove);
+  });
+
   it.each(['npx -y', '/usr/bin/npx', 'npx.cmd --yes', 'uv tool run', 'pnpm dlx'])(
     'is not %s, which starts nothing',
     async (startCommand) => {
