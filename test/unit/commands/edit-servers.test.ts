@@ -66,6 +66,8 @@ const servers = (...argv: string[]): Promise<string> => run(argv);
 function put(path: string, content: unknown, mode = 0o644): string {
   const text = typeof content === 'string' ? content : JSON.stringify(content);
   mkdirSync(join(path, '..'), { recursive: true });
+  // An ordinary user cannot overwrite what an earlier step made read-only.
+  rmSync(path, { force: true });
   writeFileSync(path, text);
   chmodSync(path, mode);
   return text;

@@ -24,7 +24,7 @@ describe('a topic', () => {
     onTestFinished(() => vi.doUnmock('../../../src/package.ts'));
     vi.doMock('../../../src/package.ts', async (original) => ({
       ...(await original<Record<string, unknown>>()),
-      PACKAGE_ROOT: new URL('file:///nowhere/'),
+      PACKAGE_ROOT: new URL('./no-such-package/', import.meta.url),
     }));
     vi.resetModules();
     const withoutDocs = await import('../../../src/commands/help.ts');
