@@ -6,7 +6,7 @@
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { Client } from '@modelcontextprotocol/client';
@@ -51,7 +51,10 @@ function install(specs: readonly string[]): void {
   writeFileSync(join(work, 'package.json'), '{"private": true}');
   // With their scripts, which put the program for this system in its place.
   const flags = ['--no-audit', '--no-fund', '--loglevel=error'];
-  execFileSync('npm', ['install', ...flags, ...specs], { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] });
+  // One of them makes folders in the home; npm's settings and cache stay where they are.
+  const { npm_config_userconfig = join(homedir(), '.npmrc'), npm_config_cache = join(homedir(), '.npm') } = process.env;
+  const env = { ...process.env, HOME: work, npm_config_userconfig, npm_config_cache };
+  execFileSync('npm', ['install', ...flags, ...specs], { cwd: work, env, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 /** One client in one home. What fails ends it: the next step needs this one. */
