@@ -80,13 +80,15 @@ function findNpxWords(root: string, machine: Machine): string[] | undefined {
   }
   const folder = join(root, '..', '..');
   const asked = readAsked(machine.readText(join(folder, 'package.json')));
-  const [only = COMMAND_NAME] = asked.packages.length === 1 ? asked.packages : [asked.packages.find(isOwnSpec)];
-  if (isOwnSpec(only)) {
-    return ['npx', '-y', only];
+  const [only] = asked.packages.length === 1 ? asked.packages : [asked.packages.find(isOwnSpec)];
+  // npm 10 does not say what was typed: a dependency with a scheme (`file:`) was no name.
+  if (only === undefined ? !/^[a-z+]+:/.test(asked.dependency ?? '') : isOwnSpec(only)) {
+    return ['npx', '-y', only ?? COMMAND_NAME];
   }
   // A path counts from the folder that npx ran in; the dependency says the same from where it stands.
   const path = /^file:(.*)/s.exec(asked.dependency ?? '')?.[1];
-  const spec = path === undefined || isAbsolute(path) ? (path ?? asked.dependency ?? only) : resolve(folder, path);
+  const spec =
+    path === undefined || isAbsolute(path) ? (path ?? asked.dependency ?? only ?? COMMAND_NAME) : resolve(folder, path);
   return ['npx', '-y', `--package=${spec}`, COMMAND_NAME];
 }
 

@@ -45,6 +45,13 @@ describe('npx', () => {
       npxOf(JSON.stringify({ _npx: { packages: ['./b.tgz'] }, dependencies: { [NAME]: 'file:../../../w/b.tgz' } })),
       ['npx', '-y', '--package=/home/u/w/b.tgz', NAME],
     ],
+    // npm 10 keeps no `packages`: the name of this package stood there, which is not published.
+    [
+      'an archive of npm 10',
+      npxOf(JSON.stringify({ dependencies: { [NAME]: 'file:../../../w/b.tgz' } })),
+      ['npx', '-y', '--package=/home/u/w/b.tgz', NAME],
+    ],
+    ['a name of npm 10', npxOf(JSON.stringify({ dependencies: { [NAME]: '^0.1.0' } })), ['npx', '-y', NAME]],
     [
       'a repository',
       npxOf(JSON.stringify({ _npx: { packages: ['a/b'] }, dependencies: { [NAME]: 'github:a/b' } })),
