@@ -1,5 +1,5 @@
 /** `install --global`: the package as npm installs it for all projects, so that a start asks no registry. */
-import { access, constants, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { access, constants, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,8 +45,10 @@ export async function planGlobalInstall(): Promise<GlobalInstall> {
 async function installPacked(folder: string): Promise<void> {
   const temporary = await mkdtemp(join(tmpdir(), `${COMMAND_NAME}-`));
   try {
-    await npm(['pack', '--ignore-scripts', '--pack-destination', temporary, folder], temporary);
-    const [archive = ''] = await readdir(temporary);
+    const copy = join(temporary, 'package');
+    await copyWithoutScripts(folder, copy);
+    await npm(['pack', '--ignore-scripts', '--pack-destination', temporary, copy], temporary);
+    const archive = (await readdir(temporary)).find((name) => name.endsWith('.tgz')) ?? '';
     await installGlobally(join(temporary, archive));
   } finally {
     await rm(temporary, { recursive: true, force: true });
@@ -55,6 +57,15 @@ async function installPacked(folder: string): Promise<void> {
 
 async function installGlobally(spec: string): Promise<void> {
   await npm(['install', '--global', '--ignore-scripts', '--no-audit', '--no-fund', spec]);
+}
+
+/** npm 10 runs `prepare` of a folder that it packs, whatever it is told, and what is installed has nothing to prepare with. */
+async function copyWithoutScripts(folder: string, copy: string): Promise<void> {
+  const left = ['node_modules', '.git'].map((name) => join(folder, name));
+  await cp(folder, copy, { recursive: true, filter: (source) => !left.includes(source) });
+  const file = join(copy, 'package.json');
+  const { scripts: _, ...kept } = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
+  await writeFile(file, JSON.stringify(kept, undefined, 2));
 }
 
 /** What npx tells the programs it starts; npm would take it for options of its own. */
