@@ -59,7 +59,7 @@ async function installGlobally(spec: string): Promise<void> {
   await npm(['install', '--global', '--ignore-scripts', '--no-audit', '--no-fund', spec]);
 }
 
-/** npm 10 runs `prepare` of a folder that it packs, whatever it is told, and what is installed has nothing to prepare with. */
+/** When npm 10 packs a folder, it runs `prepare` despite --ignore-scripts, and an installed package has no build to run. */
 async function copyWithoutScripts(folder: string, copy: string): Promise<void> {
   const left = ['node_modules', '.git'].map((name) => join(folder, name));
   await cp(folder, copy, { recursive: true, filter: (source) => !left.includes(source) });
