@@ -1,5 +1,5 @@
 /** What every measure is given. */
-import { messageOf } from '../src/errors.ts';
+import { messageOf } from '../src/base/errors.ts';
 import { findTestEngines, processEnvironment, TEST_IMAGES, type TestEngine } from '../test/support/engines.ts';
 import type { Options } from './options.ts';
 

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release } from 'node:os';
-import { messageOf } from '../src/errors.ts';
+import { messageOf } from '../src/base/errors.ts';
 import { type BenchContext, createContext } from './context.ts';
 import { answers } from './measures/answers.ts';
 import { cellCheck } from './measures/cell-check.ts';

@@ -1,7 +1,7 @@
 /** The command line of the benchmark. */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { PACKAGE_ROOT } from '../src/package.ts';
+import { PACKAGE_ROOT } from '../src/base/package.ts';
 
 export interface Options {
   /** Label of a test engine (`podman`, `podman-rootless`, `docker`); the first usable one when left out. */

@@ -1,5 +1,5 @@
 /** What a measure gives: rows of one table, each figure beside its floor from the same run. */
-import { messageOf } from '../src/errors.ts';
+import { messageOf } from '../src/base/errors.ts';
 import type { BenchContext } from './context.ts';
 
 export type Unit = 'ms' | 's' | 'MB' | 'tokens' | 'calls/s';

@@ -5,9 +5,9 @@
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { messageOf } from '../src/base/errors.ts';
+import { createPause } from '../src/base/slices.ts';
 import { createSearchIndex, type SearchIndex, type SearchTool } from '../src/catalog/search.ts';
-import { messageOf } from '../src/errors.ts';
-import { createPause } from '../src/slices.ts';
 import { type JudgedQuery, measureQuality } from '../test/support/search-quality.ts';
 import { median, percentile } from './support/statistics.ts';
 

@@ -26,10 +26,10 @@ const LAZY = [
   'yaml',
   'diff',
   'yocto-spinner',
-  'src/error-pages.ts',
+  'src/cli/help/error-texts.ts',
 ];
 /** What runs between the start and the answer to `tools/list`. */
-const START_UP_MODULES = ['src/cli.ts', 'src/commands/context.ts', 'src/commands/serve.ts'];
+const START_UP_MODULES = ['src/cli.ts', 'src/bridge/context.ts', 'src/bridge/serve.ts'];
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { version } = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
 await rm(`${root}dist`, { recursive: true, force: true });

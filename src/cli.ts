@@ -1,18 +1,18 @@
 #!/usr/bin/env node
 /** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
-import type { Person } from './cell.ts';
-import type { TopicCommand } from './commands/cli/help.ts';
-import { wantsColours } from './commands/colours.ts';
-import { type CommandLine, parseCommandLine } from './commands/command-line.ts';
-import { problemsOfSettings, renderLine } from './commands/doctor/finding.ts';
-import type { ServeOptions } from './commands/serve.ts';
-import { TERMINAL_HINT } from './commands/terminal-hint.ts';
-import type { Terminal } from './commands/terminal-person.ts';
-import { renderErrorReport, reportError } from './error-report.ts';
-import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './errors.ts';
-import { createLogger, escapeInLines } from './log.ts';
-import { whyNodeIsTooOld } from './node-version.ts';
-import { VERSION } from './package.ts';
+import type { Person } from './base/cell.ts';
+import { renderErrorReport, reportError } from './base/error-report.ts';
+import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './base/errors.ts';
+import { createLogger, escapeInLines } from './base/log.ts';
+import { VERSION } from './base/package.ts';
+import type { ServeOptions } from './bridge/serve.ts';
+import { type CommandLine, parseCommandLine } from './cli/command-line.ts';
+import type { TopicCommand } from './cli/help/define.ts';
+import { whyNodeIsTooOld } from './cli/node-version.ts';
+import { TERMINAL_HINT } from './cli/terminal-hint.ts';
+import { wantsColours } from './terminal/colours.ts';
+import { problemsOfSettings, renderLine } from './terminal/finding.ts';
+import type { Terminal } from './terminal/terminal-person.ts';
 
 /**
  * Without a listener Node opens its debugger on SIGUSR1, which any process of the user could then drive: also code that
@@ -49,7 +49,7 @@ async function main(): Promise<number> {
 }
 
 async function helpOn(line: TopicCommand): Promise<string> {
-  const { help } = await import('./commands/help.ts');
+  const { help } = await import('./cli/help/answer.ts');
   const { columns, isTTY } = process.stdout;
   return help(line, isTTY ? { columns, hasColours: wantsColours(isTTY, process.env) } : undefined);
 }
@@ -60,40 +60,40 @@ async function runCommand(
 ): Promise<number> {
   const hasColours = wantsColours(process.stdout.isTTY, process.env);
   if (line.command === 'doctor') {
-    const { doctor } = await import('./commands/doctor.ts');
+    const { doctor } = await import('./doctor/run.ts');
     return doctor(line, { env: process.env, writeOut, writeError, hasColours });
   }
-  const { loadContext } = await import('./commands/context.ts');
+  const { loadContext } = await import('./bridge/context.ts');
   // Who reads an answer at a terminal need not be told that servers start for it.
   const env = line.command === 'run' ? process.env : { MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...process.env };
   const context = { ...(await loadContext(env)), input: process.stdin, hasColours, writeOut, writeError };
   switch (line.command) {
     case 'exec':
-      return (await import('./commands/exec.ts')).exec(line, { ...context, terminal: findTerminal() });
+      return (await import('./exec/exec.ts')).exec(line, { ...context, terminal: findTerminal() });
     case 'servers': {
       const terminal = findTerminal();
-      return (await import('./commands/servers.ts')).servers(line, {
+      return (await import('./manage-servers/run.ts')).servers(line, {
         ...context,
         terminal,
         isShown: process.stdout.isTTY,
       });
     }
     case 'edit-servers':
-      return (await import('./commands/edit-servers.ts')).editServers(line, context);
+      return (await import('./manage-servers/edit.ts')).editServers(line, context);
     case 'policy':
-      return (await import('./commands/policy.ts')).policy(line, context);
+      return (await import('./policy/run.ts')).policy(line, context);
     case 'install':
     case 'uninstall':
-      return (await import('./commands/install.ts')).install(line, { ...context, person: await findPerson() });
+      return (await import('./install/run.ts')).install(line, { ...context, person: await findPerson() });
     case 'sessions':
-      return (await import('./commands/sessions.ts')).sessions(line, context);
+      return (await import('./session-list/run.ts')).sessions(line, context);
     case 'image':
-      return (await import('./commands/image.ts')).image(line, context);
+      return (await import('./images/run.ts')).image(line, context);
     case 'audit':
       endWhenUnread();
-      return (await import('./commands/audit.ts')).audit(line, context);
+      return (await import('./audit/run.ts')).audit(line, context);
     case 'complete':
-      return (await import('./commands/complete.ts')).complete(line, context);
+      return (await import('./cli/complete.ts')).complete(line, context);
     case 'run':
       return run(context);
   }
@@ -111,7 +111,7 @@ async function findPerson(): Promise<Person | undefined> {
   if (!stdin.isTTY || !stdout.isTTY) {
     return undefined;
   }
-  const { createTerminalPerson } = await import('./commands/terminal-person.ts');
+  const { createTerminalPerson } = await import('./terminal/terminal-person.ts');
   return createTerminalPerson({ input: stdin, output: stdout });
 }
 
@@ -128,7 +128,7 @@ async function run(context: Omit<ServeOptions, 'output'>): Promise<number> {
   if (process.stdin.isTTY) {
     process.stderr.write(TERMINAL_HINT);
   }
-  const { serve } = await import('./commands/serve.ts');
+  const { serve } = await import('./bridge/serve.ts');
   return serve({ ...context, output: process.stdout });
 }
 

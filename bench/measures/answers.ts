@@ -1,6 +1,6 @@
 /** What answers cost in each output mode, and how soon a client that asked hears that its cell is on its way. */
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT, type OutputText } from '../../src/cell.ts';
+import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT, type OutputText } from '../../src/base/cell.ts';
 import { OUTPUT_MODES, type OutputMode, renderAnswer } from '../../src/render/render.ts';
 import type { BenchContext } from '../context.ts';
 import type { Measure, Row } from '../rows.ts';

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { silentLogger } from '../../src/base/log.ts';
 import type { ServerMetadata } from '../../src/catalog/intake.ts';
-import { createMetadataCache } from '../../src/commands/metadata-cache.ts';
-import { createServerDirectory } from '../../src/commands/server-directory.ts';
-import { createMetadataSource } from '../../src/commands/server-metadata.ts';
-import { silentLogger } from '../../src/log.ts';
+import { createMetadataCache } from '../../src/directory/metadata-cache.ts';
+import { createServerDirectory } from '../../src/directory/server-directory.ts';
+import { createMetadataSource } from '../../src/directory/server-metadata.ts';
 import { preloadClient } from '../../src/upstream/handshake.ts';
 import { createUpstreamPool } from '../../src/upstream/pool.ts';
 import { descendantsOf } from '../../test/support/processes.ts';

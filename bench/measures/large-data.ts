@@ -1,5 +1,5 @@
 /** Large results and floods of output: they must succeed, and the host's memory must stay bounded. */
-import { MAX_RESULT_BYTES, MAX_SANDBOX_LINE_BYTES } from '../../src/limits.ts';
+import { MAX_RESULT_BYTES, MAX_SANDBOX_LINE_BYTES } from '../../src/base/limits.ts';
 import type { BenchContext } from '../context.ts';
 import { type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
 import { type Bridge, withBridge } from '../support/bridge.ts';

@@ -1,7 +1,7 @@
 """What a failed call raises in user code.
 
 One exception class for everything the host refuses or cannot do, and one below it for a tool that reports failure
-itself. Codes, messages and hints are the host's; a test compares `CODES` with the table in `src/errors.ts`.
+itself. Codes, messages and hints are the host's; a test compares `CODES` with the table in `src/base/errors.ts`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CODES = (
     "AUDIT_UNAVAILABLE",
     "INTERNAL",
 )
-"""Every code of the bridge, in the order of `src/errors.ts`."""
+"""Every code of the bridge, in the order of `src/base/errors.ts`."""
 
 
 class MCPError(Exception):

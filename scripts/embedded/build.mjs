@@ -21,7 +21,7 @@ const MANIFEST = 'manifest.json';
 export async function buildEmbedded(root, folder) {
   // Only now: the build registers the loader of TypeScript first.
   const { readKernelSources } = await import('../../src/session/boot.ts');
-  const { addSnapshot } = await import('../../src/embedded/make-snapshot.ts');
+  const { addSnapshot } = await import('../../src/engines/embedded/child/make-snapshot.ts');
   await mkdir(folder, { recursive: true });
   const ownBuild = process.env.BRIDGE_WASM_FOLDER;
   await (ownBuild === undefined
@@ -40,7 +40,7 @@ export async function buildEmbedded(root, folder) {
 async function bundleChild(root, outfile) {
   await build({
     absWorkingDir: root,
-    entryPoints: ['src/embedded/child.ts'],
+    entryPoints: ['src/engines/embedded/child/child.ts'],
     outfile,
     bundle: true,
     format: 'esm',

@@ -1,7 +1,7 @@
 /** The reference of the command line, from its definition. */
 import type { Command } from 'commander';
-import { notesOf } from '../../src/commands/cli/define.ts';
-import { createProgram } from '../../src/commands/cli/program.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { notesOf } from '../../src/terminal/define.ts';
 
 /** A section for every command that does something; those that only shells ask are left out. */
 export function renderCommands(): string {

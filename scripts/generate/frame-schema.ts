@@ -1,6 +1,6 @@
 /** The JSON Schema of the frames, against which the Python mirror is tested. */
 import { z } from 'zod';
-import { ERROR_CODES } from '../../src/errors.ts';
+import { ERROR_CODES } from '../../src/base/errors.ts';
 import {
   HostFrameSchema,
   PROTOCOL_VERSION,

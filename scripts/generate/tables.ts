@@ -1,8 +1,9 @@
 /** The tables of the documentation, as Markdown. */
-import { SETTINGS_TABLE } from '../../src/config/settings.ts';
-import { errorFacts } from '../../src/error-pages.ts';
-import { ERROR_CODES, type ErrorCode } from '../../src/errors.ts';
+
+import { ERROR_CODES, type ErrorCode } from '../../src/base/errors.ts';
+import { errorFacts } from '../../src/cli/help/error-texts.ts';
 import { CALL_METHODS } from '../../src/protocol/frames.ts';
+import { SETTINGS_TABLE } from '../../src/settings/settings.ts';
 import { membersOf, type ObjectSchema, type PropertySchema } from './frame-schema.ts';
 
 const ERROR_CODE_NAMES = Object.keys(ERROR_CODES) as ErrorCode[];

@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureDirectory } from '../config/state-files.ts';
+import { ensureDirectory } from '../state/state-files.ts';
 
 const NAME = /^(\d{4}-\d{2}-\d{2})(?:\.(\d{1,6}))?\.jsonl$/;
 const OWNER_ONLY_FILE = 0o600;

@@ -1,5 +1,5 @@
 /** Reads the audit log back: file by file, line by line, however large, and says how much could not be read. */
-import { messageOf } from '../errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { createLineSplitter, type LineSplitter } from '../protocol/codec.ts';
 import { dayOf, listAuditFiles, openToRead } from './files.ts';
 import { type AuditRecord, AuditRecordSchema } from './records.ts';

@@ -3,7 +3,7 @@
  * checks them by the schemas, and docs/audit.md is generated from the descriptions.
  */
 import { z } from 'zod';
-import { CELL_STATUSES } from '../cell.ts';
+import { CELL_STATUSES } from '../base/cell.ts';
 
 const count = z.int().nonnegative();
 const common = {

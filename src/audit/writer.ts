@@ -4,9 +4,9 @@
  * beyond it is counted, and the log says so at its place.
  */
 import type { FileHandle } from 'node:fs/promises';
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { createPause } from '../slices.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { createPause } from '../base/slices.ts';
 import {
   type AuditFile,
   dayOf,

@@ -2,7 +2,7 @@
  * Keeps the search index in step with the catalog: before a search, servers that changed since the last one are read
  * again, in slices, and the others stay as they are. So nothing is read before the first search.
  */
-import { createPause } from '../slices.ts';
+import { createPause } from '../base/slices.ts';
 import type { CatalogServer, CatalogTool } from './catalog.ts';
 import { parameterNames } from './names.ts';
 import type { SearchIndex, SearchServer, UnmatchedWord } from './search.ts';

@@ -2,14 +2,14 @@
  * Which engine is used: the one asked for, or of several the first that works. What is installed is looked up on PATH;
  * whether it works shows at the first start (see failover.ts). Every refusal keeps its reason.
  */
-import { createBubblewrapEngine } from './bubblewrap.ts';
-import type { ContainerEngineOptions } from './container-engine.ts';
-import { createDockerEngine } from './docker.ts';
+import { createBubblewrapEngine } from './bubblewrap/bubblewrap.ts';
+import type { ContainerEngineOptions } from './container/container-engine.ts';
+import { createDockerEngine } from './container/docker.ts';
+import { createPodmanEngine } from './container/podman.ts';
 import { createEmbeddedEngine, hasEmbeddedFiles } from './embedded/embedded.ts';
 import { CONTAINER_ENGINE_NAMES, ENGINE_NAMES, type Engine, type EngineName, type Refusal } from './engine.ts';
 import { findExecutable } from './executable.ts';
 import { createFailoverEngine, noEngine } from './failover.ts';
-import { createPodmanEngine } from './podman.ts';
 
 /** One engine; `auto` for any, the strongest first; `container` for podman or docker. */
 export type RequestedEngine = EngineName | 'auto' | 'container';

@@ -3,7 +3,7 @@
  * Engines know nothing of MCP, frames or Python; sessions know nothing of containers.
  */
 import type { Readable, Writable } from 'node:stream';
-import type { BridgeError } from '../errors.ts';
+import type { BridgeError } from '../base/errors.ts';
 
 /** Engines that run containers; equally strong. */
 export const CONTAINER_ENGINE_NAMES = ['podman', 'docker'] as const;

@@ -2,8 +2,8 @@
  * Several engines behind one: the first is used until it cannot start a sandbox, then the next. So `auto` needs no
  * question before the first start, and an engine that is installed but dead costs only its own failed start.
  */
-import { BridgeError, toBridgeError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { BridgeError, toBridgeError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
 import {
   ENGINE_NAMES,
   type Engine,

@@ -3,7 +3,7 @@
  * The order was measured; others hang: `docker kill` waits over 90 s and `podman kill` fails after 5 s while stdout is
  * unread.
  */
-import { STDIN_END_GRACE_MS } from '../limits.ts';
+import { STDIN_END_GRACE_MS } from '../base/limits.ts';
 import { hasSpoken, killGroup, type PipeProcess } from './client.ts';
 import type { Sandbox, SandboxExit } from './engine.ts';
 

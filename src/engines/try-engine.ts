@@ -1,5 +1,5 @@
 /** Finds out whether an engine can run a sandbox, by starting one that ends at once. */
-import { type BridgeError, toBridgeError } from '../errors.ts';
+import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Engine } from './engine.ts';
 
 /** An engine learns from a failed start (a flag to leave out, a layer) and may want another; there are not many to learn. */

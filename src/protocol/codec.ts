@@ -4,8 +4,8 @@
  */
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
-import { BridgeError } from '../errors.ts';
-import { MAX_JSON_DEPTH, MAX_LINE_LONG_NUMBERS, MAX_LINE_MEMBERS, MAX_LINE_VALUES } from '../limits.ts';
+import { BridgeError } from '../base/errors.ts';
+import { MAX_JSON_DEPTH, MAX_LINE_LONG_NUMBERS, MAX_LINE_MEMBERS, MAX_LINE_VALUES } from '../base/limits.ts';
 import { parseExact } from './exact-json.ts';
 import { measureJson } from './json-extent.ts';
 

@@ -4,7 +4,7 @@
  * Output stays as the code wrote it, inner blank lines included: it is the user's. Only blank lines at either end go.
  */
 
-import { type CellAnswer, DEFAULT_SESSION, type EngineReport, type OutputText } from '../cell.ts';
+import { type CellAnswer, DEFAULT_SESSION, type EngineReport, type OutputText } from '../base/cell.ts';
 import { settleReturns } from './returns.ts';
 import { cutEnd, cutMiddle, describeGap, shareOut } from './truncate.ts';
 

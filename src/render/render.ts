@@ -1,6 +1,6 @@
 /** An answer as a tool result, in the output mode of the settings. Pure: same answer, same result. */
-import type { Attachment, CellAnswer } from '../cell.ts';
-import { MAX_SHOWN_CHARS } from '../limits.ts';
+import type { Attachment, CellAnswer } from '../base/cell.ts';
+import { MAX_SHOWN_CHARS } from '../base/limits.ts';
 import { renderCompact } from './compact.ts';
 import { renderJson } from './json.ts';
 import { buildPayload, type Payload } from './payload.ts';

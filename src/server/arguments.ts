@@ -6,12 +6,12 @@
  * `timeout: "5"`, `servers: "github"`, `servers: "[\"github\"]"` and `session: 5`, and each refusal costs them a turn.
  */
 
-import { DEFAULT_SESSION } from '../cell.ts';
-import { BridgeError } from '../errors.ts';
-import { MAX_CODE_BYTES } from '../limits.ts';
-import { howToAddServers } from '../no-server.ts';
+import { DEFAULT_SESSION } from '../base/cell.ts';
+import { BridgeError } from '../base/errors.ts';
+import { MAX_CODE_BYTES } from '../base/limits.ts';
+import { howToAddServers } from '../base/no-server.ts';
+import { didYouMean } from '../base/suggest.ts';
 import { cutEnd } from '../render/truncate.ts';
-import { didYouMean } from '../suggest.ts';
 
 /** Names of sessions appear in container labels and log lines. */
 export const SESSION_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;

@@ -2,7 +2,7 @@
  * The manual of the sandbox, written for a model. `runtime.capability_summary()` answers `CAPABILITY_SUMMARY`; the
  * MCP resource shows the same text and a checklist for loading servers.
  */
-import { COMMAND } from '../package.ts';
+import { COMMAND } from '../base/package.ts';
 
 export const CAPABILITY_RESOURCE_URI = 'resource://mcp-server-code-execution-mode/capabilities';
 export const CAPABILITY_RESOURCE_NAME = 'code-execution-capabilities';

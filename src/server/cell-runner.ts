@@ -2,8 +2,8 @@
  * What the front needs from the rest: run one cell, name the configured servers, end everything. Tests drive the front
  * with a runner of ten lines.
  */
-import type { CellAnswer, CellRequest } from '../cell.ts';
-import type { BridgeError } from '../errors.ts';
+import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import type { BridgeError } from '../base/errors.ts';
 
 export interface CellRunner {
   /** Runs one cell. May reject with a `BridgeError`; a failure of the user's code is an answer. */

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { FieldValue, Person, Question, Reply } from '../cell.ts';
+import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
 
 /** What a client says it can show. */
 interface Modes {

@@ -1,6 +1,6 @@
 /** Progress of a cell as `notifications/progress` (MCP 2025-11-25 and 2026-07-28, basic/utilities/progress). */
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { CellProgress } from '../cell.ts';
+import type { CellProgress } from '../base/cell.ts';
 
 /** Several clients give up after 60 s without a sign of life, and start anew at every notification. Chosen. */
 const SILENCE_MS = 10_000;

@@ -1,7 +1,7 @@
 /** The resources of the bridge: its manual, and the files that code kept. */
 import { type JSONRPCRequest, ProtocolError, ProtocolErrorCode, type Result } from '@modelcontextprotocol/server';
-import { messageOf } from '../errors.ts';
-import { type ArtifactStore, listArtifacts, readArtifact } from './artifact-resources.ts';
+import { type ArtifactStore, listArtifacts, readArtifact } from '../artifacts/resources.ts';
+import { messageOf } from '../base/errors.ts';
 import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_URI, capabilityResource } from './capabilities.ts';
 import type { CellRunner } from './cell-runner.ts';
 

@@ -1,8 +1,8 @@
 /** One call of `run_python`: arguments checked, the cell run, the answer rendered. Never rejects. */
 
-import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT, type Person } from '../cell.ts';
-import { BridgeError, type ErrorCode, renderError, toBridgeError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT, type Person } from '../base/cell.ts';
+import { BridgeError, type ErrorCode, renderError, toBridgeError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
 import { type CellArguments, checkArguments } from './arguments.ts';
 import type { CellRunner } from './cell-runner.ts';

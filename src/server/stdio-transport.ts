@@ -5,8 +5,8 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
-import { messageOf } from '../errors.ts';
-import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH, MAX_UNREAD_BYTES } from '../limits.ts';
+import { messageOf } from '../base/errors.ts';
+import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH, MAX_UNREAD_BYTES } from '../base/limits.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
 import { type DroppedLine, LineReader } from '../protocol/line-reader.ts';
 

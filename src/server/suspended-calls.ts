@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } from '@modelcontextprotocol/server';
-import type { CellAnswer, CellProgress, Person, Question, Reply } from '../cell.ts';
+import type { CellAnswer, CellProgress, Person, Question, Reply } from '../base/cell.ts';
 import type { RenderedAnswer } from '../render/render.ts';
 import { cutEnd } from '../render/truncate.ts';
 import { type ElicitationRequest, readModes, readReply, toRequest } from './elicitation.ts';

@@ -2,11 +2,11 @@
  * The person as the calls of one cell reach them. Questions are put one after the other, each waits only so long, and
  * from the first to the last of them the clock of the cell stands still.
  */
-import type { CancelSignal } from '../cancel.ts';
-import type { Person, Question, Reply } from '../cell.ts';
-import type { Countdown } from '../countdown.ts';
-import { BridgeError, messageOf } from '../errors.ts';
-import { MAX_QUESTIONS_PER_CELL } from '../limits.ts';
+import type { CancelSignal } from '../base/cancel.ts';
+import type { Person, Question, Reply } from '../base/cell.ts';
+import type { Countdown } from '../base/countdown.ts';
+import { BridgeError, messageOf } from '../base/errors.ts';
+import { MAX_QUESTIONS_PER_CELL } from '../base/limits.ts';
 
 /** What a call of a running cell may use. One object for each cell. */
 export interface Asker {

@@ -2,8 +2,8 @@
  * What a cell shows beside its text, within the budget of an answer. The kernel keeps to the same budget; this second
  * check holds against a sandbox that does not.
  */
-import type { Attachment } from '../cell.ts';
-import { MAX_DISPLAY_BYTES, MAX_DISPLAYS, MAX_LINKS } from '../limits.ts';
+import type { Attachment } from '../base/cell.ts';
+import { MAX_DISPLAY_BYTES, MAX_DISPLAYS, MAX_LINKS } from '../base/limits.ts';
 import type { DisplayFrame } from '../protocol/frames.ts';
 
 /** Types that clients show; anything else is passed on as a document, which they may save. */

@@ -6,10 +6,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { makeFolders } from '../make-folders.ts';
-import { replaceFile } from '../replace-file.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { makeFolders } from '../state/make-folders.ts';
+import { replaceFile } from '../state/replace-file.ts';
 
 export interface CodePackStore {
   /** The pack for this key, if there is one. */

@@ -2,10 +2,10 @@
  * The streams of one sandbox, wired: frames in and out, the supervisor's reports, and the one end they lead to.
  * The host trusts nothing that comes from the sandbox: a frame that is malformed or not expected is counted and dropped.
  */
-import type { Attachment } from '../cell.ts';
+import type { Attachment } from '../base/cell.ts';
+import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES } from '../base/limits.ts';
+import type { Logger } from '../base/log.ts';
 import type { Sandbox, SandboxExit, SandboxLimits } from '../engines/engine.ts';
-import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES } from '../limits.ts';
-import type { Logger } from '../log.ts';
 import { createLineSplitter, decodeFrame } from '../protocol/codec.ts';
 import {
   type DisplayFrame,

@@ -2,10 +2,10 @@
  * Calls from one sandbox: which may run, how many at once, how each ends. What a call does is given as `handleCall`.
  * Nothing is believed: numbers used twice, calls between cells and floods are refused here.
  */
-import { type CancelSignal, CancelSource } from '../cancel.ts';
-import type { Attachment } from '../cell.ts';
-import { BridgeError, toBridgeError } from '../errors.ts';
-import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../limits.ts';
+import { type CancelSignal, CancelSource } from '../base/cancel.ts';
+import type { Attachment } from '../base/cell.ts';
+import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../base/limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
 import type { Asker } from './asker.ts';

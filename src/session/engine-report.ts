@@ -1,5 +1,5 @@
 /** What people and models are told of the engine that runs a session. */
-import type { EngineReport } from '../cell.ts';
+import type { EngineReport } from '../base/cell.ts';
 import { CONTAINER_ENGINE_NAMES, type Engine } from '../engines/engine.ts';
 
 /** The engine as it is now. */

@@ -2,8 +2,8 @@
  * The jobs of one sandbox: work that code declared in a cell, so that its calls may come while no cell runs. The sandbox
  * says which job calls; it is believed only for names that were declared while somebody waited for an answer.
  */
-import { BridgeError } from '../errors.ts';
-import { MAX_CALLS_PER_CELL, MAX_JOBS } from '../limits.ts';
+import { BridgeError } from '../base/errors.ts';
+import { MAX_CALLS_PER_CELL, MAX_JOBS } from '../base/limits.ts';
 
 /** The kernel has the same pattern. */
 const NAME = /^\w[\w.-]{0,63}$/;

@@ -3,9 +3,8 @@
  * deadlines or what a session means to people; `session.ts` does.
  */
 
-import type { EngineReport } from '../cell.ts';
-import type { Engine, PrepareProgress, SandboxLimits } from '../engines/engine.ts';
-import { BridgeError } from '../errors.ts';
+import type { EngineReport } from '../base/cell.ts';
+import { BridgeError } from '../base/errors.ts';
 import {
   KEPT_OUTPUT_BYTES,
   MAX_DISPLAY_BYTES,
@@ -15,8 +14,9 @@ import {
   MAX_STORED_OUTPUT_BYTES,
   MAX_VALUE_CHARS,
   STORED_OUTPUT_SHARE,
-} from '../limits.ts';
-import type { Logger } from '../log.ts';
+} from '../base/limits.ts';
+import type { Logger } from '../base/log.ts';
+import type { Engine, PrepareProgress, SandboxLimits } from '../engines/engine.ts';
 import {
   type ExecuteFrame,
   type HelloFrame,

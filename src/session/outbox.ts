@@ -3,7 +3,7 @@
  * An answer too long for one line travels in parts that are cut as they are sent, so it is held once.
  */
 import type { Writable } from 'node:stream';
-import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../limits.ts';
+import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../base/limits.ts';
 import { encodeFrame } from '../protocol/codec.ts';
 import type { HostFrame, InterruptFrame } from '../protocol/frames.ts';
 

@@ -3,8 +3,8 @@
  * before it sends; this second bound holds against a sandbox that does not.
  */
 
-import type { OutputText } from '../cell.ts';
-import { KEPT_OUTPUT_BYTES } from '../limits.ts';
+import type { OutputText } from '../base/cell.ts';
+import { KEPT_OUTPUT_BYTES } from '../base/limits.ts';
 
 export interface OutputBuffer {
   /** Takes text that follows what was taken before, and what was left out in between. */

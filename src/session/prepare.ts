@@ -1,7 +1,8 @@
 /** Waits for an engine to be ready, but not longer than a client waits for its answer. */
+
+import { BridgeError } from '../base/errors.ts';
+import { PULL_ANSWER_MS } from '../base/limits.ts';
 import type { Engine, PrepareProgress } from '../engines/engine.ts';
-import { BridgeError } from '../errors.ts';
-import { PULL_ANSWER_MS } from '../limits.ts';
 
 /**
  * Resolves when the engine can start a sandbox. Rejects as `prepare` does, and with `IMAGE_PULLING` when it takes longer

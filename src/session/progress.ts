@@ -4,8 +4,8 @@
  * changed, so that a cell that prints a million lines or makes a million calls pays nothing for it. The first and the last
  * report of the code and of each call do not wait for that look: a burst is over before it comes.
  */
-import type { CellProgress } from '../cell.ts';
-import { escapeControls } from '../log.ts';
+import type { CellProgress } from '../base/cell.ts';
+import { escapeControls } from '../base/log.ts';
 import type { ProgressFrame } from '../protocol/frames.ts';
 import type { CallProgress } from './call-progress.ts';
 

@@ -1,6 +1,6 @@
 /** What sessions tell whoever keeps a record of them. They do not know who that is; nothing here may take long. */
-import type { CellRequest, EngineReport } from '../cell.ts';
-import type { BridgeError } from '../errors.ts';
+import type { CellRequest, EngineReport } from '../base/cell.ts';
+import type { BridgeError } from '../base/errors.ts';
 import type { CellOutcome } from './run-cell.ts';
 
 /** One sandbox of a session. */

@@ -4,10 +4,10 @@
  * is ended, and the answer says so.
  */
 
-import type { CellAnswer, CellProgress, CellStatus, Person } from '../cell.ts';
-import { Countdown } from '../countdown.ts';
-import { BridgeError, renderError } from '../errors.ts';
-import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../limits.ts';
+import type { CellAnswer, CellProgress, CellStatus, Person } from '../base/cell.ts';
+import { Countdown } from '../base/countdown.ts';
+import { BridgeError, renderError } from '../base/errors.ts';
+import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../base/limits.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
 import { CellAsker } from './asker.ts';
 import { createAttachments } from './attachments.ts';

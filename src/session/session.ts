@@ -3,9 +3,9 @@
  * after it was lost. State is never lost silently: the first answer after a loss says why, and which names are gone.
  */
 
-import type { CellAnswer, CellRequest, EngineReport } from '../cell.ts';
-import { BridgeError } from '../errors.ts';
-import { MAX_REPORTED_NAMES, START_GRACE_MS, START_TIMEOUT_MS } from '../limits.ts';
+import type { CellAnswer, CellRequest, EngineReport } from '../base/cell.ts';
+import { BridgeError } from '../base/errors.ts';
+import { MAX_REPORTED_NAMES, START_GRACE_MS, START_TIMEOUT_MS } from '../base/limits.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { standInNotice } from './engine-report.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';

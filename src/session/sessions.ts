@@ -3,9 +3,9 @@
  * been idle longest makes room, and its next answer says so.
  */
 
-import type { CellAnswer, CellRequest } from '../cell.ts';
-import { BridgeError, toBridgeError } from '../errors.ts';
-import { MAX_SESSIONS } from '../limits.ts';
+import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { MAX_SESSIONS } from '../base/limits.ts';
 import { Session, type SessionOptions } from './session.ts';
 
 /** Records of sessions without a sandbox that are kept, so that their next answer can tell what was lost. */

@@ -2,7 +2,7 @@
  * Reads a sandbox's stderr: the supervisor's reports among the engine's own noise, whose end is kept for messages.
  */
 import type { Readable } from 'node:stream';
-import { KEPT_STDERR_BYTES } from '../limits.ts';
+import { KEPT_STDERR_BYTES } from '../base/limits.ts';
 import { createLineSplitter } from '../protocol/codec.ts';
 import { type SupervisorReport, SupervisorReportSchema } from '../protocol/frames.ts';
 

@@ -1,7 +1,7 @@
 /** What a connection to one server is, however it is reached. */
-import type { CancelSignal } from '../cancel.ts';
-import type { BridgeError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { CancelSignal } from '../base/cancel.ts';
+import type { BridgeError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
 import type { JsonObject } from './definition.ts';
 import type { ElicitationOffer } from './elicitation.ts';
 import type { Guardian } from './guardian.ts';

@@ -1,8 +1,8 @@
 /** Waiting with an end: deadlines, abort signals, and calls that come too often. */
 import { setMaxListeners } from 'node:events';
-import { type CancelSignal, CancelSource } from '../cancel.ts';
-import { Countdown } from '../countdown.ts';
-import { messageOf } from '../errors.ts';
+import { type CancelSignal, CancelSource } from '../base/cancel.ts';
+import { Countdown } from '../base/countdown.ts';
+import { messageOf } from '../base/errors.ts';
 
 /**
  * A time limit from now on that also ends when the caller gives up. Its signal is not `AbortSignal.any` of `AbortSignal.timeout`: Node 20

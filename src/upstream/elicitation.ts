@@ -4,8 +4,8 @@
  * What is asked, and what the person sees of it, is not decided here.
  */
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { type CancelSignal, CancelSource } from '../cancel.ts';
-import { messageOf } from '../errors.ts';
+import { type CancelSignal, CancelSource } from '../base/cancel.ts';
+import { messageOf } from '../base/errors.ts';
 import type { Connection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';

@@ -1,7 +1,7 @@
 /** A connection on which hands were shaken: requests past the SDK's client, its own messages, and how both end. */
 import type { Client } from '@modelcontextprotocol/client';
-import type { CancelSignal } from '../cancel.ts';
-import { BridgeError, messageOf } from '../errors.ts';
+import type { CancelSignal } from '../base/cancel.ts';
+import { BridgeError, messageOf } from '../base/errors.ts';
 import { type Connection, type ConnectOptions, SessionLostError } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import type { ElicitationOffer, ServerQuestions } from './elicitation.ts';

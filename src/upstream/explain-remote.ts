@@ -1,5 +1,5 @@
 /** What to say of a remote server that fails: which code, and the next step. Pure. */
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../base/errors.ts';
 import type { RemoteDefinition } from './definition.ts';
 import { type RemoteFailure, refusesHostName } from './http/remote-failure.ts';
 

@@ -6,9 +6,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { LEADS_GROUP } from '../process-tree.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { LEADS_GROUP } from '../base/process-tree.ts';
 
 /** POSIX sh. A line is `+GROUP` or `-GROUP`. One second is left for an orderly end, another one after SIGTERM. */
 const SCRIPT = `

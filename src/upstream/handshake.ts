@@ -1,9 +1,9 @@
 /** The start of an MCP connection in either protocol era, done by the SDK's client. */
 import type { Client, ClientCapabilities } from '@modelcontextprotocol/client';
-import type { CancelSignal } from '../cancel.ts';
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { VERSION } from '../package.ts';
+import type { CancelSignal } from '../base/cancel.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { VERSION } from '../base/package.ts';
 import { unlessAborted } from './deadline.ts';
 import type { JsonObject } from './definition.ts';
 import type { ElicitationOffer } from './elicitation.ts';

@@ -2,9 +2,9 @@
  * The running upstream servers: started on first use, kept warm, shared by all sessions, started again after a crash.
  * A server that hangs or crashes hurts only the calls that are on it.
  */
-import type { CancelSignal } from '../cancel.ts';
-import { BridgeError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { CancelSignal } from '../base/cancel.ts';
+import { BridgeError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
 import type { ServerInfo, StartStep } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import type { ElicitationOffer } from './elicitation.ts';

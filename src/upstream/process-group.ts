@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endTree, isTreeAlive } from '../process-tree.ts';
+import { endTree, isTreeAlive } from '../base/process-tree.ts';
 
 /** Well-behaved servers end when stdin ends; writing out their state takes them less than this. Chosen. */
 const STDIN_END_GRACE_MS = 1_000;

@@ -4,8 +4,8 @@
  * user's code, so `tools/call` and `tools/list` go past it on the same connection, with numbers of their own.
  */
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { type CancelSignal, CancelSource } from '../cancel.ts';
-import { Countdown } from '../countdown.ts';
+import { type CancelSignal, CancelSource } from '../base/cancel.ts';
+import { Countdown } from '../base/countdown.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 import type { Elicit } from './elicitation.ts';

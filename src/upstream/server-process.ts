@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endTree, LEADS_GROUP } from '../process-tree.ts';
-import { readInSlices } from '../slices.ts';
-import { startableCommand } from '../windows.ts';
+import { endTree, LEADS_GROUP } from '../base/process-tree.ts';
+import { readInSlices } from '../base/slices.ts';
+import { startableCommand } from '../base/windows.ts';
 import type { Guardian } from './guardian.ts';
 import { stopGroup } from './process-group.ts';
 import { createStderrTail, type StderrTail } from './stderr-tail.ts';

@@ -1,7 +1,7 @@
 /** One configured server through its life: not running, starting, ready, failing, retired. */
 import { setMaxListeners } from 'node:events';
-import type { CancelSignal } from '../cancel.ts';
-import { BridgeError } from '../errors.ts';
+import type { CancelSignal } from '../base/cancel.ts';
+import { BridgeError } from '../base/errors.ts';
 import { Admission } from './admission.ts';
 import { type Connection, type ConnectOptions, type ServerInfo, SessionLostError } from './connection.ts';
 import { atMostEvery, Deadline, isAbortError, unlessAborted } from './deadline.ts';

@@ -5,7 +5,7 @@
  */
 import type { Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-import { MAX_RESULT_BYTES } from '../limits.ts';
+import { MAX_RESULT_BYTES } from '../base/limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { LineReader } from '../protocol/line-reader.ts';
 import { waitForDrain } from './drain.ts';

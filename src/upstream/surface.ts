@@ -2,7 +2,7 @@
  * What a server offers besides tools (MCP: server/resources, server/prompts): lists with all their pages, within bounds,
  * and single items as the server sent them.
  */
-import type { CancelSignal } from '../cancel.ts';
+import type { CancelSignal } from '../base/cancel.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 import type { Elicit } from './elicitation.ts';
 import { type Answer, RequestError } from './requests.ts';

@@ -2,7 +2,7 @@
  * The tools of one server: all pages, within bounds, as the server described them. Pages are read tool by tool, so that
  * a long list does not hold up what others wait for.
  */
-import { createPause } from '../slices.ts';
+import { createPause } from '../base/slices.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
 import { type CutMembers, fingerprintTool, hashOf } from './fingerprint.ts';
 import { JsonCursor, type JsonRange, TooManyMembersError } from './json-cursor.ts';

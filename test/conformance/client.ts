@@ -5,12 +5,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createKeyring } from '../../src/config/keyring.ts';
-import { createLoginStore } from '../../src/config/login-store.ts';
-import { BridgeError } from '../../src/errors.ts';
-import { silentLogger } from '../../src/log.ts';
+import { BridgeError } from '../../src/base/errors.ts';
+import { silentLogger } from '../../src/base/log.ts';
+import { createKeyring } from '../../src/secrets/keyring.ts';
 import { login } from '../../src/upstream/oauth/login.ts';
 import type { LoginRecord } from '../../src/upstream/oauth/login-record.ts';
+import { createLoginStore } from '../../src/upstream/oauth/login-store.ts';
 import { createUpstreamPool, type UpstreamTool } from '../../src/upstream/pool.ts';
 import type { SurfaceMethod } from '../../src/upstream/surface.ts';
 import { minimalArguments } from '../real-servers/minimal-arguments.ts';

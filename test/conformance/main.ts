@@ -5,10 +5,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadContext } from '../../src/commands/context.ts';
-import { createLazyBridge } from '../../src/commands/lazy-bridge.ts';
-import { createArtifacts } from '../../src/config/artifacts.ts';
-import { VERSION } from '../../src/package.ts';
+import { createArtifacts } from '../../src/artifacts/artifacts.ts';
+import { VERSION } from '../../src/base/package.ts';
+import { loadContext } from '../../src/bridge/context.ts';
+import { createLazyBridge } from '../../src/bridge/lazy-bridge.ts';
 import { createServerFactory } from '../../src/server/server.ts';
 import { serveOverHttp } from './bridge-over-http.ts';
 import { bundleClient } from './bundle-client.ts';

@@ -11,8 +11,8 @@ const IMPORTS = 'eslint(no-restricted-imports)';
 
 /** Code that must be refused: the file it stands in, the text, and the rule. */
 const REFUSED: readonly (readonly [path: string, code: string, rule: string])[] = [
-  ['src/errors.ts', "import '../log.ts';", IMPORTS],
-  ['src/limits.ts', "import './protocol/codec.ts';", IMPORTS],
+  ['src/base/errors.ts', "import '../log.ts';", IMPORTS],
+  ['src/base/limits.ts', "import './protocol/codec.ts';", IMPORTS],
   ['src/cli.ts', "import './session/session.ts';", IMPORTS],
   ['src/clients/disk.ts', "import 'node:fs/promises';", IMPORTS],
   ['src/clients/upward.ts', "import '../config/settings.ts';", IMPORTS],

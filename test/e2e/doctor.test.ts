@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { writeLabels } from '../../src/engines/labels.ts';
+import { writeLabels } from '../../src/engines/container/labels.ts';
 import { currentOwner } from '../../src/engines/owner.ts';
 import { CLI, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';

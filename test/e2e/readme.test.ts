@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWorkspace, type Workspace } from '../../scripts/demo/workspace.ts';
-import { parseServerFile } from '../../src/config/server-file.ts';
+import { parseServerFile } from '../../src/servers/server-file.ts';
 import { type BridgeClient, ROOT, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import { findDocuments, readFences, readSamples } from '../support/documented-samples.ts';

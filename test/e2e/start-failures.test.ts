@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type Finding, renderLine } from '../../src/commands/doctor/finding.ts';
+import { type Finding, renderLine } from '../../src/terminal/finding.ts';
 import { CLI, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 

@@ -5,13 +5,13 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
+import { BridgeError } from '../../src/base/errors.ts';
 import { type FileFormat, FileSyntaxError, loadFormat } from '../../src/clients/format.ts';
-import { expandVariables } from '../../src/config/expand.ts';
-import { parseForeignFile } from '../../src/config/foreign-file.ts';
-import { parseServerFile, type ServerFile } from '../../src/config/server-file.ts';
-import { loadSettings, SETTINGS_TABLE } from '../../src/config/settings.ts';
-import type { ClientSource } from '../../src/config/sources.ts';
-import { BridgeError } from '../../src/errors.ts';
+import { expandVariables } from '../../src/servers/expand.ts';
+import { parseForeignFile } from '../../src/servers/foreign-file.ts';
+import { parseServerFile, type ServerFile } from '../../src/servers/server-file.ts';
+import type { ClientSource } from '../../src/servers/sources.ts';
+import { loadSettings, SETTINGS_TABLE } from '../../src/settings/settings.ts';
 import { anyJson, anyText, isPrototypeClean, itHolds } from '../support/fuzzing.ts';
 
 const FILE = '/state/servers.json';

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import type { z } from 'zod';
-import { KEPT_STDERR_BYTES, MAX_JSON_DEPTH } from '../../src/limits.ts';
+import { KEPT_STDERR_BYTES, MAX_JSON_DEPTH } from '../../src/base/limits.ts';
 import { createLineSplitter, decodeFrame, encodeFrame } from '../../src/protocol/codec.ts';
 import { parseExact, stringifyExact } from '../../src/protocol/exact-json.ts';
 import {

@@ -3,13 +3,13 @@
  * search finds them, what they look like in Python, and what of a call reaches the server.
  */
 import { join } from 'node:path';
+import { createArtifacts } from '../../src/artifacts/artifacts.ts';
+import { silentLogger } from '../../src/base/log.ts';
+import { createHostCalls } from '../../src/calls/host-calls.ts';
 import type { CatalogTool } from '../../src/catalog/catalog.ts';
 import { assignServerAliases } from '../../src/catalog/names.ts';
-import { createHostCalls } from '../../src/commands/host-calls.ts';
-import { createServerDirectory } from '../../src/commands/server-directory.ts';
-import { createMetadataSource } from '../../src/commands/server-metadata.ts';
-import { createArtifacts } from '../../src/config/artifacts.ts';
-import { silentLogger } from '../../src/log.ts';
+import { createServerDirectory } from '../../src/directory/server-directory.ts';
+import { createMetadataSource } from '../../src/directory/server-metadata.ts';
 import { createUpstreamPool } from '../../src/upstream/pool.ts';
 import { createLocalPythonEngine } from '../support/local-python.ts';
 import { createHarness, textOf } from '../support/session-harness.ts';

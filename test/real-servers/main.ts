@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { messageOf } from '../../src/errors.ts';
+import { messageOf } from '../../src/base/errors.ts';
 import { checkServer, type ServerCommand, type ServerReport } from './check-server.ts';
 import { REAL_SERVERS, type RealServer } from './servers.ts';
 

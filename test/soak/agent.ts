@@ -1,5 +1,5 @@
 /** One client that runs cell after cell in sessions of its own, and judges every answer. */
-import { messageOf } from '../../src/errors.ts';
+import { messageOf } from '../../src/base/errors.ts';
 import { ACTIONS, pause, type Step } from './actions.ts';
 import { createRandom, type Random } from './random.ts';
 import type { Record } from './record.ts';

@@ -3,7 +3,7 @@
  * and kills at random, and invariants that are checked throughout. Prints a report; ends with 1 when one was violated.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
-import { messageOf } from '../../src/errors.ts';
+import { messageOf } from '../../src/base/errors.ts';
 import { findTestEngines, type TestEngine } from '../support/engines.ts';
 import { descendantsOf, isAlive } from '../support/processes.ts';
 import { pause } from './actions.ts';

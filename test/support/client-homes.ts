@@ -8,8 +8,8 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ClientId, ClientSystem } from '../../src/clients/table.ts';
 import { clientOf } from '../../src/clients/table.ts';
-import type { InstallCommand } from '../../src/commands/cli/install.ts';
-import { type InstallOptions, install } from '../../src/commands/install.ts';
+import type { InstallCommand } from '../../src/install/command-line.ts';
+import { type InstallOptions, install } from '../../src/install/run.ts';
 
 export const PLATFORMS = ['linux', 'darwin', 'win32'] as const;
 export type Platform = (typeof PLATFORMS)[number];

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { ARTIFACT } from '../../src/embedded/artifacts.ts';
-import { addSnapshot } from '../../src/embedded/make-snapshot.ts';
 import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
+import { ARTIFACT } from '../../src/engines/embedded/child/artifacts.ts';
+import { addSnapshot } from '../../src/engines/embedded/child/make-snapshot.ts';
 import { SupervisorReportSchema } from '../../src/protocol/frames.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,7 +27,7 @@ export async function makeChildFolder(bootFile: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-child-'));
   await build({
     absWorkingDir: root,
-    entryPoints: ['src/embedded/child.ts'],
+    entryPoints: ['src/engines/embedded/child/child.ts'],
     outfile: join(folder, 'child.mjs'),
     bundle: true,
     format: 'esm',

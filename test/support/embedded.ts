@@ -4,13 +4,13 @@ import { chmodSync, cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
+import { silentLogger } from '../../src/base/log.ts';
 import { runCommand } from '../../src/engines/client.ts';
 import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
 import type { LayerName } from '../../src/engines/embedded/layers.ts';
 import type { Engine } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
-import { silentLogger } from '../../src/log.ts';
 import { processEnvironment, TEST_LIMITS } from './engines.ts';
 import { becomeUser, isRoot, ORDINARY_USER_ID } from './ordinary-user.ts';
 

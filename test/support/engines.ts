@@ -4,17 +4,17 @@
  */
 import { randomUUID } from 'node:crypto';
 import { basename, delimiter, join } from 'node:path';
-import { createBubblewrapEngine } from '../../src/engines/bubblewrap.ts';
+import { messageOf } from '../../src/base/errors.ts';
+import { silentLogger } from '../../src/base/log.ts';
+import { createBubblewrapEngine } from '../../src/engines/bubblewrap/bubblewrap.ts';
 import { type CommandResult, type EngineCommand, runCommand } from '../../src/engines/client.ts';
 import { clientEnvironment } from '../../src/engines/client-env.ts';
-import type { ContainerEngineOptions } from '../../src/engines/container-engine.ts';
-import { createDockerEngine } from '../../src/engines/docker.ts';
+import type { ContainerEngineOptions } from '../../src/engines/container/container-engine.ts';
+import { createDockerEngine } from '../../src/engines/container/docker.ts';
+import { createPodmanEngine } from '../../src/engines/container/podman.ts';
 import { createEmbeddedEngine, hasEmbeddedFiles } from '../../src/engines/embedded/embedded.ts';
 import { CONTAINER_ENGINE_NAMES, type Engine, type EngineName, type SandboxLimits } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
-import { createPodmanEngine } from '../../src/engines/podman.ts';
-import { messageOf } from '../../src/errors.ts';
-import { silentLogger } from '../../src/log.ts';
 import { type Capability, EMBEDDED_LACKS } from './capabilities.ts';
 
 const MIB = 1024 * 1024;

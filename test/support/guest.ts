@@ -3,15 +3,15 @@
  * its strings at fixed places.
  */
 
-import type { DirectoryNode } from '../../src/embedded/files/node.ts';
-import { createRoot } from '../../src/embedded/files/root.ts';
-import type { IndexedFile } from '../../src/embedded/indexed-file.ts';
-import { createSteadyClock } from '../../src/embedded/wasi/clock.ts';
-import { DescriptorTable, type Device } from '../../src/embedded/wasi/descriptors.ts';
-import { ERRNO } from '../../src/embedded/wasi/errno.ts';
-import { GuestMemory } from '../../src/embedded/wasi/guest-memory.ts';
-import { guardedImports, wasiFunctions } from '../../src/embedded/wasi/imports.ts';
-import type { Machine, Waiter } from '../../src/embedded/wasi/machine.ts';
+import type { DirectoryNode } from '../../src/engines/embedded/child/files/node.ts';
+import { createRoot } from '../../src/engines/embedded/child/files/root.ts';
+import type { IndexedFile } from '../../src/engines/embedded/child/indexed-file.ts';
+import { createSteadyClock } from '../../src/engines/embedded/child/wasi/clock.ts';
+import { DescriptorTable, type Device } from '../../src/engines/embedded/child/wasi/descriptors.ts';
+import { ERRNO } from '../../src/engines/embedded/child/wasi/errno.ts';
+import { GuestMemory } from '../../src/engines/embedded/child/wasi/guest-memory.ts';
+import { guardedImports, wasiFunctions } from '../../src/engines/embedded/child/wasi/imports.ts';
+import type { Machine, Waiter } from '../../src/engines/embedded/child/wasi/machine.ts';
 
 export const PAGE_BYTES = 65_536;
 export const ROOT_FD = 7;

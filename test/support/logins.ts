@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createKeyring } from '../../src/config/keyring.ts';
-import { createLoginStore } from '../../src/config/login-store.ts';
+import { createKeyring } from '../../src/secrets/keyring.ts';
 import { type LoginOptions, type LoginOutcome, login } from '../../src/upstream/oauth/login.ts';
+import { createLoginStore } from '../../src/upstream/oauth/login-store.ts';
 import type { LoginRecord, LoginStore, RemoteDefinition, UpstreamPool } from '../../src/upstream/pool.ts';
 import { definitions, startPool } from './upstream.ts';
 

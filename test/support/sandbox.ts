@@ -5,11 +5,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { KEPT_STDERR_BYTES } from '../../src/base/limits.ts';
+import { INSTANCE_LABEL, PID_LABEL } from '../../src/engines/container/labels.ts';
+import type { ProgressListener } from '../../src/engines/container/preparation.ts';
 import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
-import { INSTANCE_LABEL, PID_LABEL } from '../../src/engines/labels.ts';
-import type { ProgressListener } from '../../src/engines/preparation.ts';
-import { KEPT_STDERR_BYTES } from '../../src/limits.ts';
 import { COMMANDS, type TestEngine } from './engines.ts';
 import { descendantsOf } from './processes.ts';
 

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CellAnswer, CellRequest, OutputText } from '../../src/cell.ts';
+import type { CellAnswer, CellRequest, OutputText } from '../../src/base/cell.ts';
+import { createLogger, type Logger } from '../../src/base/log.ts';
 import type { Engine, SandboxLimits } from '../../src/engines/engine.ts';
-import { createLogger, type Logger } from '../../src/log.ts';
 import type { ServerReference } from '../../src/protocol/frames.ts';
 import { readKernelSources } from '../../src/session/boot.ts';
 import { createCodePackStore } from '../../src/session/code-packs.ts';

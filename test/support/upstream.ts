@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { type BridgeError, toBridgeError } from '../../src/errors.ts';
-import { silentLogger } from '../../src/log.ts';
+import { type BridgeError, toBridgeError } from '../../src/base/errors.ts';
+import { silentLogger } from '../../src/base/log.ts';
 import {
   createUpstreamPool,
   type JsonObject,

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { transformSync } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import { createProgram } from '../../src/commands/cli/program.ts';
-import { parseCommandLine } from '../../src/commands/command-line.ts';
-import { help } from '../../src/commands/help.ts';
+import { parseCommandLine } from '../../src/cli/command-line.ts';
+import { help } from '../../src/cli/help/answer.ts';
+import { createProgram } from '../../src/cli/program.ts';
 import { ROOT } from '../support/bridge-client.ts';
 
 interface Source {

@@ -6,8 +6,8 @@ import { webcrypto } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { messageOf } from '../../errors.ts';
-import { PACKAGE_ROOT } from '../../package.ts';
+import { messageOf } from '../../base/errors.ts';
+import { PACKAGE_ROOT } from '../../base/package.ts';
 
 /** Where `npm run build` puts them; also used by the sources when they run as they are. */
 export const ARTIFACTS_FOLDER = fileURLToPath(new URL('dist/embedded/', PACKAGE_ROOT));

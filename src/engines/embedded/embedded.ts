@@ -5,8 +5,8 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { BridgeError, messageOf } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import { BridgeError, messageOf } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
 import { hasEnded, hasSpoken, killGroup, openPipe, type PipeProcess } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
@@ -44,7 +44,7 @@ export interface EmbeddedOptions {
 /** A start takes 0.1 to 0.3 s, a loaded laptop some seconds. Chosen: clients give up after 60 s. */
 const SILENCE_LIMIT_MS = 20_000;
 
-/** Exit code of a child that could not set Python up; the same as in `src/embedded/child.ts`. */
+/** Exit code of a child that could not set Python up; the same as in `src/engines/embedded/child/child.ts`. */
 const CHILD_FAILED = 70;
 
 const MISSING =

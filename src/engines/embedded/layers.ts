@@ -4,7 +4,7 @@
  */
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
-import { BridgeError, messageOf } from '../../errors.ts';
+import { BridgeError, messageOf } from '../../base/errors.ts';
 import { killGroup, openPipe } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import { findExecutable } from '../executable.ts';

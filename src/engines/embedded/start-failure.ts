@@ -1,5 +1,5 @@
 /** Why the child did not start, as an error with a next step. */
-import { BridgeError, type ErrorCode } from '../../errors.ts';
+import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { SandboxExit } from '../engine.ts';
 
 /** What is known of a start that failed. */

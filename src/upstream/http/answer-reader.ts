@@ -1,6 +1,6 @@
 /** Reads the answer to one request: JSON, or a stream of events that may break off and be taken up again. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MAX_RESULT_BYTES } from '../../limits.ts';
+import { MAX_RESULT_BYTES } from '../../base/limits.ts';
 import { isJsonObject } from '../definition.ts';
 import type { MessageId, MessageIntake } from '../message-intake.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';

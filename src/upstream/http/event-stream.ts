@@ -1,6 +1,6 @@
 /** Reads the body of an answer as server-sent events, until it ends. */
 import type { Readable } from 'node:stream';
-import { readInSlices } from '../../slices.ts';
+import { readInSlices } from '../../base/slices.ts';
 import { type SseEvent, SseParser } from './sse-events.ts';
 
 /** A stream is not opened again sooner than this, whatever the server asks for, and not later than the other. */

@@ -12,7 +12,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import {
   AddressRefusedError,
   type AddressRule,

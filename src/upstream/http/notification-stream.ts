@@ -3,7 +3,7 @@
  * server without one is no fault, and one that cannot be opened costs no more than news about tools.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
 import type { HttpAnswer } from './http-client.ts';
 

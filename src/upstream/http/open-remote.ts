@@ -2,7 +2,7 @@
  * Connections to servers that run elsewhere. A server that refuses to initialize over Streamable HTTP is asked with the
  * older transport (specification 2025-11-25, "Transports", backwards compatibility).
  */
-import { BridgeError } from '../../errors.ts';
+import { BridgeError } from '../../base/errors.ts';
 import type { Connection, ConnectOptions } from '../connection.ts';
 import { Deadline } from '../deadline.ts';
 import type { RemoteDefinition } from '../definition.ts';

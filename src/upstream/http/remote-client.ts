@@ -1,7 +1,7 @@
 /** Requests to one remote server: its headers, its login, and what refusals mean. */
 import { SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
-import { BridgeError } from '../../errors.ts';
-import { escapeControls } from '../../log.ts';
+import { BridgeError } from '../../base/errors.ts';
+import { escapeControls } from '../../base/log.ts';
 import { MASK } from '../result-mask.ts';
 import { type HttpAnswer, HttpClient, type HttpRequest, readBody } from './http-client.ts';
 import type { ProxyChoice } from './proxies.ts';

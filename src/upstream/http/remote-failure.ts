@@ -1,5 +1,5 @@
 /** Why a request to a remote server has no answer, in terms that can be explained to people. */
-import type { BridgeError } from '../../errors.ts';
+import type { BridgeError } from '../../base/errors.ts';
 
 /**
  * `unreachable`: the network, or the server says that it is down. `protocol`: what came is not MCP. `login`: it wants

@@ -4,7 +4,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-import { MAX_RESULT_BYTES } from '../../limits.ts';
+import { MAX_RESULT_BYTES } from '../../base/limits.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
 import type { JsonObject } from '../definition.ts';
 import { type MessageHandlers, MessageIntake } from '../message-intake.ts';

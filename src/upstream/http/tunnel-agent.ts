@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AgentOptions, Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { describeProxy, type ProxyServer } from './proxies.ts';
 
 /** HTTP 407: the proxy wants a name and a password, or others. */

@@ -3,8 +3,8 @@
  * It never opens a browser; when a person has to act it says so, with the command.
  */
 import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
-import { BridgeError } from '../../errors.ts';
-import { COMMAND } from '../../package.ts';
+import { BridgeError } from '../../base/errors.ts';
+import { COMMAND } from '../../base/package.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
 import { type Authorization, type Refusal, RemoteFailure } from '../http/remote-failure.ts';

@@ -1,6 +1,6 @@
 /** Opens an address in the user's browser: by a program that gets it as one argument, never through a shell. */
 import { spawn } from 'node:child_process';
-import { systemProgram } from '../../windows.ts';
+import { systemProgram } from '../../base/windows.ts';
 
 export interface BrowserCommand {
   readonly command: string;

@@ -4,7 +4,7 @@ import {
   discoverOAuthProtectedResourceMetadata,
   extractWWWAuthenticateParams,
 } from '@modelcontextprotocol/client';
-import { BridgeError, messageOf } from '../../errors.ts';
+import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import { createMask } from '../mask.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';

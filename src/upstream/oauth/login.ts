@@ -6,9 +6,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { auth, UnauthorizedError } from '@modelcontextprotocol/client';
-import { BridgeError, messageOf } from '../../errors.ts';
-import { escapeControls } from '../../log.ts';
-import { COMMAND } from '../../package.ts';
+import { BridgeError, messageOf } from '../../base/errors.ts';
+import { escapeControls } from '../../base/log.ts';
+import { COMMAND } from '../../base/package.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import { proxiesOf } from '../http/proxies.ts';
 import { createMask } from '../mask.ts';

@@ -3,7 +3,7 @@
  * the addresses. The SDK decides what to ask for; this decides what may be asked.
  */
 import { isIP } from 'node:net';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { type AddressRule, hostOf, ruleForAnswersOf } from '../http/addresses.ts';
 import { HttpClient, type HttpRequest, readBody } from '../http/http-client.ts';
 import type { ProxyChoice } from '../http/proxies.ts';

@@ -1,6 +1,6 @@
 /** What an answer carries beside its text, and what is said while a cell runs. */
 import { describe, expect, it } from 'vitest';
-import type { CellProgress } from '../../../src/cell.ts';
+import type { CellProgress } from '../../../src/base/cell.ts';
 import { createDeferred } from '../../../src/session/deferred.ts';
 import type { Subject } from './subject.ts';
 

@@ -1,6 +1,6 @@
 /** Questions to the person from calls of a cell: what stands still meanwhile, and how a question ends with its cell. */
 import { describe, expect, it } from 'vitest';
-import type { Person, Reply } from '../../../src/cell.ts';
+import type { Person, Reply } from '../../../src/base/cell.ts';
 import type { Subject } from './subject.ts';
 
 /** A person who answers after a while, or never; `taken` resolves when a question was taken back. */

@@ -1,6 +1,6 @@
 /** The session suite on the local Python: the kernel without a container. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MAX_SESSIONS } from '../../../src/limits.ts';
+import { MAX_SESSIONS } from '../../../src/base/limits.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness } from '../../support/session-harness.ts';
 import { describeSession } from './suite.ts';

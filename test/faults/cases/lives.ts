@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { writeLabels } from '../../../src/engines/labels.ts';
+import { writeLabels } from '../../../src/engines/container/labels.ts';
 import { currentOwner, type Owner } from '../../../src/engines/owner.ts';
 import { TEST_IMAGES, type TestEngine } from '../../support/engines.ts';
 import type { FaultCase } from '../../support/faults/fault-case.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ContainerEngineOptions } from '../../../src/engines/container-engine.ts';
+import type { ContainerEngineOptions } from '../../../src/engines/container/container-engine.ts';
 import type { TestEngine } from '../../support/engines.ts';
 import {
   containersOf,

@@ -1,6 +1,6 @@
 /** Engines for one test each. */
 import { expect, onTestFinished } from 'vitest';
-import type { ContainerEngineOptions } from '../../../src/engines/container-engine.ts';
+import type { ContainerEngineOptions } from '../../../src/engines/container/container-engine.ts';
 import type { Engine } from '../../../src/engines/engine.ts';
 import type { TestEngine } from '../../support/engines.ts';
 import { findProcesses } from '../../support/sandbox.ts';

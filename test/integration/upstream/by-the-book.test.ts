@@ -4,7 +4,7 @@
  * oauth.test.ts; over HTTP the official suite looks at it (test/conformance).
  */
 import { describe, expect, it } from 'vitest';
-import { CancelSource } from '../../../src/cancel.ts';
+import { CancelSource } from '../../../src/base/cancel.ts';
 import type { JsonObject, ToolCall, UpstreamPool } from '../../../src/upstream/pool.ts';
 import { callText, failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
 

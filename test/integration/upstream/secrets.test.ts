@@ -1,7 +1,7 @@
 /** Servers that repeat what they must keep, in every way that a server can say something. */
 import { describe, expect, it } from 'vitest';
-import { BridgeError } from '../../../src/errors.ts';
-import { createLogger } from '../../../src/log.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { createLogger } from '../../../src/base/log.ts';
 import { failureOf, fixtureServer, startPool, until } from '../../support/upstream.ts';
 
 const SECRETS = ['tok-"canary"-0123456789', 'plain+canary/0123456789'];

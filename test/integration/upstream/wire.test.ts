@@ -1,6 +1,6 @@
 /** What servers may write: noise, floods, results of any size, both protocol eras, odd tools. */
 import { describe, expect, it } from 'vitest';
-import { createLogger } from '../../../src/log.ts';
+import { createLogger } from '../../../src/base/log.ts';
 import { callText, failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 /** Tries what hostile code would try, on one engine: probes inside a cell, what stays of a session, and bombs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CellAnswer } from '../../../src/cell.ts';
+import type { CellAnswer } from '../../../src/base/cell.ts';
 import { type Harness, TEST_LIMITS, textOf } from '../session-harness.ts';
 import type { Bait } from './bait.ts';
 

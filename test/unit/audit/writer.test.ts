@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { AuditRecord } from '../../../src/audit/records.ts';
 import { AuditWriter } from '../../../src/audit/writer.ts';
-import { createLogger } from '../../../src/log.ts';
+import { createLogger } from '../../../src/base/log.ts';
 
 const DAY_MS = 86_400_000;
 const NOON = Date.parse('2026-11-21T12:00:00Z');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { MAX_JSON_DEPTH, MAX_LINE_LONG_NUMBERS, MAX_LINE_MEMBERS, MAX_LINE_VALUES } from '../../../src/limits.ts';
+import { MAX_JSON_DEPTH, MAX_LINE_LONG_NUMBERS, MAX_LINE_MEMBERS, MAX_LINE_VALUES } from '../../../src/base/limits.ts';
 import { createLineSplitter, decodeFrame, encodeFrame, isDeeperThan } from '../../../src/protocol/codec.ts';
 
 const AnySchema = z.unknown();

@@ -1,4 +1,4 @@
-import type { CellAnswer, OutputText } from '../../../src/cell.ts';
+import type { CellAnswer, OutputText } from '../../../src/base/cell.ts';
 
 /** A stream that holds `head` and misses nothing. */
 export const text = (head: string): OutputText => ({ head, droppedBytes: 0, droppedLines: 0, tail: '' });

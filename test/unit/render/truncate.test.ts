@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MAX_SHOWN_CHARS } from '../../../src/limits.ts';
+import { MAX_SHOWN_CHARS } from '../../../src/base/limits.ts';
 import { renderAnswer } from '../../../src/render/render.ts';
 import { cutMiddle, describeGap, shareOut } from '../../../src/render/truncate.ts';
 import { answerOf, text } from './answer-of.ts';

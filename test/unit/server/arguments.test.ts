@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { BridgeError } from '../../../src/errors.ts';
-import { MAX_CODE_BYTES } from '../../../src/limits.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { MAX_CODE_BYTES } from '../../../src/base/limits.ts';
 import { checkArguments } from '../../../src/server/arguments.ts';
 
 const rules = {

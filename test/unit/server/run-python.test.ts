@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/cell.ts';
-import { BridgeError } from '../../../src/errors.ts';
-import { createLogger } from '../../../src/log.ts';
+import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/base/cell.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { createLogger } from '../../../src/base/log.ts';
 import type { CellRunner } from '../../../src/server/cell-runner.ts';
 import { answerCell, callRunPython, type RunPythonOptions } from '../../../src/server/run-python.ts';
 

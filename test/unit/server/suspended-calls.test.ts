@@ -1,7 +1,7 @@
 /** Progress of a call of `run_python` that takes several requests. */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { expect, it } from 'vitest';
-import { type CellAnswer, NO_OUTPUT } from '../../../src/cell.ts';
+import { type CellAnswer, NO_OUTPUT } from '../../../src/base/cell.ts';
 import type { RunPythonCall } from '../../../src/server/run-python.ts';
 import { SuspendedCalls } from '../../../src/server/suspended-calls.ts';
 import { createDeferred } from '../../../src/session/deferred.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Person, Question, Reply } from '../../../src/cell.ts';
-import { Countdown } from '../../../src/countdown.ts';
-import type { BridgeError } from '../../../src/errors.ts';
-import { MAX_QUESTIONS_PER_CELL } from '../../../src/limits.ts';
+import type { Person, Question, Reply } from '../../../src/base/cell.ts';
+import { Countdown } from '../../../src/base/countdown.ts';
+import type { BridgeError } from '../../../src/base/errors.ts';
+import { MAX_QUESTIONS_PER_CELL } from '../../../src/base/limits.ts';
 import { CellAsker } from '../../../src/session/asker.ts';
 
 const question = (message: string): Question => ({ mode: 'form', message, requestedSchema: { type: 'object' } });

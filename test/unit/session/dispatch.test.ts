@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { MAX_CALLS_IN_FLIGHT } from '../../../src/limits.ts';
+import { MAX_CALLS_IN_FLIGHT } from '../../../src/base/limits.ts';
 import { type CallContext, Dispatcher } from '../../../src/session/dispatch.ts';
 import { Outbox } from '../../../src/session/outbox.ts';
 

@@ -1,6 +1,6 @@
 /** Jobs as the host knows them. */
 import { expect, it } from 'vitest';
-import { MAX_CALLS_PER_CELL, MAX_JOBS } from '../../../src/limits.ts';
+import { MAX_CALLS_PER_CELL, MAX_JOBS } from '../../../src/base/limits.ts';
 import { Jobs } from '../../../src/session/jobs.ts';
 
 it('believes only names that were declared and have not ended', () => {

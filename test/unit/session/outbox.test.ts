@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../../../src/limits.ts';
+import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../../../src/base/limits.ts';
 import { Outbox } from '../../../src/session/outbox.ts';
 
 /** An outbox on a pipe that takes little at once, and what has come through so far. */

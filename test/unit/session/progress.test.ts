@@ -1,6 +1,6 @@
 /** What is said of a running cell, and when. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { CellProgress } from '../../../src/cell.ts';
+import type { CellProgress } from '../../../src/base/cell.ts';
 import { type ProgressSources, watchProgress } from '../../../src/session/progress.ts';
 
 beforeEach(() => vi.useFakeTimers());

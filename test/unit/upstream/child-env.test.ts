@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DEPTH_VARIABLE as DEPTH_IN_CONFIG } from '../../../src/config/self.ts';
+import { DEPTH_VARIABLE as DEPTH_IN_CONFIG } from '../../../src/servers/self.ts';
 import {
   childEnvironment,
   DEPTH_VARIABLE,

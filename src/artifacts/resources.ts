@@ -1,0 +1,97 @@
+/** Artifacts as MCP resources: `artifact:///<session>/<name>`, text where it is text. */
+import type { Attachment } from '../base/cell.ts';
+
+/** As far as the front needs them; `artifacts/artifacts.ts` keeps them. */
+export interface ArtifactStore {
+  list(): Promise<readonly ArtifactFacts[]>;
+  /** Rejects when there is none. */
+  read(session: string, name: string, offset: number, length: number): Promise<{ readonly data: Buffer }>;
+}
+
+interface ArtifactFacts {
+  readonly session: string;
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly modified: Date;
+}
+
+const PREFIX = 'artifact:///';
+/** By extension; everything else is `application/octet-stream`. */
+const TYPES: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  gif: 'image/gif',
+  html: 'text/html',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  json: 'application/json',
+  md: 'text/markdown',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  toml: 'application/toml',
+  tsv: 'text/tab-separated-values',
+  txt: 'text/plain',
+  webp: 'image/webp',
+  xml: 'application/xml',
+  yaml: 'application/yaml',
+  zip: 'application/zip',
+};
+const IS_TEXT = /^text\/|^application\/(json|toml|xml|yaml)$|\+xml$/;
+
+export function mimeTypeOf(name: string): string {
+  return TYPES[/\.([a-z\d]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''] ?? 'application/octet-stream';
+}
+
+export function artifactUri(session: string, name: string): string {
+  return `${PREFIX}${encodeURIComponent(session)}/${encodeURIComponent(name)}`;
+}
+
+/** Entries of `resources/list`. */
+export async function listArtifacts(store: ArtifactStore) {
+  return (await store.list()).map(({ session, name, sizeBytes, modified }) => ({
+    uri: artifactUri(session, name),
+    name,
+    description: `Saved in session ${session}.`,
+    mimeType: mimeTypeOf(name),
+    size: sizeBytes,
+    annotations: { lastModified: modified.toISOString() },
+  }));
+}
+
+/** Contents of `resources/read`; undefined when the URI is none of an artifact. Rejects when there is no such artifact. */
+export async function readArtifact(store: ArtifactStore, uri: string) {
+  const [session, name] = partsOf(uri) ?? [];
+  if (session === undefined || name === undefined) {
+    return undefined;
+  }
+  const { sizeBytes } = (await store.list()).find((each) => each.session === session && each.name === name) ?? {};
+  const { data } = await store.read(session, name, 0, sizeBytes ?? 0);
+  const mimeType = mimeTypeOf(name);
+  const text = IS_TEXT.test(mimeType) ? decode(data) : undefined;
+  return text === undefined ? { uri, mimeType, blob: data.toString('base64') } : { uri, mimeType, text };
+}
+
+/** What an answer carries for an artifact that its cell saved. */
+export function linkTo({ session, name, sizeBytes }: ArtifactFacts): Attachment {
+  return { kind: 'link', uri: artifactUri(session, name), name, mimeType: mimeTypeOf(name), sizeBytes };
+}
+
+function partsOf(uri: string): string[] | undefined {
+  if (!uri.startsWith(PREFIX)) {
+    return undefined;
+  }
+  try {
+    const parts = uri.slice(PREFIX.length).split('/').map(decodeURIComponent);
+    return parts.length === 2 ? parts : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function decode(data: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,60 @@
+/** The record of a call that a person makes: a cell whose code is the command, without the values of its arguments. */
+
+import { NO_OUTPUT } from '../base/cell.ts';
+import { renderError, toBridgeError } from '../base/errors.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
+import type { AuditTrail } from './trail.ts';
+
+interface RecordedCall {
+  readonly session: string;
+  readonly server: CatalogServer;
+  readonly tool: CatalogTool;
+  readonly timeoutMs: number;
+}
+
+/** One call from its start to its end; nothing is kept where no record is wanted. */
+export interface CallRecord {
+  /** What the call is numbered by. */
+  readonly run: { readonly session: string; readonly generation: number; readonly cell: number; readonly call: number };
+  /** Rejects with `AUDIT_UNAVAILABLE` where a record is required and cannot be written: then the call is not made. */
+  begin(): Promise<void>;
+  end(error?: unknown): void;
+  /** Resolves when it is written, with what a person has to know of it. */
+  close(): Promise<readonly string[]>;
+}
+
+export function createCallRecord(
+  trail: AuditTrail | undefined,
+  { session, server, tool, timeoutMs }: RecordedCall,
+): CallRecord {
+  const cell = { session, generation: 1, cell: 1 };
+  const servers = [server.name];
+  const startedAt = performance.now();
+  let hasBegun = false;
+
+  return {
+    run: { ...cell, call: 1 },
+    async begin() {
+      const code = `servers call ${server.name} ${tool.name}`;
+      await trail?.cellStarted(cell, { code, servers, timeoutMs, session }, servers);
+      hasBegun = true;
+    },
+    end(error) {
+      if (!hasBegun) {
+        return; // The trail has said that it was not made.
+      }
+      const text = error === undefined ? undefined : renderError(toBridgeError(error));
+      const outcome = {
+        status: text === undefined ? 'success' : 'error',
+        stdout: NO_OUTPUT,
+        stderr: NO_OUTPUT,
+      } as const;
+      trail?.cellEnded(cell, { ...outcome, error: text, names: undefined }, performance.now() - startedAt);
+    },
+    async close() {
+      const notices = (await trail?.takeNotices()) ?? [];
+      await trail?.close();
+      return notices;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/** `audit …`: the record of cells and calls. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { parseDurationMs } from '../base/units.ts';
+import { addNotes, jsonOption, type Settle, wholeNumber } from '../terminal/define.ts';
+
+export interface AuditCommand {
+  readonly command: 'audit';
+  readonly action: 'show' | 'tail' | 'stats';
+  readonly session?: string | undefined;
+  /** The id of a cell, or its end. */
+  readonly cell?: string | undefined;
+  readonly server?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly sinceMs?: number | undefined;
+  readonly isFailed: boolean;
+  /** Of `tail`: how many records there are at first. */
+  readonly lines: number;
+  readonly isFollowing: boolean;
+  readonly isJson: boolean;
+}
+
+interface Options {
+  readonly session?: string;
+  readonly cell?: string;
+  readonly server?: string;
+  readonly since?: number;
+  readonly failed?: true;
+  readonly lines?: number;
+  readonly follow?: true;
+  readonly json?: true;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const DEFAULT_LINES = 10;
+const MAX_LINES = 100_000;
+const SINCE = 'only what is younger: 30m, 2h, 7d, or a time such as 2026-11-21 or 2026-11-21T17:00Z';
+
+export function defineAudit(program: Command, settle: Settle<AuditCommand>): void {
+  const group = program
+    .command('audit')
+    .summary('show the record of cells and calls')
+    .description(
+      'Show the record of cells and calls that is kept in the state directory. Without a subcommand: `audit show`.',
+    )
+    .helpCommand(false);
+  const take = (action: AuditCommand['action']) => (options: Options) => settle(toCommand(action, options));
+
+  const show = group
+    .command('show')
+    .description('Show cells with the calls that each made, the oldest first.')
+    .option('--session <name>', 'only this session')
+    .option('--cell <id>', 'only this cell, with its code: an id, or its end such as default/1/7')
+    .option('--server <name>', 'only what called this server')
+    .option('--since <time>', SINCE, since)
+    .option('--failed', 'only what failed or was refused')
+    .addOption(jsonOption())
+    .action(take('show'));
+  addNotes(show, 'With --json one object in a line for each cell, with its records as they were written.');
+  const tail = group
+    .command('tail')
+    .description('Show the last records, and with -f those that come.')
+    .option('-n, --lines <number>', `records (default: ${DEFAULT_LINES})`, wholeNumber('a whole number', 0, MAX_LINES))
+    .option('-f, --follow', 'go on until it is ended')
+    .addOption(jsonOption())
+    .action(take('tail'));
+  addNotes(tail, 'With --json the lines of the log as they were written.');
+  group
+    .command('stats')
+    .description('Count cells and calls: failures, refusals, times and sizes for each tool.')
+    .option('--since <time>', SINCE, since)
+    .addOption(jsonOption())
+    .action(take('stats'));
+}
+
+function toCommand(action: AuditCommand['action'], options: Options): AuditCommand {
+  const { session, cell, server, since: sinceMs, failed, lines = DEFAULT_LINES, follow, json } = options;
+  const flags = { isFailed: failed === true, isFollowing: follow === true, isJson: json === true };
+  return { command: 'audit', action, session, cell, server, sinceMs, lines, ...flags };
+}
+
+/** A time, or how long ago it was. */
+function since(text: string): number {
+  const [, days] = /^(\d+)d$/.exec(text) ?? [];
+  const agoMs = days === undefined ? parseDurationMs(text) : Number(days) * DAY_MS;
+  const timeMs = Number.isNaN(agoMs) ? Date.parse(text) : Date.now() - agoMs;
+  if (Number.isNaN(timeMs) || timeMs < 0) {
+    throw new InvalidArgumentError('It must be a duration such as 30m, 2h or 7d, or a date or time.');
+  }
+  return timeMs;
+}

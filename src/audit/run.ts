@@ -1,0 +1,100 @@
+/** `audit`: shows, follows and counts the record of cells and calls. Starts nothing and changes nothing. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { escapeControls } from '../base/log.ts';
+import type { CommandContext } from '../bridge/context.ts';
+import type { AuditCommand } from './command-line.ts';
+import { joinRecords, matches } from './entries.ts';
+import { auditDirectory } from './files.ts';
+import { AuditReader, type ReadRecord } from './reader.ts';
+import { StatisticsBuilder } from './statistics.ts';
+import { renderEntry, renderRecord, renderStatistics } from './text.ts';
+
+export interface AuditOptions extends Pick<CommandContext, 'settings'> {
+  readonly writeOut: (text: string) => void;
+  readonly writeError: (text: string) => void;
+  /** Ends `tail -f`; without it only a signal does. */
+  readonly signal?: AbortSignal;
+}
+
+/** Time between two looks at the files while following. Chosen: a bridge writes every 100 ms. */
+const FOLLOW_MS = 500;
+
+/** Resolves with 0; what could not be read is said on stderr. */
+export async function audit(command: AuditCommand, options: AuditOptions): Promise<number> {
+  const directory = auditDirectory(options.settings.stateDir);
+  const reader = new AuditReader(directory);
+  const nothing = `Nothing is recorded in ${directory}${command.sinceMs === undefined ? '' : ' since then'}.`;
+  switch (command.action) {
+    case 'show':
+      await show(command, reader, { ...options, nothing });
+      break;
+    case 'tail':
+      await tail(command, reader, options);
+      break;
+    case 'stats':
+      await count(command, reader, { ...options, nothing });
+  }
+  reportDamage(reader, options.writeError);
+  return 0;
+}
+
+type WithNothing = AuditOptions & { readonly nothing: string };
+
+async function show(command: AuditCommand, reader: AuditReader, { writeOut, nothing }: WithNothing): Promise<void> {
+  let isEmpty = true;
+  for await (const entry of joinRecords(reader.read(command.sinceMs))) {
+    if (matches(entry, command)) {
+      isEmpty = false;
+      writeOut(command.isJson ? `${JSON.stringify(entry)}\n` : renderEntry(entry, command.cell !== undefined));
+    }
+  }
+  if (isEmpty && !command.isJson) {
+    writeOut(hasFilter(command) ? 'Nothing that is recorded fits.\n' : `${nothing}\n`);
+  }
+}
+
+function hasFilter({ session, cell, server, isFailed }: AuditCommand): boolean {
+  return isFailed || [session, cell, server].some((value) => value !== undefined);
+}
+
+async function tail(command: AuditCommand, reader: AuditReader, { writeOut, signal }: AuditOptions): Promise<void> {
+  const render = ({ line, record }: ReadRecord): string =>
+    command.isJson ? `${line}\n` : `${escapeControls(renderRecord(record))}\n`;
+  let last: ReadRecord[] = [];
+  for await (const found of reader.read()) {
+    last.push(found);
+    // Cut rarely: cutting at every record would copy the others each time.
+    last = last.length > 2 * command.lines ? newest(last, command.lines) : last;
+  }
+  writeOut(newest(last, command.lines).map(render).join(''));
+  while (command.isFollowing && signal?.aborted !== true) {
+    await sleep(FOLLOW_MS);
+    for await (const found of reader.read()) {
+      writeOut(render(found));
+    }
+  }
+}
+
+function newest(records: ReadRecord[], wanted: number): ReadRecord[] {
+  return records.slice(Math.max(0, records.length - wanted));
+}
+
+async function count(command: AuditCommand, reader: AuditReader, options: WithNothing): Promise<void> {
+  const builder = new StatisticsBuilder();
+  for await (const { record } of reader.read(command.sinceMs)) {
+    builder.add(record);
+  }
+  const statistics = builder.result();
+  options.writeOut(
+    command.isJson ? `${JSON.stringify(statistics, undefined, 2)}\n` : renderStatistics(statistics, options.nothing),
+  );
+}
+
+function reportDamage(reader: AuditReader, writeError: (text: string) => void): void {
+  if (reader.badLines > 0) {
+    writeError(`${reader.badLines} lines are no records and were left out: cut off, damaged, or of a later version.\n`);
+  }
+  for (const reason of reader.unreadable) {
+    writeError(`not read: ${reason}\n`);
+  }
+}

@@ -1,0 +1,115 @@
+/** Connects settings, engines, upstreams and sessions to the one thing the front needs: a runner of cells. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Approvals } from '../approvals/approvals.ts';
+import { createCellApprovals } from '../approvals/cell-approvals.ts';
+import { createArtifacts } from '../artifacts/artifacts.ts';
+import { openAuditTrail, withAuditNotices } from '../audit/trail.ts';
+import { renderIssue } from '../base/config-issue.ts';
+import type { Logger } from '../base/log.ts';
+import { PACKAGE_ROOT } from '../base/package.ts';
+import { createHostCalls } from '../calls/host-calls.ts';
+import { detectEngine } from '../engines/detect.ts';
+import type { Engine } from '../engines/engine.ts';
+import { createSavedTools } from '../saved-tools/saved-tools.ts';
+import { createSecretMask, type MaskSecrets } from '../secrets/secret-mask.ts';
+import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY } from '../server/capabilities.ts';
+import type { CellRunner } from '../server/cell-runner.ts';
+import { readKernelSources } from '../session/boot.ts';
+import { createCodePackStore } from '../session/code-packs.ts';
+import { describeEngine } from '../session/engine-report.ts';
+import { Sessions } from '../session/sessions.ts';
+import type { Settings } from '../settings/settings.ts';
+import { preloadClient } from '../upstream/handshake.ts';
+import type { UpstreamPool } from '../upstream/pool.ts';
+import { createCallGates } from './call-gates.ts';
+import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
+import { engineOptions, limitsOf } from './engine-options.ts';
+
+export interface Bridge extends CellRunner {
+  /** Loads the modules the first cell will need. Starts no process and opens no connection. */
+  preload(): Promise<void>;
+}
+
+/** Makes a bridge; nothing is started before its first cell. */
+export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridge>;
+
+/** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
+export const createBridge: CreateBridge = async (settings, logger) => {
+  const options = engineOptions(settings, logger);
+  const engine = detectEngine(options);
+  const directory = await createConfiguredServers(settings, logger, { hidesDenied: true });
+  // Of every server, whichever a record or a question is about.
+  const mask = createSecretMask(directory.secrets);
+  const trail = openAuditTrail(options.instanceId, settings, { mask, logger });
+  const { pool } = directory;
+  const { autoload } = settings;
+  const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
+  const gates = createCallGates(directory, createApprovals(settings, mask), trail);
+  const shared = { pool, savedTools, artifacts: createArtifacts(settings.stateDir), logger, autoload };
+  const sessions = new Sessions({
+    engine,
+    limits: limitsOf(settings),
+    sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
+    packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
+    packKey: settings.image,
+    handleCall: createHostCalls({ ...shared, directory: directory.known, ...gates }),
+    recorder: trail,
+    logger,
+    capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
+    autoload,
+    idleTimeoutMs: settings.idleTimeoutMs,
+    questionTimeoutMs: settings.approvalTimeoutMs,
+    discoverServers: async () => directory.refresh(),
+    startingServers: () => startingServers(pool),
+    savedTools: () => savedTools.list(),
+  });
+  let hasSwept = false;
+
+  return {
+    async runCell(request) {
+      pool.offerElicitation(request.person && { form: {}, ...(request.person.opensPages ? { url: {} } : {}) });
+      const answer = await withAuditNotices(trail, await sessions.run(request));
+      if (!hasSwept) {
+        hasSwept = true;
+        // After the first answer, so that it costs no cold start.
+        void sweep(engine, logger);
+      }
+      return answer;
+    },
+    describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
+    knownServers: async () => directory.refresh().map(({ name }) => name),
+    whyDisabled: async (name) => directory.known.whyDisabled(name),
+    serverFileProblems: async () => fileProblems(directory),
+    preload: preloadClient,
+    async close() {
+      await Promise.all([sessions.close(), pool.close(), directory.known.close()]);
+      await Promise.all([trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
+    },
+  };
+};
+
+function createApprovals({ stateDir }: Settings, mask: MaskSecrets): Approvals {
+  return createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
+}
+
+/** Removes what bridges that are gone left behind. */
+async function sweep(engine: Engine, logger: Logger): Promise<void> {
+  const count = await engine.sweep();
+  if (count > 0) {
+    logger.info(`Removed ${count} sandboxes of bridges that are gone.`);
+  }
+}
+
+function fileProblems({ issues }: ConfiguredServers): string[] {
+  return issues()
+    .filter(({ level }) => level === 'error')
+    .map(renderIssue);
+}
+
+function startingServers(pool: UpstreamPool): string[] {
+  return pool
+    .states()
+    .filter(({ state }) => state === 'starting')
+    .map(({ name }) => name);
+}

@@ -1,0 +1,73 @@
+/** Finds configured servers by what they are called, say of themselves and can do; starts none. */
+import { z } from 'zod';
+import type { CatalogServer } from '../catalog/catalog.ts';
+import { howToLoad } from '../catalog/describe.ts';
+import type { ServerDirectory } from '../directory/server-directory.ts';
+import { checked, type Method } from './checked-call.ts';
+
+const MAX_QUERY_CHARS = 2_000;
+const MAX_LIMIT = 50;
+const DEFAULT_LIMIT = 10;
+/** Tools looked at for the ranking, and named with each server. Chosen. */
+const RANKED_TOOLS = 100;
+const SHOWN_TOOLS = 5;
+/** A word in the name of a server says more than the best tool that fits; one in its description about as much. */
+const NAME_WEIGHT = 2;
+const DESCRIPTION_WEIGHT = 1;
+
+const FindServersParams = z.strictObject({
+  query: z.string().max(MAX_QUERY_CHARS).default(''),
+  limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
+});
+
+/** `find_servers`: all servers in their order for an empty query, else those that fit, best first. */
+export function findServersMethod(directory: ServerDirectory, autoload: boolean): [string, Method] {
+  const findServers = checked(FindServersParams, async ({ query, limit }, { loaded }) => {
+    await directory.ready();
+    const tools = await toolsByServer(directory, query);
+    const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+    return directory
+      .servers()
+      .map((server) => ({ server, score: scoreOf(server, words, tools) }))
+      .filter(({ score }) => score > 0 || words.length === 0)
+      .toSorted((left, right) => right.score - left.score)
+      .slice(0, limit)
+      .map(({ server }) => ({
+        server: server.name,
+        alias: server.alias,
+        description: server.description,
+        loaded: loaded.has(server.name),
+        tool_count: directory.metadata(server)?.tools.length ?? null,
+        matching_tools: (tools.get(server.name) ?? []).slice(0, SHOWN_TOOLS).map(({ alias }) => alias),
+        ...(loaded.has(server.name) ? {} : { load: autoload ? LOADS_ITSELF : howToLoad(server.name) }),
+      }));
+  });
+  return ['find_servers', findServers];
+}
+
+const LOADS_ITSELF = 'call one of its tools: it is loaded then';
+
+interface RankedTool {
+  readonly alias: string;
+  /** 0 for the best of all servers. */
+  readonly rank: number;
+}
+
+async function toolsByServer(directory: ServerDirectory, query: string): Promise<Map<string, RankedTool[]>> {
+  const tools = new Map<string, RankedTool[]>();
+  const answer = query.trim() === '' ? undefined : await directory.search(query, RANKED_TOOLS);
+  answer?.found.forEach(({ server, tool }, rank) => {
+    tools.set(server.name, [...(tools.get(server.name) ?? []), { alias: tool.alias, rank }]);
+  });
+  return tools;
+}
+
+function scoreOf(server: CatalogServer, words: readonly string[], tools: ReadonlyMap<string, RankedTool[]>): number {
+  const name = server.name.toLowerCase();
+  const description = server.description.toLowerCase();
+  const ofWords = words.map(
+    (word) => (name.includes(word) ? NAME_WEIGHT : 0) + (description.includes(word) ? DESCRIPTION_WEIGHT : 0),
+  );
+  const best = tools.get(server.name)?.[0];
+  return ofWords.reduce((sum, score) => sum + score, best === undefined ? 0 : 1 / (best.rank + 1));
+}

@@ -1,0 +1,117 @@
+/** Calls for what a loaded server offers besides tools: resources and prompts. */
+import { z } from 'zod';
+import { toBridgeError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { makeVisible } from '../catalog/visible.ts';
+import type { Guard } from '../policy/gate.ts';
+import type { PolicyTool } from '../policy/rules/decision.ts';
+import type { CallContext } from '../session/dispatch.ts';
+import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
+import type { FindCallable } from './callable-servers.ts';
+import { checked, type Method, nameParam } from './checked-call.ts';
+import { elicitFor } from './server-questions.ts';
+import type { NoteUnmade } from './tool-calls.ts';
+
+/** Where resources and prompts come from. */
+export interface SurfacePool {
+  surface(call: SurfaceCall): Promise<SurfaceAnswer>;
+}
+
+/** Longer URIs are refused by most programs that read them. Chosen. */
+const MAX_URI_CHARS = 8_192;
+
+const ListParams = z.strictObject({ server: nameParam });
+const ReadResourceParams = z.strictObject({ server: nameParam, uri: z.string().min(1).max(MAX_URI_CHARS) });
+const GetPromptParams = z.strictObject({
+  server: nameParam,
+  name: nameParam,
+  arguments: z.record(z.string(), z.string()).default({}),
+});
+
+export interface SurfaceOptions {
+  readonly findCallable: FindCallable;
+  readonly pool: SurfacePool;
+  readonly logger: Logger;
+  /** Stands around each call; nothing when left out. */
+  readonly guard?: Guard | undefined;
+  readonly noteUnmade?: NoteUnmade | undefined;
+}
+
+/** What is said of every method here: it reads. A policy treats it as a tool of that name. */
+const METHOD = { annotations: { readOnlyHint: true, idempotentHint: true }, inputSchema: {}, isMethod: true };
+
+/** The methods by their names in Python. */
+const METHODS = {
+  list_resources: 'resources/list',
+  list_resource_templates: 'resources/templates/list',
+  list_prompts: 'prompts/list',
+  read_resource: 'resources/read',
+  get_prompt: 'prompts/get',
+} as const satisfies Record<string, SurfaceCall['method']>;
+
+/** The method of that name, of MCP or in Python, as a policy looks at it; undefined when it is none. */
+export function methodTool(name: string): PolicyTool | undefined {
+  const method = Object.entries(METHODS).find(([python, exact]) => python === name || exact === name)?.[1];
+  return method && { ...METHOD, name: method, alias: method };
+}
+
+export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
+  const { findCallable, pool, logger, guard = unguarded, noteUnmade } = options;
+
+  async function ask(
+    wanted: string,
+    method: SurfaceCall['method'],
+    params: SurfaceCall['params'],
+    context: CallContext,
+  ): Promise<SurfaceAnswer> {
+    const server = await findCallable(wanted, context).catch((error: unknown) => {
+      noteUnmade?.({ server: wanted, tool: method, given: params, context }, toBridgeError(error));
+      throw error;
+    });
+    const tool = { ...METHOD, name: method, alias: method };
+    const answer = await guard({ server, tool, arguments: params, context }, ({ signal, asker }) => {
+      const elicit = elicitFor(server.name, asker, logger);
+      return pool.surface({ server: server.name, method, params, signal, elicit });
+    });
+    return answer as SurfaceAnswer;
+  }
+
+  function list(method: SurfaceCall['method']): Method {
+    return checked(ListParams, async ({ server }, context) => visibleProse(await ask(server, method, {}, context)));
+  }
+
+  const readResource = checked(ReadResourceParams, async ({ server, uri }, context) => {
+    return resultOf(await ask(server, METHODS.read_resource, { uri }, context));
+  });
+
+  const getPrompt = checked(GetPromptParams, async ({ server, ...params }, context) => {
+    return resultOf(await ask(server, METHODS.get_prompt, params, context));
+  });
+
+  const lists = (['list_resources', 'list_resource_templates', 'list_prompts'] as const).map(
+    (name): [string, Method] => [name, list(METHODS[name])],
+  );
+  return [...lists, ['read_resource', readResource], ['get_prompt', getPrompt]];
+}
+
+const unguarded: Guard = ({ context }, send) => send(context);
+
+/** Entries with hidden characters made visible where they are prose. Names and URIs are sent back as they are. */
+function visibleProse(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(visibleProse);
+  }
+  if (typeof value !== 'object' || value === null) {
+    return value;
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => {
+      const isProse = typeof member === 'string' && (key === 'description' || key === 'title');
+      return [key, isProse ? makeVisible(member) : visibleProse(member)];
+    }),
+  );
+}
+
+function resultOf(answer: SurfaceAnswer): unknown {
+  return 'result' in answer ? answer.result : {};
+}

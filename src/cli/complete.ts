@@ -1,0 +1,40 @@
+/** `complete`: the candidates for a shell that asks, one in a line. Starts nothing; says nothing when something is wrong. */
+
+import { silentLogger } from '../base/log.ts';
+import { createConfiguredServers } from '../bridge/configured-servers.ts';
+import type { CommandContext } from '../bridge/context.ts';
+import { readExamples } from '../manage-servers/examples.ts';
+import { type CompleteCommand, candidatesFor } from './completion.ts';
+import { createProgram } from './program.ts';
+
+export interface CompleteOptions extends CommandContext {
+  readonly writeOut: (text: string) => void;
+}
+
+/** Resolves with 0. */
+export async function complete({ words }: CompleteCommand, options: CompleteOptions): Promise<number> {
+  const { settings, writeOut } = options;
+  const configured = await createConfiguredServers(settings, silentLogger);
+  const servers = configured.refresh().map(({ name }) => name);
+  const disabledServers = [...configured.definitions().values()]
+    .filter(({ disabled }) => disabled)
+    .map(({ name }) => name);
+  const examples = words.at(-2) === '--example' ? (await readExamples()).map(({ name }) => name) : [];
+  // The kept lists of tools are read only where a tool may stand: after `servers`, an action and a server.
+  if (words[0] === 'servers' && words.length > 3) {
+    await configured.known.ready();
+  }
+  const toolsOf = (name: string): string[] => {
+    const server = configured.known.servers().find((candidate) => candidate.name === name);
+    return ((server && configured.known.metadata(server)?.tools) ?? []).map((tool) => tool.name);
+  };
+  const program = createProgram({ settle: () => undefined, show: () => undefined });
+  writeOut(
+    candidatesFor(program, words, { servers, disabledServers, examples, toolsOf })
+      .map((word) => `${word}\n`)
+      .join(''),
+  );
+  await configured.pool.close();
+  await configured.known.close();
+  return 0;
+}

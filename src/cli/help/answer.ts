@@ -1,0 +1,79 @@
+/** `help TOPIC`: a page of the documentation, a section of one, an error or a setting. */
+
+import { BridgeError, ERROR_CODES, type ErrorCode } from '../../base/errors.ts';
+import { COMMAND } from '../../base/package.ts';
+import { didYouMean } from '../../base/suggest.ts';
+import { SETTINGS_TABLE } from '../../settings/settings.ts';
+import type { TopicCommand } from './define.ts';
+import { readPage, sectionsOf, slugOf } from './page.ts';
+import { renderSettingPage } from './setting-page.ts';
+import { renderForTerminal, type TerminalLook } from './terminal-page.ts';
+import { isTopic, TOPIC_NAMES, type Topic } from './topics.ts';
+
+const MAX_SHOWN_CHARS = 80;
+/** Names of settings and errors are long and hold many words. Chosen: one wrong letter in a short word passes. */
+const MIN_TOPIC_SCORE = 0.7;
+
+/** What to print: Markdown, or text for a `terminal`. Rejects with `USAGE_INVALID` when there is no such topic. */
+export async function help(command: TopicCommand, terminal: TerminalLook | undefined): Promise<string> {
+  const markdown = await findHelp(command);
+  return terminal === undefined ? markdown : renderForTerminal(markdown, terminal);
+}
+
+async function findHelp({ commands, usage, words }: TopicCommand): Promise<string> {
+  const [first = '', ...others] = words;
+  const topic = first.toLowerCase();
+  if (isTopic(topic)) {
+    return others.length === 0 ? withUsage(readPage(topic), usage) : findSection(topic, others.join(' '));
+  }
+  const name = first.toUpperCase();
+  const page = others.length === 0 ? await nameHelp(name) : undefined;
+  if (page !== undefined) {
+    return page;
+  }
+  const typed = words.join(' ').slice(0, MAX_SHOWN_CHARS);
+  const candidates = [
+    ...TOPIC_NAMES,
+    ...commands,
+    ...Object.keys(ERROR_CODES),
+    ...SETTINGS_TABLE.map(({ variable }) => variable),
+  ];
+  throw new BridgeError(
+    'USAGE_INVALID',
+    `There is no help on '${typed}'.${await didYouMean(typed, candidates, MIN_TOPIC_SCORE)}`,
+    {
+      hint: `Name a command, an error code, a setting, or one of these topics: ${TOPIC_NAMES.join(', ')}.`,
+    },
+  );
+}
+
+/** The page of an error code or a setting. */
+async function nameHelp(name: string): Promise<string | undefined> {
+  if (Object.hasOwn(ERROR_CODES, name)) {
+    const { renderErrorPage } = await import('./error-page.ts');
+    return renderErrorPage(name as ErrorCode);
+  }
+  return renderSettingPage(name);
+}
+
+async function findSection(topic: Topic, title: string): Promise<string> {
+  const sections = sectionsOf(readPage(topic));
+  const section = sections.find(({ slug }) => slug === slugOf(title));
+  if (section !== undefined) {
+    return section.text;
+  }
+  const setting = topic === 'configuration' ? renderSettingPage(title.toUpperCase()) : undefined;
+  if (setting !== undefined) {
+    return setting;
+  }
+  const slugs = sections.map(({ slug }) => slug);
+  const guess = await didYouMean(slugOf(title), slugs);
+  throw new BridgeError('USAGE_INVALID', `'${topic}' has no section '${title.slice(0, MAX_SHOWN_CHARS)}'.${guess}`, {
+    hint: `Read all of it: ${COMMAND} help ${topic}`,
+  });
+}
+
+/** A few topics are commands too: their usage comes first. */
+function withUsage(page: string, usage: string | undefined): string {
+  return usage === undefined ? page : `\`\`\`\n${usage.trim()}\n\`\`\`\n\n${page}`;
+}

@@ -1,0 +1,57 @@
+/** The whole command line, as the library that reads it wants it. */
+import { Command } from 'commander';
+import { defineAudit } from '../audit/command-line.ts';
+import { defineDoctor } from '../doctor/command-line.ts';
+import { defineExec } from '../exec/command-line.ts';
+import { defineImage } from '../images/command-line.ts';
+import { defineInstall } from '../install/command-line.ts';
+import { defineServers } from '../manage-servers/command-line.ts';
+import { definePolicy } from '../policy/command-line.ts';
+import { defineSessions } from '../session-list/command-line.ts';
+import { addNotes, COMMAND_NAME, type Settle } from '../terminal/define.ts';
+import type { CommandLine } from './command-line.ts';
+import { defineCompletion } from './completion.ts';
+import { defineHelp } from './help/define.ts';
+import { TOPIC_NAMES } from './help/topics.ts';
+
+/** As many as fit into a line of 80 characters. */
+const FIRST_LINE_TOPICS = 7;
+
+export interface ProgramEnds {
+  readonly settle: Settle<CommandLine>;
+  /** Takes text that was asked for: help. */
+  readonly show: (text: string) => void;
+}
+
+export function createProgram({ settle, show }: ProgramEnds): Command {
+  const program = new Command(COMMAND_NAME)
+    .description('One MCP tool, run_python: a live, locked-down Python session that calls your MCP servers as code.')
+    .version('', '-v, --version', 'show the version')
+    .helpOption('-h, --help', 'show help')
+    .configureOutput({ writeOut: show, writeErr: () => undefined })
+    .exitOverride();
+  program
+    .command('run')
+    .summary('serve MCP over stdin and stdout (the default)')
+    .description('Serve MCP over stdin and stdout; an MCP client starts this. The default.')
+    .action(() => settle({ command: 'run' }));
+  defineExec(program, settle);
+  defineServers(program, settle);
+  definePolicy(program, settle);
+  defineInstall(program, settle);
+  defineDoctor(program, settle);
+  defineSessions(program, settle);
+  defineImage(program, settle);
+  defineAudit(program, settle);
+  defineCompletion(program, settle);
+  defineHelp(program, settle);
+  addNotes(
+    program,
+    `Settings are environment variables, such as MCP_BRIDGE_TIMEOUT; \`help configuration\` lists them.
+
+Topics: ${TOPIC_NAMES.slice(0, FIRST_LINE_TOPICS).join(', ')},
+${TOPIC_NAMES.slice(FIRST_LINE_TOPICS).join(', ')}.
+\`help TOPIC\` prints one; \`help IMAGE_MISSING\` explains an error code, \`help MCP_BRIDGE_TIMEOUT\` a setting.`,
+  );
+  return program;
+}

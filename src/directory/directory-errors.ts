@@ -1,0 +1,74 @@
+/** What code is told about names of servers and tools that it may not have, or that are not there. */
+
+import { BridgeError } from '../base/errors.ts';
+import { escapeControls } from '../base/log.ts';
+import { noServerConfigured } from '../base/no-server.ts';
+import { COMMAND } from '../base/package.ts';
+import { didYouMean } from '../base/suggest.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
+import { howToLoad } from '../catalog/describe.ts';
+import { inShell } from '../terminal/in-shell.ts';
+
+const MAX_SHOWN_NAME_CHARS = 80;
+
+/** What a person does about a server whose entry says that it is disabled. */
+export function howToEnable(name: string): string {
+  return `To enable it: ${COMMAND} servers enable ${inShell(shown(name))}. No restart is needed.`;
+}
+
+function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAILABLE', hint: string): BridgeError {
+  return new BridgeError(code, `Server '${shown(wanted)}' is not available`, { hint });
+}
+
+/** `SERVER_NOT_AVAILABLE` for a server that is configured. */
+export function serverNotLoaded(wanted: string, server: CatalogServer): BridgeError {
+  return notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `${capitalized(howToLoad(server.name))}.`);
+}
+
+/** `SERVER_NOT_AVAILABLE` for a server that `file` defines and disables. */
+export function serverDisabled(name: string, file = 'the configuration'): BridgeError {
+  return new BridgeError(
+    'SERVER_NOT_AVAILABLE',
+    `Server '${shown(name)}' is not available: it is disabled in ${escapeControls(file)}`,
+    { hint: howToEnable(name) },
+  );
+}
+
+/** `SERVER_UNKNOWN`, with the nearest of the servers that are there. */
+export async function serverNotFound(wanted: string, known: readonly CatalogServer[]): Promise<BridgeError> {
+  return notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, known));
+}
+
+async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Promise<string> {
+  if (known.length === 0) {
+    return noServerConfigured();
+  }
+  const names = known.map((server) => server.name);
+  return `${await didYouMean(shown(wanted), names)} Configured: ${names.join(', ')}.`.trim();
+}
+
+/** `TOOL_UNKNOWN`, with the nearest of the tools that are there. */
+export async function toolNotFound(
+  server: CatalogServer,
+  listed: readonly CatalogTool[],
+  wanted: string,
+): Promise<BridgeError> {
+  const near = await didYouMean(
+    shown(wanted),
+    listed.map((tool) => tool.alias),
+  );
+  const list = `await runtime.query_tool_docs('${server.name}') lists its tools.`;
+  return new BridgeError('TOOL_UNKNOWN', `server '${server.name}' has no tool '${shown(wanted)}'`, {
+    hint: `${near} ${list}`.trim(),
+  });
+}
+
+/** A name from a sandbox as it may stand in a message. */
+export function shown(text: string): string {
+  const short = text.length > MAX_SHOWN_NAME_CHARS ? `${text.slice(0, MAX_SHOWN_NAME_CHARS)}…` : text;
+  return escapeControls(short);
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,118 @@
+/** Starts servers, or connects to them, and says how each step went: for `servers test`, and for `doctor`. */
+import { CancelSource } from '../base/cancel.ts';
+import { type ErrorReport, reportError } from '../base/error-report.ts';
+import { toBridgeError } from '../base/errors.ts';
+import type { ConfiguredServers } from '../bridge/configured-servers.ts';
+import type { CatalogServer } from '../catalog/catalog.ts';
+import type { StartStep } from '../upstream/pool.ts';
+import { createPlaces } from './places.ts';
+import type { ServerDirectory } from './server-directory.ts';
+import { MAX_STARTS_AT_ONCE } from './tool-search.ts';
+
+/** What happens until the tools of a server are known. A remote server is initialized by what connects to it. */
+const STEPS = {
+  process: ['resolve', 'start', 'initialize', 'list tools'],
+  remote: ['resolve', 'connect', 'list tools'],
+} as const;
+const ENDED_BY: Readonly<Record<StartStep, readonly StepName[]>> = {
+  resolved: ['resolve'],
+  started: ['start'],
+  ready: ['initialize', 'connect'],
+};
+
+type StepName = (typeof STEPS)['process' | 'remote'][number];
+
+export interface StepReport {
+  readonly step: StepName;
+  readonly isDone: boolean;
+  /** Until it was done, or failed. */
+  readonly ms: number;
+}
+
+/** How far a server came. */
+export interface ServerTest {
+  readonly name: string;
+  /** The file that defines it. */
+  readonly file: string;
+  /** As far as they were begun: only the last one can have failed. */
+  readonly steps: readonly StepReport[];
+  /** Of all steps. */
+  readonly ms: number;
+  readonly tools: number | null;
+  readonly protocolVersion: string | null;
+  readonly serverVersion: string | null;
+  /** What is not as it should be in what it lists. */
+  readonly notices: readonly string[];
+  /** Null when it answered. Secrets are masked. */
+  readonly error: ErrorReport | null;
+}
+
+/** Notes when servers come how far; `note` is for the pool that starts them. */
+export class StartTimes {
+  readonly #times = new Map<string, Map<StepName, number>>();
+
+  readonly note = (server: string, step: StartStep): void => {
+    const times = this.#times.get(server) ?? new Map<StepName, number>();
+    this.#times.set(server, times);
+    ENDED_BY[step].forEach((name) => times.set(name, performance.now()));
+  };
+
+  /** The steps of a server that was asked from `startedAt` until now, and answered or not. */
+  stepsOf(server: string, isRemote: boolean, startedAt: number, hasAnswered: boolean): StepReport[] {
+    const times = this.#times.get(server);
+    const now = performance.now();
+    const reports: StepReport[] = [];
+    let last = startedAt;
+    for (const step of STEPS[isRemote ? 'remote' : 'process']) {
+      const time = step === 'list tools' && hasAnswered ? now : times?.get(step);
+      reports.push({ step, isDone: time !== undefined, ms: Math.round((time ?? now) - last) });
+      if (time === undefined) {
+        break;
+      }
+      last = time;
+    }
+    return reports;
+  }
+}
+
+/** Asks one server for its tools, whatever was known of them. Never rejects. */
+export async function testServer(
+  { name }: CatalogServer,
+  configured: Pick<ConfiguredServers, 'known' | 'definitions'>,
+  times: StartTimes,
+): Promise<ServerTest> {
+  const { known, definitions } = configured;
+  const definition = definitions().get(name);
+  const isRemote = definition?.url !== undefined;
+  const startedAt = performance.now();
+  const common = (hasAnswered: boolean) => ({
+    name,
+    file: definition?.file ?? '',
+    steps: times.stepsOf(name, isRemote, startedAt, hasAnswered),
+    ms: Math.round(performance.now() - startedAt),
+  });
+  try {
+    const server = await known.find(name);
+    const { tools, notices, protocolVersion, serverVersion } = await known.refresh(server, new CancelSource().signal);
+    const said = { protocolVersion: protocolVersion ?? null, serverVersion: serverVersion ?? null, notices };
+    return { ...common(true), tools: tools.length, ...said, error: null };
+  } catch (error) {
+    const unknown = { tools: null, protocolVersion: null, serverVersion: null, notices: [] };
+    return { ...common(false), ...unknown, error: reportError(toBridgeError(error)) };
+  }
+}
+
+/** The servers of these names, each once, or all. Rejects as `ServerDirectory.find`. */
+export async function serversNamed(names: readonly string[], known: ServerDirectory): Promise<CatalogServer[]> {
+  const wanted = names.length === 0 ? known.servers() : await Promise.all(names.map((name) => known.find(name)));
+  return [...new Set(wanted)];
+}
+
+/** Asks servers something, a few at a time; the answers in their order. */
+export function askEach<Answer>(
+  servers: readonly CatalogServer[],
+  ask: (server: CatalogServer) => Promise<Answer>,
+): Promise<Answer[]> {
+  const withPlace = createPlaces(MAX_STARTS_AT_ONCE);
+  return Promise.all(servers.map((server) => withPlace(() => ask(server))));
+}

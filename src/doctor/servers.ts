@@ -1,0 +1,104 @@
+/** What `doctor` looks at of the configured servers: their files, and whether each starts and lists its tools. */
+
+import { COMMAND } from '../base/package.ts';
+import type { ConfiguredServers } from '../bridge/configured-servers.ts';
+import type { CatalogServer } from '../catalog/catalog.ts';
+import { suspicionsOf } from '../catalog/suspicions.ts';
+import { askEach, type StartTimes, testServer } from '../directory/server-test.ts';
+import { type Finding, findingOfIssue } from '../terminal/finding.ts';
+import { inShell } from '../terminal/in-shell.ts';
+import type { Progress } from '../terminal/progress.ts';
+
+/** With `isStarting` every server is started; else what is known of it is told. The caller closes `configured`. */
+export async function examineServers(
+  configured: ConfiguredServers,
+  isStarting: boolean,
+  { progress, times }: { readonly times: StartTimes; readonly progress: Progress },
+): Promise<Finding[]> {
+  configured.refresh();
+  await configured.known.ready();
+  const findings = await askEach(configured.known.servers(), (server) =>
+    isStarting ? progress.watch(server.name, start(server, configured, times)) : recall(server, configured),
+  );
+  return [
+    ...issuesOf(configured),
+    ...policiesOf(configured),
+    ...disabledOf(configured),
+    ...findings,
+    ...oddities(configured),
+    ...noneOf(configured),
+  ];
+}
+
+/** What looks as if it were meant to deceive, in what is known of the servers. */
+function oddities({ known, definitions }: ConfiguredServers): Finding[] {
+  const servers = known.servers().map((server) => ({ name: server.name, metadata: known.metadata(server) }));
+  return suspicionsOf(servers).map(({ server, part, what }) => ({
+    section: 'servers',
+    level: 'warning',
+    text: [server, part, what].filter((word) => word !== undefined).join(': '),
+    hint: `Look at it with \`${COMMAND} servers tools ${server} --json\`; it is defined in ${definitions().get(server)?.file ?? ''}.`,
+  }));
+}
+
+function issuesOf(configured: ConfiguredServers): Finding[] {
+  return configured.issues().map(findingOfIssue);
+}
+
+function policiesOf({ policies }: ConfiguredServers): Finding[] {
+  const hint = `Calls are refused until it is fixed. For the format of a policy, run: ${COMMAND} help policy`;
+  return (policies()?.describe() ?? []).map(({ about, place, problem }): Finding => {
+    return problem === null
+      ? { section: 'servers', level: 'ok', text: `policy for ${about} in ${place}` }
+      : { section: 'servers', level: 'problem', text: `policy ${problem}`, hint };
+  });
+}
+
+function disabledOf({ definitions }: ConfiguredServers): Finding[] {
+  return [...definitions().values()]
+    .filter(({ disabled }) => disabled)
+    .map(({ file, name }) => ({ section: 'servers', level: 'ok', text: `${name}: disabled in ${file}` }));
+}
+
+function noneOf({ definitions }: ConfiguredServers): Finding[] {
+  const hint = `Run: ${COMMAND} install CLIENT --import (takes over the servers of a client). To write a server file yourself: ${COMMAND} help configuration server-files`;
+  return definitions().size > 0
+    ? []
+    : [{ section: 'servers', level: 'warning', text: 'no server is configured', hint }];
+}
+
+async function start(server: CatalogServer, configured: ConfiguredServers, times: StartTimes): Promise<Finding> {
+  const { name, file, tools, ms, notices, error } = await testServer(server, configured, times);
+  if (error !== null) {
+    const text = `${name}: ${error.message.replace(`server '${name}' `, '')}`;
+    return { section: 'servers', level: 'problem', text, hint: error.hint ?? `It is defined in ${file}.` };
+  }
+  const text = `${name}: ${tools} tools in ${(ms / 1000).toFixed(1)} s`;
+  return notices.length === 0
+    ? { section: 'servers', level: 'ok', text }
+    : {
+        section: 'servers',
+        level: 'warning',
+        text: `${text}; ${notices.join('; ')}`,
+        hint: `It is defined in ${file}.`,
+      };
+}
+
+/** What is known without starting it. */
+async function recall(server: CatalogServer, { known, definitions, failures }: ConfiguredServers): Promise<Finding> {
+  const { name } = server;
+  const definition = definitions().get(name);
+  const failure = definition && (await failures.load(definition.definitionHash));
+  if (failure !== undefined) {
+    const text = `${name}: ${failure.message.replace(`server '${name}' `, '')} (when it was last asked, ${failure.at})`;
+    return {
+      section: 'servers',
+      level: 'warning',
+      text,
+      hint: failure.hint ?? `Run: ${COMMAND} servers test ${inShell(name)}`,
+    };
+  }
+  const count = known.metadata(server)?.tools.length;
+  const text = count === undefined ? 'not started yet' : `${count} tools when it was last asked`;
+  return { section: 'servers', level: 'ok', text: `${name}: ${text}` };
+}

@@ -1,0 +1,92 @@
+/** What `doctor` looks at of a session: one is started on the engine that would run it, and measured from inside. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { toBridgeError } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
+import { COMMAND, PACKAGE_ROOT } from '../base/package.ts';
+import { limitsOf } from '../bridge/engine-options.ts';
+import { CONTAINER_ENGINE_NAMES, type Engine } from '../engines/engine.ts';
+import { PROTOCOL_VERSION } from '../protocol/frames.ts';
+import { readKernelSources } from '../session/boot.ts';
+import { createCodePackStore } from '../session/code-packs.ts';
+import { type Kernel, startKernel } from '../session/kernel.ts';
+import type { StartedReport } from '../session/supervisor.ts';
+import type { Settings } from '../settings/settings.ts';
+import { type Finding, noCellRuns } from '../terminal/finding.ts';
+
+/** How long a sandbox may take to become ready. */
+const START_TIMEOUT_MS = 60_000;
+/** The supervisor reports within a few ms of the kernel's greeting; both come on pipes of their own. */
+const REPORT_WAIT_MS = 500;
+
+/** Starts a session without any cell, and asks it. */
+export async function examineSession(engine: Engine, settings: Settings): Promise<Finding[]> {
+  let kernel: Kernel | undefined;
+  const startedAt = performance.now();
+  try {
+    kernel = await startKernel(await kernelOptions(engine, settings));
+    const { platform, python_version: python } = kernel.ready;
+    const startMs = Math.round(performance.now() - startedAt);
+    const place = hasImage(engine) ? ` from the image ${settings.image}` : '';
+    const text = `a session starts on ${engine.name} in ${startMs} ms${place}: Python ${python}, ${platform}, protocol ${PROTOCOL_VERSION}`;
+    return [{ section: 'engines', level: 'ok', text }, ...(await describeBounds(kernel, engine))];
+  } catch (error) {
+    return [noCellRuns(toBridgeError(error))];
+  } finally {
+    await kernel?.kill('doctor has seen enough');
+  }
+}
+
+function hasImage({ name }: Engine): boolean {
+  return (CONTAINER_ENGINE_NAMES as readonly string[]).includes(name);
+}
+
+async function kernelOptions(engine: Engine, settings: Settings) {
+  return {
+    engine,
+    limits: limitsOf(settings),
+    sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
+    packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), silentLogger),
+    packKey: settings.image,
+    startTimeoutMs: START_TIMEOUT_MS,
+    session: 'doctor',
+    generation: 1,
+    hello: { saved_tools: [], capability_summary: '', autoload: false },
+    loaded: new Set<string>(),
+    load: () => undefined,
+    handleCall: () => Promise.reject(new Error('doctor runs no code')),
+    logger: silentLogger,
+    onProgress: () => undefined,
+  };
+}
+
+/** What the first process of the sandbox measured; an engine that brings its own program says it in its isolation. */
+async function describeBounds(kernel: Kernel, engine: Engine): Promise<Finding[]> {
+  const until = performance.now() + REPORT_WAIT_MS;
+  while (kernel.measured() === undefined && performance.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  const measured = kernel.measured();
+  if (measured === undefined || engine.missing !== undefined) {
+    return [];
+  }
+  return judgeBounds(measured);
+}
+
+/** What holds in there, as the first process of the sandbox found it. */
+export function judgeBounds({ memory_limit_bytes: memoryBytes, pids_limit: pids, seccomp }: StartedReport): Finding[] {
+  const hasBounds = memoryBytes !== null && pids !== null;
+  const bounds = hasBounds
+    ? {
+        level: 'ok' as const,
+        text: `limits hold, measured inside: ${memoryBytes / 1024 / 1024} MiB, ${pids} processes`,
+      }
+    : {
+        level: 'warning' as const,
+        text: `the engine enforces no memory or process limit; the first process of the sandbox does (${COMMAND} help security where-cgroup-limits-are-not-there)`,
+      };
+  const filter = seccomp
+    ? { level: 'ok' as const, text: 'the system-call filter (seccomp) is in force' }
+    : { level: 'warning' as const, text: 'there is no system-call filter (seccomp) of ours for this type of machine' };
+  return [bounds, filter].map((finding) => ({ section: 'engines', ...finding }));
+}

@@ -1,0 +1,180 @@
+/**
+ * The bubblewrap engine: the Python of this machine in Linux namespaces, without images and without a daemon. Weaker than
+ * a container: it sees /usr of the host, and no control group bounds it (the supervisor inside does).
+ */
+import { lstatSync, readlinkSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { BridgeError, messageOf } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { type EngineCommand, openPipe, runCommand } from '../client.ts';
+import type { Environment } from '../client-env.ts';
+import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
+import { findExecutable, findExecutables } from '../executable.ts';
+import { readHardLimits } from '../hard-limits.ts';
+import { readNamespaceSettings } from '../namespace-settings.ts';
+import { createSandbox } from '../sandbox.ts';
+import {
+  type BubblewrapRequest,
+  type BubblewrapTools,
+  buildBubblewrapCommand,
+  launcher,
+  type SystemFolder,
+} from './argv.ts';
+import { bubblewrapStartError } from './failure.ts';
+import { FACTS_PROGRAM, type Interpreter, judgeInterpreter, parseFacts, systemInterpreter } from './interpreter.ts';
+
+export interface BubblewrapOptions {
+  readonly limits: SandboxLimits;
+  /** `uid:gid` in the sandbox, as numbers; a bridge that runs as root becomes it on the host too. */
+  readonly user: string;
+  /** Folders of the host; none when left out. */
+  readonly mounts?: readonly Mount[] | undefined;
+  /** Id of this bridge; sandboxes are named with it. */
+  readonly instanceId: string;
+  /** Path of `bwrap`; looked up on PATH when left out. */
+  readonly executable?: string | undefined;
+  readonly env: Environment;
+  readonly logger: Logger;
+}
+
+/** How long a Python may take to say what it is. */
+const ANSWER_TIMEOUT_MS = 10_000;
+/** What programs in /usr take for granted beside it. */
+const SYSTEM_FOLDERS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+
+/** An engine that runs sandboxes with bubblewrap. Throws `CONFIG_INVALID` for a user that is refused. */
+export function createBubblewrapEngine(options: BubblewrapOptions): Engine {
+  return new BubblewrapEngine(options);
+}
+
+class BubblewrapEngine implements Engine {
+  readonly name = 'bubblewrap';
+  readonly description = 'bubblewrap with the Python of this machine';
+  readonly isolation =
+    'Python of the host in Linux namespaces of its own, with /usr of the host to read and no control groups';
+  readonly #options: BubblewrapOptions;
+  readonly #running = new Set<Sandbox>();
+  #parts: Promise<Pick<BubblewrapRequest, 'tools' | 'interpreter' | 'folders'>> | undefined;
+  #startedCount = 0;
+
+  constructor(options: BubblewrapOptions) {
+    this.#options = options;
+  }
+
+  async prepare(): Promise<void> {
+    // Nothing to pull and nothing to wake.
+  }
+
+  async start(request: StartRequest): Promise<Sandbox> {
+    const { instanceId, limits, user, mounts } = this.#options;
+    const parts = await this.#findParts();
+    this.#startedCount += 1;
+    const name = `mcp-bridge-${instanceId}-${this.#startedCount}`;
+    const hardLimits = readHardLimits();
+    const command = buildBubblewrapCommand({
+      ...parts,
+      name,
+      limits,
+      user,
+      mounts,
+      hardLimits,
+      command: request.command,
+    });
+    const child = await openPipe(...toCommand(command)).catch((error: unknown) => {
+      throw unavailable(`bubblewrap cannot be run: ${messageOf(error)}`, 'Check that "bwrap --version" works.');
+    });
+    // There is nothing to remove: a sandbox ends with its bwrap.
+    const sandbox = createSandbox(name, child, async () => undefined);
+    this.#running.add(sandbox);
+    void sandbox.exited.then(() => this.#running.delete(sandbox));
+    return sandbox;
+  }
+
+  explainStartFailure(_sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
+    // What was found may have been removed since.
+    this.#parts = undefined;
+    return bubblewrapStartError(exit, stderrTail, readNamespaceSettings());
+  }
+
+  /** Sandboxes of bridges that are gone have ended with them; only own ones can be left. */
+  async sweep(options: { readonly own?: boolean } = {}): Promise<number> {
+    const running = options.own === true ? [...this.#running] : [];
+    await Promise.all(running.map((sandbox) => sandbox.kill()));
+    return running.length;
+  }
+
+  /** Looked for at the first start, and again after a failure. */
+  #findParts() {
+    this.#parts ??= this.#lookForParts().catch((error: unknown) => {
+      this.#parts = undefined;
+      throw error;
+    });
+    return this.#parts;
+  }
+
+  async #lookForParts() {
+    const { env, executable, user } = this.#options;
+    const tools = findTools(env, executable);
+    const interpreter = systemInterpreter() ?? (await askInterpreters(env, launcher({ tools, user })));
+    return { tools, interpreter, folders: findSystemFolders() };
+  }
+}
+
+/** Throws `ENGINE_UNAVAILABLE` naming the command that is not there. */
+function findTools(env: Environment, bwrap: string | undefined): BubblewrapTools {
+  const find = (name: string, packageName: string): string => {
+    const path = findExecutable(name, env);
+    if (path === undefined) {
+      throw unavailable(`bubblewrap needs ${name}, which is not on PATH`, `Install the package ${packageName}.`);
+    }
+    return path;
+  };
+  return {
+    bwrap: bwrap ?? find('bwrap', 'bubblewrap'),
+    choom: find('choom', 'util-linux'),
+    prlimit: find('prlimit', 'util-linux'),
+    ...(process.getuid?.() === 0 && { setpriv: find('setpriv', 'util-linux') }),
+  };
+}
+
+/** The first usable one on PATH, asked as the user who will run it. Rejects with `ENGINE_UNAVAILABLE` and each reason. */
+async function askInterpreters(env: Environment, launch: readonly string[]): Promise<Interpreter> {
+  const homes = [homedir() || userInfo().homedir, env['HOME'] || '/root'];
+  const refusals: string[] = [];
+  for (const path of findExecutables('python3', env)) {
+    const [command, words] = toCommand([...launch, path, '-I', '-c', FACTS_PROGRAM], env);
+    const { stdout } = await runCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
+    const facts = parseFacts(stdout);
+    const judged = facts === undefined ? `${path} does not run for this user` : judgeInterpreter(facts, homes);
+    if (typeof judged !== 'string') {
+      return judged;
+    }
+    refusals.push(judged);
+  }
+  const reason = refusals.length === 0 ? 'there is no python3 on PATH' : refusals.join(', ');
+  throw unavailable(`bubblewrap has no usable Python: ${reason}`, 'Install Python 3.10 or newer in /usr/bin.');
+}
+
+function findSystemFolders(): SystemFolder[] {
+  return SYSTEM_FOLDERS.flatMap((path) => {
+    const status = lstatSync(path, { throwIfNoEntry: false });
+    if (status === undefined) {
+      return [];
+    }
+    return [status.isSymbolicLink() ? { path, linkTarget: readlinkSync(path) } : { path }];
+  });
+}
+
+/** bwrap itself needs no variables; a version manager's `python3` does, to find what it stands for. */
+function toCommand(words: readonly string[], env: Environment = {}): [EngineCommand, string[]] {
+  const [executable = '', ...rest] = words;
+  const { PATH, HOME, PYENV_ROOT } = env;
+  const given = Object.entries({ PATH, HOME, PYENV_ROOT }).filter((entry): entry is [string, string] => {
+    return entry[1] !== undefined;
+  });
+  return [{ executable, env: Object.fromEntries(given) }, rest];
+}
+
+function unavailable(message: string, hint: string): BridgeError {
+  return new BridgeError('ENGINE_UNAVAILABLE', message, { hint, data: { engine: 'bubblewrap', retryNow: false } });
+}

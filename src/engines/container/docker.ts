@@ -1,0 +1,39 @@
+/** The docker engine: any `docker` command, with the daemon or context that its environment and settings name. */
+import { type Environment, withoutPassword } from '../client-env.ts';
+import type { Engine } from '../engine.ts';
+import { type ContainerEngineOptions, createContainerEngine, type Dialect } from './container-engine.ts';
+
+function docker({ env, platform = process.platform }: ContainerEngineOptions): Dialect {
+  return {
+    name: 'docker',
+    description: describeDocker(env),
+    pullReference: (image) => image,
+    ...dockerHints(platform),
+  };
+}
+
+/** What a person does about a docker that does not answer, or not to this user. Pure. */
+export function dockerHints(platform: NodeJS.Platform): Pick<Dialect, 'unreachableHint' | 'forbiddenHint'> {
+  const isLinux = platform === 'linux';
+  const start = isLinux ? 'Docker (Docker Desktop, or: sudo systemctl start docker)' : 'Docker Desktop';
+  const allow = isLinux
+    ? 'sudo usermod -aG docker $USER, then log in again'
+    : 'on Windows: net localgroup docker-users %USERNAME% /add, as administrator, then log in again';
+  return {
+    unreachableHint: `Start ${start}, or set MCP_BRIDGE_RUNTIME=podman.`,
+    forbiddenHint: `Let this user use docker (${allow}), or set MCP_BRIDGE_RUNTIME=podman.`,
+  };
+}
+
+/** An engine that runs sandboxes with docker. Throws `CONFIG_INVALID` when an option is refused. */
+export function createDockerEngine(options: ContainerEngineOptions): Engine {
+  return createContainerEngine(docker(options), options);
+}
+
+/** Which docker it is, for people. A context chosen with `docker context use` is not looked up. */
+export function describeDocker(env: Environment): string {
+  if (env['DOCKER_HOST']) {
+    return `docker at ${withoutPassword(env['DOCKER_HOST'])}`;
+  }
+  return env['DOCKER_CONTEXT'] ? `docker, context ${env['DOCKER_CONTEXT']}` : 'docker';
+}

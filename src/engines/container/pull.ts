@@ -1,0 +1,98 @@
+/**
+ * Pulling an image, with what can be told of its progress. The command's chatter goes to `onProgress` alone.
+ */
+import { BridgeError } from '../../base/errors.ts';
+import { KEPT_STDERR_BYTES } from '../../base/limits.ts';
+import { type EngineCommand, runCommand } from '../client.ts';
+import type { EngineName, PrepareProgress } from '../engine.ts';
+import { hintOfImageFailure, lastWordsOf } from './image-failure.ts';
+
+/** Turns the lines of `pull` into progress. */
+export interface PullProgress {
+  /** Takes the next line; gives the progress when it changed. */
+  next(line: string): PrepareProgress | undefined;
+}
+
+/** Pulls `reference`. Rejects with `ENGINE_FAILED` and the engine's last words. */
+export async function pullImage(
+  engine: EngineName,
+  command: EngineCommand,
+  reference: string,
+  onProgress: (progress: PrepareProgress) => void,
+): Promise<void> {
+  const progress = createPullProgress(reference);
+  onProgress({ message: `pulling ${reference}`, percent: 0 });
+  const result = await runCommand(command, ['pull', reference], {
+    endsWithProcess: true,
+    onLine(line) {
+      const changed = progress.next(line);
+      if (changed !== undefined) {
+        onProgress(changed);
+      }
+    },
+  });
+  if (result.exitCode !== 0) {
+    const words = lastWordsOf(result.stderr.slice(-KEPT_STDERR_BYTES)) || 'it said nothing';
+    throw new BridgeError('ENGINE_FAILED', `${engine} could not pull ${reference}: ${words}`, {
+      data: { engine, exitCode: result.exitCode },
+      hint: reference.startsWith('localhost/')
+        ? hintOfImageFailure('pull', reference, words)
+        : `Check the network, then run: ${engine} pull ${reference}`,
+    });
+  }
+  onProgress({ message: `pulled ${reference}`, percent: 100 });
+}
+
+/**
+ * Counts layers: without a terminal neither command prints bytes. docker names each layer when it is found, downloaded
+ * and unpacked; podman names each when its copy begins, and the image's configuration when all are there.
+ */
+export function createPullProgress(reference: string): PullProgress {
+  const stages = new Map<string, number>();
+  let lastPercent = 0;
+  return {
+    next(line) {
+      const step = dockerStep(line) ?? podmanStep(line);
+      if (step === undefined) {
+        return undefined;
+      }
+      stages.set(step.layer, Math.max(step.stage, stages.get(step.layer) ?? 0));
+      const done = [...stages.values()].reduce((sum, stage) => sum + stage, 0);
+      const percent = Math.floor((100 * done) / stages.size);
+      if (percent <= lastPercent || percent >= 100) {
+        return undefined;
+      }
+      lastPercent = percent;
+      return { message: `pulling ${reference}: ${percent} % of its layers`, percent };
+    },
+  };
+}
+
+interface LayerStep {
+  readonly layer: string;
+  /** 0 (known) … 1 (there). */
+  readonly stage: number;
+}
+
+const DOCKER_STAGES: Readonly<Record<string, number>> = {
+  'Pulling fs layer': 0,
+  Waiting: 0,
+  'Verifying Checksum': 0.5,
+  'Download complete': 0.6,
+  'Pull complete': 1,
+  'Already exists': 1,
+};
+
+function dockerStep(line: string): LayerStep | undefined {
+  const [, layer, words] = /^([0-9a-f]{12}): (.+)$/.exec(line.trim()) ?? [];
+  const stage = words === undefined ? undefined : DOCKER_STAGES[words];
+  return layer === undefined || stage === undefined ? undefined : { layer, stage };
+}
+
+function podmanStep(line: string): LayerStep | undefined {
+  const [, layer, words] = /^Copying (?:blob|config) (?:sha256:)?([0-9a-f]{12,64})(.*)$/.exec(line.trim()) ?? [];
+  if (layer === undefined || words === undefined) {
+    return undefined;
+  }
+  return { layer: layer.slice(0, 12), stage: /done|skipped|already exists/.test(words) ? 1 : 0 };
+}

@@ -1,0 +1,118 @@
+/** `exec`: runs one cell from the shell, on the same path as a client's call, and prints its answer. */
+import type { CellAnswer, OutputText, Person } from '../base/cell.ts';
+import { readErrorText } from '../base/error-report.ts';
+import { ERROR_CODES } from '../base/errors.ts';
+import type { CommandContext } from '../bridge/context.ts';
+import { createLazyBridge } from '../bridge/lazy-bridge.ts';
+import { renderAnswer } from '../render/render.ts';
+import { describeGap } from '../render/truncate.ts';
+import { answerCell } from '../server/run-python.ts';
+import { readCode } from '../terminal/code-source.ts';
+import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
+import { startProgress } from '../terminal/progress.ts';
+import { hintsForShell } from '../terminal/shell-hints.ts';
+import { createTerminalPerson, type Terminal } from '../terminal/terminal-person.ts';
+import type { ExecCommand } from './command-line.ts';
+
+const CELL_FAILED = 1;
+
+export interface ExecOptions extends CommandContext {
+  /** Where the person can be asked; undefined when there is no terminal. */
+  readonly terminal?: Terminal | undefined;
+  readonly input: NodeJS.ReadableStream;
+  readonly writeOut: (text: string) => void;
+  readonly writeError: (text: string) => void;
+}
+
+/** Runs the cell and prints the answer; resolves with the exit code once the sandbox is gone. */
+export async function exec(command: ExecCommand, options: ExecOptions): Promise<number> {
+  const { settings, logger } = options;
+  const code = await readCode(command.source, options.input);
+  const bridge = createLazyBridge(() => options.createBridge(settings, logger));
+  const cancel = new AbortController();
+  const lifecycle = watchProcess(logger);
+  const line = await startProgress({ isJson: command.isJson, tellPlain: logger.info });
+  const answered = answerCell(
+    {
+      runner: bridge,
+      outputMode: settings.outputMode,
+      maxOutputChars: settings.maxOutputChars,
+      defaultTimeoutSeconds: settings.timeoutSeconds,
+      maxTimeoutSeconds: settings.maxTimeoutSeconds,
+      logger,
+    },
+    {
+      given: { code, servers: command.servers, session: command.session, timeout: command.timeoutSeconds },
+      signal: cancel.signal,
+      // What the code itself prints is shown at its end, and it may have a question; only what comes before is news here.
+      onProgress: ({ message, isRunning }) => (isRunning === true ? line.stop() : line.tell(message)),
+      person: personAt(command, options.terminal),
+    },
+  );
+  const ended = answered.then((answer) => ({ ...answer, error: answer.error && hintsForShell(answer.error) }));
+  const first = await Promise.race([ended, lifecycle.ended]).finally(line.stop);
+  if ('reason' in first) {
+    cancel.abort(first.reason);
+  } else if (command.isJson) {
+    options.writeOut(`${JSON.stringify(await toJson(first, settings.maxOutputChars), undefined, 2)}\n`);
+  } else {
+    printAnswer(first, options);
+  }
+  await closeInTime(() => bridge.close(), logger);
+  return 'reason' in first ? first.exitCode : exitCodeOf(first);
+}
+
+/** Nobody can be asked on an input that the code came from: it has ended. */
+function personAt({ source }: ExecCommand, terminal: Terminal | undefined): Person | undefined {
+  const isUsedUp = source.kind === 'file' && source.path === '-';
+  return terminal === undefined || isUsedUp ? undefined : createTerminalPerson(terminal);
+}
+
+/** The answer as a client gets it, but for its error, which has the shape of every command's. */
+async function toJson(answer: CellAnswer, maxOutputChars: number): Promise<object> {
+  const { structuredContent } = await renderAnswer(answer, 'json', maxOutputChars);
+  const { error } = structuredContent;
+  return typeof error === 'string' ? { ...structuredContent, error: readErrorText(error) } : structuredContent;
+}
+
+/** stdout and the value to stdout; notices, stderr and the error to stderr. */
+function printAnswer(answer: CellAnswer, options: Pick<ExecOptions, 'writeOut' | 'writeError'>): void {
+  for (const notice of answer.notices) {
+    options.writeError(`${notice}\n`);
+  }
+  options.writeOut(wholeText(answer.stdout));
+  if (answer.value !== undefined) {
+    options.writeOut(endLine(answer.value));
+  }
+  options.writeError(wholeText(answer.stderr));
+  if (answer.error !== undefined) {
+    options.writeError(endLine(answer.error));
+  }
+}
+
+/** 0 for success, 124 at the deadline, the table's code for `CODE: message`, else what the cell ended with, or 1. */
+function exitCodeOf(answer: CellAnswer): number {
+  switch (answer.status) {
+    case 'success':
+      return 0;
+    case 'timeout':
+      return ERROR_CODES.CELL_DEADLINE.exitCode;
+    case 'cancelled':
+      return ERROR_CODES.CELL_CANCELLED.exitCode;
+    default: {
+      const { code } = readErrorText(answer.error ?? '');
+      return code === undefined ? answer.exitCode || CELL_FAILED : ERROR_CODES[code].exitCode;
+    }
+  }
+}
+
+function wholeText({ head, droppedBytes, droppedLines, tail }: OutputText): string {
+  if (droppedBytes === 0) {
+    return head + tail;
+  }
+  return `${endLine(head)}${describeGap({ bytes: droppedBytes, lines: droppedLines })}\n${tail}`;
+}
+
+function endLine(line: string): string {
+  return line === '' || line.endsWith('\n') ? line : `${line}\n`;
+}

@@ -1,0 +1,95 @@
+/** `image …`: what sandboxes are made of. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { CONTAINER_ENGINE_NAMES } from '../engines/engine.ts';
+import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
+
+export interface ImageCommand {
+  readonly command: 'image';
+  readonly action: 'list' | 'pull' | 'build' | 'prune';
+  readonly engine: (typeof CONTAINER_ENGINE_NAMES)[number] | undefined;
+  /** What to pull; the image of the settings when undefined. */
+  readonly image: string | undefined;
+  readonly base: string | undefined;
+  /** For pip. */
+  readonly packages: readonly string[];
+  readonly tag: string | undefined;
+  readonly isJson: boolean;
+}
+
+interface Given {
+  readonly engine?: ImageCommand['engine'];
+  readonly base?: string;
+  readonly packages?: readonly string[];
+  readonly dataScience?: true;
+  readonly tag?: string;
+  readonly json?: true;
+}
+
+/** What analysing tables and drawing figures takes. */
+const DATA_SCIENCE = ['numpy', 'pandas', 'matplotlib', 'pillow'];
+/** Names as PyPI has them, with extras and one version. They reach a shell inside of the build. */
+const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?([=<>~!]=?[A-Za-z0-9.*+!-]+)?$/;
+const TAG = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
+const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,255}$/;
+
+export function defineImage(program: Command, settle: Settle<ImageCommand>): void {
+  const group = program
+    .command('image')
+    .summary('pull, build and list the images of sandboxes')
+    .description(
+      'Pull, build and list the images of sandboxes, on podman or docker. Without a subcommand: `image list`.',
+    )
+    .helpCommand(false);
+  const take =
+    (action: ImageCommand['action']) =>
+    ({ base, dataScience, engine, json, packages = [], tag }: Given, image?: string): void =>
+      settle({
+        command: 'image',
+        action,
+        engine,
+        image,
+        base,
+        packages: [...(dataScience === true ? DATA_SCIENCE : []), ...packages],
+        tag,
+        isJson: json === true,
+      });
+
+  subcommand(group, 'list', 'List the image in use and those that were built here.').action(take('list'));
+  subcommand(group, 'pull', 'Pull an image, with the progress that the engine shows.')
+    .argument('[image]', 'its name; that of MCP_BRIDGE_IMAGE when left out', matching(IMAGE, 'the name of an image'))
+    .action((image: string | undefined, given: Given) => take('pull')(given, image));
+  const build = subcommand(group, 'build', 'Build an image whose Python starts faster, with packages if wanted.')
+    .option('--packages <names>', 'packages for pip, with commas in between', readPackages)
+    .option('--data-science', `the packages ${DATA_SCIENCE.join(', ')}`)
+    .option('--base <image>', 'image to build on (default: python:3.14-slim)', matching(IMAGE, 'the name of an image'))
+    .option('--tag <tag>', 'tag of the image that is built', matching(TAG, 'a tag'))
+    .action(take('build'));
+  addNotes(build, 'Prints the line that makes sandboxes use it: MCP_BRIDGE_IMAGE=localhost/mcp-bridge-python:TAG.');
+  subcommand(group, 'prune', 'Remove the images that were built here and are not in use.').action(take('prune'));
+}
+
+function subcommand(group: Command, name: string, description: string): Command {
+  return group
+    .command(name)
+    .description(description)
+    .addOption(new Option('--engine <engine>', 'on which engine').choices(CONTAINER_ENGINE_NAMES))
+    .addOption(jsonOption());
+}
+
+function matching(pattern: RegExp, what: string): (text: string) => string {
+  return (text) => {
+    if (!pattern.test(text)) {
+      throw new InvalidArgumentError(`It must be ${what}.`);
+    }
+    return text;
+  };
+}
+
+function readPackages(text: string, before: readonly string[] = []): string[] {
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = names.find((name) => !PACKAGE.test(name));
+  if (wrong !== undefined) {
+    throw new InvalidArgumentError(`'${wrong}' is no package such as numpy or pandas==2.3.1.`);
+  }
+  return [...before, ...names];
+}

@@ -1,0 +1,151 @@
+/**
+ * Images on podman and docker, for people at a shell: what is here, pulling, building, removing. The engine's own words and progress
+ * bars go straight to stderr.
+ */
+
+import { spawn } from 'node:child_process';
+import { BridgeError, messageOf } from '../base/errors.ts';
+import { COMMAND } from '../base/package.ts';
+import { type EngineCommand, runCommand } from '../engines/client.ts';
+import { clientEnvironment, type Environment } from '../engines/client-env.ts';
+import { hintOfImageFailure, type ImageWork, lastWordsOf } from '../engines/container/image-failure.ts';
+import { CONTAINER_ENGINE_NAMES } from '../engines/engine.ts';
+import { findExecutable } from '../engines/executable.ts';
+
+/** Every image that `build` made carries it. */
+const IMAGE_LABEL = 'mcp-server-code-execution-mode.image';
+const LIST_TIMEOUT_MS = 30_000;
+/** Enough for the last step of a build. Chosen. */
+const KEPT_WORDS_CHARS = 4_096;
+
+export type ContainerEngineName = (typeof CONTAINER_ENGINE_NAMES)[number];
+
+export interface ListedImage {
+  readonly id: string;
+  /** Names with tags; none for an image that lost its name. */
+  readonly names: readonly string[];
+  readonly sizeBytes: number | null;
+}
+
+export interface ImageBuild {
+  readonly name: string;
+  /** Image it is built on, for messages. */
+  readonly base: string;
+  /** Text of a Containerfile; it gets no files. */
+  readonly containerfile: string;
+  readonly arguments: Readonly<Record<string, string>>;
+}
+
+/** The images of one engine. Every method rejects with `ENGINE_FAILED` and the engine's words. */
+export interface Images {
+  readonly engine: ContainerEngineName;
+  /** Those that `build` made. */
+  listBuilt(): Promise<ListedImage[]>;
+  /** One by name; undefined when it is not here. */
+  find(name: string): Promise<ListedImage | undefined>;
+  /** `isPlain` keeps its progress bars out of stderr also when that is a terminal. */
+  pull(name: string, isPlain: boolean): Promise<void>;
+  build(build: ImageBuild, isPlain: boolean): Promise<void>;
+  remove(id: string): Promise<void>;
+}
+
+/** One for each container engine that is installed, the first choice first; starts nothing. */
+export function findImages(env: Environment): Images[] {
+  return CONTAINER_ENGINE_NAMES.flatMap((engine) => {
+    const executable = findExecutable(engine, env);
+    return executable === undefined ? [] : [imagesOf(engine, { executable, env: clientEnvironment(env, true) })];
+  });
+}
+
+function imagesOf(engine: ContainerEngineName, command: EngineCommand): Images {
+  async function ask(args: readonly string[]): Promise<string> {
+    const result = await runCommand(command, args, { timeoutMs: LIST_TIMEOUT_MS });
+    if (result.exitCode !== 0) {
+      throw failed(engine, args, result.isTimedOut ? 'no answer' : result.stderr.trim());
+    }
+    return result.stdout;
+  }
+  async function inspect(reference: string): Promise<ListedImage | undefined> {
+    const result = await runCommand(command, ['image', 'inspect', reference], { timeoutMs: LIST_TIMEOUT_MS });
+    return result.exitCode === 0 ? readInspected(result.stdout) : undefined;
+  }
+  return {
+    engine,
+    find: inspect,
+    async listBuilt() {
+      const ids = await ask(['images', '--quiet', '--no-trunc', `--filter=label=${IMAGE_LABEL}`]);
+      const found = await Promise.all([...new Set(ids.split('\n').filter((id) => id !== ''))].map(inspect));
+      return found.filter((image) => image !== undefined);
+    },
+    pull: (name, isPlain) =>
+      runShown(engine, command, { work: 'pull', reference: name, args: ['pull', name], isPlain }),
+    build: ({ arguments: buildArguments, base, containerfile, name }, isPlain) => {
+      const given = Object.entries(buildArguments).map(([key, value]) => `--build-arg=${key}=${value}`);
+      const args = ['build', `--tag=${name}`, `--label=${IMAGE_LABEL}=1`, ...given, '-'];
+      return runShown(engine, command, { work: 'build', reference: base, args, isPlain, input: containerfile });
+    },
+    async remove(id) {
+      await ask(['rmi', id]);
+    },
+  };
+}
+
+/** The one element of what `image inspect` prints. */
+function readInspected(text: string): ListedImage | undefined {
+  const [image] = JSON.parse(text) as { Id?: string; RepoTags?: string[] | null; Size?: number }[];
+  return image?.Id === undefined
+    ? undefined
+    : { id: image.Id.replace(/^sha256:/, ''), names: image.RepoTags ?? [], sizeBytes: image.Size ?? null };
+}
+
+interface ShownRun {
+  readonly work: ImageWork;
+  /** The image that is pulled, or built on. */
+  readonly reference: string;
+  readonly args: readonly string[];
+  readonly isPlain: boolean;
+  readonly input?: string;
+}
+
+/** Runs the engine's command before the eyes of the user; it draws its own progress bars when stderr is a terminal. */
+async function runShown(engine: ContainerEngineName, command: EngineCommand, run: ShownRun): Promise<void> {
+  const { args, input, isPlain, reference, work } = run;
+  // Its results are words for people, too: stdout is for ours.
+  const output = isPlain || !process.stderr.isTTY ? 'pipe' : process.stderr;
+  const child = spawn(command.executable, args, {
+    env: { ...command.env },
+    stdio: [input === undefined ? 'ignore' : 'pipe', output, output],
+    windowsHide: true,
+  });
+  let words = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      process.stderr.write(text);
+      words = `${words}${text}`.slice(-KEPT_WORDS_CHARS);
+    });
+  }
+  // A command that ends without reading it says so by its exit code.
+  child.stdin?.on('error', () => undefined).end(input);
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', (error) => reject(failed(engine, args, messageOf(error))));
+    child.once('close', resolve);
+  });
+  if (exitCode !== 0) {
+    const said = lastWordsOf(words) || `it ended with ${exitCode}; its words are above`;
+    throw new BridgeError('ENGINE_FAILED', `${engine} could not ${work} ${describe(run)}: ${said}`, {
+      hint: hintOfImageFailure(work, reference, words),
+      data: { engine, exitCode },
+    });
+  }
+}
+
+function describe({ reference, work }: ShownRun): string {
+  return work === 'pull' ? reference : `on ${reference}`;
+}
+
+function failed(engine: ContainerEngineName, args: readonly string[], words: string): BridgeError {
+  return new BridgeError('ENGINE_FAILED', `${engine} ${args[0]} failed: ${words}`, {
+    hint: `To see whether the engine works, run: ${COMMAND} doctor`,
+    data: { engine },
+  });
+}

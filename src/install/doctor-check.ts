@@ -1,0 +1,74 @@
+/** What `doctor` looks at of MCP clients: in which of those that are here the bridge is registered. */
+import { access } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
+import { messageOf } from '../base/errors.ts';
+import { COMMAND, thisProgramStart } from '../base/package.ts';
+import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../clients/table.ts';
+import type { Finding } from '../terminal/finding.ts';
+import { planInstall } from './plan.ts';
+
+export interface ClientOptions {
+  readonly system: ClientSystem;
+  readonly stateDir: string;
+}
+
+/** Clients of which there is a file; a warning when none of them has the bridge. Writes nothing. */
+export async function examineClients(options: ClientOptions): Promise<Finding[]> {
+  const findings = (await Promise.all(CLIENT_IDS.map((id) => examine(id, options)))).flat();
+  const isRegistered = findings.some(({ isRegistered: is }) => is);
+  const lines = findings.map(({ finding }) => finding);
+  if (isRegistered || findings.length === 0) {
+    return lines;
+  }
+  const hint = `Run: ${COMMAND} install CLIENT`;
+  return [...lines, { section: 'clients', level: 'warning', text: 'the bridge is registered in none of them', hint }];
+}
+
+async function examine(id: ClientId, { stateDir, system }: ClientOptions) {
+  const client = clientOf(id);
+  if (!(await hasAny(client.userFiles(system)))) {
+    return [];
+  }
+  try {
+    const start = { words: thisProgramStart().clientWords, isGiven: false };
+    const plan = await planInstall(id, { system, stateDir, cwd: stateDir, scope: 'user', isImport: false, start });
+    if (plan.registered === undefined) {
+      const text = `${client.title}: not registered in ${plan.path}`;
+      return [{ isRegistered: false, finding: { section: 'clients', level: 'ok', text } satisfies Finding }];
+    }
+    const finding = await judgeRegistration(plan.registered.words, `${client.title}: registered in ${plan.path}`, id);
+    return [{ isRegistered: true, finding }];
+  } catch (error) {
+    const text = `${client.title}: ${messageOf(error)}`;
+    return [{ isRegistered: false, finding: { section: 'clients', level: 'warning', text } satisfies Finding }];
+  }
+}
+
+/** A registration that works today may stop to: without network, and when what it names is moved. */
+async function judgeRegistration(words: readonly string[], text: string, id: ClientId): Promise<Finding> {
+  const files = words.filter((word, index) => isAbsolute(word) && (index === 0 || /[\\/]cli\.js$/.test(word)));
+  for (const file of files) {
+    if (!(await hasAny([file]))) {
+      const hint = `Run: ${COMMAND} install ${id}`;
+      return { section: 'clients', level: 'warning', text: `${text}, but ${file} is not there`, hint };
+    }
+  }
+  if (words[0] === 'npx' || words[2] === 'npx') {
+    const risk = 'npx asks the registry at each start, and waits over a minute for it when there is no network';
+    const hint = `To start without network, run: ${COMMAND} install ${id} --global`;
+    return { section: 'clients', level: 'ok', text: `${text}; ${risk}`, hint };
+  }
+  return { section: 'clients', level: 'ok', text };
+}
+
+async function hasAny(paths: readonly string[]): Promise<boolean> {
+  const found = await Promise.all(
+    paths.map((path) =>
+      access(path).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return found.includes(true);
+}

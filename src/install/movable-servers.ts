@@ -1,0 +1,114 @@
+/** Which servers of a client's file can move into the state directory, so that they work there as they did. */
+import { existsSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { homeFolder } from '../base/home.ts';
+import { toServerEntry } from '../clients/entry.ts';
+import { entriesAt, type FileFormat, type FileObject, isObject } from '../clients/format.ts';
+import type { RegistrationOptions } from '../clients/registration.ts';
+import { type ListedServer, type ServerList, serverList, serverLists } from '../clients/server-lists.ts';
+import type { ClientDefinition } from '../clients/table.ts';
+import type { ClientFile } from '../servers/client-file.ts';
+import { discoverServers, type ServerDefinition } from '../servers/discover.ts';
+import type { MovedServer } from '../servers/imported-servers.ts';
+import { parseServerFile } from '../servers/server-file.ts';
+import type { Scope } from './plan.ts';
+
+export interface MovableOptions {
+  readonly client: ClientDefinition;
+  readonly file: ClientFile;
+  readonly format: FileFormat;
+  readonly registration: RegistrationOptions;
+  readonly scope: Scope;
+  readonly cwd: string;
+  readonly stateDir: string;
+  readonly system: { readonly env: Readonly<Record<string, string | undefined>> };
+}
+
+export interface Movable {
+  readonly moved: readonly MovedServer[];
+  readonly staying: readonly (Pick<ListedServer, 'name' | 'folder'> & { readonly reason: string })[];
+}
+
+/** The definition that has a name already, and the file or folder where it is. */
+interface Known extends Pick<ServerDefinition, 'definitionHash'> {
+  readonly place: string;
+}
+
+/**
+ * Splits the servers of the file, but for those that are this bridge; nothing of the state directory is overwritten. Of
+ * several definitions with one name the first moves.
+ */
+export async function chooseMovable(options: MovableOptions): Promise<Movable> {
+  const { client, file, format, registration, scope } = options;
+  const root = format.parse(file.text ?? '');
+  const { servers } = discoverServers({ stateDir: options.stateDir, env: options.system.env });
+  const known = new Map<string, Known>();
+  for (const [name, { definitionHash, file: place }] of servers) {
+    known.set(name, { definitionHash, place });
+  }
+  const moved: MovedServer[] = [];
+  const staying: Movable['staying'][number][] = [];
+  for (const list of scope === 'user' ? serverLists(client, root) : [serverList(client)]) {
+    for (const [name, original] of Object.entries(entriesAt(root, list.keys) ?? {})) {
+      if (registration.isOwn(name, original)) {
+        continue;
+      }
+      const found = chooseOne({ ...list, name, original }, options, known.get(name));
+      if ('reason' in found) {
+        staying.push({ name, folder: list.folder, reason: found.reason });
+      } else {
+        moved.push(found.server);
+        known.set(name, known.get(name) ?? { definitionHash: found.definitionHash, place: list.folder ?? file.path });
+      }
+    }
+  }
+  return { moved, staying };
+}
+
+interface Chosen extends Pick<ServerDefinition, 'definitionHash'> {
+  readonly server: MovedServer;
+}
+
+function chooseOne(
+  candidate: ServerList & { readonly name: string; readonly original: unknown },
+  options: MovableOptions,
+  same: Known | undefined,
+): Chosen | { readonly reason: string } {
+  const { folder, keys, name, original } = candidate;
+  const found = toServerEntry(original, options.client.timeoutUnit);
+  if ('reason' in found) {
+    return found;
+  }
+  if (!isObject(original) || !isObject(found.entry)) {
+    return { reason: 'is no object' };
+  }
+  const entry = inFolder(found.entry, folder ?? (options.scope === 'project' ? options.cwd : undefined));
+  const { command } = entry;
+  if (typeof command === 'string' && /^\.{1,2}[\\/]/.test(command) && entry['cwd'] === undefined) {
+    return { reason: 'names its program by a path that counts from where the client runs' };
+  }
+  const storePath = join(options.stateDir, 'imported.json');
+  const context = { home: homeFolder(options.system.env), env: options.system.env };
+  const read = parseServerFile(storePath, JSON.stringify({ mcpServers: { [name]: entry } }), context);
+  const [definition] = read.servers;
+  if (definition === undefined) {
+    return { reason: read.issues[0]?.message ?? 'cannot be started from here' };
+  }
+  if (folder !== undefined && definition.cwd !== undefined && !existsSync(definition.cwd)) {
+    return { reason: 'runs in a folder that is not there' };
+  }
+  const { definitionHash } = definition;
+  if (same !== undefined && same.definitionHash !== definitionHash) {
+    return { reason: `is not the server of that name in ${same.place}; rename one of them` };
+  }
+  return { server: { keys, folder, name, original, entry }, definitionHash };
+}
+
+/** Servers of a project or a folder run there; ours would not. */
+function inFolder(entry: FileObject, folder: string | undefined): FileObject {
+  const own = entry['cwd'];
+  if (folder === undefined || entry['url'] !== undefined || (typeof own === 'string' && isAbsolute(own))) {
+    return entry;
+  }
+  return { ...entry, cwd: typeof own === 'string' ? join(folder, own) : folder };
+}

@@ -1,0 +1,52 @@
+/** Which entries of a client's file start this bridge, and which of them `install` wrote. */
+import { existsSync } from 'node:fs';
+import { COMMAND_NAME } from '../base/package.ts';
+import { toServerEntry } from '../clients/entry.ts';
+import { type FileObject, isObject } from '../clients/format.ts';
+import { ENTRY_NAME, OTHER_NAME } from '../clients/registration.ts';
+import { findSelfReference } from '../servers/self.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The command of an entry of any client, with its arguments. */
+export function entryWords(value: unknown): string[] {
+  const found = toServerEntry(value);
+  const { command, args } = 'entry' in found && isObject(found.entry) ? found.entry : ({} as FileObject);
+  return [command, ...(Array.isArray(args) ? args : [])].filter((word) => word !== undefined).map(String);
+}
+
+/** Whether an entry starts this bridge; also one that a user wrote under another name, and one of ours whose file is gone. */
+export function isOwnEntry(name: string, value: unknown, env: Environment): boolean {
+  const words = entryWords(value);
+  const [command = '', ...args] = words;
+  return findSelfReference({ name, command, args }, env) !== undefined || (isOurName(name) && isGone(words));
+}
+
+/** Whether an entry that starts the bridge has a name and a command that `install` gives, in this version or an earlier one. */
+export function isWrittenByInstall(name: string, value: unknown): boolean {
+  const words = entryWords(value);
+  return isOurName(name) && (fileOf(words) !== undefined || isNpx(words));
+}
+
+function isOurName(name: string): boolean {
+  return name === ENTRY_NAME || name === OTHER_NAME;
+}
+
+function isNpx(words: readonly string[]): boolean {
+  const [npx, yes, ...rest] = words[0] === 'cmd' && words[1] === '/c' ? words.slice(2) : words;
+  const [spec = '', ...more] = rest[0]?.startsWith('--package=') === true ? rest.slice(1) : rest;
+  return npx === 'npx' && yes === '-y' && spec.replace(/@.*/s, '') === COMMAND_NAME && more.length === 0;
+}
+
+/** Of `node /path/dist/cli.js` the path. */
+function fileOf(words: readonly string[]): string | undefined {
+  const [command = '', file = '', ...more] = words;
+  const isCli = /^(?:\/|[a-z]:[\\/]|\\\\).*[\\/]dist[\\/]cli\.js$/is.test(file);
+  return isCli && more.length === 0 && /(?:^|[\\/])node[^\\/]*$/i.test(command) ? file : undefined;
+}
+
+/** A checkout that was moved or removed. */
+function isGone(words: readonly string[]): boolean {
+  const file = fileOf(words);
+  return file !== undefined && !existsSync(file);
+}

@@ -1,0 +1,139 @@
+/** What `install` shows of a change: the lines that differ, without the secrets of the file. */
+import { styleText } from 'node:util';
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
+import { isObject } from '../clients/format.ts';
+import { createMask, SECRET_NAME } from '../upstream/mask.ts';
+import type { FileChange } from './plan.ts';
+
+/** Objects whose values are variables or headers. */
+const SECRET_OBJECTS: ReadonlySet<string> = new Set(['env', 'environment', 'envs', 'headers', 'http_headers']);
+/** Clients keep histories in the same file, in lines of any length. Longer ones are not shown around a change. */
+const MAX_CONTEXT_CHARS = 200;
+/** Of a changed line that is longer, as in a file without line ends, what stands around the change. */
+const MAX_LINE_CHARS = 400;
+const SHOWN_AROUND_CHARS = 60;
+
+/** A unified diff of one change, all of it; secrets are `***`. */
+export function renderChange({ file, next, format }: FileChange): string {
+  const [before, after] = [file.text ?? '', next ?? ''];
+  const mask = createFileMask([format.parse(before), format.parse(after)]);
+  const names = [
+    file.text === undefined ? '(no file)' : file.path,
+    next === undefined ? '(no file)' : file.path,
+  ] as const;
+  const render = (context: number): string[] =>
+    mask(createTwoFilesPatch(...names, before, after, '', '', { context, headerOptions: FILE_HEADERS_ONLY })).split(
+      '\n',
+    );
+  const lines = render(2);
+  const isLong = lines.some((line) => line.startsWith(' ') && line.length > MAX_CONTEXT_CHARS);
+  return shortenPairs(isLong ? render(0) : lines).join('\n');
+}
+
+const HEADER_LINES = 2;
+
+/** Long lines that took the place of each other, without what they share at their start and end. */
+function shortenPairs(lines: readonly string[]): string[] {
+  const shown = [...lines];
+  let removed: number[] = [];
+  let added: number[] = [];
+  const pair = (): void => {
+    for (const [index, from] of removed.entries()) {
+      const to = added[index];
+      const [old = '', now = ''] = [lines[from], to === undefined ? undefined : lines[to]];
+      if (to !== undefined && Math.max(old.length, now.length) > MAX_LINE_CHARS) {
+        [shown[from], shown[to]] = shortenPair(old, now);
+      }
+    }
+    removed = [];
+    added = [];
+  };
+  for (const [index, line] of lines.entries()) {
+    if (index < HEADER_LINES || line.startsWith('\\')) {
+      continue;
+    }
+    if (line.startsWith('+')) {
+      added.push(index);
+    } else {
+      if (added.length > 0 || !line.startsWith('-')) {
+        pair();
+      }
+      removed.push(...(line.startsWith('-') ? [index] : []));
+    }
+  }
+  pair();
+  return shown;
+}
+
+function shortenPair(old: string, now: string): [string, string] {
+  const most = Math.min(old.length, now.length);
+  let start = 1;
+  while (start < most && old[start] === now[start]) {
+    start += 1;
+  }
+  let end = 0;
+  while (end < most - start && old.at(-1 - end) === now.at(-1 - end)) {
+    end += 1;
+  }
+  const from = Math.max(1, start - SHOWN_AROUND_CHARS);
+  const without = Math.max(0, end - SHOWN_AROUND_CHARS);
+  const shorten = (line: string): string => {
+    const middle = line.slice(from, line.length - without);
+    return `${line[0]}${from > 1 ? '…' : ''}${middle}${without > 0 ? '…' : ''}`;
+  };
+  return [shorten(old), shorten(now)];
+}
+
+const COLOURS: readonly [RegExp, 'bold' | 'green' | 'red'][] = [
+  [/^(---|\+\+\+) /, 'bold'],
+  [/^\+/, 'green'],
+  [/^-/, 'red'],
+];
+
+/** The same for a terminal that knows colours. */
+export function colourChange(patch: string): string {
+  const colour = (line: string): string => {
+    const [, format] = COLOURS.find(([pattern]) => pattern.test(line)) ?? [];
+    return format === undefined ? line : styleText(format, line, { validateStream: false });
+  };
+  return patch.split('\n').map(colour).join('\n');
+}
+
+/** Masks every value of variables and headers, of keys with secret names, and of options with such names. */
+function createFileMask(roots: readonly unknown[]): (text: string) => string {
+  const env: Record<string, string> = {};
+  const args: string[] = [];
+  const note = (name: string, value: string): void => {
+    // As it is, and as it is written inside quotes.
+    for (const text of new Set([value, JSON.stringify(value).slice(1, -1)])) {
+      env[`${name} ${Object.keys(env).length}`] = text;
+    }
+  };
+  const walk = (value: unknown, key: string, isInside: boolean): void => {
+    if (typeof value === 'string' && (isInside || SECRET_NAME.test(key))) {
+      note(key, value);
+    } else if (Array.isArray(value)) {
+      args.push(...value.filter((item) => typeof item === 'string'), '');
+      for (const item of value) {
+        walk(item, '', false);
+      }
+    } else if (isObject(value)) {
+      for (const [name, member] of Object.entries(value)) {
+        walk(member, name, SECRET_OBJECTS.has(key));
+      }
+    }
+  };
+  for (const root of roots) {
+    walk(root, '', false);
+  }
+  return createMask({
+    name: '',
+    command: '',
+    args,
+    env,
+    cwd: undefined,
+    timeoutMs: undefined,
+    definitionHash: '',
+    file: '',
+  });
+}

@@ -1,0 +1,46 @@
+/** `servers call`: one call of one tool, made by a person, from the words of the command line to the text of the answer. */
+import { text as readAll } from 'node:stream/consumers';
+import { CancelSource } from '../base/cancel.ts';
+import { ERROR_CODES } from '../base/errors.ts';
+import type { ConfiguredServers } from '../bridge/configured-servers.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
+import { namedAtShell } from '../directory/named-tool.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
+import { checkArguments } from './argument-check.ts';
+import { readJsonArguments, readPairs, typeArguments } from './call-arguments.ts';
+import { readResult } from './call-result.ts';
+import type { ServersCommand } from './command-line.ts';
+import { type MakeCallOptions, makeCall } from './make-call.ts';
+import { type ShowOptions, showResult } from './show-result.ts';
+
+export interface CallOptions extends MakeCallOptions, Omit<ShowOptions, 'file' | 'json'> {
+  readonly input: NodeJS.ReadableStream;
+}
+
+/** Resolves with the exit code, that of `TOOL_FAILED` when the tool says that it failed. Rejects as calls of code do. */
+export async function call(
+  command: ServersCommand,
+  configured: ConfiguredServers,
+  options: CallOptions,
+): Promise<number> {
+  const [serverName = '', toolName = '', ...words] = command.names;
+  const wishes = command.call;
+  const pairs = await readPairs(words);
+  const json = wishes?.json === '-' ? await readAll(options.input) : wishes?.json;
+  const server = await configured.known.find(serverName);
+  const tool = await findTool(configured, server, toolName);
+  const given = [...(json === undefined ? [] : readJsonArguments(json)), ...typeArguments(pairs, tool.inputSchema)];
+  const checked = await checkArguments(server, tool, given);
+  const wanted = { server, tool, arguments: checked, timeoutSeconds: wishes?.timeoutSeconds };
+  const result = await makeCall(wanted, configured, options);
+  const read = readResult(result);
+  const how = { ...options, file: wishes?.output, json: command.isJson ? stringifyExact(result) : undefined };
+  await showResult(`${server.name}.${tool.name}`, read, how);
+  return read.isError ? ERROR_CODES.TOOL_FAILED.exitCode : 0;
+}
+
+/** Rejects with `TOOL_UNKNOWN`, with the nearest names; a tool that is denied is found, and its call refused. */
+function findTool({ known }: ConfiguredServers, server: CatalogServer, wanted: string): Promise<CatalogTool> {
+  const found = known.findToolToCall(server, wanted, new CancelSource().signal);
+  return namedAtShell(known, server, wanted, found);
+}

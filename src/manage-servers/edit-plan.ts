@@ -1,0 +1,185 @@
+/** What `servers add`, `remove`, `enable` and `disable` would change. Reads files, and writes nothing. */
+import { resolve } from 'node:path';
+import { renderIssue } from '../base/config-issue.ts';
+import { BridgeError } from '../base/errors.ts';
+import { COMMAND } from '../base/package.ts';
+import { assignServerAliases, resolveName } from '../catalog/names.ts';
+import { type FileObject, isObject } from '../clients/format.ts';
+import { serverNotFound } from '../directory/directory-errors.ts';
+import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
+import { expandVariables } from '../servers/expand.ts';
+import { putEntry, removeEntry, setDisabled } from '../servers/server-file-edit.ts';
+import { findStandingServers, type StandingServer } from '../servers/standing-servers.ts';
+import { inShell } from '../terminal/in-shell.ts';
+import type { EditServersCommand } from './edit-command-line.ts';
+import { EditedFiles, type FileEdits } from './edited-files.ts';
+import type { NewEntries } from './new-entries.ts';
+
+/** Where new servers go. */
+const NEW_SERVERS_FILE = 'servers.json';
+/** What a person decided about the calls of a server outlives another definition of it. */
+const KEPT_KEYS = ['policy', 'pin'];
+
+export type EditOutcome = 'added' | 'replaced' | 'removed' | 'enabled' | 'disabled' | 'unchanged';
+
+export interface EditedServer {
+  readonly name: string;
+  readonly file: string;
+  readonly outcome: EditOutcome;
+  /** Keys of the replaced entry that stayed. */
+  readonly kept: readonly string[];
+}
+
+export interface EditPlan extends FileEdits {
+  readonly servers: readonly EditedServer[];
+  /** Variables that new entries name and that are not set here, sorted. */
+  readonly missingVariables: readonly string[];
+}
+
+/** How to carry out a command. Rejects with `CONFIG_INVALID`, `USAGE_INVALID` or `SERVER_UNKNOWN`. */
+export async function planEdit(
+  { action, isForced, names }: EditServersCommand,
+  { entries }: NewEntries,
+  options: DiscoveryOptions,
+): Promise<EditPlan> {
+  const standing = findStandingServers(options);
+  const files = new EditedFiles(options);
+  if (action === 'add') {
+    const servers: EditedServer[] = [];
+    for (const [name, entry] of entries) {
+      servers.push(await addOne(name, entry, { standing, files, isForced, options }));
+    }
+    return { ...(await files.finish()), servers, missingVariables: missingVariables(entries, options) };
+  }
+  const wanted: StandingServer[] = [];
+  for (const name of names) {
+    wanted.push(...(await findAll(name, action, standing, options)));
+  }
+  const servers: EditedServer[] = [];
+  for (const { name, file } of wanted) {
+    const hasChanged = await files.edit(file, (text) =>
+      action === 'remove' ? removeEntry(text, name) : setDisabled(text, name, action === 'disable'),
+    );
+    const outcome = hasChanged ? OUTCOMES[action] : 'unchanged';
+    servers.push({ name, file, outcome, kept: [] });
+  }
+  return { ...(await files.finish()), servers, missingVariables: [] };
+}
+
+const OUTCOMES = { remove: 'removed', enable: 'enabled', disable: 'disabled' } as const;
+
+interface Addition {
+  readonly standing: readonly StandingServer[];
+  readonly files: EditedFiles;
+  readonly isForced: boolean;
+  readonly options: DiscoveryOptions;
+}
+
+async function addOne(
+  name: string,
+  entry: FileObject,
+  { standing, files, isForced, options }: Addition,
+): Promise<EditedServer> {
+  if (name !== name.trim()) {
+    throw refusal('USAGE_INVALID', `the name '${name}' begins or ends with a blank`, 'Write it without.');
+  }
+  if (name.startsWith('-')) {
+    throw refusal('USAGE_INVALID', `the name '${name}' begins with -, as options do`, 'Choose another name.');
+  }
+  const same = standing.filter((server) => server.name === name);
+  const old = same[0];
+  const foreign = same.find(({ isOurs }) => !isOurs);
+  if (foreign !== undefined) {
+    throw refusal(
+      'CONFIG_INVALID',
+      `there is a server '${name}' already, in ${foreign.file}; nothing was changed`,
+      'That file belongs to another program (MCP_BRIDGE_CONFIG_SOURCES names it). Choose another name, or change it there.',
+    );
+  }
+  if (old !== undefined && !isForced) {
+    throw refusal(
+      'CONFIG_INVALID',
+      `there is a server '${name}' already, in ${old.file}; nothing was changed`,
+      `Add --force to replace it, or remove it first: ${COMMAND} servers remove ${inShell(name)}`,
+    );
+  }
+  if (old === undefined && options.sources?.includes('mcps') === false) {
+    throw refusal(
+      'CONFIG_INVALID',
+      `servers in ${options.stateDir} are not read: MCP_BRIDGE_CONFIG_SOURCES does not name mcps; nothing was changed`,
+      'Add mcps to MCP_BRIDGE_CONFIG_SOURCES, or unset it.',
+    );
+  }
+  const before = isObject(old?.entry) ? old.entry : {};
+  const kept = KEPT_KEYS.filter((key) => before[key] !== undefined && entry[key] === undefined);
+  const next = { ...entry, ...Object.fromEntries(kept.map((key) => [key, before[key]])) };
+  const file = old?.file ?? resolve(options.stateDir, NEW_SERVERS_FILE);
+  await files.edit(file, (text) => putEntry(text, name, next));
+  await files.expectServer(file, name, missingVariables([[name, entry]], options));
+  return { name, file, outcome: old === undefined ? 'added' : 'replaced', kept };
+}
+
+/** The entries that a name means: all of them for `remove`, so that none comes to light; else the one that counts. */
+async function findAll(
+  wanted: string,
+  action: EditServersCommand['action'],
+  standing: readonly StandingServer[],
+  options: DiscoveryOptions,
+): Promise<StandingServer[]> {
+  const names = [...new Set(standing.map(({ name }) => name))];
+  const aliases = assignServerAliases(names);
+  const known = names.map((name, index) => ({ name, alias: aliases[index] ?? name, description: '' }));
+  const name = names.includes(wanted) ? wanted : resolveName(known, wanted)?.name;
+  const found = standing.filter((server) => server.name === name);
+  if (found.length === 0) {
+    throw await notFound(wanted, known, options);
+  }
+  const foreign = found.find(({ isOurs }) => !isOurs);
+  if (foreign !== undefined && (action === 'remove' || foreign === found[0])) {
+    throw refusal(
+      'CONFIG_INVALID',
+      `server '${name}' stands in ${foreign.file}, which belongs to another program; nothing was changed`,
+      'Change it there, or take that file out of MCP_BRIDGE_CONFIG_SOURCES.',
+    );
+  }
+  return action === 'remove' ? found : found.slice(0, 1);
+}
+
+/** It may stand in a file that cannot be read. */
+async function notFound(
+  wanted: string,
+  known: Parameters<typeof serverNotFound>[1],
+  options: DiscoveryOptions,
+): Promise<BridgeError> {
+  const error = await serverNotFound(wanted, known);
+  const fault = discoverServers(options).issues.find(({ level, server }) => level === 'error' && server === undefined);
+  return fault === undefined
+    ? error
+    : new BridgeError(error.code, `${error.message}; ${renderIssue(fault)}`, {
+        hint: `It may stand in that file: correct it first. ${known.length > 0 ? error.hint : ''}`.trim(),
+      });
+}
+
+/** Keys of an entry in whose values variables are put in. */
+const EXPANDED_KEYS = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'oauth'];
+
+function missingVariables(entries: NewEntries['entries'], { env }: DiscoveryOptions): string[] {
+  const missing = new Set<string>();
+  for (const [, entry] of entries) {
+    for (const text of EXPANDED_KEYS.flatMap((key) => textsIn(entry[key]))) {
+      expandVariables(text, { home: '', env }, (variable) => missing.add(variable));
+    }
+  }
+  return [...missing].toSorted();
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') {
+    return [value];
+  }
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+function refusal(code: 'CONFIG_INVALID' | 'USAGE_INVALID', message: string, hint: string): BridgeError {
+  return new BridgeError(code, message, { hint });
+}

@@ -1,0 +1,60 @@
+/** The definitions of popular servers that come with the package, in `servers.d`. */
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { BridgeError } from '../base/errors.ts';
+import { PACKAGE_ROOT } from '../base/package.ts';
+import { didYouMean } from '../base/suggest.ts';
+import { type FileObject, isObject } from '../clients/format.ts';
+import type { NewEntries } from './new-entries.ts';
+
+const ENDING = '.json';
+
+/** One file. */
+export interface Example extends NewEntries {
+  readonly name: string;
+  /** What it needs to run, in a sentence. */
+  readonly needs: string;
+}
+
+/** All of them, sorted by name. */
+export async function readExamples(): Promise<Example[]> {
+  const folder = new URL('servers.d/', PACKAGE_ROOT);
+  const files = (await readdir(fileURLToPath(folder))).filter((file) => file.endsWith(ENDING)).toSorted();
+  return Promise.all(
+    files.map(async (file) => readExample(file, await readFile(fileURLToPath(new URL(file, folder)), 'utf8'))),
+  );
+}
+
+function readExample(file: string, text: string): Example {
+  const root = JSON.parse(text) as { readonly needs: string; readonly description?: string; mcpServers: FileObject };
+  const entries = Object.entries(root.mcpServers).map(([name, entry]): [string, FileObject] => {
+    // The description of the file is for entries without one; they leave that file.
+    const description = root.description === undefined ? {} : { description: root.description };
+    return [name, { ...description, ...(isObject(entry) ? entry : {}) }];
+  });
+  return { name: file.slice(0, -ENDING.length), needs: root.needs, entries };
+}
+
+/** The example of a name, which may also be that of one of its servers. Rejects with `USAGE_INVALID`. */
+export async function findExample(wanted: string): Promise<Example> {
+  const examples = await readExamples();
+  const found = examples.find(({ name }) => name === wanted) ?? findServer(examples, wanted);
+  if (found === undefined) {
+    const names = [...new Set(examples.flatMap(({ name, entries }) => [name, ...entries.map(([server]) => server)]))];
+    throw new BridgeError('USAGE_INVALID', `there is no example '${wanted}'.${await didYouMean(wanted, names)}`, {
+      hint: `There are ${examples.map(({ name }) => name).join(', ')}. \`servers add --example\` says what each needs.`,
+    });
+  }
+  return found;
+}
+
+/** The one server of an example, enabled: who names it wants it. */
+function findServer(examples: readonly Example[], wanted: string): Example | undefined {
+  const example = examples.find(({ entries }) => entries.some(([name]) => name === wanted));
+  const [, entry] = example?.entries.find(([name]) => name === wanted) ?? [];
+  if (example === undefined || entry === undefined) {
+    return undefined;
+  }
+  const { disabled: _disabled, ...enabled } = entry;
+  return { ...example, entries: [[wanted, enabled]] };
+}

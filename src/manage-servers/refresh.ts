@@ -1,0 +1,41 @@
+/** `servers refresh`: asks servers what they have now. */
+import { CancelSource } from '../base/cancel.ts';
+import { ERROR_CODES, toBridgeError } from '../base/errors.ts';
+import type { ConfiguredServers } from '../bridge/configured-servers.ts';
+import type { CatalogServer } from '../catalog/catalog.ts';
+import type { ServerDirectory } from '../directory/server-directory.ts';
+import { askEach, serversNamed } from '../directory/server-test.ts';
+import type { Output } from '../terminal/output.ts';
+import { renderRefreshed, renderTable } from '../terminal/servers-text.ts';
+import type { ServersCommand } from './command-line.ts';
+
+/** How asking one server anew went. */
+export interface Refreshed {
+  readonly name: string;
+  readonly tools: number | null;
+  readonly notices: readonly string[];
+  /** Null when it answered. */
+  readonly error: string | null;
+}
+
+/** Resolves with the exit code: that of `SERVER_START_FAILED` when one did not answer. */
+export async function refresh(
+  { names }: ServersCommand,
+  { known }: ConfiguredServers,
+  { print, nothing, startProgress }: Output,
+): Promise<number> {
+  const servers = await serversNamed(names, known);
+  const { stop, watch } = await startProgress();
+  const refreshed = await askEach(servers, (server) => watch(server.name, askAnew(server, known))).finally(stop);
+  print(refreshed, () => renderTable(refreshed.map(renderRefreshed), nothing));
+  return refreshed.some(({ error }) => error !== null) ? ERROR_CODES.SERVER_START_FAILED.exitCode : 0;
+}
+
+async function askAnew(server: CatalogServer, known: ServerDirectory): Promise<Refreshed> {
+  try {
+    const { tools, notices } = await known.refresh(server, new CancelSource().signal);
+    return { name: server.name, tools: tools.length, notices, error: null };
+  } catch (error) {
+    return { name: server.name, tools: null, notices: [], error: toBridgeError(error).message };
+  }
+}

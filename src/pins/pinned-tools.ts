@@ -1,0 +1,257 @@
+/**
+ * Compares what servers say of their tools with what was accepted, and marks what differs. The first list of a server is
+ * accepted as it is; from then on a changed tool is shown as changed, or refused, until a person accepts it.
+ */
+
+import { messageOf } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { createPause } from '../base/slices.ts';
+import type { KnownTool, ServerMetadata } from '../catalog/intake.ts';
+import { describeChange, type ToolChange, withChange } from '../catalog/tool-change.ts';
+import type { DescribedServer, MetadataSource, PinMode } from '../directory/server-metadata.ts';
+import { approveCommand, changeOf, mayBeKept, shorten, shownOf, summarize, type ToolNews } from './tool-differences.ts';
+import type { PinnedTool, ShownTexts, ToolPinStore } from './tool-pins.ts';
+
+/** A tool that is not what was accepted. */
+export interface ToolDifference {
+  readonly tool: string;
+  readonly change: ToolChange;
+  /** By part; undefined when there was no such tool, or its texts were not kept. */
+  readonly before: ShownTexts | undefined;
+  readonly after: ShownTexts;
+}
+
+export interface ToolPins extends MetadataSource {
+  /** What is not as it was accepted, in what this gave of a server. Rejects when what was accepted cannot be read. */
+  differences(server: DescribedServer, given: ServerMetadata): Promise<ToolDifference[]>;
+  /** Accepts tools of it as they are. Rejects when that cannot be written. */
+  accept(server: DescribedServer, given: ServerMetadata, tools: readonly string[]): Promise<void>;
+}
+
+interface ToolPinsOptions {
+  readonly source: MetadataSource;
+  readonly store: ToolPinStore;
+  /** For servers whose entry says nothing. */
+  readonly mode: () => PinMode;
+  readonly logger: Logger;
+}
+
+/** A source whose tools are compared. */
+export function createToolPins(options: ToolPinsOptions): ToolPins {
+  return new Pins(options);
+}
+
+interface Accepted {
+  readonly stamp: string;
+  readonly tools: ReadonlyMap<string, PinnedTool>;
+}
+
+interface Compared {
+  readonly mode: PinMode;
+  readonly stamp: string;
+  readonly metadata: ServerMetadata;
+}
+
+class Pins implements ToolPins {
+  readonly #options: ToolPinsOptions;
+  readonly #accepted = new Map<string, Accepted>();
+  readonly #compared = new WeakMap<ServerMetadata, Compared>();
+  /** What was compared, by what came out of it. */
+  readonly #originals = new WeakMap<ServerMetadata, ServerMetadata>();
+  /** One after the other for each server, because the first one writes. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #told = new Set<string>();
+  #hasWarned = false;
+
+  constructor(options: ToolPinsOptions) {
+    this.#options = options;
+  }
+
+  async kept(server: DescribedServer): Promise<ServerMetadata | undefined> {
+    const metadata = await this.#options.source.kept(server);
+    return metadata && (await this.#compare(server, metadata));
+  }
+
+  async current(server: DescribedServer, signal: Parameters<MetadataSource['current']>[1]): Promise<ServerMetadata> {
+    return this.#compare(server, await this.#options.source.current(server, signal));
+  }
+
+  review(server: DescribedServer, given: ServerMetadata): Promise<ServerMetadata> {
+    return this.#compare(server, this.#originalOf(given));
+  }
+
+  async flush(): Promise<void> {
+    await Promise.all([this.#options.source.flush(), ...this.#turns.values()]);
+  }
+
+  async differences(server: DescribedServer, given: ServerMetadata): Promise<ToolDifference[]> {
+    const { tools: accepted } = await this.#load(server.name);
+    const texts = await this.#options.store.loadTexts(server.name);
+    const isRefused = this.#modeOf(server) === 'strict';
+    return this.#originalOf(given).tools.flatMap((tool): ToolDifference[] => {
+      const change = changeOf(tool, accepted, isRefused);
+      return change === undefined
+        ? []
+        : [{ tool: tool.name, change, before: texts.get(tool.name), after: shownOf(tool) }];
+    });
+  }
+
+  async accept(server: DescribedServer, given: ServerMetadata, names: readonly string[]): Promise<void> {
+    const wanted = this.#originalOf(given).tools.filter(({ name }) => names.includes(name));
+    await this.#inTurn(server.name, () => this.#add(server, wanted));
+  }
+
+  #modeOf(server: DescribedServer): PinMode {
+    // An entry may come from elsewhere: it can be stricter than the user's own setting, and looser only than the default.
+    const own = this.#options.mode();
+    return own === 'strict' ? own : (server.pin ?? own);
+  }
+
+  #originalOf(given: ServerMetadata): ServerMetadata {
+    return this.#originals.get(given) ?? given;
+  }
+
+  async #compare(server: DescribedServer, metadata: ServerMetadata): Promise<ServerMetadata> {
+    const mode = this.#modeOf(server);
+    if (mode === 'off') {
+      return metadata;
+    }
+    const known = this.#compared.get(metadata);
+    // Without a change there is nothing that could be accepted, and nothing to look at.
+    const isSame = known?.mode === mode && (known.metadata === metadata || known.stamp === this.#stampOf(server.name));
+    return isSame ? known.metadata : this.#inTurn(server.name, () => this.#compareAnew(server, mode, metadata));
+  }
+
+  async #compareAnew(server: DescribedServer, mode: PinMode, metadata: ServerMetadata): Promise<ServerMetadata> {
+    const isStrict = mode === 'strict';
+    let marked: ServerMetadata;
+    try {
+      const accepted = await this.#load(server.name);
+      const isFirst = accepted.tools.size === 0;
+      const fresh = metadata.tools.filter(({ name }) => !accepted.tools.has(name));
+      if (fresh.length > 0 && (isFirst || !isStrict)) {
+        await this.#add(server, fresh).catch((error: unknown) => this.#warnOfWriting(error));
+      }
+      marked = this.#mark(server.name, metadata, isFirst ? new Map() : accepted.tools, isStrict);
+    } catch (error) {
+      marked = this.#withoutPins(server.name, metadata, { isStrict, reason: messageOf(error) });
+    }
+    this.#compared.set(metadata, { mode, stamp: this.#stampOf(server.name), metadata: marked });
+    this.#originals.set(marked, metadata);
+    return marked;
+  }
+
+  #mark(
+    server: string,
+    metadata: ServerMetadata,
+    accepted: ReadonlyMap<string, PinnedTool>,
+    isStrict: boolean,
+  ): ServerMetadata {
+    const clauses: string[] = [];
+    const news: ToolNews[] = [];
+    const tools = metadata.tools.map((tool) => {
+      const change = accepted.size === 0 ? undefined : changeOf(tool, accepted, isStrict);
+      // A new tool counts as accepted when it is first seen, unless new tools are to be accepted by a person.
+      if (change === undefined || (change.parts.length === 0 && !isStrict)) {
+        return tool;
+      }
+      const remedy = approveCommand(server, tool.name);
+      const clause = `tool '${tool.name}' ${change.isRefused ? 'is refused: ' : ''}${describeChange(change)}`;
+      clauses.push(clause);
+      if (this.#isNews(`${server}\0${tool.name}\0${tool.fingerprint ?? ''}`)) {
+        news.push({ tool: tool.name, clause });
+      }
+      return withChange(tool, change, remedy);
+    });
+    if (news.length > 0) {
+      this.#options.logger.warning(`Server '${server}': ${summarize(server, news)}`);
+    }
+    return clauses.length === 0
+      ? metadata
+      : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, approveCommand(server))] };
+  }
+
+  /** What was accepted is there and cannot be read: then nothing can be said to be as it was. */
+  #withoutPins(
+    server: string,
+    metadata: ServerMetadata,
+    { isStrict, reason }: { readonly isStrict: boolean; readonly reason: string },
+  ): ServerMetadata {
+    const file = this.#options.store.pathOf(server);
+    const clause = `its accepted tools in ${file} cannot be read: ${reason}`;
+    this.#tell(`${server}\0${reason}`, `Server '${server}': ${clause}`);
+    const change: ToolChange = { parts: [], since: '', isRefused: true };
+    const remedy = `${file} cannot be read. Fix or remove it.`;
+    return {
+      ...metadata,
+      tools: isStrict ? metadata.tools.map((tool) => withChange(tool, change, remedy)) : metadata.tools,
+      notices: [...metadata.notices, clause],
+    };
+  }
+
+  async #add(server: DescribedServer, tools: readonly KnownTool[]): Promise<void> {
+    const { store } = this.#options;
+    const pause = createPause();
+    const accepted = await this.#load(server.name);
+    const texts = new Map(await store.loadTexts(server.name));
+    const next = new Map(accepted.tools);
+    const since = new Date().toISOString();
+    for (const tool of tools) {
+      const shown = shownOf(tool);
+      next.set(tool.name, { fingerprint: tool.fingerprint ?? '', since });
+      texts.delete(tool.name);
+      if (mayBeKept(shown, server.secrets ?? [])) {
+        texts.set(tool.name, shown);
+      }
+      await pause();
+    }
+    // Also when it cannot be written: a change while this bridge runs is noticed all the same.
+    this.#accepted.set(server.name, { stamp: accepted.stamp, tools: next });
+    await store.save(server.name, next, texts);
+    this.#accepted.set(server.name, { stamp: this.#stampOf(server.name), tools: next });
+  }
+
+  async #load(server: string): Promise<Accepted> {
+    const stamp = this.#stampOf(server);
+    const known = this.#accepted.get(server);
+    if (known?.stamp === stamp) {
+      return known;
+    }
+    const loaded = { stamp, tools: await this.#options.store.load(server) };
+    this.#accepted.set(server, loaded);
+    return loaded;
+  }
+
+  #stampOf(server: string): string {
+    return this.#options.store.stampOf(server);
+  }
+
+  #inTurn<Value>(server: string, work: () => Promise<Value>): Promise<Value> {
+    const turn = (this.#turns.get(server) ?? Promise.resolve()).then(work);
+    this.#turns.set(
+      server,
+      turn.catch(() => undefined),
+    );
+    return turn;
+  }
+
+  #tell(key: string, sentence: string): void {
+    if (this.#isNews(key)) {
+      this.#options.logger.warning(sentence);
+    }
+  }
+
+  #isNews(key: string): boolean {
+    const isNews = !this.#told.has(key);
+    this.#told.add(key);
+    return isNews;
+  }
+
+  #warnOfWriting(error: unknown): void {
+    if (!this.#hasWarned) {
+      this.#hasWarned = true;
+      const what = 'Definitions of tools are not kept, so that changes until the next start will not be noticed';
+      this.#options.logger.warning(`${what}: ${messageOf(error)}`);
+    }
+  }
+}

@@ -1,0 +1,83 @@
+/** `policy …`: what code may call, and why. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
+
+export type PolicyCommand = { readonly command: 'policy'; readonly isJson: boolean } & (
+  | { readonly action: 'show' }
+  | {
+      readonly action: 'explain';
+      /** `server.tool`. */
+      readonly tool: string;
+      /** Undefined when they are not given. */
+      readonly arguments: Readonly<Record<string, unknown>> | undefined;
+    }
+  | {
+      readonly action: 'check';
+      readonly source:
+        | { readonly kind: 'code'; readonly code: string }
+        | { readonly kind: 'file'; readonly path: string };
+    }
+);
+
+interface Given {
+  readonly args?: Readonly<Record<string, unknown>>;
+  readonly code?: string;
+  readonly json?: true;
+}
+
+export function definePolicy(program: Command, settle: Settle<PolicyCommand>): void {
+  const group = program
+    .command('policy')
+    .summary('show what code may call, and why')
+    .description('Show what code may call, and why. Without a subcommand: `policy show`.')
+    .helpCommand(false);
+  const base = ({ json }: Given) => ({ command: 'policy' as const, isJson: json === true });
+
+  group
+    .command('show')
+    .description('Show the policies in force, and what is wrong with them. Starts no server.')
+    .addOption(jsonOption())
+    .action((given: Given) => settle({ ...base(given), action: 'show' }));
+
+  group
+    .command('explain')
+    .description(
+      'Say what happens to a call of a tool, and which rule decides. Starts the server if it was never asked.',
+    )
+    .argument('<tool>', 'its name with that of its server, such as github.create_issue')
+    .option('--args <json>', 'arguments of the call, such as \'{"path": "/tmp/x"}\'', readArguments)
+    .addOption(jsonOption())
+    .action((tool: string, given: Given) => settle({ ...base(given), action: 'explain', tool, arguments: given.args }));
+
+  const check = group
+    .command('check')
+    .description('Say which calls a piece of code would make, and what happens to each. Runs none of it.')
+    .argument('[file]', 'Python source; - is standard input')
+    .option('-c, --code <code>', 'Python source, instead of a file')
+    .addOption(jsonOption())
+    .action((path: string | undefined, given: Given) => {
+      const { code } = given;
+      if ((code === undefined) === (path === undefined)) {
+        check.error('error: policy check needs exactly one of a file, - (standard input) and --code');
+      }
+      const source = code === undefined ? { kind: 'file' as const, path: path ?? '' } : { kind: 'code' as const, code };
+      settle({ ...base(given), action: 'check', source });
+    });
+  addNotes(
+    check,
+    'The code is read in a sandbox, so an engine is needed. Ends with 77 when a call in it would be refused, else with 0.',
+  );
+}
+
+function readArguments(text: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new InvalidArgumentError('It must be an object in JSON, such as {"path": "/tmp/x"}.');
+  }
+  return value as Record<string, unknown>;
+}

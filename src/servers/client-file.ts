@@ -1,0 +1,199 @@
+/**
+ * Configuration files that belong to other programs: read whole, written as a whole beside and renamed over, with their
+ * mode and owner. A link is followed to what it names, and what was there before is kept beside it.
+ */
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { chown, copyFile, lstat, open, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { BridgeError, messageOf } from '../base/errors.ts';
+import { COMMAND } from '../base/package.ts';
+import { makeFolders } from '../state/make-folders.ts';
+import { replaceFile } from '../state/replace-file.ts';
+
+/** Entries hold secrets; a file that is made is for its owner alone. */
+const NEW_FILE_MODE = 0o600;
+const WRITE_BITS = 0o222;
+const BYTE_ORDER_MARK = '\uFEFF';
+const BACKUP = '.backup-';
+/** Settings of editors with long histories; larger ones are something else. Chosen. */
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
+
+export interface ClientFile {
+  /** Where the client looks. */
+  readonly path: string;
+  /** The same, or what it is a link to. */
+  readonly target: string;
+  /** Without a byte order mark; undefined when there is no file. */
+  readonly text: string | undefined;
+  readonly bytes: Buffer | undefined;
+  readonly mode: number;
+  readonly owner: { readonly uid: number; readonly gid: number } | undefined;
+}
+
+/** The file at `path`. Rejects with `CONFIG_INVALID` when it cannot be read, or is no text in UTF-8. */
+export async function readClientFile(path: string): Promise<ClientFile> {
+  const target = await targetOf(path);
+  if (target === undefined) {
+    return newClientFile(path);
+  }
+  const { mode, uid, gid, size } = await stat(target);
+  if (size > MAX_FILE_BYTES) {
+    throw refusal(path, `has ${size} bytes; at most ${MAX_FILE_BYTES} are read`);
+  }
+  const bytes = await readFile(target).catch((error: unknown) => {
+    throw refusal(path, `cannot be read: ${messageOf(error)}`, error);
+  });
+  const text = bytes.toString('utf8');
+  if (!Buffer.from(text).equals(bytes)) {
+    throw refusal(path, 'is not text in UTF-8');
+  }
+  return { path, target, text: text.replace(BYTE_ORDER_MARK, ''), bytes, mode, owner: { uid, gid } };
+}
+
+/** A file that is not there yet. */
+export function newClientFile(path: string): ClientFile {
+  return { path, target: path, text: undefined, bytes: undefined, mode: NEW_FILE_MODE, owner: undefined };
+}
+
+/** Whether the folder of a file is there. */
+export async function hasFolder(path: string): Promise<boolean> {
+  return (await stat(dirname(path)).catch(() => undefined))?.isDirectory() === true;
+}
+
+/** Rejects with `CONFIG_INVALID` when a change of the file could not be written. */
+export function refuseReadOnly({ path, mode, text }: ClientFile): void {
+  if (text !== undefined && (mode & WRITE_BITS) === 0) {
+    throw refusal(
+      path,
+      'is read-only',
+      undefined,
+      'Make it writable (it may be managed by another program), or use --print.',
+    );
+  }
+}
+
+/**
+ * Puts `text` in the place of the file, or removes the file when it is undefined. Gives the path of the copy of what was
+ * there, or undefined when nothing was. Rejects when the file is no longer what was read. Without a time for its name, no
+ * copy is kept.
+ */
+export async function writeClientFile(
+  file: ClientFile,
+  text: string | undefined,
+  now: Date | undefined,
+): Promise<string | undefined> {
+  const { bytes, target } = file;
+  try {
+    await makeFolders(dirname(target));
+    const backup = bytes === undefined || now === undefined ? undefined : await keepBackup(target, now);
+    if (text === undefined) {
+      await refuseChanged(file);
+      await rm(target, { force: true });
+    } else {
+      const mark = bytes?.toString('utf8').startsWith(BYTE_ORDER_MARK) === true ? BYTE_ORDER_MARK : '';
+      await replace(file, mark + text);
+    }
+    return backup;
+  } catch (error) {
+    if (error instanceof BridgeError) {
+      throw error;
+    }
+    throw new BridgeError('STATE_WRITE_FAILED', `${file.path} could not be written: ${messageOf(error)}`, {
+      hint: `Check the permissions there, or add the entry by hand. To see it, run: ${COMMAND} install CLIENT --print`,
+      cause: error,
+    });
+  }
+}
+
+/** Earlier contents of the file, newest first. */
+export async function readBackups({ target }: ClientFile): Promise<string[]> {
+  const start = basename(target) + BACKUP;
+  const names = await readdir(dirname(target)).catch(() => []);
+  const found = names.filter((name) => name.startsWith(start)).toSorted((a, b) => (a < b ? 1 : -1));
+  const texts = await Promise.all(found.map((name) => readFile(join(dirname(target), name), 'utf8').catch(() => '')));
+  return texts.map((text) => text.replace(BYTE_ORDER_MARK, ''));
+}
+
+/** The file itself, links followed; undefined when there is none. */
+async function targetOf(path: string): Promise<string | undefined> {
+  try {
+    const target = await realpath(path);
+    if (!(await stat(target)).isFile()) {
+      throw refusal(path, 'is no file');
+    }
+    return target;
+  } catch (error) {
+    if (error instanceof BridgeError) {
+      throw error;
+    }
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    const link = await lstat(path).catch(() => undefined);
+    if (link !== undefined) {
+      throw refusal(path, 'is a link to something that is not there', error);
+    }
+    if (isMissing) {
+      return undefined;
+    }
+    throw refusal(path, `cannot be read: ${messageOf(error)}`, error);
+  }
+}
+
+/** A copy beside the file, `NAME.backup-20261121T150000Z`; a second one in the same second gets a number. */
+async function keepBackup(target: string, now: Date): Promise<string> {
+  const time = now.toISOString().replace(/[-:]|\.\d+/g, '');
+  for (let count = 1; ; count += 1) {
+    const backup = `${target}${BACKUP}${time}${count === 1 ? '' : `-${count}`}`;
+    try {
+      await copyFile(target, backup, constants.COPYFILE_EXCL);
+      return backup;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+        throw error;
+      }
+    }
+  }
+}
+
+async function replace(file: ClientFile, text: string): Promise<void> {
+  const temporary = `${file.target}.${randomUUID()}.tmp`;
+  try {
+    const handle = await open(temporary, 'wx', NEW_FILE_MODE);
+    try {
+      await handle.writeFile(text);
+      await handle.chmod(file.mode & 0o7777);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    if (file.owner !== undefined && process.getuid?.() === 0) {
+      await chown(temporary, file.owner.uid, file.owner.gid);
+    }
+    await refuseChanged(file);
+    await replaceFile(temporary, file.target);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** Clients write their files too; what they wrote meanwhile must not be lost. */
+async function refuseChanged({ path, target, bytes }: ClientFile): Promise<void> {
+  const current = await readFile(target).catch(() => undefined);
+  if (current === undefined ? bytes !== undefined : bytes === undefined || !current.equals(bytes)) {
+    throw refusal(
+      path,
+      'was changed by another program in this moment',
+      undefined,
+      'Close the client, and run this again.',
+    );
+  }
+}
+
+function refusal(path: string, message: string, cause?: unknown, hint?: string): BridgeError {
+  return new BridgeError('CONFIG_INVALID', `${path} ${message}; nothing was changed`, {
+    hint: hint ?? 'Look at that file; --print shows what belongs into it.',
+    data: { file: path },
+    cause,
+  });
+}

@@ -1,0 +1,51 @@
+/** Reads a file of another client as one of ours: its format, its keys and the shape of its entries. */
+
+import { type ConfigIssue, renderPath } from '../base/config-issue.ts';
+import { messageOf } from '../base/errors.ts';
+import { toServerEntry } from '../clients/entry.ts';
+import { type FileObject, FileSyntaxError } from '../clients/format.ts';
+import { readServers, type ServerFile, type ServerFileContext } from './server-file.ts';
+import { type ClientSource, findServers } from './sources.ts';
+
+/** The servers in `text`, the content of `file`. The bridge's own entry is expected there, and no more than a note. */
+export function parseForeignFile(
+  file: string,
+  text: string,
+  context: ServerFileContext,
+  source: ClientSource,
+): ServerFile {
+  const nothing = (level: ConfigIssue['level'], message: string): ServerFile => {
+    return { servers: [], issues: [{ level, file, path: '', message }], keys: [] };
+  };
+  let root: FileObject;
+  try {
+    root = source.format.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    const place = error instanceof FileSyntaxError ? ` (line ${error.line}, column ${error.column})` : '';
+    return nothing('error', messageOf(error) + place);
+  }
+  const found = findServers(root, source.keys);
+  if (found === undefined) {
+    const names = source.keys.map((keys) => `"${keys.join('.')}"`).join(', ');
+    return nothing(source.isRequired ? 'warning' : 'debug', `has no servers; looked for under ${names}`);
+  }
+  const issues: ConfigIssue[] = [];
+  // Pairs, because an assignment to a key `__proto__` would make no entry.
+  const entries: [string, unknown][] = [];
+  for (const [name, value] of Object.entries(found.entries)) {
+    const converted = toServerEntry(value, source.timeoutUnit);
+    if ('entry' in converted) {
+      entries.push([name, converted.entry]);
+    } else {
+      const level = converted.isClientPart ? 'debug' : 'warning';
+      const message = `was left out: it ${converted.reason}`;
+      issues.push({ level, file, path: renderPath([...found.keys, name]), message });
+    }
+  }
+  const read = readServers(
+    { file, keys: found.keys, entries: Object.fromEntries(entries), fileDescription: undefined },
+    context,
+    'debug',
+  );
+  return { ...read, issues: [...issues, ...read.issues] };
+}

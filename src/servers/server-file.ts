@@ -1,0 +1,345 @@
+/** Reads the text of one server file: what it defines and what is wrong with it. No I/O but the look at wrapper scripts. */
+import { createHash } from 'node:crypto';
+import { dirname, isAbsolute, resolve } from 'node:path';
+import { type ConfigIssue, explainZodIssues, renderPath } from '../base/config-issue.ts';
+import { parseJson } from '../base/json-text.ts';
+import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
+import { type ExpandContext, expandHome, expandVariables, REFERENCE } from './expand.ts';
+import { referenceKinds } from './references.ts';
+import { explainRemoteValues, KNOWN_REMOTE_KEYS, type RemoteEntry, RemoteEntrySchema } from './remote-entry.ts';
+import { findSelfReference } from './self.ts';
+
+/** Longer names could not be shown or typed. Chosen. */
+const MAX_NAME_CHARS = 128;
+const COMMANDS_NOT_RUN = 'commands ("${cmd:…}") are not run from this file, because';
+
+/** One configured server, ready to be started or reached. */
+export type ServerDefinition = ProcessServer | RemoteServer;
+
+interface CommonServer {
+  readonly name: string;
+  /** The entry's own text, else that of its file. */
+  readonly description: string | undefined;
+  /** Longest time of one call; undefined leaves it to the caller. */
+  readonly timeoutMs: number | undefined;
+  /** Known by name, but neither started nor offered. */
+  readonly disabled: boolean;
+  /** What happens when its tools change; undefined leaves it to the setting. */
+  readonly pin?: 'off' | 'warn' | 'strict' | undefined;
+  /** What code may do with it, as it stands in the file; undefined when the entry says nothing of it. */
+  readonly policy: PlacedPolicy | undefined;
+  /** SHA-256 in hexadecimal of what is started, or of what is reached and how: the same one means the same server. */
+  readonly definitionHash: string;
+  /** The file it stands in. */
+  readonly file: string;
+  /** Variables of the bridge's environment that it names, with their values; left out when there are none. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** A policy that was not checked yet. */
+export interface PlacedPolicy {
+  readonly value: unknown;
+  /** Keys that lead to it in the file. */
+  readonly path: readonly string[];
+}
+
+/** A server that is started here. */
+export interface ProcessServer extends CommonServer {
+  readonly url?: undefined;
+  readonly headers?: undefined;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Variables of the entry, added to the named safe ones. Values may be secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute; undefined means the working directory of the bridge. */
+  readonly cwd: string | undefined;
+}
+
+/** A server that runs elsewhere. */
+export interface RemoteServer extends CommonServer {
+  readonly command?: undefined;
+  readonly args?: undefined;
+  readonly env?: undefined;
+  readonly cwd?: undefined;
+  /** Absolute, `http:` or `https:`. May hold a secret in its query. */
+  readonly url: string;
+  /** `auto`: Streamable HTTP, or else the older transport. */
+  readonly transport: 'auto' | 'sse';
+  /** Values may be secrets. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What a login there needs that the server does not tell; undefined when the entry has none. */
+  readonly oauth: RemoteEntry['oauth'];
+}
+
+export interface ServerFile {
+  readonly servers: readonly ServerDefinition[];
+  readonly issues: readonly ConfigIssue[];
+  /** Where in the file the servers stand. */
+  readonly keys: readonly string[];
+}
+
+/** What the text of a server file is read with. */
+export interface ServerFileContext extends ExpandContext {
+  /** Whether entries that would start this bridge again are kept; no when left out. */
+  readonly allowsSelf?: boolean | undefined;
+  /** Why the commands of this file are not run, in one clause; undefined when they may be. */
+  readonly distrust?: string | undefined;
+}
+
+/** The definitions in `text`, the content of `file`. A bad entry is an issue and does not hide the others. */
+export function parseServerFile(file: string, text: string, context: ServerFileContext): ServerFile {
+  const issues: ConfigIssue[] = [];
+  const report = (level: ConfigIssue['level'], path: readonly PropertyKey[], message: string): void => {
+    issues.push({ level, file, path: renderPath(path), message });
+  };
+  const keys = ['mcpServers'];
+  const root = parseObject(text, (message) => report('error', [], message));
+  if (root === undefined) {
+    return { servers: [], issues, keys };
+  }
+  const { mcpServers } = root;
+  if (!isObject(mcpServers)) {
+    report(...explainMissingServers(root));
+    return { servers: [], issues, keys };
+  }
+  return readServers({ file, keys, entries: mcpServers, fileDescription: root['description'] }, context, 'warning');
+}
+
+/** The servers of a file, whatever its format. */
+export interface ServerEntries {
+  readonly file: string;
+  readonly keys: readonly string[];
+  /** By name, in our shape, not checked yet. */
+  readonly entries: Readonly<Record<string, unknown>>;
+  /** For entries that have no description of their own. */
+  readonly fileDescription: unknown;
+}
+
+/** The definitions of `entries`; those of this bridge are left out, and reported at the level given. */
+export function readServers(
+  { file, keys, entries, fileDescription }: ServerEntries,
+  context: ServerFileContext,
+  selfLevel: ConfigIssue['level'],
+): ServerFile {
+  const issues: ConfigIssue[] = [];
+  const servers: ServerDefinition[] = [];
+  for (const [name, value] of Object.entries(entries)) {
+    const path = renderPath([...keys, name]);
+    const reportEntry = (level: ConfigIssue['level'], message: string, hint?: string): void => {
+      issues.push({ level, file, path, server: name, message, ...(hint !== undefined && { hint }) });
+    };
+    const entry = readEntry({ file, keys, name, value }, issues);
+    if (entry === undefined) {
+      continue;
+    }
+    const onMissing = (variable: string): void => {
+      reportEntry('warning', `the variable ${variable} is not set`, howToSet(variable));
+    };
+    const variables: Record<string, string> = {};
+    const onUsed = (variable: string, text: string): void => {
+      variables[variable] = text;
+    };
+    const own = { ...context, onUsed };
+    const origin = { file, keys, name, fileDescription };
+    const definition =
+      entry.kind === 'remote'
+        ? toRemoteServer(expandRemote(entry.data, own, onMissing), origin)
+        : toDefinition(expandEntry(entry.data, own, onMissing), origin);
+    if (typeof definition === 'string') {
+      reportEntry('error', definition);
+      continue;
+    }
+    if (context.distrust !== undefined && referenceKinds(definition).has('cmd')) {
+      reportEntry('error', `was left out: ${COMMANDS_NOT_RUN} ${context.distrust}`);
+      continue;
+    }
+    const isSelfAllowed = context.allowsSelf === true || definition.url !== undefined;
+    const self = isSelfAllowed ? undefined : findSelfReference(definition, context.env);
+    if (self === undefined) {
+      servers.push(withReferences(definition, variables));
+    } else {
+      reportEntry(selfLevel, `was skipped, because ${self}; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it`);
+    }
+  }
+  return { servers, issues, keys };
+}
+
+function howToSet(variable: string): string {
+  return `Set ${variable} in the environment of the bridge: in a client, in the "env" of the entry that starts the bridge. Or write its value in this entry.`;
+}
+
+function parseObject(text: string, fail: (message: string) => void): Record<string, unknown> | undefined {
+  const parsed = parseJson(text);
+  if ('fault' in parsed) {
+    fail(parsed.fault);
+    return undefined;
+  }
+  if (!isObject(parsed.value)) {
+    fail('must hold an object with the key "mcpServers"');
+    return undefined;
+  }
+  return parsed.value;
+}
+
+/** Files of other purposes are none of our business; those that look like server files get a warning. */
+function explainMissingServers(root: Record<string, unknown>): [ConfigIssue['level'], PropertyKey[], string] {
+  if ('mcpServers' in root) {
+    return ['error', ['mcpServers'], 'must be an object of server names'];
+  }
+  const candidates = [
+    root,
+    ...Object.values(root),
+    ...(isObject(root['servers']) ? Object.values(root['servers']) : []),
+  ];
+  const isEntry = (value: unknown): boolean =>
+    isObject(value) && (typeof value['command'] === 'string' || typeof value['url'] === 'string');
+  if (candidates.some(isEntry)) {
+    return [
+      'warning',
+      [],
+      'has no key "mcpServers"; put the entries under it: {"mcpServers": {"NAME": {"command": …}}}',
+    ];
+  }
+  return ['debug', [], 'has no key "mcpServers" and was left alone'];
+}
+
+interface RawEntry {
+  readonly file: string;
+  readonly keys: readonly string[];
+  readonly name: string;
+  readonly value: unknown;
+}
+
+type ReadEntry =
+  | { readonly kind: 'process'; readonly data: ServerEntry }
+  | { readonly kind: 'remote'; readonly data: RemoteEntry };
+
+function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined {
+  const { file, keys, name, value } = raw;
+  const base = [...keys, name];
+  const report = (level: ConfigIssue['level'], message: string): undefined => {
+    issues.push({ level, file, path: renderPath(base), server: name, message });
+    return undefined;
+  };
+  if (name.trim() === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
+    return report('error', `a server name has 1 to ${MAX_NAME_CHARS} characters and no control characters`);
+  }
+  const isRemote = isObject(value) && value['url'] !== undefined && value['command'] === undefined;
+  const remote = isRemote ? RemoteEntrySchema.safeParse(value) : undefined;
+  const parsed = remote ?? ServerEntrySchema.safeParse(value);
+  if (!parsed.success) {
+    issues.push(...explainZodIssues(parsed.error, file, base).map((issue) => ({ ...issue, server: name })));
+    return undefined;
+  }
+  const known = isRemote ? KNOWN_REMOTE_KEYS : KNOWN_ENTRY_KEYS;
+  const unknown = Object.keys(parsed.data).filter((key) => !known.has(key));
+  if (unknown.length > 0) {
+    report('debug', `keys without a meaning here: ${unknown.join(', ')}`);
+  }
+  return remote?.success === true
+    ? { kind: 'remote', data: remote.data }
+    : { kind: 'process', data: parsed.data as ServerEntry };
+}
+
+function expandRemote(entry: RemoteEntry, context: ExpandContext, onMissing: (variable: string) => void): RemoteEntry {
+  const expand = (text: string): string => expandVariables(text, context, onMissing);
+  const headers = Object.entries(entry.headers).map(([name, value]) => [name, expand(value).trim()]);
+  const { oauth } = entry;
+  const settings = Object.entries(oauth ?? {}).map(([key, value]) => [
+    key,
+    typeof value === 'string' ? expand(value) : value,
+  ]);
+  return {
+    ...entry,
+    url: expand(entry.url),
+    headers: Object.fromEntries(headers),
+    ...(oauth === undefined ? {} : { oauth: Object.fromEntries(settings) as typeof oauth }),
+  };
+}
+
+/** The definition, or what is wrong with its values. */
+function toRemoteServer(entry: RemoteEntry, origin: Origin): ServerDefinition | string {
+  const { url, headers, oauth } = entry;
+  const remote = { url, transport: entry.type ?? entry.transport ?? ('auto' as const), headers, oauth };
+  return explainRemoteValues(url, headers) ?? { ...remote, ...commonOf(entry, origin, remote) };
+}
+
+interface Origin {
+  readonly file: string;
+  readonly keys: readonly string[];
+  readonly name: string;
+  readonly fileDescription: unknown;
+}
+
+function expandEntry(entry: ServerEntry, context: ExpandContext, onMissing: (variable: string) => void): ServerEntry {
+  const expand = (text: string): string => expandVariables(text, context, onMissing);
+  const expandPath = (path: string): string => expandHome(expand(path), context);
+  return {
+    ...entry,
+    command: expandPath(entry.command),
+    args: entry.args.map(expandPath),
+    env: Object.fromEntries(Object.entries(entry.env).map(([name, value]) => [name, expand(value)])),
+    ...(entry.cwd === undefined ? {} : { cwd: expandPath(entry.cwd) }),
+  };
+}
+
+function toDefinition(entry: ServerEntry, origin: Origin): ProcessServer {
+  const { command, args, env } = entry;
+  const folder = dirname(origin.file);
+  const cwd = entry.cwd === undefined ? undefined : resolve(folder, entry.cwd);
+  const process = {
+    // A path is meant from the file that names it; a bare name is looked up on PATH.
+    command: isRelativePath(command) ? resolve(cwd ?? folder, command) : command,
+    args,
+    env,
+    cwd,
+  };
+  return { ...process, ...commonOf(entry, origin, process) };
+}
+
+/** `identity` is what makes it another server when it changes. */
+function commonOf(entry: ServerEntry | RemoteEntry, origin: Origin, identity: object): CommonServer {
+  const fileDescription = typeof origin.fileDescription === 'string' ? origin.fileDescription : undefined;
+  return {
+    name: origin.name,
+    description: entry.description ?? fileDescription,
+    timeoutMs: entry.timeout,
+    disabled: entry.disabled === true,
+    pin: entry.pin,
+    policy:
+      entry.policy === undefined ? undefined : { value: entry.policy, path: [...origin.keys, origin.name, 'policy'] },
+    definitionHash: createHash('sha256').update(canonicalJson(identity)).digest('hex'),
+    file: origin.file,
+  };
+}
+
+/** What stands for something else is no path yet. */
+function isRelativePath(command: string): boolean {
+  return /[\\/]/.test(command) && !isAbsolute(command) && command.match(REFERENCE) === null;
+}
+
+/** With what was put in; and as another server in another folder when files and commands are still to be put in. */
+function withReferences(definition: ServerDefinition, variables: Readonly<Record<string, string>>): ServerDefinition {
+  const { definitionHash, file } = definition;
+  const hash = createHash('sha256')
+    .update(`${definitionHash}\0${dirname(file)}`)
+    .digest('hex');
+  return {
+    ...definition,
+    ...(referenceKinds(definition).size === 0 ? {} : { definitionHash: hash }),
+    ...(Object.keys(variables).length === 0 ? {} : { variables }),
+  };
+}
+
+/** JSON with sorted keys, so that the order in the file does not matter. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) => {
+    return isObject(member)
+      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : member;
+  });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,41 @@
+/** `sessions …`: sandboxes of all bridges on this machine. */
+import type { Command } from 'commander';
+import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
+
+export interface SessionsCommand {
+  readonly command: 'sessions';
+  readonly action: 'list' | 'kill';
+  /** Ids, beginnings of ids, or names of sessions. */
+  readonly names: readonly string[];
+  readonly isJson: boolean;
+}
+
+export function defineSessions(program: Command, settle: Settle<SessionsCommand>): void {
+  const group = program
+    .command('sessions')
+    .summary('list and end the sandboxes of all bridges')
+    .description(
+      'List and end the sandboxes of all bridges, on podman and docker. Without a subcommand: `sessions list`.',
+    )
+    .helpCommand(false);
+  const list = group
+    .command('list')
+    .description('List the sandboxes of every bridge, those included that a killed bridge left behind.')
+    .addOption(jsonOption())
+    .action(({ json }: { json?: true }) =>
+      settle({ command: 'sessions', action: 'list', names: [], isJson: json === true }),
+    );
+  addNotes(
+    list,
+    'The engines bubblewrap and embedded keep no list: a sandbox there is a process of its bridge and ends with it.',
+  );
+  const kill = group
+    .command('kill')
+    .description('End sandboxes. The bridge tells its client with the next answer that the state is lost.')
+    .argument('<session...>', 'ids or their beginnings, or names of sessions')
+    .addOption(jsonOption())
+    .action((names: readonly string[], { json }: { json?: true }) =>
+      settle({ command: 'sessions', action: 'kill', names, isJson: json === true }),
+    );
+  addNotes(kill, 'A name ends the sessions of that name of every bridge.');
+}

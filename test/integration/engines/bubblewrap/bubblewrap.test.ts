@@ -1,0 +1,175 @@
+/** What bubblewrap alone has to hold, and how it stands in for containers; the suites of all engines run on it too. */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { silentLogger } from '../../../../src/base/log.ts';
+import { buildBubblewrapCommand } from '../../../../src/engines/bubblewrap/argv.ts';
+import { runCommand } from '../../../../src/engines/client.ts';
+import { type DetectOptions, detectEngine } from '../../../../src/engines/detect.ts';
+import { findExecutable } from '../../../../src/engines/executable.ts';
+import { coverEngines } from '../../../support/covered-engines.ts';
+import { processEnvironment, TEST_IMAGES, TEST_LIMITS } from '../../../support/engines.ts';
+import { becomeUser, isRoot, ORDINARY_USER_ID } from '../../../support/ordinary-user.ts';
+import { descendantsOf, isAlive } from '../../../support/processes.ts';
+import { clientsOf, firstOutput, startOwner, startPython, startUntilReady } from '../../../support/sandbox.ts';
+import { createHarness } from '../../../support/session-harness.ts';
+
+const READY = 'print("ready")\ninput()';
+const ROOT = join(import.meta.dirname, '..', '..', '..', '..');
+const DEAD = join(ROOT, 'test', 'fixtures', 'engines', 'dead');
+const TOOLS = ['bwrap', 'choom', 'prlimit', 'setpriv'];
+
+const bubblewrap = (await coverEngines()).find(({ label }) => label === 'bubblewrap');
+
+let nextInstance = 0;
+
+/** A folder with these commands and nothing else; gone when the test ends. */
+function folderWith(tools: readonly string[], scripts: Readonly<Record<string, string>> = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bubblewrap-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const tool of tools) {
+    symlinkSync(findExecutable(tool, processEnvironment()) ?? tool, join(folder, tool));
+  }
+  for (const [name, text] of Object.entries(scripts)) {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  }
+  // Under a user who is not root, for a sandbox that gives up root.
+  execFileSync('chmod', ['755', folder]);
+  return folder;
+}
+
+function detect(path: string, requested: DetectOptions['requested'] = 'auto') {
+  nextInstance += 1;
+  const engine = detectEngine({
+    requested,
+    image: TEST_IMAGES.slim,
+    limits: TEST_LIMITS,
+    user: '65534:65534',
+    pullPolicy: 'never',
+    instanceId: `bubblewrap-${process.pid}-${nextInstance}`,
+    logger: silentLogger,
+    env: { PATH: path },
+  });
+  onTestFinished(async () => {
+    await engine.sweep({ own: true });
+  });
+  return engine;
+}
+
+describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
+  it('stands in where no container engine is installed, and the session is told once', async () => {
+    const harness = await createHarness({ engine: detect(folderWith(TOOLS)) });
+    onTestFinished(() => harness.close());
+    const first = await harness.run('1 + 1');
+    expect(first).toMatchObject({ engine: { name: 'bubblewrap' }, value: '2' });
+    expect(first.notices).toEqual([
+      expect.stringMatching(/^bubblewrap runs .* Not used: podman is not on PATH; docker is not on PATH\.$/),
+    ]);
+    expect(await harness.run('2')).toMatchObject({ notices: [], engine: undefined });
+    expect((await harness.run('3', { session: 'another' })).notices).toHaveLength(1);
+  });
+
+  it('stands in for engines that are broken, and the session is told why', async () => {
+    const harness = await createHarness({ engine: detect(`${DEAD}${delimiter}${folderWith(TOOLS)}`) });
+    onTestFinished(() => harness.close());
+    const { engine, notices } = await harness.run('1');
+    expect(engine).toMatchObject({
+      name: 'bubblewrap',
+      refused: [{ engine: 'podman' }, { engine: 'docker' }],
+    });
+    expect(notices[0]).toMatch(/Not used: podman does not answer: .*; docker does not answer: /);
+  });
+
+  it('is used without a word when it was asked for', async () => {
+    const harness = await createHarness({ engine: detect(folderWith(TOOLS), 'bubblewrap') });
+    onTestFinished(() => harness.close());
+    expect(await harness.run('1')).toMatchObject({ engine: { name: 'bubblewrap', refused: [] }, notices: [] });
+  });
+
+  it('is not used by those who accept nothing weaker than a container', () => {
+    expect(() => detect(folderWith(TOOLS), 'container')).toThrow(
+      'no engine can be used (podman is not on PATH; docker is not on PATH)',
+    );
+  });
+
+  it('says which command of the system it needs', async () => {
+    await expect(startUntilReady(detect(folderWith(['bwrap']), 'bubblewrap'), READY)).rejects.toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      message: 'bubblewrap needs choom, which is not on PATH',
+      hint: 'Install the package util-linux.',
+    });
+  });
+
+  it('says that namespaces are forbidden', async () => {
+    const words = 'bwrap: No permissions to create new namespace, likely because the kernel does not allow it';
+    const folder = folderWith(['choom', 'prlimit', 'setpriv'], { bwrap: `echo "${words}" >&2; exit 1` });
+    await expect(startUntilReady(detect(folder, 'bubblewrap'), READY)).rejects.toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      message: `bubblewrap may not make namespaces here: ${words}`,
+      hint: expect.stringMatching(/./),
+    });
+  });
+
+  it('shows nothing of the host but its programs', async () => {
+    const harness = await createHarness({ engine: detect(folderWith(TOOLS), 'bubblewrap') });
+    onTestFinished(() => harness.close());
+    const seen = await harness.run('import os; print(*sorted(os.listdir("/")), "|", *sorted(os.listdir("/etc")))');
+    const [root, etc] = seen.stdout.head.trim().split(' | ');
+    const allowed = ['bin', 'dev', 'etc', 'lib', 'lib32', 'lib64', 'libx32', 'proc', 'sbin', 'tmp', 'usr', 'workspace'];
+    expect(root?.split(' ').filter((name) => !allowed.includes(name))).toEqual([]);
+    expect(etc?.split(' ')).not.toEqual(expect.arrayContaining(['passwd']));
+  });
+
+  it('hands no descriptor on that the bridge was given', async () => {
+    const loader = join(ROOT, 'scripts', 'typescript-loader.mjs');
+    const script = join(ROOT, 'test', 'fixtures', 'engines', 'inheriting.ts');
+    // Node keeps the low ones to itself.
+    const child = spawn('bash', ['-c', 'exec "$@" 40</', 'bash', process.execPath, '--import', loader, script], {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    child.stdout.setEncoding('utf8');
+    const [told] = (await once(child.stdout, 'data')) as [string];
+    expect(told).toBe('[]');
+    await once(child, 'exit');
+  });
+
+  it('ends what runs in it when its bridge is killed', async () => {
+    const owner = await startOwner(bubblewrap ?? expect.fail());
+    const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
+    expect(processes.length).toBeGreaterThanOrEqual(2);
+    await owner.kill();
+    await expect.poll(() => processes.filter(isAlive)).toEqual([]);
+  });
+
+  it('ends what runs in it when its command is killed', async () => {
+    const engine = detect(folderWith(TOOLS), 'bubblewrap');
+    const sandbox = await startPython(engine, 'import time\nprint("ready")\ntime.sleep(600)');
+    await firstOutput(sandbox);
+    const [client = 0] = clientsOf(sandbox.id);
+    const inside = descendantsOf(client);
+    expect(inside.length).toBeGreaterThanOrEqual(1);
+    process.kill(client, 'SIGKILL');
+    await sandbox.exited;
+    await expect.poll(() => inside.filter(isAlive)).toEqual([]);
+  });
+
+  it.runIf(isRoot)('works for an ordinary user', async () => {
+    const path = (name: string) => findExecutable(name, processEnvironment()) ?? name;
+    const command = buildBubblewrapCommand({
+      tools: { bwrap: path('bwrap'), choom: path('choom'), prlimit: path('prlimit') },
+      name: 'mcp-bridge-normal-1',
+      limits: TEST_LIMITS,
+      user: '65534:65534',
+      interpreter: { path: '/usr/bin/python3' },
+      folders: ['bin', 'lib', 'lib64'].map((name) => ({ path: `/${name}`, linkTarget: `usr/${name}` })),
+      command: ['python3', '-I', '-c', 'import os; print(os.getpid(), os.getuid(), os.path.exists("/home"))'],
+    });
+    const [executable = '', ...words] = [...becomeUser(ORDINARY_USER_ID), ...command];
+    const { stderr, stdout } = await runCommand({ executable, env: {} }, words);
+    expect({ stderr, stdout }).toEqual({ stderr: '', stdout: '1 65534 False' });
+  });
+});

@@ -1,0 +1,17 @@
+/** What `npm run build` made for the embedded engine belongs to these sources. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { ARTIFACTS_FOLDER } from '../../../../../src/engines/embedded/artifacts.ts';
+import { hasEmbeddedFiles } from '../../../../../src/engines/embedded/embedded.ts';
+import { readKernelSources } from '../../../../../src/session/boot.ts';
+
+const KERNEL = join(import.meta.dirname, '../../../../../sandbox-runtime/bridge_kernel');
+const isBuilt = hasEmbeddedFiles();
+const notCovered = isBuilt ? '' : 'not covered: embedded: dist/embedded is not built: ';
+
+it.skipIf(!isBuilt)(`${notCovered}the snapshot holds the kernel of these sources`, async () => {
+  const manifest = JSON.parse(readFileSync(join(ARTIFACTS_FOLDER, 'manifest.json'), 'utf8')) as { kernel: string };
+  const { hash } = await readKernelSources(KERNEL);
+  expect(manifest.kernel).toBe(hash);
+});

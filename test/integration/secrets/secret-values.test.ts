@@ -1,0 +1,203 @@
+/** Secrets from files and commands: real files, real processes. */
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { renderIssue } from '../../../src/base/config-issue.ts';
+import { createSecretValues } from '../../../src/secrets/secret-values.ts';
+import { discoverServers } from '../../../src/servers/discover.ts';
+import { isRunning, rejectionOf, until } from '../../support/upstream.ts';
+
+const NODE = `"${process.execPath}"`;
+
+/** A folder with a server file, and what puts secrets into its entries. */
+function setUp() {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-secrets-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'servers.json');
+  const put = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const options = { home: folder, env: { PATH: process.env['PATH'], MINE: 'of the bridge' } };
+  const prepare = createSecretValues(options);
+  const entry = (env: Record<string, string>, more: object = {}) => ({
+    name: 'x',
+    file,
+    command: 'run',
+    args: [],
+    env,
+    ...more,
+  });
+  return { folder, file, put, options, prepare, entry };
+}
+
+/** A command that runs this text. */
+function script(text: string): string {
+  return `\${cmd:${NODE} -e '${text}'}`;
+}
+
+describe('a value', () => {
+  it('is put into command, args, env, url and headers, and is a secret', async () => {
+    const { put, prepare, entry } = setUp();
+    put('key', 'of-the-file\r\n\n');
+    const texts = {
+      command: 'a-${file:key}',
+      args: ['--key', 'x${file:key}y${cmd:echo one}'],
+      url: 'http://h/?k=${file:key}',
+    };
+    const headers = { Authorization: 'Bearer ${cmd:echo two}' };
+    expect(await prepare(entry({ KEY: '${file:~/key}' }, { ...texts, headers }))).toMatchObject({
+      command: 'a-of-the-file',
+      args: ['--key', 'xof-the-fileyone'],
+      url: 'http://h/?k=of-the-file',
+      headers: { Authorization: 'Bearer two' },
+      env: { KEY: 'of-the-file' },
+      secrets: expect.arrayContaining(['of-the-file', 'one', 'two']),
+    });
+  });
+
+  it('leaves an entry without references as it is', async () => {
+    const { prepare, entry } = setUp();
+    const plain = entry({ A: '$HOME ${NOT_SET} {file:x}' });
+    expect(await prepare(plain)).toBe(plain);
+  });
+
+  it('of a file follows links, as secrets of containers are, and is read anew at each start', async () => {
+    const { folder, put, prepare, entry } = setUp();
+    symlinkSync(put('target', 'one'), join(folder, 'link'));
+    const values = async () => (await prepare(entry({ A: '${file:link}' }))).env['A'];
+    expect(await values()).toBe('one');
+    put('target', 'two');
+    expect(await values()).toBe('two');
+  });
+
+  it('of a command is asked for once, without a shell, in the folder of the file, with the environment of the bridge', async () => {
+    const { folder, prepare, entry } = setUp();
+    const text = script('require("fs").appendFileSync("runs", "x"); process.stdout.write(process.env.MINE)');
+    const both = [entry({ A: text, B: text }), entry({ C: text })];
+    expect((await Promise.all(both.map((one) => prepare(one)))).map(({ env }) => env)).toEqual([
+      { A: 'of the bridge', B: 'of the bridge' },
+      { C: 'of the bridge' },
+    ]);
+    expect(readFileSync(join(folder, 'runs'), 'utf8')).toBe('x');
+    expect((await prepare(entry({ A: '${cmd:echo $MINE; echo x > y}' }))).env['A']).toBe('$MINE; echo x > y');
+  });
+
+  it('may hold what looks like a reference or a pattern', async () => {
+    const { put, prepare, entry } = setUp();
+    put('key', '${cmd:exit 1} $& $1 \\');
+    expect((await prepare(entry({ A: '<${file:key}>' }))).env['A']).toBe('<${cmd:exit 1} $& $1 \\>');
+  });
+});
+
+describe('no value', () => {
+  it.each<[string, string, string]>([
+    ['a file that is missing', '${file:none}', 'none cannot be read: ENOENT'],
+    ['a folder', '${file:.}', 'is no file of at most 65,536 bytes'],
+    ['an empty file', '${file:empty}', 'it is empty'],
+    ['a file that is no text', '${file:binary}', 'it is no text in UTF-8'],
+    [
+      'a command that fails',
+      script('console.log("canary"); console.error("canary"); process.exit(3)'),
+      'ended with exit code 3',
+    ],
+    [
+      'a command that is killed',
+      script('console.log("canary"); process.kill(process.pid, "SIGTERM")'),
+      'was ended by SIGTERM',
+    ],
+    [
+      'a command that is missing',
+      '${cmd:no-such-keyring canary}',
+      "'no-such-keyring' could not be started: it was not found",
+    ],
+    [
+      'a command without end of output',
+      script('process.stdout.write("canary".repeat(20000))'),
+      'printed more than 65,536 bytes',
+    ],
+    ['a command with an open quote', '${cmd:echo "canary}', 'a quote in it is not closed'],
+    ['a command that says nothing', '${cmd:true}', 'it is empty'],
+  ])('from %s: the error names server, key and reason', async (_what, text, reason) => {
+    const { put, prepare, entry, file } = setUp();
+    put('empty', '\n');
+    writeFileSync(put('binary', ''), Buffer.from([0xff, 0xfe]));
+    const error = await rejectionOf(prepare(entry({ KEY: text })));
+    expect(error).toMatchObject({
+      code: 'SECRET_UNAVAILABLE',
+      message: expect.stringContaining(reason),
+      hint: `Look at env.KEY of 'x' in ${file}; run its command by hand, or look at its file.`,
+      data: { server: 'x', key: 'env.KEY' },
+    });
+    expect(JSON.stringify([error, (error as Error).message])).not.toContain('canary');
+  });
+
+  it.each(['url', 'headers'])('with a line end goes into %s', async (place) => {
+    const { put, prepare, entry } = setUp();
+    put('key', 'canary\r\nX-Evil: 1');
+    const more = place === 'url' ? { url: 'http://h/${file:key}' } : { headers: { A: '${file:key}' } };
+    const error = await rejectionOf(prepare(entry({}, more)));
+    expect(error).toMatchObject({ code: 'SECRET_UNAVAILABLE', message: expect.stringContaining('control character') });
+    expect(String(error)).not.toContain('canary');
+  });
+
+  it('from a command that does not end, which is killed with what it started', async () => {
+    const { folder, put, options, entry } = setUp();
+    const prepare = createSecretValues({ ...options, timeLimitMs: 2_000 });
+    put('hang.sh', 'sleep 1000 & echo $$ $! > pids; wait');
+    expect(await rejectionOf(prepare(entry({ A: '${cmd:sh hang.sh}' })))).toMatchObject({
+      message: expect.stringContaining('did not end within 2 s'),
+    });
+    const pids = readFileSync(join(folder, 'pids'), 'utf8').trim().split(' ').map(Number);
+    expect(pids).toHaveLength(2);
+    await until(() => !pids.some(isRunning));
+  });
+
+  it('from a command that failed, which is asked again at the next start', async () => {
+    const { put, prepare, entry } = setUp();
+    const locked = entry({ A: '${cmd:cat key}' });
+    await rejectionOf(prepare(locked));
+    put('key', 'unlocked');
+    expect((await prepare(locked)).env['A']).toBe('unlocked');
+  });
+});
+
+describe('discovery', () => {
+  const MARK = 'touched';
+  const touching = { command: 'run', env: { KEY: `\${cmd:touch ${MARK}}`, FILE: '${file:none}' } };
+
+  it('runs no command and reads no file', () => {
+    const { folder, put } = setUp();
+    put('servers.json', JSON.stringify({ mcpServers: { x: touching } }));
+    const { servers, issues } = discoverServers({ stateDir: folder, env: {} });
+    expect(servers.get('x')?.env).toEqual(touching.env);
+    expect(issues).toEqual([]);
+    expect(() => readFileSync(join(folder, MARK))).toThrow('ENOENT');
+  });
+
+  it.each([0o620, 0o602, 0o666])('leaves entries with commands out of a file of mode %o, and the others in', (mode) => {
+    const { folder, file, put } = setUp();
+    put(
+      'servers.json',
+      JSON.stringify({ mcpServers: { x: touching, y: { command: 'run', env: { A: '${file:k}' } } } }),
+    );
+    chmodSync(file, mode);
+    const { servers, issues } = discoverServers({ stateDir: folder, env: {} });
+    expect([...servers.keys()]).toEqual(['y']);
+    expect(issues.map(renderIssue)).toEqual([
+      `${file}: mcpServers.x: was left out: commands ("\${cmd:…}") are not run from this file, because others can write it (chmod go-w)`,
+    ]);
+  });
+
+  it('tells two entries apart whose references mean other files', () => {
+    const { folder, put } = setUp();
+    const entry = { command: 'run', env: { A: '${file:k}' } };
+    put('servers.json', JSON.stringify({ mcpServers: { x: entry } }));
+    const hashOf = (stateDir: string) => discoverServers({ stateDir, env: {} }).servers.get('x')?.definitionHash;
+    const other = setUp();
+    other.put('servers.json', JSON.stringify({ mcpServers: { x: entry } }));
+    expect(hashOf(folder)).toBe(hashOf(folder));
+    expect(hashOf(folder)).not.toBe(hashOf(other.folder));
+  });
+});

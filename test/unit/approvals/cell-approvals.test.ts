@@ -1,0 +1,299 @@
+/** Who is asked how often, what an answer holds for, and how a question ends without one. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { CallToApprove } from '../../../src/approvals/approvals.ts';
+import { createCellApprovals } from '../../../src/approvals/cell-approvals.ts';
+import { type CancelSignal, CancelSource } from '../../../src/base/cancel.ts';
+import type { Question, Reply } from '../../../src/base/cell.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
+import type { Asker } from '../../../src/session/asker.ts';
+import type { CallContext } from '../../../src/session/dispatch.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const call = (tool: string, given: Record<string, unknown> = {}): CallToApprove => ({
+  server: 'github',
+  tool,
+  arguments: given,
+  reason: 'rule 1 asks',
+});
+
+interface Asked {
+  readonly question: Question;
+  readonly signal: CancelSignal;
+  readonly reply: (reply: Reply) => void;
+  readonly fail: (error: BridgeError) => void;
+}
+
+function createAsker(code = '') {
+  const asked: Asked[] = [];
+  const asker: Asker = {
+    code,
+    opensPages: false,
+    ask: (question, signal) =>
+      new Promise((resolve, reject) => {
+        asked.push({ question, signal, reply: resolve, fail: reject });
+        signal.addEventListener('abort', () =>
+          reject(new BridgeError('CALL_CANCELLED', 'the call that asked was ended')),
+        );
+      }),
+  };
+  return { asker, asked };
+}
+
+function setUp() {
+  const approvals = createCellApprovals({
+    mask: (message) => JSON.parse(JSON.stringify(message).replaceAll('hunter2hunter2', '***')) as typeof message,
+    policyFile: '/home/ada/MCPs/policy.json',
+  });
+  const sandbox = {};
+  const never = new CancelSource();
+  const context = (more: Partial<CallContext>): CallContext => ({
+    session: 'default',
+    generation: 1,
+    cell: 1,
+    call: 1,
+    loaded: new Set(),
+    signal: never,
+    sandbox,
+    ...more,
+  });
+  /** Gives `allowed`, or the code of the refusal. */
+  const approve = (what: CallToApprove, more: Partial<CallContext>): Promise<string> =>
+    approvals.approve(what, context(more)).then(
+      () => 'allowed',
+      (error: unknown) => `${(error as BridgeError).code}: ${(error as BridgeError).message}`,
+    );
+  return { approvals, approve, context };
+}
+
+/** Lets the time pass in which calls are collected. */
+const collected = () => vi.advanceTimersByTimeAsync(50);
+const answer = (label: string, more: Record<string, string> = {}): Reply => ({
+  action: 'accept',
+  content: { answer: label, ...more },
+});
+
+describe('calls that come together', () => {
+  it('are asked about in one question, those that are alike once', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const made = [call('close', { id: 1 }), call('close', { id: 2 }), call('close', { id: 1 })].map((what) =>
+      approve(what, { asker }),
+    );
+    await collected();
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.question.message).toContain('make 2 different calls');
+    expect(asked[0]?.question.message).toContain('Times: 2, with the same arguments');
+    asked[0]?.reply(answer('Allow once', { call_2: 'Do not allow' }));
+    expect(await Promise.all(made)).toEqual([
+      'allowed',
+      'APPROVAL_DENIED: github.close was not called: the person was asked and said no',
+      'allowed',
+    ]);
+  });
+
+  it('while a question is open are asked about in the next, unless its answer holds for them', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const first = approve(call('close', { id: 1 }), { asker });
+    await collected();
+    const later = [call('close', { id: 2 }), call('open', { id: 3 })].map((what) => approve(what, { asker }));
+    await collected();
+    expect(asked).toHaveLength(1);
+    asked[0]?.reply(answer('Allow for this cell'));
+    expect(await first).toBe('allowed');
+    await collected();
+    expect(asked).toHaveLength(2);
+    expect(asked[1]?.question.message).toContain('Tool: open');
+    asked[1]?.reply(answer('Allow once'));
+    expect(await Promise.all(later)).toEqual(['allowed', 'allowed']);
+  });
+
+  // A call is given up while its server starts; the person was asked about it all the same.
+  it('are not asked about when they were given up before', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const given = new CancelSource();
+    given.abort();
+    const made = approve(call('close'), { asker, signal: given });
+    await collected();
+    expect(asked).toEqual([]);
+    expect(await made).toBe('CALL_CANCELLED: github.close was not called: it was given up');
+  });
+
+  it('are spread over forms that can be read', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const made = Array.from({ length: 25 }, (_, id) => approve(call('close', { id }), { asker }));
+    for (let form = 0; form < 3; form += 1) {
+      await collected();
+      asked[form]?.reply(answer('Allow once'));
+    }
+    expect(await Promise.all(made)).toEqual(made.map(() => 'allowed'));
+    expect(asked.map(({ question }) => /make (\d+) /.exec(question.message)?.[1])).toEqual(['10', '10', '5']);
+  });
+
+  it('of different cells are asked about apart', async () => {
+    const { approve } = setUp();
+    const [one, two] = [createAsker(), createAsker()];
+    void approve(call('close'), { asker: one.asker });
+    void approve(call('close'), { asker: two.asker });
+    await collected();
+    expect([one.asked.length, two.asked.length]).toEqual([1, 1]);
+  });
+});
+
+describe('an answer', () => {
+  it.each([
+    ['Allow once', 'once', undefined],
+    ['Allow for this cell', 'cell', 'cell'],
+    ['Allow for this session', 'session', 'session'],
+  ])('%s tells for how long it holds, also later calls', async (label, first, later) => {
+    const { approvals, context } = setUp();
+    const { asker, asked } = createAsker();
+    const made = approvals.approve(call('close', { id: 1 }), context({ asker }));
+    await collected();
+    // Came after the question was put, and waits for the next one.
+    const meanwhile = approvals.approve(call('close', { id: 2 }), context({ asker }));
+    asked[0]?.reply(answer(label));
+    expect(await made).toBe(first);
+    await collected();
+    asked[1]?.reply(answer('Allow once'));
+    expect(await meanwhile).toBe(later ?? 'once');
+    if (later !== undefined) {
+      expect(await approvals.approve(call('close', { id: 3 }), context({ asker }))).toBe(later);
+    }
+  });
+
+  async function asksAgain(label: string, second: Partial<CallContext> = {}, what = call('close', { id: 1 })) {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const first = approve(call('close', { id: 1 }), { asker });
+    await collected();
+    asked[0]?.reply(answer(label));
+    await first;
+    const other = createAsker();
+    void approve(what, { asker, ...(second.asker === undefined ? second : { ...second, asker: other.asker }) });
+    await collected();
+    return asked.length + other.asked.length > 1;
+  }
+  const nextCell = { asker: createAsker().asker };
+  const nextSandbox = { ...nextCell, sandbox: {} };
+
+  it('for once holds once', async () => {
+    expect(await asksAgain('Allow once')).toBe(true);
+  });
+
+  it('for the cell holds for other arguments, and not in the next cell', async () => {
+    expect(await asksAgain('Allow for this cell', {}, call('close', { id: 2 }))).toBe(false);
+    expect(await asksAgain('Allow for this cell', {}, call('open', { id: 1 }))).toBe(true);
+    expect(await asksAgain('Allow for this cell', nextCell)).toBe(true);
+  });
+
+  it('for the session holds in the next cell, and not in the next sandbox', async () => {
+    expect(await asksAgain('Allow for this session', nextCell, call('close', { id: 2 }))).toBe(false);
+    expect(await asksAgain('Allow for this session', nextCell, { ...call('close'), server: 'other' })).toBe(true);
+    expect(await asksAgain('Allow for this session', nextSandbox)).toBe(true);
+  });
+
+  it('for the session lets jobs call, which cannot ask', async () => {
+    expect(await asksAgain('Allow for this session', { asker: undefined, job: 'watch' })).toBe(false);
+    const { approve, approvals, context } = setUp();
+    expect(await approve(call('close'), { job: 'watch' })).toBe(
+      'APPROVAL_UNAVAILABLE: github.close was not called: rule 1 asks, and a background job cannot ask',
+    );
+    await expect(approvals.approve(call('close'), context({ job: 'watch' }))).rejects.toMatchObject({
+      hint: expect.stringContaining('Make the call in a cell.'),
+    });
+  });
+
+  it('of no holds for the same call in the rest of the cell', async () => {
+    expect(await asksAgain('Do not allow')).toBe(false);
+    expect(await asksAgain('Do not allow', {}, call('close', { id: 2 }))).toBe(true);
+    expect(await asksAgain('Do not allow', nextCell)).toBe(true);
+  });
+
+  it.each<[string, Reply, string]>([
+    ['a no', { action: 'decline' }, 'the person was asked and said no'],
+    ['a closed window', { action: 'cancel' }, 'the person was asked and closed the question without an answer'],
+    ['a yes to nothing', { action: 'accept' }, 'the person was asked, and the reply holds no answer'],
+  ])('of %s is told', async (_, reply, why) => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const made = approve(call('close'), { asker });
+    await collected();
+    asked[0]?.reply(reply);
+    expect(await made).toBe(`APPROVAL_DENIED: github.close was not called: ${why}`);
+  });
+});
+
+describe('without an answer', () => {
+  it('a client that cannot ask gets the rule that would allow the call', async () => {
+    const { approvals, context } = setUp();
+    await expect(approvals.approve(call('close'), context({}))).rejects.toMatchObject({
+      code: 'APPROVAL_UNAVAILABLE',
+      message:
+        'github.close was not called: rule 1 asks, and this client cannot ask (it offers no elicitation; exec asks at a terminal only)',
+      hint: 'The person alone can allow it: with {"effect":"allow","server":"github","tool":"close"} as the first of "rules" in /home/ada/MCPs/policy.json.',
+    });
+  });
+
+  it('each call of the question learns why', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const made = [approve(call('close'), { asker }), approve(call('open'), { asker })];
+    await collected();
+    asked[0]?.fail(new BridgeError('APPROVAL_TIMEOUT', 'nobody answered the question within 1 s'));
+    expect(await Promise.all(made)).toEqual([
+      'APPROVAL_TIMEOUT: github.close was not called: nobody answered the question within 1 s',
+      'APPROVAL_TIMEOUT: github.open was not called: nobody answered the question within 1 s',
+    ]);
+    // It is no answer, so the next such call asks again.
+    void approve(call('close'), { asker });
+    await collected();
+    expect(asked).toHaveLength(2);
+  });
+
+  it('a call that is given up leaves the question to the others, and the last one takes it back', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const [one, two] = [new CancelSource(), new CancelSource()];
+    const made = [approve(call('close'), { asker, signal: one }), approve(call('open'), { asker, signal: two })];
+    await collected();
+    one.abort();
+    expect(await made[0]).toContain('CALL_CANCELLED: github.close was not called');
+    expect(asked[0]?.signal.aborted).toBe(false);
+    two.abort();
+    expect(await made[1]).toContain('CALL_CANCELLED: github.open was not called');
+    expect(asked[0]?.signal.aborted).toBe(true);
+  });
+
+  it('a call that is given up before it was asked about is not asked about', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const signal = new CancelSource();
+    const made = approve(call('close'), { asker, signal });
+    signal.abort();
+    expect(await made).toContain('CALL_CANCELLED');
+    await collected();
+    expect(asked).toEqual([]);
+  });
+});
+
+it('shows the line of the code, with secrets masked', async () => {
+  const { approve } = setUp();
+  const { asker, asked } = createAsker('a = 1\r\nmcp_github.close.sync(token="hunter2hunter2")\rb');
+  void approve({ ...call('close', { token: 'hunter2hunter2' }), line: 2 }, { asker });
+  void approve({ ...call('open'), line: 77 }, { asker });
+  await collected();
+  expect(asked[0]?.question.message).toContain('    token: "***"\n');
+  expect(asked[0]?.question.message).toContain(
+    'Line 2 of the code, as the sandbox says:\n\n    mcp_github.close.sync(token="***")\n',
+  );
+  expect(asked[0]?.question.message).not.toContain('Line 77');
+});

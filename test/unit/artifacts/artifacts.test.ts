@@ -1,0 +1,126 @@
+/** The store of kept files: whole or not at all, nothing outside of it, bounded. */
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Artifacts, createArtifacts } from '../../../src/artifacts/artifacts.ts';
+import { MAX_ARTIFACT_BYTES, MAX_ARTIFACTS_PER_SESSION } from '../../../src/base/limits.ts';
+
+function store(): { artifacts: Artifacts; folder: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-artifacts-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return { artifacts: createArtifacts(folder), folder: join(folder, 'artifacts') };
+}
+
+function save(artifacts: Artifacts, name: string, text: string, session = 'default') {
+  return artifacts.write({ session, name, offset: 0, data: Buffer.from(text), isLast: true });
+}
+
+describe('a file', () => {
+  it('comes in pieces, appears as a whole and replaces the one before', async () => {
+    const { artifacts, folder } = store();
+    await save(artifacts, 'report.csv', 'old');
+    const piece = { session: 'default', name: 'report.csv' };
+    await artifacts.write({ ...piece, offset: 0, data: Buffer.from('a,b\n'), isLast: false });
+    expect(readFileSync(join(folder, 'default/report.csv'), 'utf8')).toBe('old');
+    const saved = await artifacts.write({ ...piece, offset: 4, data: Buffer.from('1,2\n'), isLast: true });
+    expect(saved).toMatchObject({ ...piece, sizeBytes: 8 });
+    expect(readFileSync(join(folder, 'default/report.csv'), 'utf8')).toBe('a,b\n1,2\n');
+    expect(readdirSync(join(folder, 'default'))).toEqual(['report.csv']);
+    expect(statSync(join(folder, 'default/report.csv')).mode & 0o777).toBe(0o600);
+  });
+
+  it('may be empty', async () => {
+    const { artifacts } = store();
+    expect(await save(artifacts, 'empty', '')).toMatchObject({ sizeBytes: 0 });
+    expect((await artifacts.read('default', 'empty', 0, 10)).data).toHaveLength(0);
+  });
+
+  it('is read in parts and listed, those of other sessions too', async () => {
+    const { artifacts } = store();
+    await save(artifacts, 'b.txt', 'hello', 'two');
+    await save(artifacts, 'ä b.txt', 'x');
+    expect((await artifacts.read('two', 'b.txt', 1, 3)).data.toString()).toBe('ell');
+    expect((await artifacts.list()).map(({ session, name }) => `${session}/${name}`)).toEqual([
+      'default/ä b.txt',
+      'two/b.txt',
+    ]);
+  });
+
+  it('that is saved twice at once fails or is whole, and leaves nothing half', async () => {
+    const { artifacts, folder } = store();
+    const piece = { session: 'default', name: 'x', isLast: false };
+    await artifacts.write({ ...piece, offset: 0, data: Buffer.from('11') });
+    await artifacts.write({ ...piece, offset: 0, data: Buffer.from('2') });
+    await expect(artifacts.write({ ...piece, offset: 2, data: Buffer.from('11') })).rejects.toMatchObject({
+      code: 'CALL_REFUSED',
+      message: expect.stringContaining('out of order'),
+    });
+    expect(readdirSync(join(folder, 'default'))).toEqual([]);
+  });
+});
+
+describe('refused', () => {
+  it.each([
+    '../x',
+    'a/b',
+    'a\\b',
+    '.hidden',
+    '',
+    'x'.repeat(121),
+    'nul',
+    'CON.txt',
+    'end.',
+    'end ',
+    'a\nb',
+    'a\0b',
+    '..',
+  ])('is the name %j', async (name) => {
+    const { artifacts } = store();
+    await expect(save(artifacts, name, 'x')).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+    await expect(artifacts.read('default', name, 0, 1)).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+  });
+
+  it('is a session that is no name', async () => {
+    const { artifacts } = store();
+    await expect(save(artifacts, 'x', 'x', '../..')).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+  });
+
+  it('is more than the limit, whose pieces are dropped', async () => {
+    const { artifacts, folder } = store();
+    const piece = { session: 'default', name: 'big', isLast: false };
+    await artifacts.write({ ...piece, offset: 0, data: Buffer.alloc(1) });
+    const last = { ...piece, offset: 1, data: Buffer.alloc(MAX_ARTIFACT_BYTES) };
+    await expect(artifacts.write(last)).rejects.toMatchObject({ code: 'LIMIT_ARTIFACT' });
+    expect(readdirSync(join(folder, 'default'))).toEqual([]);
+  });
+
+  it('is one file too many, but not the replacement of one', async () => {
+    const { artifacts, folder } = store();
+    await save(artifacts, 'n0', '');
+    for (let index = 1; index < MAX_ARTIFACTS_PER_SESSION; index += 1) {
+      writeFileSync(join(folder, 'default', `n${index}`), '');
+    }
+    await expect(save(artifacts, 'more', '')).rejects.toMatchObject({ code: 'LIMIT_ARTIFACT' });
+    await expect(save(artifacts, 'n1', 'new')).resolves.toMatchObject({ sizeBytes: 3 });
+  });
+
+  it('is a link, in the place of a file or of a folder', async () => {
+    const { artifacts, folder } = store();
+    mkdirSync(join(folder, 'default'), { recursive: true });
+    symlinkSync('/etc/passwd', join(folder, 'default/secret'));
+    symlinkSync('/etc', join(folder, 'linked'));
+    expect(await artifacts.list()).toEqual([]);
+    await expect(artifacts.read('default', 'secret', 0, 10)).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+    await expect(save(artifacts, 'x', 'x', 'linked')).rejects.toMatchObject({ code: 'STATE_WRITE_FAILED' });
+  });
+});

@@ -1,0 +1,101 @@
+/** What the record says of who decided about a call: a rule, or a person, and for how long. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Approvals } from '../../../src/approvals/approvals.ts';
+import { recordCalls } from '../../../src/audit/gate.ts';
+import { AuditRecordSchema } from '../../../src/audit/records.ts';
+import { openAuditTrail } from '../../../src/audit/trail.ts';
+import { CancelSource } from '../../../src/base/cancel.ts';
+import { BridgeError, type ErrorCode } from '../../../src/base/errors.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { createGuard, type GuardedCall } from '../../../src/policy/gate.ts';
+import { Policies } from '../../../src/policy/rules/policies.ts';
+import { readPolicy } from '../../../src/policy/rules/read-policy.ts';
+
+const fails = (code: ErrorCode) => () => Promise.reject(new BridgeError(code, 'no'));
+const answers = async () => 'result';
+const once = async () => 'once' as const;
+const cell = async () => 'cell' as const;
+const ASK = { default: 'ask' };
+
+interface Setup {
+  readonly policy: unknown;
+  readonly approve?: Approvals['approve'];
+  readonly send?: () => Promise<unknown>;
+  /** The policy in force once a person has answered; the same when left out. */
+  readonly later?: unknown;
+  /** How often the call is made. */
+  readonly times?: number;
+}
+
+/** The last line of a call, as far as it says who decided. */
+async function recordOf({ policy, approve = once, send = answers, later = policy, times = 1 }: Setup) {
+  const stateDir = mkdtempSync(join(tmpdir(), 'audit-gate-'));
+  const settings = { stateDir, audit: '1', auditMaxBytes: 1e6, auditMaxAgeDays: 1 } as const;
+  const trail = openAuditTrail('0'.repeat(36), settings, { mask: (text) => text, logger: silentLogger });
+  const read = (value: unknown) => new Policies(readPolicy(value, '/policy.json'), new Map());
+  let policies = read(policy);
+  const approvals: Approvals = {
+    async approve(call, context) {
+      const approval = await approve(call, context);
+      policies = later === policy ? policies : read(later);
+      return approval;
+    },
+  };
+  const { guard } = recordCalls(trail, { guard: createGuard(() => policies, approvals), gates: [] });
+  const call: GuardedCall = {
+    server: { name: 'files', alias: 'files' },
+    tool: { name: 'read', alias: 'read', inputSchema: {} },
+    arguments: {},
+    context: { session: 's', generation: 1, cell: 1, call: 1, loaded: new Set(), signal: new CancelSource() },
+  };
+  for (let made = 0; made < times; made += 1) {
+    await guard({ ...call }, send).catch(() => undefined);
+  }
+  await trail?.close();
+  const folder = join(stateDir, 'audit');
+  const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').trimEnd().split('\n'));
+  rmSync(stateDir, { recursive: true });
+  expect(lines).toHaveLength(times);
+  const record = AuditRecordSchema.parse(JSON.parse(lines.at(-1) ?? ''));
+  const { decision, answer, approval } = record.type === 'call' ? record : expect.fail();
+  return { decision, answer, approval };
+}
+
+test.each<[string, Setup, object]>([
+  ['a rule allows', { policy: { default: 'allow' } }, { decision: 'allowed' }],
+  ['a rule denies', { policy: { default: 'deny' } }, { decision: 'denied' }],
+  ['a person allows', { policy: ASK }, { decision: 'asked', answer: 'allowed', approval: 'once' }],
+  [
+    'a person has allowed all in the cell',
+    { policy: ASK, approve: cell },
+    { decision: 'asked', answer: 'allowed', approval: 'cell' },
+  ],
+  [
+    'a person allows, and the call is given up then',
+    { policy: ASK, send: fails('CALL_CANCELLED') },
+    { decision: 'asked', answer: 'allowed', approval: 'once' },
+  ],
+  [
+    'a person allows, and a policy that came meanwhile does not',
+    { policy: ASK, later: { default: 'deny' } },
+    { decision: 'denied' },
+  ],
+  ['a person says no', { policy: ASK, approve: fails('APPROVAL_DENIED') }, { decision: 'asked', answer: 'denied' }],
+  // It was told as allowed.
+  [
+    'the call is given up before an answer',
+    { policy: ASK, approve: fails('CALL_CANCELLED') },
+    { decision: 'asked', answer: 'cancelled' },
+  ],
+  // So was this, though nobody was asked.
+  [
+    'a limit refuses before anybody is asked',
+    { policy: { ...ASK, limits: [{ callsPerCell: 1 }] }, times: 2 },
+    { decision: 'denied' },
+  ],
+])('%s', async (_what, setup, expected) => {
+  expect(await recordOf(setup)).toEqual({ answer: undefined, approval: undefined, ...expected });
+});

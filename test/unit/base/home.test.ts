@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { messageOf } from '../../../src/base/errors.ts';
+import { homeFolder, refuseUnusableHome } from '../../../src/base/home.ts';
+
+describe('the home folder', () => {
+  it('is that of the user, and on Windows that of the account whatever a shell says', () => {
+    const env = { HOME: '/c/Users/u', USERPROFILE: 'C:\\Users\\u' };
+    expect(homeFolder(env, 'win32')).toBe('C:\\Users\\u');
+    expect(homeFolder(env, 'linux')).toBe('/c/Users/u');
+    expect(homeFolder(env, 'darwin')).toBe('/c/Users/u');
+  });
+
+  it('is that of the account where the variable is empty or not set', () => {
+    expect(homeFolder({}, 'linux')).toBe(userInfo().homedir);
+    // It led to /MCPs, or to the working directory.
+    expect(homeFolder({ HOME: '' }, 'linux')).toBe(userInfo().homedir);
+    expect(homeFolder({ HOME: '' }, 'linux', () => '/home/of-account')).toBe('/home/of-account');
+  });
+
+  it('is never a part of the working directory', () => {
+    expect(() => homeFolder({ HOME: 'me' }, 'linux')).toThrow("HOME is 'me', which is not an absolute path");
+  });
+});
+
+it('a home folder that is not there, or is a file, is named', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'home-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const refusal = (home: string) => refuseUnusableHome({ home }).catch(messageOf);
+  expect(await refusal(folder)).toBeUndefined();
+  expect(await refusal(file)).toBe(`your home folder ${file} is not a folder; nothing was changed`);
+  expect(await refusal(join(folder, 'gone'))).toBe(
+    `your home folder ${join(folder, 'gone')} does not exist; nothing was changed`,
+  );
+});

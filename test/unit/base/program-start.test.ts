@@ -1,0 +1,168 @@
+/** How the program was started, and what starts it again, in layouts of installations as package managers make them. */
+import { describe, expect, it } from 'vitest';
+import { findProgramStart, type Machine, type ProgramStart, quoteShellWord } from '../../../src/base/program-start.ts';
+
+const NAME = 'mcp-server-code-execution-mode';
+const NODE = '/usr/bin/node';
+const WINDOWS_NODE = 'C:\\Program Files\\nodejs\\node.exe';
+
+interface Layout extends Partial<Pick<Machine, 'platform' | 'execPath' | 'cwd'>> {
+  readonly path?: string;
+  /** Links, by where they lead; a file leads to itself. */
+  readonly links?: Readonly<Record<string, string>>;
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+function find(root: string, { path = '/usr/bin', links = {}, files = {}, ...more }: Layout = {}): ProgramStart {
+  const execPath = more.execPath ?? (more.platform === 'win32' ? WINDOWS_NODE : NODE);
+  const known = new Map<string, string>([[execPath, execPath], ...Object.entries(links)]);
+  return findProgramStart(root, {
+    platform: 'linux',
+    cwd: '/home/u',
+    ...more,
+    execPath,
+    env: { PATH: path },
+    realPath: (wanted) => known.get(wanted),
+    readText: (file) => files[file],
+  });
+}
+
+const npxOf = (text: string) => ({ '/home/u/.npm/_npx/0f1e/package.json': text });
+const NPX_ROOT = `/home/u/.npm/_npx/0f1e/node_modules/${NAME}`;
+
+describe('npx', () => {
+  it.each([
+    ['nothing that can be read', {}, ['npx', '-y', NAME]],
+    ['the name', npxOf(JSON.stringify({ _npx: { packages: [NAME] } })), ['npx', '-y', NAME]],
+    ['a version', npxOf(JSON.stringify({ _npx: { packages: [`${NAME}@0.1.0`] } })), ['npx', '-y', `${NAME}@0.1.0`]],
+    [
+      'another package beside',
+      npxOf(JSON.stringify({ _npx: { packages: ['cowsay', `${NAME}@1`] } })),
+      ['npx', '-y', `${NAME}@1`],
+    ],
+    [
+      'an archive, which npx names from its own folder',
+      npxOf(JSON.stringify({ _npx: { packages: ['./b.tgz'] }, dependencies: { [NAME]: 'file:../../../w/b.tgz' } })),
+      ['npx', '-y', '--package=/home/u/w/b.tgz', NAME],
+    ],
+    // npm 10 keeps no `packages`: the name of this package stood there, which is not published.
+    [
+      'an archive of npm 10',
+      npxOf(JSON.stringify({ dependencies: { [NAME]: 'file:../../../w/b.tgz' } })),
+      ['npx', '-y', '--package=/home/u/w/b.tgz', NAME],
+    ],
+    ['a name of npm 10', npxOf(JSON.stringify({ dependencies: { [NAME]: '^0.1.0' } })), ['npx', '-y', NAME]],
+    [
+      'a repository',
+      npxOf(JSON.stringify({ _npx: { packages: ['a/b'] }, dependencies: { [NAME]: 'github:a/b' } })),
+      ['npx', '-y', '--package=github:a/b', NAME],
+    ],
+  ])('that was asked for %s is asked for the same', (_what, files, words) => {
+    const start = find(NPX_ROOT, { files });
+    expect(start).toEqual({ kind: 'npx', shellWords: words, clientWords: words, nodePath: NODE });
+  });
+
+  it('is found in the cache of Windows', () => {
+    const root = `C:\\Users\\u\\AppData\\Local\\npm-cache\\_npx\\0f1e\\node_modules\\${NAME}`;
+    const text = JSON.stringify({ _npx: { packages: ['b.tgz'] }, dependencies: { [NAME]: 'file:../../../w/b.tgz' } });
+    const files = { 'C:\\Users\\u\\AppData\\Local\\npm-cache\\_npx\\0f1e\\package.json': text };
+    expect(find(root, { platform: 'win32', files }).clientWords).toEqual([
+      'npx',
+      '-y',
+      '--package=C:\\Users\\u\\AppData\\Local\\w\\b.tgz',
+      NAME,
+    ]);
+  });
+});
+
+describe('a checkout', () => {
+  it('is its file and this Node, by the name `node` in a shell where that is the same', () => {
+    expect(find('/src/bridge', { links: { '/usr/bin/node': NODE } })).toEqual({
+      kind: 'checkout',
+      shellWords: ['node', '/src/bridge/dist/cli.js'],
+      clientWords: [NODE, '/src/bridge/dist/cli.js'],
+      nodePath: NODE,
+    });
+    const other = { '/usr/local/bin/node': '/opt/node18/bin/node' };
+    expect(find('/src/bridge', { path: '/usr/local/bin:/usr/bin', links: other }).shellWords[0]).toBe(NODE);
+  });
+
+  it('has a name when it is linked globally, unless another program of that name comes first', () => {
+    const links = { [`/usr/local/bin/${NAME}`]: '/src/bridge/dist/cli.js' };
+    const path = '/home/u/bin:/usr/local/bin';
+    expect(find('/src/bridge', { path, links })).toMatchObject({ kind: 'global', shellWords: [NAME] });
+    const older = { ...links, [`/home/u/bin/${NAME}`]: `/home/u/old/${NAME}.py` };
+    expect(find('/src/bridge', { path, links: older })).toMatchObject({ kind: 'checkout' });
+  });
+});
+
+describe('a global installation', () => {
+  const root = `/usr/local/lib/node_modules/${NAME}`;
+  const cli = `${root}/dist/cli.js`;
+  const links = { [`/usr/local/bin/${NAME}`]: cli };
+
+  it('is the name where that is on PATH, and the absolute path where it is not', () => {
+    const clientWords = [NODE, cli];
+    const onPath = find(root, { path: '/usr/local/bin:/usr/bin', links });
+    expect(onPath).toMatchObject({ kind: 'global', shellWords: [NAME], clientWords });
+    const hidden = find(root, { path: '/usr/bin:/bin', links });
+    expect(hidden).toMatchObject({ kind: 'global', shellWords: [`/usr/local/bin/${NAME}`], clientWords });
+  });
+
+  it('is registered by paths that updates of pnpm and Homebrew keep', () => {
+    const global = '/home/u/.local/share/pnpm/global/5';
+    const versioned = `${global}/.pnpm/${NAME}@0.1.0/node_modules/${NAME}`;
+    const cellar = '/opt/homebrew/Cellar/node/25.1.0/bin/node';
+    const start = find(versioned, {
+      execPath: cellar,
+      links: {
+        [`${global}/node_modules/${NAME}/dist/cli.js`]: `${versioned}/dist/cli.js`,
+        '/opt/homebrew/opt/node/bin/node': cellar,
+      },
+    });
+    expect(start.clientWords[0]).toBe('/opt/homebrew/opt/node/bin/node');
+    const inModules = `${global}/node_modules/.pnpm/${NAME}@0.1.0/node_modules/${NAME}`;
+    const linked = { [`${global}/node_modules/${NAME}/dist/cli.js`]: `${inModules}/dist/cli.js` };
+    expect(find(inModules, { links: linked }).clientWords[1]).toBe(`${global}/node_modules/${NAME}/dist/cli.js`);
+  });
+
+  it('is a script on Windows, which clients need not start', () => {
+    const npm = 'C:\\Users\\u\\AppData\\Roaming\\npm';
+    const file = `${npm}\\node_modules\\${NAME}\\dist\\cli.js`;
+    const known = { [`${npm}\\${NAME}.cmd`]: `${npm}\\${NAME}.cmd`, [file]: file };
+    const windows = { platform: 'win32', cwd: 'C:\\Users\\u', links: known } as const;
+    const onPath = find(`${npm}\\node_modules\\${NAME}`, { ...windows, path: `C:\\Windows;${npm}` });
+    expect(onPath).toMatchObject({ kind: 'global', shellWords: [NAME], clientWords: [WINDOWS_NODE, file] });
+    const hidden = find(`${npm}\\node_modules\\${NAME}`, { ...windows, path: 'C:\\Windows' });
+    expect(hidden).toMatchObject({ kind: 'global', shellWords: [`${npm}\\${NAME}.cmd`] });
+  });
+});
+
+describe('a dependency of a project', () => {
+  const root = `/home/u/project/node_modules/${NAME}`;
+  const bin = `/home/u/project/node_modules/.bin/${NAME}`;
+  const links = { [bin]: `${root}/dist/cli.js` };
+
+  it('is what npx finds in the project, and a path elsewhere', () => {
+    // npx and npm put that folder on the PATH of what they start; the shell does not have it.
+    const path = '/home/u/project/node_modules/.bin:/usr/bin';
+    const inside = find(root, { cwd: '/home/u/project/src', path, links });
+    expect(inside).toMatchObject({ kind: 'dependency', shellWords: ['npx', NAME] });
+    expect(find(root, { cwd: '/home/u', links }).shellWords).toEqual([bin]);
+    expect(inside.clientWords).toEqual([NODE, `${root}/dist/cli.js`]);
+  });
+
+  it('is found on Windows too', () => {
+    const folder = 'C:\\project\\node_modules';
+    const file = `${folder}\\${NAME}\\dist\\cli.js`;
+    const known = { [`${folder}\\.bin\\${NAME}.cmd`]: 'x', [file]: file };
+    const start = find(`${folder}\\${NAME}`, { platform: 'win32', cwd: 'C:\\project', path: '', links: known });
+    expect(start).toMatchObject({ kind: 'dependency', shellWords: ['npx', NAME] });
+  });
+});
+
+it('quotes words as shells want them', () => {
+  expect(quoteShellWord('/a/b-c_1.js', 'linux')).toBe('/a/b-c_1.js');
+  expect(quoteShellWord("/my files/it's.js", 'linux')).toBe("'/my files/it'\\''s.js'");
+  expect(quoteShellWord('C:\\Program Files\\x.js', 'win32')).toBe('"C:\\Program Files\\x.js"');
+});

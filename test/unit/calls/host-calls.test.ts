@@ -1,0 +1,349 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { createArtifacts } from '../../../src/artifacts/artifacts.ts';
+import type { CancelSignal } from '../../../src/base/cancel.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { createHostCalls, type ToolPool } from '../../../src/calls/host-calls.ts';
+import type { ListedTool } from '../../../src/catalog/intake.ts';
+import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
+import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
+import { CALL_METHODS } from '../../../src/protocol/frames.ts';
+
+const AT = { session: 'default', generation: 1, cell: 1, call: 1 };
+const TOOLS: Readonly<Record<string, readonly { name: string; description?: string; inputSchema?: unknown }[]>> = {
+  files: [
+    { name: 'read-file', description: 'Read a file', inputSchema: { properties: { 'from-line': {}, path: {} } } },
+    { name: 'List', description: 'List a directory', inputSchema: { type: 'object' } },
+  ],
+  'git-hub': [{ name: 'create_issue', description: 'Create an issue' }],
+};
+const SERVERS = new Map([
+  ['files', { name: 'files', description: 'Reads files', cwd: '/srv' }],
+  ['git-hub', { name: 'git-hub' }],
+  ['old-one', { name: 'old-one', disabled: true, file: '/home/me/MCPs/old.json' }],
+]);
+const unused = { artifacts: createArtifacts('/nonexistent'), logger: silentLogger };
+
+interface Setup {
+  readonly list?: (server: string, signal: CancelSignal) => Promise<readonly ListedTool[]>;
+  readonly notices?: readonly string[];
+  readonly searchWaitMs?: number;
+}
+
+/** A directory of these servers, over servers that list what `list` gives. */
+function directoryOf(
+  servers: ReadonlyMap<string, CallableServer>,
+  list: NonNullable<Setup['list']>,
+  notices: readonly string[] = [],
+) {
+  const listings = new Map<string, Listing>();
+  const source = createMetadataSource(
+    {
+      async describe(server, { signal }) {
+        const tools = await list(server, signal);
+        const info = { protocolVersion: '2025-11-25', instructions: 'Be kind.', capabilities: { tools: {} } };
+        const listing = listings.get(server) ?? { info, tools, notices };
+        listings.set(server, listing);
+        return listing;
+      },
+    },
+    undefined,
+  );
+  return createServerDirectory(source, () => servers, silentLogger);
+}
+
+/** Host calls over a pool of two servers that remembers what reached it. */
+function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
+  const called: unknown[] = [];
+  const listed: string[] = [];
+  const saved: unknown[] = [];
+  const pool: ToolPool = {
+    callTool: async ({ server, tool, arguments: given }) => {
+      called.push([server, tool, given]);
+      return { content: [] };
+    },
+    surface: async () => ({ result: {} }),
+  };
+  const directory = directoryOf(
+    SERVERS,
+    async (server, signal) => {
+      listed.push(server);
+      return list === undefined ? (TOOLS[server] ?? []) : list(server, signal);
+    },
+    notices,
+  );
+  const savedTools = {
+    list: async () => [],
+    save: async (tool: unknown) => {
+      saved.push(tool);
+    },
+  };
+  const handle = createHostCalls({ pool, directory, savedTools, ...unused, searchWaitMs });
+  const ask = (method: string, params: Record<string, unknown> = {}, signal = new AbortController().signal) =>
+    handle({ method, params }, { ...AT, loaded: new Set(['files']), signal });
+  const refusal = async (method: string, params: Record<string, unknown> = {}) =>
+    ask(method, params).then(
+      () => undefined,
+      (error: unknown) => {
+        if (!(error instanceof BridgeError)) {
+          throw error;
+        }
+        return { code: error.code, message: error.message, hint: error.hint };
+      },
+    );
+  return { ask, refusal, called, listed, saved };
+}
+
+test('every call of the protocol but those of the session has an answer', async () => {
+  const { refusal } = setUp();
+  const refused = await Promise.all(CALL_METHODS.map(async (method) => (await refusal(method))?.message ?? ''));
+  const unknown = CALL_METHODS.filter((_, index) => refused[index]?.startsWith('there is no call') === true);
+  expect(unknown).toEqual(['start_job', 'reset']);
+});
+
+describe('call_tool', () => {
+  test('names are resolved and the exact original ones are sent', async () => {
+    const { ask, called } = setUp();
+    await ask('call_tool', { server: 'FILES', tool: 'READ_FILE', arguments: { from_line: 1, path: 'a' } });
+    await ask('call_tool', { server: 'files', tool: 'list' });
+    expect(called).toEqual([
+      ['files', 'read-file', { 'from-line': 1, path: 'a' }],
+      ['files', 'List', {}],
+    ]);
+  });
+
+  test('a server that is not loaded is refused before anything is started, with the way to load it', async () => {
+    const { refusal, called, listed } = setUp();
+    expect(await refusal('call_tool', { server: 'git-hub', tool: 'create_issue' })).toEqual({
+      code: 'SERVER_NOT_AVAILABLE',
+      message: "Server 'git-hub' is not available",
+      hint: "Call run_python again with servers=['git-hub'].",
+    });
+    expect([called, listed]).toEqual([[], []]);
+  });
+
+  test('a server that is not configured names the near ones', async () => {
+    expect(await setUp().refusal('call_tool', { server: 'githbu', tool: 'x' })).toEqual({
+      code: 'SERVER_UNKNOWN',
+      message: "Server 'githbu' is not available",
+      hint: "Did you mean 'git-hub'? Configured: files, git-hub.",
+    });
+  });
+
+  test('a disabled server says where it is disabled, and is offered nowhere', async () => {
+    const { ask, refusal, listed } = setUp();
+    const message = "Server 'old-one' is not available: it is disabled in /home/me/MCPs/old.json";
+    const disabled = { code: 'SERVER_NOT_AVAILABLE', message, hint: expect.stringMatching(/servers enable \S+\./) };
+    expect(await refusal('call_tool', { server: 'old-one', tool: 'x' })).toEqual(disabled);
+    // As names of other servers, by its alias and in any case, too.
+    expect(await refusal('list_tools', { server: 'OLD_one' })).toEqual(disabled);
+    expect((await refusal('list_tools', { server: 'old-on' }))?.hint).not.toContain('old-one');
+    await ask('search_tool_docs', { query: 'x' });
+    expect(listed).not.toContain('old-one');
+  });
+
+  test('a tool the server does not list never reaches it', async () => {
+    const { refusal, called } = setUp();
+    expect(await refusal('call_tool', { server: 'files', tool: 'reed_file' })).toEqual({
+      code: 'TOOL_UNKNOWN',
+      message: "server 'files' has no tool 'reed_file'",
+      hint: "Did you mean 'read_file'? await runtime.query_tool_docs('files') lists its tools.",
+    });
+    expect(called).toEqual([]);
+  });
+
+  test.each(['__proto__', 'constructor', 'toString', '../files', 'files\0', 'fіles', 'a'.repeat(1_000)])(
+    'the hostile server name %j is unknown, shown short and without control characters',
+    async (server) => {
+      const answer = await setUp().refusal('call_tool', { server, tool: 'List' });
+      expect(answer?.code).toBe('SERVER_UNKNOWN');
+      expect(answer?.message.length).toBeLessThan(130);
+      expect(answer?.message).not.toContain('\0');
+    },
+  );
+
+  test.each([
+    [{ server: 'files' }, /tool/],
+    [{ server: 5, tool: 'List' }, /server/],
+    [{ server: '', tool: 'List' }, /server/],
+    [{ server: 'a'.repeat(10_000), tool: 'List' }, /server/],
+    [{ server: 'files', tool: 'List', arguments: [1] }, /arguments/],
+    [{ server: 'files', tool: 'List', method: 'tools/list' }, /method/],
+  ])('wrong parameters are refused: %j', async (params, place) => {
+    const { refusal, called } = setUp();
+    const answer = await refusal('call_tool', params);
+    expect(answer?.code).toBe('CALL_REFUSED');
+    expect(answer?.message).toMatch(place);
+    expect(called).toEqual([]);
+  });
+});
+
+describe('documents', () => {
+  test('describe_server is for loaded servers and tells the working directory', async () => {
+    const { ask, refusal } = setUp();
+    expect(await ask('describe_server', { server: 'Files' })).toMatchObject({
+      name: 'files',
+      alias: 'files',
+      cwd: '/srv',
+      tools: [{ name: 'read-file', alias: 'read_file', input_schema: { properties: { path: {} } } }, { name: 'List' }],
+    });
+    expect((await refusal('describe_server', { server: 'git-hub' }))?.code).toBe('SERVER_NOT_AVAILABLE');
+  });
+
+  test('describe_server without a name describes what is loaded, also when it does not start', async () => {
+    const failing = setUp({
+      list: async () => {
+        throw new BridgeError('SERVER_START_FAILED', 'no such program');
+      },
+    });
+    expect(await failing.ask('describe_server')).toEqual([
+      {
+        name: 'files',
+        alias: 'files',
+        description: 'Reads files',
+        cwd: '/srv',
+        tools: [],
+        error: 'SERVER_START_FAILED: no such program',
+      },
+    ]);
+  });
+
+  test('documents of a server that is not loaded are given, and say so', async () => {
+    const answer = await setUp().ask('query_tool_docs', { server: 'git_hub', tool: 'CREATE_ISSUE', detail: 'full' });
+    expect(answer).toEqual({
+      documents: [
+        {
+          server: 'git-hub',
+          serverAlias: 'git_hub',
+          tool: 'create_issue',
+          toolAlias: 'create_issue',
+          description: 'Create an issue',
+          signature: 'create_issue(**kwargs)',
+          inputSchema: {},
+          loaded: false,
+          load: "call run_python again with servers=['git-hub']",
+        },
+      ],
+      notices: [],
+    });
+  });
+
+  test('list_tools gives names, aliases and schemas', async () => {
+    expect(await setUp().ask('list_tools', { server: 'files' })).toMatchObject([
+      { name: 'read-file', alias: 'read_file', parameter_aliases: { 'from-line': 'from_line' } },
+      { name: 'List', alias: 'List' },
+    ]);
+  });
+});
+
+describe('search_tool_docs', () => {
+  test('covers servers that were never started, loaded or not', async () => {
+    const { ask } = setUp();
+    expect(await ask('search_tool_docs', { query: 'create issue' })).toMatchObject({
+      documents: [{ tool: 'create_issue', loaded: false }],
+      not_searched: [],
+    });
+    expect(await ask('search_tool_docs', { query: 'read a file', limit: 1 })).toMatchObject({
+      documents: [{ tool: 'read-file', loaded: true }],
+    });
+  });
+
+  test('words that no tool has are named when there is no close match; a long query is read from its beginning', async () => {
+    const { ask } = setUp();
+    expect(await ask('search_tool_docs', { query: 'teleport directry quasars' })).toMatchObject({
+      documents: [{ tool: 'List' }],
+      unmatched: [
+        { word: 'teleport', nearest: [] },
+        { word: 'quasars', nearest: [] },
+      ],
+    });
+    expect(await ask('search_tool_docs', { query: 'create issue '.repeat(1_000) })).toMatchObject({
+      documents: [{ tool: 'create_issue' }],
+    });
+  });
+
+  test('names servers that fail, and answers with the others', async () => {
+    const { ask } = setUp({
+      list: async (server) => {
+        if (server === 'files') {
+          throw new BridgeError('SERVER_START_FAILED', 'no such program');
+        }
+        return TOOLS[server] ?? [];
+      },
+    });
+    expect(await ask('search_tool_docs', { query: 'issue' })).toMatchObject({
+      documents: [{ tool: 'create_issue' }],
+      not_searched: [{ server: 'files', reason: 'no such program' }],
+    });
+  });
+
+  test('does not wait for a server that hangs, starts it once, and finds its tools when they have come', async () => {
+    let answer: (tools: readonly { name: string }[]) => void = () => undefined;
+    const hanging = new Promise<readonly { name: string }[]>((resolve) => {
+      answer = resolve;
+    });
+    const { ask, listed } = setUp({ list: async () => hanging, searchWaitMs: 1 });
+    const search = () => ask('search_tool_docs', { query: 'late' });
+    expect(await search()).toMatchObject({ documents: [], not_searched: [{ server: 'files' }, { server: 'git-hub' }] });
+    await search();
+    expect(listed).toEqual(['files', 'git-hub']);
+    answer([{ name: 'late_tool' }]);
+    await expect.poll(search).toMatchObject({ not_searched: [] });
+  });
+
+  test('a search that is cancelled ends, and the start goes on', async () => {
+    const signals: CancelSignal[] = [];
+    const { ask } = setUp({
+      list: async (_, signal) => {
+        signals.push(signal);
+        return new Promise<never>(() => undefined);
+      },
+      searchWaitMs: 60_000,
+    });
+    const controller = new AbortController();
+    const search = ask('search_tool_docs', { query: 'x' }, controller.signal);
+    controller.abort();
+    await expect(search).resolves.toMatchObject({ documents: [] });
+    expect(signals.map((signal) => signal.aborted)).toEqual([false, false]);
+  });
+
+  test('starts six servers at a time', async () => {
+    let running = 0;
+    let most = 0;
+    const servers = new Map(Array.from({ length: 20 }, (_, index) => [`s${index}`, { name: `s${index}` }]));
+    const handle = createHostCalls({
+      pool: { callTool: async () => ({}), surface: async () => ({ result: {} }) },
+      directory: directoryOf(servers, async () => {
+        running += 1;
+        most = Math.max(most, running);
+        await setImmediate();
+        running -= 1;
+        return [{ name: 'tool' }];
+      }),
+      ...unused,
+      savedTools: { list: async () => [], save: async () => undefined },
+    });
+    const { signal } = new AbortController();
+    const context = { ...AT, loaded: new Set<string>(), signal };
+    const answer = await handle({ method: 'search_tool_docs', params: { query: 'tool', limit: 20 } }, context);
+    expect(answer).toMatchObject({ documents: { length: 20 }, not_searched: [] });
+    expect(most).toBe(6);
+  });
+
+  test.each([{ query: 'x', limit: 0 }, { query: 'x', limit: 21 }, { query: 'x', detail: 'all' }, {}])(
+    'wrong parameters are refused: %j',
+    async (params) => {
+      expect((await setUp().refusal('search_tool_docs', params))?.code).toBe('CALL_REFUSED');
+    },
+  );
+});
+
+describe('save_tool', () => {
+  test('hands name and source to the store; a keyword is no name', async () => {
+    const { ask, refusal, saved } = setUp();
+    await ask('save_tool', { name: 'add', source: 'def add(): pass' });
+    expect((await refusal('save_tool', { name: 'class', source: '' }))?.message).toMatch(/keyword/);
+    expect(saved).toEqual([{ name: 'add', source: 'def add(): pass' }]);
+  });
+});

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { createObservedResults } from '../../../src/calls/observed-results.ts';
+
+const TOOL = { name: 'tool' };
+
+function schemaAfter(...results: unknown[]) {
+  const observed = createObservedResults();
+  for (const result of results) {
+    observed.note('key', TOOL, result);
+  }
+  return observed.schema('key', TOOL);
+}
+
+const text = (content: string) => ({ content: [{ type: 'text', text: content }] });
+
+test.each([
+  [[text('plain words')], { type: 'string' }],
+  [[text('42')], { type: 'string' }],
+  [[text('{broken')], { type: 'string' }],
+  [[text('{"a": 1}')], { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] }],
+  [[{ structuredContent: { result: [1] }, content: [] }], { type: 'array', items: { type: 'integer' } }],
+  [[{ structuredContent: { content: 'x' }, ...text('x') }], { type: 'string' }],
+  [[{ structuredContent: { a: true } }], { type: 'object', properties: { a: { type: 'boolean' } }, required: ['a'] }],
+])('%j is %j', (results, schema) => {
+  expect(schemaAfter(...results)).toEqual(schema);
+});
+
+test.each([
+  [{ ...text('no'), isError: true }],
+  [{ content: [{ type: 'image' }] }],
+  [null],
+  [text(`[${' '.repeat(70_000)}]`)],
+])('of others nothing is kept', (result) => {
+  expect(schemaAfter(result)).toBeUndefined();
+});
+
+test('hidden characters in keys are made visible', () => {
+  expect(JSON.stringify(schemaAfter(text('{"a\u200b": 1}')))).toContain('a<U+200B>');
+});
+
+test('the tools used least recently are forgotten; tools of other definitions are others', () => {
+  const observed = createObservedResults();
+  for (let index = 0; index <= 1_000; index += 1) {
+    observed.note('key', { name: `tool${index}` }, text('x'));
+  }
+  expect(observed.schema('key', { name: 'tool0' })).toBeUndefined();
+  expect(observed.schema('key', { name: 'tool1000' })).toBeDefined();
+  expect(observed.schema('other', { name: 'tool1000' })).toBeUndefined();
+});
+
+test('what the server describes itself is not looked at', () => {
+  const observed = createObservedResults();
+  observed.note('key', { ...TOOL, outputSchema: {} }, text('x'));
+  expect(observed.schema('key', TOOL)).toBeUndefined();
+});

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { createObservedResults } from '../../../src/calls/observed-results.ts';
+import { specMethods } from '../../../src/calls/spec-calls.ts';
+import { resolveName } from '../../../src/catalog/names.ts';
+import type { ServerDirectory } from '../../../src/directory/server-directory.ts';
+
+const SERVER = { name: 'files', alias: 'files', description: '' };
+const TOOLS = [
+  {
+    name: 'read-file',
+    alias: 'read_file',
+    description: 'Read a file',
+    inputSchema: { properties: { 'from-line': {}, path: {} } },
+  },
+  { name: 'List', alias: 'List', description: 'List a directory', inputSchema: { type: 'object' } },
+];
+
+let refreshed = 0;
+const directory = {
+  refresh: async () => {
+    refreshed += 1;
+    return { tools: [], notices: [] };
+  },
+  find: async () => SERVER,
+  definitionKey: () => 'key',
+  whyHidden: (_: unknown, wanted?: string) =>
+    wanted === 'wipe' ? new BridgeError('POLICY_DENIED', 'files.wipe was not called', { hint: 'Ask.' }) : undefined,
+  tools: async () => TOOLS,
+  findTool: async (_: unknown, wanted: string) => {
+    const tool = resolveName(TOOLS, wanted);
+    if (tool === undefined) {
+      throw new BridgeError('TOOL_UNKNOWN', 'no such tool');
+    }
+    return tool;
+  },
+} satisfies Partial<ServerDirectory> as unknown as ServerDirectory;
+
+async function ask(method: string, params: Record<string, unknown>): Promise<unknown> {
+  const run = new Map(specMethods(directory, createObservedResults())).get(method);
+  return run?.(params, {
+    session: 'default',
+    generation: 1,
+    cell: 1,
+    call: 1,
+    loaded: new Set(),
+    signal: new AbortController().signal,
+  });
+}
+
+describe('tool_specs', () => {
+  test('one for each name, in order, loaded or not; null for a tool there is not', async () => {
+    expect(await ask('tool_specs', { server: 'files', tools: ['LIST', 'nope', 'read_file'] })).toMatchObject([
+      { name: 'List', alias: 'List', open: true, signature: 'List(**kwargs)' },
+      null,
+      { name: 'read-file', parameters: [{ name: 'from-line', alias: 'from_line' }, { name: 'path' }] },
+    ]);
+  });
+
+  test('the text is signature, description and parameters', async () => {
+    const text = "read_file(from_line=..., path=...)\n\nRead a file\n\nParameters:\n  from_line ('from-line')\n  path";
+    expect(await ask('tool_specs', { server: 'files', tools: ['read_file'] })).toMatchObject([{ text }]);
+  });
+
+  test('a tool that a policy hides has no spec, but says what its call would be answered', async () => {
+    expect(await ask('tool_specs', { server: 'files', tools: ['wipe'] })).toEqual([
+      { refused: { code: 'POLICY_DENIED', message: 'files.wipe was not called', hint: 'Ask.' } },
+    ]);
+  });
+
+  test('the running server is asked where that is wanted', async () => {
+    await ask('tool_specs', { server: 'files', tools: ['list'] });
+    expect(refreshed).toBe(0);
+    await ask('tool_specs', { server: 'files', tools: ['list'], fresh: true });
+    expect(refreshed).toBe(1);
+  });
+
+  test('lists without an end are refused', async () => {
+    const tools = Array.from({ length: 201 }, () => 'a');
+    await expect(ask('tool_specs', { server: 'files', tools })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+    await expect(ask('tool_specs', { server: 'files', tools: [] })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+  });
+});
+
+describe('stubs', () => {
+  test('all tools of a server, or those named in that order', async () => {
+    expect(await ask('stubs', { server: 'files' })).toMatch(
+      /async def read_file\(.*\): 'Read a file'\nasync def List\(\*\*kwargs\): 'List a directory'\n$/,
+    );
+    expect(await ask('stubs', { server: 'files', tools: ['list'] })).not.toContain('read_file');
+    await expect(ask('stubs', { server: 'files', tools: ['nope'] })).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
+  });
+});

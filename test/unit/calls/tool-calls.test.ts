@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { createObservedResults } from '../../../src/calls/observed-results.ts';
+import { type CallGate, toolMethods } from '../../../src/calls/tool-calls.ts';
+import { createServerDirectory } from '../../../src/directory/server-directory.ts';
+import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
+
+const SERVERS = new Map([['files', { name: 'files' }]]);
+const LISTING = {
+  info: { protocolVersion: '2025-11-25' },
+  tools: [
+    { name: 'read-file', inputSchema: { properties: { 'from-line': {} } } },
+    { name: 'List', inputSchema: { type: 'object' } },
+  ],
+  notices: [],
+};
+
+/** Calls tools of the server `files` through the gates; remembers what reached the server. */
+function callThrough(gates: readonly CallGate[]) {
+  const sent: unknown[] = [];
+  const source = createMetadataSource({ describe: async () => LISTING }, undefined);
+  const directory = createServerDirectory(source, () => SERVERS, silentLogger);
+  const methods = toolMethods({
+    directory,
+    findCallable: (name) => directory.find(name),
+    pool: {
+      callTool: async ({ tool, arguments: given }) => {
+        sent.push([tool, given]);
+        return { content: [] };
+      },
+    },
+    observed: createObservedResults(),
+    logger: silentLogger,
+    gates,
+  });
+  const callTool = new Map(methods).get('call_tool');
+  const call = (tool: string, given: Record<string, unknown> = {}) => {
+    const { signal } = new AbortController();
+    const context = { session: 'default', generation: 1, cell: 3, call: 7, loaded: new Set(['files']), signal };
+    return callTool?.({ server: 'files', tool, arguments: given }, context);
+  };
+  return { call, sent };
+}
+
+test('gates stand around a call in their order, see what the server would get, and may refuse or change it', async () => {
+  const passed: unknown[] = [];
+  const outer: CallGate = async (made, proceed) => {
+    const { server, tool, arguments: given, context } = made;
+    passed.push(['outer', server.name, tool.name, given, context.cell, context.call]);
+    return { answer: await proceed(made).catch((error: unknown) => (error as BridgeError).code) };
+  };
+  const inner: CallGate = (made, proceed) => {
+    passed.push(['inner']);
+    return made.tool.name === 'List' ? Promise.reject(new BridgeError('CALL_REFUSED', 'no')) : proceed(made);
+  };
+  const { call, sent } = callThrough([outer, inner]);
+  expect(await call('read_file', { from_line: 1 })).toEqual({ answer: { content: [] } });
+  expect(await call('list')).toEqual({ answer: 'CALL_REFUSED' });
+  expect(passed).toEqual([
+    ['outer', 'files', 'read-file', { 'from-line': 1 }, 3, 7],
+    ['inner'],
+    ['outer', 'files', 'List', {}, 3, 7],
+    ['inner'],
+  ]);
+  expect(sent).toEqual([['read-file', { 'from-line': 1 }]]);
+});
+
+test('without gates a call goes straight to the server', async () => {
+  const { call, sent } = callThrough([]);
+  expect(await call('list')).toEqual({ content: [] });
+  expect(sent).toEqual([['List', {}]]);
+});

@@ -1,0 +1,204 @@
+import type { Command } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { createProgram } from '../../../src/cli/program.ts';
+
+const topicOf = (...words: string[]) => ({ command: 'topic', words, commands: expect.arrayContaining(['servers']) });
+const execOf = (fields: object) => ({
+  command: 'exec',
+  servers: [],
+  session: undefined,
+  timeoutSeconds: undefined,
+  isJson: false,
+  ...fields,
+});
+
+const installOf = (fields: object) => ({
+  command: 'install',
+  clients: ['cursor'],
+  scope: 'user',
+  isDryRun: false,
+  isImport: undefined,
+  startCommand: undefined,
+  isGlobal: false,
+  isPrint: false,
+  isJson: false,
+  ...fields,
+});
+
+const doctorOf = (fields: object) => ({
+  command: 'doctor',
+  isJson: false,
+  isFix: false,
+  isStartingServers: true,
+  ...fields,
+});
+
+const SERVERS = { command: 'servers', names: [], limit: 10, isJson: false, isDryRun: false };
+const serversOf = (fields: object) => ({ ...SERVERS, ...fields });
+
+const NO_WISHES = { words: [], env: [], headers: [] };
+const editOf = (fields: object) => ({
+  command: 'edit-servers',
+  action: 'add',
+  names: [],
+  isForced: false,
+  isDryRun: false,
+  isJson: false,
+  ...fields,
+});
+
+describe('understood', () => {
+  test.each([
+    ['', { command: 'run' }],
+    ['run', { command: 'run' }],
+    ['servers', serversOf({ action: 'list' })],
+    ['servers show a-b', serversOf({ action: 'show', names: ['a-b'] })],
+    ['servers --json', serversOf({ action: 'list', isJson: true })],
+    ['servers tools --json a', serversOf({ action: 'tools', names: ['a'], isJson: true })],
+    ['policy', { command: 'policy', action: 'show', isJson: false }],
+    ['audit', expect.objectContaining({ command: 'audit', action: 'show', isJson: false })],
+    ['policy --json', { command: 'policy', action: 'show', isJson: true }],
+    [
+      'policy explain files.read --args {"path":"/a"}',
+      { command: 'policy', action: 'explain', tool: 'files.read', arguments: { path: '/a' }, isJson: false },
+    ],
+    ['policy explain files.read', { command: 'policy', action: 'explain', tool: 'files.read', isJson: false }],
+    ['policy check -', { command: 'policy', action: 'check', source: { kind: 'file', path: '-' }, isJson: false }],
+    ['servers search --limit 3 create issue', serversOf({ action: 'search', names: ['create', 'issue'], limit: 3 })],
+    ['servers refresh', serversOf({ action: 'refresh' })],
+    ['servers refresh a b', serversOf({ action: 'refresh', names: ['a', 'b'] })],
+    ['servers approve a b --dry-run', serversOf({ action: 'approve', names: ['a', 'b'], isDryRun: true })],
+    [
+      'servers add x --env A=1 -e B --dry-run -- npx -y pkg --json',
+      editOf({
+        names: ['x'],
+        entry: { ...NO_WISHES, words: ['npx', '-y', 'pkg', '--json'], env: ['A=1', 'B'] },
+        isDryRun: true,
+      }),
+    ],
+    ['servers add --example', editOf({ entry: { ...NO_WISHES, example: true } })],
+    ['servers add --example memory', editOf({ entry: { ...NO_WISHES, example: 'memory' } })],
+    ['servers remove a b a --json', editOf({ action: 'remove', names: ['a', 'b'], isJson: true })],
+    ['servers enable a', editOf({ action: 'enable', names: ['a'] })],
+    ['servers disable a', editOf({ action: 'disable', names: ['a'] })],
+    ['install cursor', installOf({})],
+    ['install Zed cursor zed --dry-run', installOf({ clients: ['zed', 'cursor'], isDryRun: true })],
+    ['install --import --print --scope project cursor', installOf({ scope: 'project', isImport: true, isPrint: true })],
+    ['install cursor --no-import --global', installOf({ isImport: false, isGlobal: true })],
+    ['install cursor --command run-bridge', installOf({ startCommand: 'run-bridge' })],
+    ['uninstall cursor --scope=user', installOf({ command: 'uninstall' })],
+    ['doctor', doctorOf({})],
+    ['doctor --json', doctorOf({ isJson: true })],
+    ['doctor --fix --no-servers', doctorOf({ isFix: true, isStartingServers: false })],
+    ['help IMAGE_MISSING', topicOf('IMAGE_MISSING')],
+    ['help configuration secrets', topicOf('configuration', 'secrets')],
+    ['help policy', { ...topicOf('policy'), usage: expect.stringContaining('explain [options] <tool>') }],
+    ['--version', { command: 'version' }],
+    ['-v', { command: 'version' }],
+    ['exec cell.py', execOf({ source: { kind: 'file', path: 'cell.py' } })],
+    ['exec -', execOf({ source: { kind: 'file', path: '-' } })],
+    ['exec -c 1+1', execOf({ source: { kind: 'code', code: '1+1' } })],
+    ['exec --json -c x', execOf({ source: { kind: 'code', code: 'x' }, isJson: true })],
+    ['exec -c -1', execOf({ source: { kind: 'code', code: '-1' } })],
+    ['exec --code=-1', execOf({ source: { kind: 'code', code: '-1' } })],
+    ['exec -- -odd.py', execOf({ source: { kind: 'file', path: '-odd.py' } })],
+    [
+      'exec --server a --server=b --session work --timeout 7 -c x',
+      execOf({ source: { kind: 'code', code: 'x' }, servers: ['a', 'b'], session: 'work', timeoutSeconds: 7 }),
+    ],
+  ])('%j', async (line, expected) => {
+    expect(await parseCommandLine(line === '' ? [] : line.split(' '))).toEqual(expected);
+  });
+});
+
+describe('--json', () => {
+  /** What prints text by its nature, or speaks MCP. */
+  const WITHOUT = ['run', 'completion', 'complete', 'help'];
+
+  function leavesOf(command: Command, path: readonly string[] = []): [string, Command][] {
+    return command.commands.length === 0
+      ? [[path.join(' '), command]]
+      : command.commands.flatMap((further) => leavesOf(further, [...path, further.name()]));
+  }
+
+  const leaves = leavesOf(createProgram({ settle: () => undefined, show: () => undefined }));
+  test.each(leaves.filter(([name]) => !WITHOUT.includes(name)))('%s has it', (_name, command) => {
+    expect(command.options.map(({ long }) => long)).toContain('--json');
+  });
+
+  test('there are commands to look at', () => {
+    expect(leaves.length).toBeGreaterThan(25);
+  });
+});
+
+describe('help', () => {
+  test.each([
+    ['help', 'Usage: mcp-server-code-execution-mode [options] [command]'],
+    ['--help', 'Usage: mcp-server-code-execution-mode [options] [command]'],
+    ['-h', 'Usage: mcp-server-code-execution-mode [options] [command]'],
+    ['run -h', 'Usage: mcp-server-code-execution-mode run [options]'],
+    ['help servers list', 'Usage: mcp-server-code-execution-mode servers list [options]'],
+    ['help exec', 'Usage: mcp-server-code-execution-mode exec [options] [file]'],
+    ['help policy show', 'Usage: mcp-server-code-execution-mode policy show [options]'],
+    ['servers --help', 'Usage: mcp-server-code-execution-mode servers [options] [command]'],
+    ['servers list --help', 'Usage: mcp-server-code-execution-mode servers list [options]'],
+    ['install --help', 'Usage: mcp-server-code-execution-mode install [options] <client...>'],
+  ])('%j', async (line, usage) => {
+    const understood = await parseCommandLine(line.split(' '));
+    expect(understood).toEqual({ command: 'help', text: expect.stringContaining(`${usage}\n`) });
+  });
+
+  test('names every command but the one that only shells ask', async () => {
+    const text = JSON.stringify(await parseCommandLine(['help']));
+    expect(text).toMatch(/run.*exec.*servers.*install.*uninstall.*doctor.*completion/s);
+    expect(text).not.toMatch(/ complete (?!our)/);
+  });
+});
+
+describe('refused', () => {
+  test.each([
+    ['exce x', "unknown command 'exce' (Did you mean exec?)"],
+    ['--verison', "unknown option '--verison' (Did you mean --version?)"],
+    ['run -x', "unknown option '-x'"],
+    ['run more', "too many arguments for 'run'. Expected 0 arguments but got 1."],
+    ['install', 'no client is named'],
+    [
+      'install cursr',
+      expect.stringMatching(/^there is no client 'cursr'; there are claude-code, .* Did you mean 'cursor'\?$/),
+    ],
+    [
+      'install zed --scope all',
+      expect.stringMatching(/'--scope <scope>' argument 'all' is invalid. .* user, project\.$/),
+    ],
+    ['uninstall zed --import', "unknown option '--import'"],
+    ['servers serach', "unknown command 'serach' (Did you mean search?)"],
+    ['servers list x', "too many arguments for 'list'. Expected 0 arguments but got 1."],
+    ['servers show', "missing required argument 'server'"],
+    ['servers tools a b', "too many arguments for 'tools'. Expected 1 argument but got 2."],
+    ['policy check', 'policy check needs exactly one of a file, - (standard input) and --code'],
+    [
+      'policy explain x.y --args [1]',
+      `option '--args <json>' argument '[1]' is invalid. It must be an object in JSON, such as {"path": "/tmp/x"}.`,
+    ],
+    ['servers search', "missing required argument 'words'"],
+    [
+      'servers search x --limit 0',
+      "option '--limit <number>' argument '0' is invalid. It must be a whole number from 1 to 1000.",
+    ],
+    ['exec', 'exec needs exactly one of a file, - (standard input) and --code'],
+    ['exec a.py b.py', "too many arguments for 'exec'. Expected 1 argument but got 2."],
+    ['exec -c x a.py', 'exec needs exactly one of a file, - (standard input) and --code'],
+    ['exec -c', "option '-c, --code <code>' argument missing"],
+    [
+      'exec --timeout 1.5 -c x',
+      "option '--timeout <seconds>' argument '1.5' is invalid. It must be a whole number of seconds.",
+    ],
+    ['exec --sever a -c x', "unknown option '--sever' (Did you mean --server?)"],
+    ['exec --__proto__ -c x', "unknown option '--__proto__'"],
+    ['help servers lst', "unknown command 'servers lst'"],
+    ['completion ksh', expect.stringContaining('bash, zsh, fish, powershell')],
+  ])('%j', async (line, message) => {
+    await expect(parseCommandLine(line.split(' '))).rejects.toMatchObject({ code: 'USAGE_INVALID', message });
+  });
+});

@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { candidatesFor } from '../../../src/cli/completion.ts';
+import { createProgram } from '../../../src/cli/program.ts';
+
+const program = createProgram({ settle: () => undefined, show: () => undefined });
+const complete = (line: string) =>
+  candidatesFor(program, line.split(' '), {
+    servers: ['git-hub', 'files'],
+    disabledServers: ['off'],
+    examples: ['everything'],
+    toolsOf: (server) => [`tool-of-${server}`],
+  });
+
+test.each([
+  ['ser', ['servers']],
+  ['servers s', ['show', 'search']],
+  ['servers show ', ['git-hub', 'files']],
+  ['servers show g', ['git-hub']],
+  ['servers show files ', []],
+  ['servers refresh files g', ['git-hub']],
+  ['servers remove ', ['git-hub', 'files', 'off']],
+  ['servers disable files ', ['git-hub', 'files']],
+  ['servers enable ', ['off']],
+  ['servers add --example e', ['everything']],
+  ['servers add name --exam', ['--example']],
+  ['servers list --j', ['--json']],
+  ['servers call f', ['files']],
+  ['servers call files t', ['tool-of-files']],
+  ['servers call files tool ', []],
+  ['servers approve files a-tool ', ['tool-of-files']],
+  ['exec --server f', ['files']],
+  ['exec --ser', ['--server']],
+  ['install cur', ['cursor']],
+  ['install cursor ze', ['zed']],
+  ['install --scope ', ['user', 'project']],
+  ['install --scope user cur', ['cursor']],
+  ['completion f', ['fish']],
+  ['no such thing', []],
+  ['help conf', ['configuration']],
+  ['help doc', ['doctor']],
+  ['help LIMIT_A', ['LIMIT_ARTIFACT']],
+  ['help MCP_BRIDGE_PU', ['MCP_BRIDGE_PULL']],
+  ['help servers sho', ['show']],
+  ['help configuration sec', ['secrets']],
+  ['help policy e', ['explain']],
+  ['help configuration secrets ', []],
+])('%j', (line, expected) => {
+  expect(complete(line)).toEqual(expected);
+});
+
+test('the first word may be any command but the one that only shells ask', () => {
+  const words = complete('');
+  expect(words).toEqual(
+    expect.arrayContaining(['run', 'exec', 'servers', 'install', 'uninstall', 'doctor', 'completion']),
+  );
+  expect(words).not.toContain('complete');
+});
+
+test('help offers commands and topics first, each once', () => {
+  const words = complete('help ');
+  expect(words).toEqual(expect.arrayContaining(['servers', 'policy', 'security']));
+  expect(words.filter((word, index) => words.indexOf(word) !== index || /[A-Z]/.test(word))).toEqual([]);
+});
+
+test('bash completes with the script, whatever the words are', async () => {
+  const line = await parseCommandLine(['completion', 'bash']);
+  const script = line.command === 'completion' ? line.script : '';
+  // The command is stood in for by one that shows what it is asked.
+  const shell = `mcp-server-code-execution-mode() { shift 2; printf 'one two\\nasked:%s\\n' "$*"; }
+${script}
+COMP_WORDS=(mcp-server-code-execution-mode servers 'show' 'a b'); COMP_CWORD=3
+_mcp_bridge; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  expect(execFileSync('bash', ['-c', shell], { encoding: 'utf8' })).toBe('one two\nasked:servers\nshow\na b\n');
+});

@@ -1,0 +1,182 @@
+/** `help TOPIC`: pages of the documentation for someone who has only the command. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { ERROR_CODES } from '../../../src/base/errors.ts';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { help } from '../../../src/cli/help/answer.ts';
+import { ERROR_PAGES } from '../../../src/cli/help/error-texts.ts';
+import { sectionsOf } from '../../../src/cli/help/page.ts';
+import { renderForTerminal, type TerminalLook } from '../../../src/cli/help/terminal-page.ts';
+import { TOPIC_NAMES } from '../../../src/cli/help/topics.ts';
+import { SETTINGS_TABLE } from '../../../src/settings/settings.ts';
+import { ROOT } from '../../support/bridge-client.ts';
+
+const PLAIN: TerminalLook = { columns: 80, hasColours: false };
+const helpOn = (line: string, terminal?: TerminalLook) =>
+  help({ command: 'topic', words: line.split(' '), commands: ['servers'] }, terminal);
+
+describe('a topic', () => {
+  // It was an internal error: some installers leave out folders called docs.
+  it('of which the page is missing is refused with a next step', async () => {
+    const missing = { words: ['audit'], commands: [], command: 'topic' } as const;
+    onTestFinished(() => vi.doUnmock('../../../src/package.ts'));
+    vi.doMock('../../../src/base/package.ts', async (original) => ({
+      ...(await original<Record<string, unknown>>()),
+      PACKAGE_ROOT: new URL('../commands/no-such-package/', import.meta.url),
+    }));
+    vi.resetModules();
+    const withoutDocs = await import('../../../src/cli/help/answer.ts');
+    await expect(withoutDocs.help(missing, undefined)).rejects.toMatchObject({
+      code: 'USAGE_INVALID',
+      message: expect.stringMatching(/^the page on 'audit' cannot be read: ENOENT/),
+      hint: expect.stringContaining('Install this package again'),
+    });
+  });
+
+  it.each(TOPIC_NAMES)('%s is a page in which every link can be followed', async (topic) => {
+    const page = await helpOn(topic);
+    expect(page).toMatch(/^# .+\n\n/);
+    expect(page).not.toMatch(/<!--|\]\((?!https?:)/);
+    const named = [...page.matchAll(/`help ([a-z]+(?: [\w-]+)?)`/g)].map(([, line = '']) => line);
+    for (const line of new Set(named)) {
+      const { command } = await parseCommandLine(['help', ...line.split(' ')]);
+      const text = command === 'help' ? '# Usage' : await helpOn(line);
+      expect({ line, text }).toEqual({ line, text: expect.stringMatching(/^#+ ./) });
+    }
+  });
+
+  it('loses no word but those of links and comments', async () => {
+    const source = readFileSync(join(ROOT, 'docs/guide.md'), 'utf8');
+    expect(await helpOn('guide')).toBe(
+      source
+        .replaceAll(/^<!--[^>]*-->\n\n?/gm, '')
+        .replace(/\[([^\]]+)\]\((\w+)\.md#([\w-]+)\)/g, '$1 (`help $2 $3`)')
+        .replace(/\[([^\]]+)\]\((\w+)\.md\)/g, '$1 (`help $2`)'),
+    );
+    expect(await helpOn('configuration')).toContain('with the file of `MCP_SERVERS_CONFIG`.\n\n| Word | Means |');
+  });
+
+  it('shows links as commands, and those that no command prints as their text', async () => {
+    const page = await helpOn('policy');
+    expect(page).toContain(' in the entry of a server (`help configuration server-files`) is about this server');
+    expect(page).toContain('see below (`help policy resources-and-prompts`)');
+    expect(page).toContain('Why it is built so: decision 021.');
+    expect(await helpOn('errors')).toContain('| `LIMIT_CALLS` | the cell made too many calls |');
+  });
+
+  it('may have a section, by its words or as in links', async () => {
+    const section = await helpOn('configuration server files');
+    expect(section).toMatch(/^## Server files\n\n[\s\S]*\n### Files of other clients\n/);
+    expect(section).not.toContain('## Arguments of');
+    expect(await helpOn('configuration server-files')).toBe(section);
+    await expect(helpOn('configuration secret')).rejects.toMatchObject({
+      code: 'USAGE_INVALID',
+      message: expect.stringMatching(/^'configuration' has no section 'secret'\. Did you mean 'secrets'/),
+    });
+  });
+
+  it('that is a command too has its usage above', async () => {
+    const text = await help({ command: 'topic', words: ['policy'], usage: 'Usage: policy\n', commands: [] }, undefined);
+    expect(text).toMatch(/^```\nUsage: policy\n```\n\n# Policies/);
+  });
+
+  it('is in the package', () => {
+    expect(packageJson.files).toEqual(expect.arrayContaining(['docs']));
+  });
+});
+
+describe('an error code', () => {
+  it.each(['CELL_DEADLINE', 'cell_deadline'])('%s says what it means, who can fix it and what to do', async (code) => {
+    const text = await helpOn(code);
+    expect(text).toMatch(/^# CELL_DEADLINE\n\n- \*\*Meaning\*\*: The cell reached its deadline\.\n/);
+    expect(text).toContain(`- **What to do**: ${ERROR_PAGES.CELL_DEADLINE.remedy}\n`);
+    expect(text).toContain('- **Who can fix it**: Whoever wrote the code');
+    expect(text).toMatch(/- \*\*Retry\*\*: Does not help without a change\.\n- \*\*Exit code\*\*: 124\n$/);
+  });
+
+  it.each(Object.keys(ERROR_CODES))('%s fits a terminal', async (code) => {
+    const lines = (await helpOn(code, PLAIN)).split('\n');
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  });
+});
+
+describe('a setting', () => {
+  it.each(SETTINGS_TABLE.map(({ variable }) => variable))('%s is explained', async (variable) => {
+    expect(await helpOn(variable.toLowerCase())).toMatch(
+      /^# MCP_\w+\n\n[^\n]+\n\n- \*\*Default\*\*: .+\n- \*\*Allowed\*\*: ./,
+    );
+    expect(await helpOn(`configuration ${variable}`)).toBe(await helpOn(variable));
+  });
+});
+
+it.each([
+  ['configuraton', "'configuration'"],
+  ['SESSION_LOSS', "'SESSION_LOST'"],
+  ['severs', "'servers'"],
+  ['MCP_BRIDGE_TIMOUT', "'MCP_BRIDGE_TIMEOUT'"],
+])('%s is refused with the nearest, and the topics', async (word, near) => {
+  await expect(helpOn(word)).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+    message: expect.stringMatching(new RegExp(`^There is no help on '${word}'\\. Did you mean .*${near}`)),
+    hint: expect.stringContaining(TOPIC_NAMES.join(', ')),
+  });
+});
+
+it.each(['nonsense', 'foo', 'blah'])('%s is like no topic', async (word) => {
+  await expect(helpOn(word)).rejects.toMatchObject({ message: `There is no help on '${word}'.` });
+});
+
+describe('at a terminal', () => {
+  const render = (text: string, look: Partial<TerminalLook> = {}) => renderForTerminal(text, { ...PLAIN, ...look });
+
+  it.each(TOPIC_NAMES)('%s has lines that fit, but for code and words that are longer', async (topic) => {
+    const lines = (await helpOn(topic, PLAIN)).split('\n');
+    expect(lines.filter((line) => line.length > 80 && !line.startsWith('    ') && !/\S{70}/.test(line))).toEqual([]);
+  });
+
+  it.each(TOPIC_NAMES)('%s keeps every word', async (topic) => {
+    const wordsOf = (text: string) =>
+      text.replaceAll(/^\|[ |:-]*-{3}.*$|^```.*$|<br>/gm, ' ').match(/[\p{L}\p{N}]+/gu) ?? [];
+    const counts = new Map<string, number>();
+    wordsOf(await helpOn(topic, { columns: 100, hasColours: false })).forEach((word) =>
+      counts.set(word, (counts.get(word) ?? 0) + 1),
+    );
+    wordsOf(await helpOn(topic)).forEach((word) => counts.set(word, (counts.get(word) ?? 0) - 1));
+    expect([...counts].filter(([, more]) => more < 0)).toEqual([]);
+  });
+
+  it('breaks paragraphs and items of lists between words', () => {
+    const text = 'one two three four five six seven eight nine ten';
+    expect(render(`${text}\n${text}\n\n- ${text}\n- b\n1. c`, { columns: 40 })).toBe(
+      'one two three four five six seven eight\nnine ten one two three four five six\nseven eight nine ten\n\n' +
+        '- one two three four five six seven\n  eight nine ten\n- b\n1. c\n',
+    );
+  });
+
+  it('shows a narrow table in columns and a wide one row by row', () => {
+    const wide = 'x'.repeat(30);
+    expect(render('| a | long |\n| --- | --- |\n| one | `x\\|y` |\n| 2 | z |')).toBe('a    long\none  `x|y`\n2    z\n');
+    expect(render(`| a | b | c |\n| --- | --- | --- |\n| 1 | ${wide} | ${wide} |\n| 2 | | z |`, { columns: 40 })).toBe(
+      `a | b | c\n\n1\n  b: ${wide}\n  c: ${wide}\n\n2\n  c: z\n`,
+    );
+  });
+
+  it('has colours only where they are wanted; without them code keeps its marks', () => {
+    const text = '# T\n\n**Use** `x` of *this*: [a](https://a.example) <https://b.example>';
+    expect(render(text)).toBe('# T\n\nUse `x` of this: a (https://a.example) https://b.example\n');
+    expect(render(text, { hasColours: true })).toBe(
+      '\u001B[1m\u001B[4mT\u001B[24m\u001B[22m\n\n\u001B[1mUse\u001B[22m \u001B[36mx\u001B[39m of this: a (https://a.example) https://b.example\n',
+    );
+  });
+});
+
+it('a section ends before the next heading of its level, and a line of code is no heading', () => {
+  const page = '# Title\n\n## A\n\n```sh\n# a comment\n```\n\n### B!\n\nb\n\n## `C` and D\n\nc\n';
+  expect(sectionsOf(page)).toEqual([
+    { slug: 'a', text: '## A\n\n```sh\n# a comment\n```\n\n### B!\n\nb\n' },
+    { slug: 'b', text: '### B!\n\nb\n' },
+    { slug: 'c-and-d', text: '## `C` and D\n\nc\n' },
+  ]);
+});

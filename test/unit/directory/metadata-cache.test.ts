@@ -1,0 +1,171 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { createLogger } from '../../../src/base/log.ts';
+import type { ServerMetadata } from '../../../src/catalog/intake.ts';
+import { createMetadataCache } from '../../../src/directory/metadata-cache.ts';
+import { parseExact } from '../../../src/protocol/exact-json.ts';
+
+const METADATA: ServerMetadata = {
+  tools: [
+    { name: 'read', description: 'Reads.', inputSchema: { properties: { ['__proto__']: { const: 'é\u2028' } } } },
+    {
+      name: 'big',
+      description: '',
+      inputSchema: parseExact('{"maximum":9007199254740993}') as Record<string, unknown>,
+    },
+  ],
+  notices: ['cut'],
+  instructions: 'Be kind.',
+};
+const HASH = 'a'.repeat(64);
+
+let stateDir: string;
+let directory: string;
+let log: string[];
+
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'bridge-cache-'));
+  directory = join(stateDir, '.cache', 'catalog');
+  log = [];
+  onTestFinished(() => rmSync(stateDir, { recursive: true }));
+});
+
+/** A cache as a new bridge has it. */
+const cache = () => createMetadataCache({ stateDir, logger: createLogger('WARNING', (line) => log.push(line)) });
+const kept = () => readdirSync(directory).filter((name) => name.endsWith('.jsonl'));
+const fileOf = (name = kept()[0]) => join(directory, name ?? 'none');
+
+describe('what was kept', () => {
+  test('is there for the next bridge, exactly, and for the owner alone', async () => {
+    await cache().save(HASH, METADATA, []);
+    const loaded = await cache().load(HASH);
+    expect(JSON.stringify(loaded?.tools)).toBe(JSON.stringify(METADATA.tools));
+    expect([loaded?.notices, loaded?.instructions]).toEqual([['cut'], 'Be kind.']);
+    expect(readFileSync(fileOf(), 'utf8')).toContain('9007199254740993');
+    expect([statSync(fileOf()).mode & 0o777, statSync(directory).mode & 0o777]).toEqual([0o600, 0o700]);
+  });
+
+  test('is not found for another definition, nor is anything made by looking', async () => {
+    expect(await cache().load(HASH)).toBeUndefined();
+    expect(readdirSync(stateDir)).toEqual([]);
+    await cache().save(HASH, METADATA, []);
+    expect(await cache().load('b'.repeat(64))).toBeUndefined();
+  });
+
+  test('is named by a keyed hash: the definition cannot be found by trying', async () => {
+    await cache().save(HASH, METADATA, []);
+    const [first] = kept();
+    expect(first).not.toContain(HASH.slice(0, 8));
+    rmSync(directory, { recursive: true });
+    await cache().save(HASH, METADATA, []);
+    expect(kept()).not.toEqual([first]);
+  });
+
+  // Each save once made a key of its own, and only the files under the last one were found again.
+  test('is found when several were kept at once into a new directory', async () => {
+    const bridge = cache();
+    const hashes = ['a', 'b', 'c', 'd', 'e'];
+    await Promise.all(hashes.map(async (hash) => bridge.save(hash, { ...METADATA, notices: [hash] }, [])));
+    const next = cache();
+    const loaded = await Promise.all(hashes.map(async (hash) => next.load(hash)));
+    expect(loaded.map((metadata) => metadata?.notices)).toEqual(hashes.map((hash) => [hash]));
+  });
+
+  test('is not written when a secret stands in it', async () => {
+    await cache().save(HASH, { ...METADATA, instructions: 'Your token is "s3cr\n3t".' }, ['s3cr\n3t']);
+    expect(await cache().load(HASH)).toBeUndefined();
+  });
+
+  test('is not written again when nothing changed', async () => {
+    const bridge = cache();
+    await bridge.save(HASH, METADATA, []);
+    const before = statSync(fileOf()).ino;
+    await bridge.save(HASH, { ...METADATA }, []);
+    expect(statSync(fileOf()).ino).toBe(before);
+    await bridge.save(HASH, { ...METADATA, notices: [] }, []);
+    expect((await cache().load(HASH))?.notices).toEqual([]);
+  });
+
+  test('of 5,000 tools comes in several lines', async () => {
+    const tools = Array.from({ length: 5_000 }, (_, number) => {
+      return { name: `t${number}`, description: 'x'.repeat(100), inputSchema: {} };
+    });
+    await cache().save(HASH, { tools, notices: [] }, []);
+    expect((await cache().load(HASH))?.tools).toEqual(tools);
+    expect(readFileSync(fileOf(), 'utf8').split('\n').length).toBeGreaterThan(4);
+  });
+});
+
+describe('a file that is', () => {
+  test.each([
+    ['empty', () => ''],
+    ['cut', (text: string) => text.slice(0, text.length / 2)],
+    ['without its last line end', (text: string) => text.slice(0, -1)],
+    ['changed in one character', (text: string) => text.replace('Reads', 'Reeds')],
+    ['of another version', (text: string) => text.replace('"format":2', '"format":999')],
+    ['something else', () => 'null\n[]\n'],
+    ['binary', () => '\0\ufffd\0'],
+  ])('%s counts as missing and is written again', async (_, damage) => {
+    await cache().save(HASH, METADATA, []);
+    writeFileSync(fileOf(), damage(readFileSync(fileOf(), 'utf8')));
+    const bridge = cache();
+    expect(await bridge.load(HASH)).toBeUndefined();
+    await bridge.save(HASH, METADATA, []);
+    expect(await cache().load(HASH)).toEqual(METADATA);
+    expect(log).toEqual([]);
+  });
+
+  test('a key that is damaged is made anew', async () => {
+    await cache().save(HASH, METADATA, []);
+    writeFileSync(join(directory, 'key'), 'abc');
+    const bridge = cache();
+    expect(await bridge.load(HASH)).toBeUndefined();
+    await bridge.save(HASH, METADATA, []);
+    expect(await cache().load(HASH)).toEqual(METADATA);
+  });
+});
+
+test('two bridges that write at once leave a whole file', async () => {
+  const [left, right] = [cache(), cache()];
+  await Promise.all(
+    Array.from({ length: 20 }, (_, round) => {
+      const bridge = round % 2 === 0 ? left : right;
+      return bridge.save(HASH, { ...METADATA, notices: [`round ${round}`] }, []);
+    }),
+  );
+  expect((await cache().load(HASH))?.notices).toEqual([expect.stringMatching(/^round \d+$/)]);
+  expect(readdirSync(directory).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+});
+
+test('a directory that cannot be made is warned about once', async () => {
+  writeFileSync(join(stateDir, '.cache'), 'a file in its place');
+  const bridge = cache();
+  expect(await bridge.load(HASH)).toBeUndefined();
+  await bridge.save(HASH, METADATA, []);
+  await bridge.save(HASH, { ...METADATA, notices: [] }, []);
+  expect(log).toEqual([expect.stringMatching(/Tool lists are not kept for the next start: .*\.cache/)]);
+});
+
+test('what nobody used for long, and what was left half written, is removed', async () => {
+  await cache().save('old', METADATA, []);
+  const old = fileOf();
+  const yearsAgo = new Date(Date.now() - 400 * 24 * 60 * 60 * 1000);
+  utimesSync(old, yearsAgo, yearsAgo);
+  writeFileSync(join(directory, 'x.jsonl.1.tmp'), '');
+  utimesSync(join(directory, 'x.jsonl.1.tmp'), yearsAgo, yearsAgo);
+  utimesSync(join(directory, 'key'), yearsAgo, yearsAgo);
+  await cache().save(HASH, METADATA, []);
+  expect(readdirSync(directory)).toHaveLength(2);
+  expect(await cache().load(HASH)).toEqual(METADATA);
+});
+
+test('a file that is used is not removed, however old it is', async () => {
+  await cache().save('old', METADATA, []);
+  const yearsAgo = new Date(Date.now() - 400 * 24 * 60 * 60 * 1000);
+  utimesSync(fileOf(), yearsAgo, yearsAgo);
+  await cache().load('old');
+  await cache().save(HASH, METADATA, []);
+  expect(kept()).toHaveLength(2);
+});

@@ -1,0 +1,78 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { CancelSource } from '../../../src/base/cancel.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { createServerFailures } from '../../../src/directory/server-failures.ts';
+import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
+
+const HASH = 'a'.repeat(64);
+const BROKEN = new BridgeError('SERVER_START_FAILED', "server 'x' ended; last lines of its stderr:\n  why", {
+  hint: 'Mend it.',
+});
+const { signal } = new CancelSource();
+let stateDir: string;
+
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'bridge-failures-'));
+  onTestFinished(() => rmSync(stateDir, { recursive: true }));
+});
+
+/** As a new run of the program has it. */
+const failures = () => createServerFailures({ stateDir, logger: silentLogger });
+
+describe('failures of servers', () => {
+  test('are there for the next run, with one line of the reason, until the server answers', async () => {
+    await failures().note(HASH, BROKEN, []);
+    expect(await failures().load(HASH)).toEqual({
+      code: 'SERVER_START_FAILED',
+      message: "server 'x' ended",
+      hint: 'Mend it.',
+      at: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+    expect(await failures().load('b'.repeat(64))).toBeUndefined();
+    await failures().forget(HASH);
+    expect(await failures().load(HASH)).toBeUndefined();
+  });
+
+  test('are not kept when the caller gave up, when it only has to wait, or with a secret in them', async () => {
+    await failures().note(HASH, new BridgeError('CALL_CANCELLED', 'stopped'), []);
+    await failures().note(
+      HASH,
+      new BridgeError('SERVER_START_FAILED', 'again in 2 s', { data: { retry_in_seconds: 2 } }),
+      [],
+    );
+    await failures().note(HASH, new BridgeError('SERVER_START_FAILED', 'key sk-1234 refused'), ['sk-1234']);
+    expect(await failures().load(HASH)).toBeUndefined();
+    expect(readdirSync(stateDir)).toEqual([]);
+  });
+
+  test('count as none when their file was damaged', async () => {
+    await failures().note(HASH, BROKEN, []);
+    const folder = join(stateDir, '.cache', 'failures');
+    const file = join(folder, readdirSync(folder).find((name) => name.endsWith('.jsonl')) ?? '');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('ended', 'mended'));
+    expect(await failures().load(HASH)).toBeUndefined();
+  });
+
+  test('are noted by whoever asks the server, and forgotten by the first who gets an answer', async () => {
+    let isBroken = true;
+    const listing = { info: {}, tools: [], notices: [] };
+    const describeServer = () => (isBroken ? Promise.reject(BROKEN) : Promise.resolve(listing));
+    const source = createMetadataSource(
+      { describe: describeServer },
+      { load: async () => undefined, save: async () => undefined },
+      failures(),
+    );
+    const server = { name: 'x', definitionHash: HASH };
+    await expect(source.current(server, signal)).rejects.toBe(BROKEN);
+    await source.flush();
+    expect(await failures().load(HASH)).toMatchObject({ message: "server 'x' ended" });
+    isBroken = false;
+    await source.current(server, signal);
+    await source.flush();
+    expect(await failures().load(HASH)).toBeUndefined();
+  });
+});

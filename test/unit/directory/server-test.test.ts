@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { StartTimes } from '../../../src/directory/server-test.ts';
+import { renderTests } from '../../../src/manage-servers/test-text.ts';
+
+const done = { isDone: true, ms: expect.any(Number) };
+const open = { isDone: false, ms: expect.any(Number) };
+const UNANSWERED = { tools: null, protocolVersion: null, serverVersion: null, notices: [] };
+
+describe('the steps of a start', () => {
+  test('end with the first that was not done', () => {
+    const times = new StartTimes();
+    times.note('x', 'resolved');
+    times.note('x', 'started');
+    times.note('other', 'ready');
+    expect(times.stepsOf('x', false, 0, false)).toEqual([
+      { step: 'resolve', ...done },
+      { step: 'start', ...done },
+      { step: 'initialize', ...open },
+    ]);
+    times.note('x', 'ready');
+    expect(times.stepsOf('x', false, 0, true).at(-1)).toEqual({ step: 'list tools', ...done });
+  });
+
+  test('of a remote server have no process, and of one that was not reached nothing', () => {
+    const times = new StartTimes();
+    expect(times.stepsOf('x', true, 0, false)).toEqual([{ step: 'resolve', ...open }]);
+    times.note('x', 'resolved');
+    times.note('x', 'ready');
+    const steps = times.stepsOf('x', true, 0, true).map(({ step, isDone }) => [step, isDone]);
+    expect(steps).toEqual([
+      ['resolve', true],
+      ['connect', true],
+      ['list tools', true],
+    ]);
+  });
+});
+
+describe('what a person reads of it', () => {
+  test('is one line for each that works, and the reason and the next step for each that does not', () => {
+    const text = renderTests(
+      [
+        {
+          name: 'files',
+          file: '/f',
+          steps: [
+            { step: 'resolve', isDone: true, ms: 1 },
+            { step: 'list tools', isDone: true, ms: 1_200 },
+          ],
+          ms: 1_201,
+          tools: 14,
+          protocolVersion: '2025-11-25',
+          serverVersion: '1.0\u001b',
+          notices: ['one was left out'],
+          error: null,
+        },
+        {
+          name: 'x',
+          file: '/f',
+          steps: [{ step: 'start', isDone: false, ms: 3 }],
+          ms: 3,
+          ...UNANSWERED,
+          error: { code: 'SERVER_START_FAILED', message: 'it ended\n  \u001b[2Jwhy', hint: 'Mend it.' },
+        },
+      ],
+      'None.',
+    );
+    expect(text.split('\n')).toEqual([
+      'files  ok      14 tools, MCP 2025-11-25, version 1.0\\x1b: resolve 1 ms, list tools 1,200 ms',
+      '  note: one was left out',
+      'x      failed  start failed after 3 ms',
+      '  it ended',
+      '    \\x1b[2Jwhy',
+      '  → Mend it.',
+      '',
+    ]);
+    expect(renderTests([], 'None.')).toBe('None.\n');
+  });
+});

@@ -1,0 +1,200 @@
+/** What `doctor` says of figures and places that are not well; what it says of engines and servers is tested with real ones. */
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { tryOne, whyNoCell } from '../../../src/doctor/engine-verdicts.ts';
+import { judgeMemory } from '../../../src/doctor/machine.ts';
+import { renderFindings } from '../../../src/doctor/render-findings.ts';
+import { judgeBounds } from '../../../src/doctor/session.ts';
+import { examineSettings } from '../../../src/doctor/settings.ts';
+import { examineStateDirectory, judgeDisk } from '../../../src/doctor/state-directory.ts';
+import type { Engine } from '../../../src/engines/engine.ts';
+import { discoverServers } from '../../../src/servers/discover.ts';
+import { loadSettings } from '../../../src/settings/settings.ts';
+import { findingOfIssue, noCellRuns, renderLine } from '../../../src/terminal/finding.ts';
+
+const MEBIBYTE = 1024 ** 2;
+const HINT = 'Run: this';
+
+describe('a finding', () => {
+  const finding = { section: 'engines', level: 'problem', text: 'no', hint: HINT } as const;
+
+  it('is one line in a log, and two on a terminal, coloured when it knows colours', () => {
+    expect(renderLine(finding)).toBe('problem: no → Run: this');
+    expect(renderLine({ ...finding, level: 'ok', hint: undefined })).toBe('ok: no');
+    expect(renderFindings([finding], false)).toBe('Engines\n  problem  no\n           → Run: this\n');
+    expect(renderFindings([finding], true)).toContain('\u001B[31mproblem\u001B[39m  no');
+  });
+
+  it('of an error keeps its words and its code', () => {
+    const error = new BridgeError('IMAGE_MISSING', 'the image x is not here', { hint: HINT });
+    expect(noCellRuns(error)).toEqual({
+      section: 'engines',
+      level: 'problem',
+      text: 'no cell can run: the image x is not here',
+      hint: HINT,
+      code: 'IMAGE_MISSING',
+    });
+  });
+
+  it.each([
+    ['error', 'problem'],
+    ['warning', 'warning'],
+    ['debug', 'ok'],
+  ] as const)('of an issue of a server file, %s, is a %s', (level, expected) => {
+    const found = findingOfIssue({ level, file: '/a.json', path: 'mcpServers.a', message: 'is missing' });
+    expect(found).toMatchObject({ level: expected, text: '/a.json: mcpServers.a: is missing' });
+    expect(found.hint?.startsWith('Fix /a.json')).toBe(level === 'debug' ? undefined : true);
+  });
+
+  it('of a file that is not there names the setting, not the form of a server file', () => {
+    const { issues } = discoverServers({ stateDir: '/nowhere', extraFile: '/nowhere/a.json', env: {} });
+    expect(issues.map(findingOfIssue).map(renderLine)).toEqual([
+      'problem: /nowhere/a.json: named by MCP_SERVERS_CONFIG, does not exist → Correct MCP_SERVERS_CONFIG, or put a file there.',
+    ]);
+  });
+});
+
+describe('the machine', () => {
+  it('has too little memory or disk', () => {
+    expect(judgeMemory(600 * MEBIBYTE, 512 * MEBIBYTE).level).toBe('ok');
+    expect(judgeMemory(500 * MEBIBYTE, 512 * MEBIBYTE)).toMatchObject({
+      level: 'warning',
+      text: '500 MiB of memory available; one session may take 512 MiB',
+      hint: expect.stringContaining('MCP_BRIDGE_MEMORY'),
+    });
+    expect(judgeDisk(201 * MEBIBYTE).level).toBe('ok');
+    expect(judgeDisk(199 * MEBIBYTE)).toMatchObject({ level: 'warning', hint: expect.stringContaining('Make room') });
+  });
+
+  it('has no limits and no system-call filter in a session', () => {
+    const held = { report: 'started', memory_limit_bytes: 512 * MEBIBYTE, pids_limit: 128, seccomp: true } as const;
+    expect(judgeBounds(held).map(({ level, text }) => [level, text])).toEqual([
+      ['ok', 'limits hold, measured inside: 512 MiB, 128 processes'],
+      ['ok', 'the system-call filter (seccomp) is in force'],
+    ]);
+    expect(judgeBounds({ ...held, memory_limit_bytes: null, seccomp: false })).toMatchObject([
+      { level: 'warning', text: expect.stringMatching(/^the engine enforces no memory or process limit/) },
+      { level: 'warning', text: expect.stringMatching(/^there is no system-call filter/) },
+    ]);
+  });
+});
+
+describe('the state directory', () => {
+  let folder = '';
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'state-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+  });
+
+  it('is there and leaves nothing of the attempt to write', async () => {
+    expect(await examineStateDirectory(folder, false)).toMatchObject([
+      { level: 'ok', text: `state directory ${folder}` },
+      { level: 'ok', text: expect.stringMatching(/ MiB of disk free/) },
+    ]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('is not there yet, and is made by --fix alone', async () => {
+    const path = join(folder, 'a', 'MCPs');
+    expect((await examineStateDirectory(path, false))[0]).toMatchObject({
+      level: 'ok',
+      text: expect.stringMatching(/ yet; it is made when something is kept$/),
+    });
+    expect(await readdir(folder)).toEqual([]);
+    await examineStateDirectory(path, true);
+    expect((await stat(path)).mode & 0o777).toBe(0o700);
+  });
+
+  it.each([
+    ['is a file', ['file'], /cannot be used: it is a file, not a directory$/],
+    ['lies in a file', ['file', 'MCPs'], /cannot be used: .*ENOTDIR/],
+    // Not even the administrator can make anything there.
+    ['lies where nothing can be made', ['/proc/none/MCPs'], /cannot be used: E/],
+  ])('%s', async (_name, path, text) => {
+    await writeFile(join(folder, 'file'), '');
+    const [, absolute] = /^(\/.*)$/.exec(path[0] ?? '') ?? [];
+    expect(await examineStateDirectory(absolute ?? join(folder, ...path), false)).toEqual([
+      {
+        section: 'machine',
+        level: 'problem',
+        text: expect.stringMatching(text),
+        hint: expect.stringMatching(/^Set MCP_BRIDGE_STATE_DIR to a folder of yours\./),
+        code: 'STATE_WRITE_FAILED',
+      },
+    ]);
+  });
+
+  const hasProc = existsSync('/proc/self');
+  it.skipIf(!hasProc)(
+    `${hasProc ? '' : 'not covered: there is no /proc: '}cannot be written: names itself, not what it lies in`,
+    async () => {
+      const [finding] = await examineStateDirectory('/proc', false);
+      expect(finding?.hint).toMatch(/^Fix the permissions of \/proc, /);
+    },
+  );
+
+  it('can be written by others', async () => {
+    const path = join(folder, 'MCPs');
+    await mkdir(path);
+    await import('node:fs/promises').then(({ chmod }) => chmod(path, 0o777));
+    expect((await examineStateDirectory(path, false))[0]).toMatchObject({
+      level: 'problem',
+      hint: expect.stringContaining('chmod go-w'),
+    });
+    expect((await examineStateDirectory(path, true))[0]).toMatchObject({ level: 'ok' });
+    expect((await stat(path)).mode & 0o777).toBe(0o755);
+  });
+});
+
+describe('the settings', () => {
+  it('are named without their values', async () => {
+    const { context, findings } = await examineSettings({ MCP_BRIDGE_IMAGE: 'secret/image', PATH: '' });
+    expect(findings).toEqual([{ section: 'settings', level: 'ok', text: 'set in the environment: MCP_BRIDGE_IMAGE' }]);
+    expect(context.settings.image).toBe('secret/image');
+  });
+
+  it('that are refused are problems, each on its own, and the rest still counts', async () => {
+    const env = {
+      MCP_BRIDGE_TIMEOUT: 'soon',
+      MCP_BRIDGE_MEMORY: '1',
+      MCP_BRIDGE_IMAGE: 'mine',
+      MCP_BRIDGE_TIMOUT: '1',
+    };
+    const { context, findings } = await examineSettings(env);
+    expect(findings.map(renderLine)).toEqual([
+      expect.stringMatching(/^problem: MCP_BRIDGE_TIMEOUT is 'soon'; allowed: .* → Correct or remove it/),
+      expect.stringMatching(/^problem: MCP_BRIDGE_MEMORY is '1'; allowed: /),
+      'ok: set in the environment: MCP_BRIDGE_IMAGE',
+      expect.stringMatching(/^warning: MCP_BRIDGE_TIMOUT is set, but there is no such setting\. Did you mean/),
+    ]);
+    expect(context.settings).toMatchObject({ image: 'mine', timeoutSeconds: 30 });
+  });
+});
+
+describe('engines that cannot be used', () => {
+  const settings = loadSettings({ MCP_BRIDGE_IMAGE: 'none', MCP_BRIDGE_PULL: 'never' });
+  const engine = (name: Engine['name'], error: BridgeError): Promise<Awaited<ReturnType<typeof tryOne>>> =>
+    tryOne({ name, description: name, isolation: '' } as Engine, settings, error);
+  const absent = [{ engine: 'docker', reason: 'docker is not on PATH', hint: 'Install Docker.' }] as const;
+  const dead = new BridgeError('ENGINE_UNAVAILABLE', 'podman does not answer', { hint: 'Start it.' });
+
+  it('are all named in one error, as a cell would be told', async () => {
+    expect(whyNoCell([await engine('podman', dead)], absent)).toMatchObject({
+      code: 'ENGINE_UNAVAILABLE',
+      message: 'no engine can be used (podman does not answer; docker is not on PATH)',
+      hint: 'Start it. Or: Install Docker.',
+    });
+    expect(whyNoCell([await engine('podman', dead)], [])).toBe(dead);
+  });
+
+  it('keep others back when only the image is missing', async () => {
+    const missing = new BridgeError('IMAGE_MISSING', 'the image none is not here', { hint: 'Run: podman pull none' });
+    const tried = [await engine('podman', missing), await engine('bubblewrap', dead)];
+    expect(tried[0]?.verdict).toMatchObject({ isUsable: false, isBlocking: true });
+    expect(whyNoCell(tried, absent)).toBe(missing);
+  });
+});

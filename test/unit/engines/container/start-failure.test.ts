@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { OMITTABLE_FLAGS } from '../../../../src/engines/container/argv.ts';
+import { startError } from '../../../../src/engines/container/start-error.ts';
+import { classifyStartFailure, type StartFailure } from '../../../../src/engines/container/start-failure.ts';
+
+/** What the engines really said (podman 4.3.1 and 5, docker 20.10, 28 and Desktop), by what it means. */
+const SAID: readonly [StartFailure['kind'], number, string][] = [
+  ['image-missing', 125, 'Error: nope:1: image not known\n'],
+  [
+    'image-missing',
+    125,
+    "docker: Error response from daemon: No such image: nope:1\n\nRun 'docker run --help' for more information\n",
+  ],
+  [
+    'image-missing',
+    125,
+    "Unable to find image 'nope:1' locally\ndocker: Error response from daemon: pull access denied.\n",
+  ],
+  [
+    'image-missing',
+    125,
+    'Error: short-name "nope:1" did not resolve to an alias and no unqualified-search registries are defined\n',
+  ],
+  [
+    'python-missing',
+    127,
+    'Error: runc: runc create failed: unable to start container process: exec: "python3": executable file not found in $PATH: OCI runtime attempted to invoke a command that was not found\n',
+  ],
+  [
+    'python-missing',
+    127,
+    'Error: crun: executable file `python3` not found in $PATH: No such file or directory: OCI runtime attempted to invoke a command that was not found\n',
+  ],
+  [
+    'python-missing',
+    127,
+    'docker: Error response from daemon: failed to create task for container: exec: "python3": executable file not found in $PATH: unknown\n',
+  ],
+  [
+    'unreachable',
+    125,
+    'docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n',
+  ],
+  [
+    'unreachable',
+    1,
+    'failed to connect to the docker API at unix:///var/run/docker.sock; check if the path is correct\n',
+  ],
+  [
+    'unreachable',
+    125,
+    'Cannot connect to Podman. Please verify your connection to the Linux system using `podman system connection list`\nError: unable to connect to Podman socket: Get "http://d/v4.3.1/libpod/_ping": dial unix /p.sock: connect: no such file or directory\n',
+  ],
+  ['unreachable', 1, 'error during connect: Get "http://host:2375/v1.41/info": dial tcp: lookup host: no such host\n'],
+  [
+    'unreachable',
+    1,
+    'docker: error during connect: Head "http://%2F%2F.%2Fpipe%2FdockerDesktopLinuxEngine/_ping": open //./pipe/dockerDesktopLinuxEngine: The system cannot find the file specified.\n',
+  ],
+  [
+    'unreachable',
+    125,
+    'docker: Cannot connect to the Docker daemon at unix:///Users/u/.docker/run/docker.sock. Is the docker daemon running?\n',
+  ],
+  [
+    'forbidden',
+    1,
+    'docker: error during connect: Head "http://%2F%2F.%2Fpipe%2FdockerDesktopLinuxEngine/_ping": open //./pipe/dockerDesktopLinuxEngine: Access is denied.\n',
+  ],
+  [
+    'forbidden',
+    126,
+    'docker: permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Head "http://x/_ping": dial unix /var/run/docker.sock: connect: permission denied\n',
+  ],
+  ['flags-refused', 125, "Error: unknown flag: --umask\nSee 'podman run --help'\n"],
+  ['flags-refused', 125, 'unknown flag: --cgroupns\n\nUsage:  docker run [OPTIONS] IMAGE [COMMAND] [ARG...]\n'],
+  ['flags-refused', 126, 'Error: OCI runtime error: crun: the requested cgroup controller `cpu` is not available\n'],
+  ['flags-refused', 125, '"--cgroupns" requires API version 1.41, but the Docker daemon API version is 1.40\n'],
+  ['other', 125, "Error: unknown flag: --cap-drop\nSee 'podman run --help'\n"],
+  ['other', 125, 'docker: Error response from daemon: Unknown runtime specified nope\n'],
+  ['other', 0, ''],
+];
+
+describe('the last words of an engine', () => {
+  it.each(SAID)('%s (exit code %i): %s', (kind, exitCode, stderr) => {
+    expect(classifyStartFailure({ exitCode, signal: undefined }, stderr).kind).toBe(kind);
+  });
+
+  it('after one unknown flag leaves out all that can be, but keeps the limits', () => {
+    const failure = classifyStartFailure({ exitCode: 125, signal: undefined }, 'Error: unknown flag: --umask\n');
+    const limits = ['--memory', '--memory-swap', '--cpus', '--pids-limit'];
+    expect(failure).toMatchObject({ flags: Object.keys(OMITTABLE_FLAGS).filter((flag) => !limits.includes(flag)) });
+  });
+
+  it('leaves out the limits of a controller that is not delegated, and no other', () => {
+    const stderr = 'Error: crun: the requested cgroup controller `memory` is not available: OCI runtime error\n';
+    expect(classifyStartFailure({ exitCode: 126, signal: undefined }, stderr)).toMatchObject({
+      flags: ['--memory', '--memory-swap'],
+    });
+  });
+
+  it('keeps the end of long words', () => {
+    const { words } = classifyStartFailure({ exitCode: 125, signal: undefined }, `${'x'.repeat(5000)}\nthe reason\n`);
+    expect(words).toHaveLength(601);
+    expect(words).toMatch(/^…x+ the reason$/);
+  });
+});
+
+describe('the error of a failed start', () => {
+  const context = {
+    engine: 'podman',
+    image: 'python:3.14-slim',
+    pullCommand: 'podman pull docker.io/library/python:3.14-slim',
+    unreachableHint: 'start it',
+    forbiddenHint: 'ask for it',
+    retryNow: false,
+  } as const;
+  const exit = { exitCode: 125, signal: undefined };
+
+  it('has a code and a next step for each kind', () => {
+    const errors = (['image-missing', 'python-missing', 'unreachable', 'forbidden', 'other'] as const).map((kind) => {
+      const { code, hint } = startError({ kind, words: 'said so' }, exit, context);
+      return [kind, code, hint];
+    });
+    expect(errors).toEqual([
+      ['image-missing', 'IMAGE_MISSING', 'Run: podman pull docker.io/library/python:3.14-slim'],
+      [
+        'python-missing',
+        'IMAGE_UNSUITABLE',
+        'Set MCP_BRIDGE_IMAGE to an image with Python 3.10 or newer, for example python:3.14-slim.',
+      ],
+      ['unreachable', 'ENGINE_UNAVAILABLE', 'start it'],
+      ['forbidden', 'ENGINE_UNAVAILABLE', 'ask for it'],
+      ['other', 'ENGINE_FAILED', 'Check that this works: podman run --rm python:3.14-slim python3 --version'],
+    ]);
+  });
+
+  it('tells how the client ended when the engine said nothing', () => {
+    const failure = classifyStartFailure({ exitCode: undefined, signal: 'SIGKILL' }, '');
+    const error = startError(failure, { exitCode: undefined, signal: 'SIGKILL' }, context);
+    expect(error.message).toBe('podman did not start the sandbox (signal SIGKILL): it said nothing');
+  });
+});

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { MAX_NODES_PER_VOLUME } from '../../../../../src/engines/embedded/child/files/volume.ts';
+import { wasiFunctions } from '../../../../../src/engines/embedded/child/wasi/imports.ts';
+import { createGuest } from '../../../../support/guest.ts';
+
+const text = readFileSync(new URL('../../../../../docs/embedded.md', import.meta.url), 'utf8');
+
+describe('docs/embedded.md', () => {
+  it('lists every function there is, and no other', () => {
+    const rows = text
+      .slice(text.indexOf('## Functions'))
+      .split('\n')
+      .filter((line) => line.startsWith('| `'));
+    const names = rows.flatMap((row) =>
+      [...(row.split('|')[1] ?? '').matchAll(/`([\w.]+)`/g)].map((match) => match[1]),
+    );
+    const functions = [...Object.keys(wasiFunctions(createGuest().machine)), 'bridge.interrupt'];
+    expect(new Set(names)).toEqual(new Set(functions));
+    expect(names).toHaveLength(functions.length);
+  });
+
+  it('knows the number of files', () => {
+    expect(text).toContain(`and ${MAX_NODES_PER_VOLUME.toLocaleString('en-US')}\nfiles, directories and links`);
+  });
+});

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { createLineWatch, INTERRUPT_LINE } from '../../../../../src/engines/embedded/child/input-reader.ts';
+import { encodeFrame } from '../../../../../src/protocol/codec.ts';
+
+describe('watching for a line', () => {
+  it('finds it alone and among others', () => {
+    const watch = createLineWatch(INTERRUPT_LINE);
+    expect(watch(Buffer.from('{"type":"execute","cell":1}\n'))).toBe(false);
+    expect(watch(Buffer.from('{"type":"answer"}\n{"type":"interrupt","cell":1}\n{"type":"answer"}\n'))).toBe(true);
+    expect(watch(Buffer.from('{"type":"answer"}\n'))).toBe(false);
+  });
+
+  it('finds it in whatever pieces it comes, once', () => {
+    const text = Buffer.from('{"a":1}\n{"type":"interrupt","cell":1}\n');
+    for (let cut = 1; cut < text.length; cut += 1) {
+      const watch = createLineWatch(INTERRUPT_LINE);
+      const seen = [watch(text.subarray(0, cut)), watch(text.subarray(cut))];
+      expect(seen.filter(Boolean)).toHaveLength(1);
+    }
+  });
+
+  it('is not deceived by text inside a line', () => {
+    const watch = createLineWatch(INTERRUPT_LINE);
+    expect(watch(Buffer.from('{"type":"execute","code":"{\\"type\\":\\"interrupt\\""}\n'))).toBe(false);
+    expect(watch(Buffer.from('x{"type":"interrupt"'))).toBe(false);
+  });
+
+  it('knows what the codec writes', () => {
+    const watch = createLineWatch(INTERRUPT_LINE);
+    expect(watch(Buffer.from(encodeFrame({ type: 'interrupt', cell: 3, reason: 'deadline', sent_before: 0 })))).toBe(
+      true,
+    );
+  });
+});

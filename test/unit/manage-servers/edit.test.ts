@@ -1,0 +1,334 @@
+/** What `servers add`, `remove`, `enable` and `disable` write, refuse and say, on real files. */
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { renderError, toBridgeError } from '../../../src/base/errors.ts';
+import { loginsOf } from '../../../src/bridge/configured-servers.ts';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { editServers } from '../../../src/manage-servers/edit.ts';
+import { loadSettings } from '../../../src/settings/settings.ts';
+
+const SECRET = 'sk-0123456789abcdef';
+const LOGIN = {
+  url: 'https://a.example/mcp',
+  redirectUrl: 'http://127.0.0.1:1/callback',
+  tokens: { access_token: 'x', token_type: 'bearer' },
+  client: { client_id: 'x' },
+  authorizationServer: 'https://a.example',
+};
+let home = '';
+let stateDir = '';
+let env: Record<string, string> = {};
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'edit-servers-'));
+  stateDir = join(home, 'MCPs');
+  env = { MCP_BRIDGE_STATE_DIR: stateDir };
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+});
+
+/** Runs the command as typed, after `servers`; an error is its text. */
+async function run(argv: readonly string[], input = ''): Promise<string> {
+  let out = '';
+  try {
+    const command = await parseCommandLine(['servers', ...argv]);
+    if (command.command !== 'edit-servers') {
+      return `another command: ${command.command}`;
+    }
+    await editServers(command, {
+      settings: loadSettings(env),
+      cwd: home,
+      input: Readable.from([input]),
+      writeOut: (text) => (out += text),
+    });
+    return out;
+  } catch (error) {
+    return renderError(toBridgeError(error));
+  }
+}
+
+const servers = (...argv: string[]): Promise<string> => run(argv);
+
+function put(path: string, content: unknown, mode = 0o644): string {
+  const text = typeof content === 'string' ? content : JSON.stringify(content);
+  mkdirSync(join(path, '..'), { recursive: true });
+  // An ordinary user cannot overwrite what an earlier step made read-only.
+  rmSync(path, { force: true });
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return text;
+}
+
+const fileOf = (name = 'servers.json'): string => join(stateDir, name);
+const read = (path = fileOf()): string => readFileSync(path, 'utf8');
+const entries = (path = fileOf()) => JSON.parse(read(path)).mcpServers as Record<string, unknown>;
+
+describe('add', () => {
+  it('writes a new file for its owner alone, and says one next step', async () => {
+    expect(await servers('add', 'memory', '--', 'npx', '-y', '@modelcontextprotocol/server-memory')).toBe(
+      `Added server 'memory' to ${fileOf()}.\nNext: mcp-server-code-execution-mode servers test memory\n`,
+    );
+    expect(entries()).toEqual({ memory: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory'] } });
+    expect([statSync(stateDir).mode & 0o777, statSync(fileOf()).mode & 0o777]).toEqual([0o700, 0o600]);
+    expect(readdirSync(stateDir)).toEqual(['servers.json']);
+  });
+
+  it('takes what the README of a server shows, from standard input, with or without a name', async () => {
+    const json = JSON.stringify({ mcpServers: { a: { command: 'a' }, b: { url: 'https://b.example/' } } });
+    expect(await run(['add', '--json-entry', '-'], json)).toMatch(
+      /^Added server 'a' .*\nAdded server 'b' .*\nNext: .* a b\n$/,
+    );
+    expect(await run(['add', 'c', '--json-entry', '-'], json)).toContain("but 'a', 'b'");
+    await servers('remove', 'b');
+    await run(['add', 'b', '--json-entry', '-', '--description', 'two'], json);
+    expect(entries()).toEqual({ a: { command: 'a' }, b: { url: 'https://b.example/', description: 'two' } });
+    expect(await run(['add', '--json-entry', `{"token": "${SECRET}"`])).toMatch(
+      /is not JSON \(line 1, .*ends too early/,
+    );
+  });
+
+  it('never repeats a secret', async () => {
+    const argv = ['-e', `KEY=${SECRET}`, '--', 'srv', '--token', SECRET, `postgres://me:${SECRET}@db/`];
+    const remote = [`https://x.example/mcp?api_key=${SECRET}`, '-H', `Authorization: Bearer ${SECRET}`];
+    const said = [
+      await servers('add', 'a', '--dry-run', ...argv),
+      await servers('add', 'a', '--json', ...argv),
+      await servers('add', 'b', '--dry-run', ...remote),
+      await servers('add', 'b', ...remote),
+      await servers('add', 'c', '-e', `=${SECRET}`, '--', 'srv'),
+      await servers('add', 'c', 'https://x.example', '-H', SECRET),
+      await servers('add', 'c', 'srv', `--token=${SECRET}`),
+      await servers('remove', 'a', 'b', '--dry-run'),
+      await servers('remove', 'a', 'b', '--json'),
+    ].join('\n');
+    expect(said).toContain('***');
+    expect(said).not.toContain(SECRET.slice(3));
+  });
+
+  it('names variables that are not set here', async () => {
+    const reference = (name: string) => ['$', `{${name}}`].join('');
+    const said = await servers(
+      'add',
+      'x',
+      '-e',
+      'NOT_SET_HERE',
+      '--',
+      'srv',
+      reference('NOT_SET_2:-no'),
+      reference('PATH'),
+    );
+    expect(said).toContain('\nNOT_SET_HERE is not set here. Set it where the bridge starts');
+    const address = await servers('add', 'y', '--url', `${reference('NOT_SET_HERE')}/mcp`);
+    expect(address).toMatch(/is not a full address .*\nHint: .*: set NOT_SET_HERE here, too\.$/);
+  });
+});
+
+describe('examples', () => {
+  it('lists them, and adds one by its name, that of one of its servers, or another', async () => {
+    expect(await servers('add', '--example')).toMatch(
+      /^EXAMPLE +WHAT IT NEEDS\n(.*\n)*github +A personal access token\.\n/,
+    );
+    expect(await servers('add', '--example', 'git-and-fetch')).toMatch(
+      /^Added server 'git' .*\nAdded server 'fetch' .*\nWhat it needs: uv .*\nNext: .* servers test git\n$/,
+    );
+    expect(entries()).toMatchObject({ git: {}, fetch: { disabled: true, description: expect.any(String) } });
+    await servers('remove', 'git', 'fetch');
+    await servers('add', '--example', 'fetch');
+    await servers('add', 'gh', '--example', 'github', '-e', `GITHUB_PERSONAL_ACCESS_TOKEN=${SECRET}`);
+    expect(entries()).toMatchObject({
+      fetch: { command: 'uvx' },
+      gh: { command: 'npx', env: { GITHUB_PERSONAL_ACCESS_TOKEN: SECRET } },
+    });
+    expect(entries()['fetch']).not.toHaveProperty('disabled');
+  });
+
+  it('says which variables one needs, and suggests names', async () => {
+    expect(await servers('add', '--example', 'slack')).toContain('\nSLACK_BOT_TOKEN, SLACK_TEAM_ID are not set here.');
+    const unknown = await servers('add', '--example', 'githbu');
+    expect(unknown).toMatch(/^USAGE_INVALID: there is no example 'githbu'\. Did you mean 'github'/);
+  });
+});
+
+describe('what add refuses', () => {
+  it.each([
+    [['x'], 'what to start or to reach is missing'],
+    [[], 'what to start or to reach is missing'],
+    [['x', '--url', 'https://x.example', '--', 'srv'], 'what to start or to reach is given twice'],
+    [['x', 'npx', 'srv'], "'npx' has arguments, and there is no -- before it"],
+    // `npx` became the name, and `srv` the program.
+    [['--', 'npx', 'srv'], 'the name of the server is missing'],
+    [['x', 'npx', '-y', 'srv'], "unknown option '-y'"],
+    [['x', '-t', 'tcp', 'srv'], "--transport is 'tcp'; allowed: stdio, http, sse"],
+    [['x', '-t', 'http', 'srv'], '--transport is http, which is for remote servers'],
+    [['x', '-t', 'stdio', 'https://x.example'], '--transport is stdio'],
+    [['x', '--url', 'ftp://x.example'], 'its entry has a "url" with the scheme "ftp:"'],
+    [['x', '--url', 'nowhere'], 'its entry has a "url" that is not a full address'],
+    [['x', 'https://x.example', '-e', 'A=1'], '--env and --cwd are for servers that are started here'],
+    [['x', '-H', 'A: 1', '--', 'srv'], '--header is for remote servers'],
+    [['x', 'https://x.example', '-H', 'A B: 1'], 'a value of --header is not a header'],
+    [['x', '--timeout', 'soon', 'srv'], 'mcpServers.x.timeout must be a number of seconds'],
+    [['x', '--json-entry', '[]'], '--json-entry holds no object'],
+    [['x', '--json-entry', '{"args": []}'], 'mcpServers.x.command is missing; it must be a text'],
+    [['x'.repeat(129), 'srv'], 'a server name has 1 to 128 characters'],
+    [['a\nb', 'srv'], 'a server name has 1 to 128 characters'],
+    [[' x', 'srv'], "the name ' x' begins or ends with a blank"],
+    [['', 'srv'], 'a server name has 1 to 128 characters'],
+    [['mcp-server-code-execution-mode', 'srv'], 'its entry was skipped, because its name is that of this bridge'],
+    [['x', '--', 'npx', '-y', 'mcp-server-code-execution-mode@1'], 'its arguments start this bridge'],
+  ])('%j', async (argv, message) => {
+    expect(await servers('add', ...argv)).toContain(message);
+    expect(existsSync(fileOf())).toBe(false);
+  });
+
+  it('a name that is taken, wherever it stands, and even with a mistake in its entry', async () => {
+    const other = fileOf('other.json');
+    const before = put(other, {
+      mcpServers: { x: { command: 'old', policy: { deny: ['*'] }, pin: 'strict' }, bad: 5 },
+    });
+    const refused = await servers('add', 'x', 'srv');
+    expect(refused).toContain(
+      `CONFIG_INVALID: there is a server 'x' already, in ${other}; nothing was changed\nHint: Add --force`,
+    );
+    expect(await servers('add', 'bad', 'srv')).toContain(`there is a server 'bad' already, in ${other}`);
+    expect([read(other), readdirSync(stateDir)]).toEqual([before, ['other.json']]);
+    // What a person decided about its calls is not lost with the old definition.
+    expect(await servers('add', 'x', '--force', '--', 'new')).toContain(
+      `Replaced server 'x' in ${other}; its policy and pin stayed.`,
+    );
+    expect(entries(other)['x']).toEqual({ command: 'new', policy: { deny: ['*'] }, pin: 'strict' });
+  });
+
+  it('a name that another client has, and a folder that is not read', async () => {
+    const theirs = join(home, 'theirs.json');
+    const before = put(theirs, { mcpServers: { x: { command: 'srv' } } });
+    env['MCP_BRIDGE_CONFIG_SOURCES'] = `mcps,${theirs}`;
+    expect(await servers('add', 'x', '--force', 'srv')).toContain(`already, in ${theirs}`);
+    for (const action of ['remove', 'enable', 'disable']) {
+      expect(await servers(action, 'x')).toContain(`server 'x' stands in ${theirs}, which belongs to another program`);
+    }
+    env['MCP_BRIDGE_CONFIG_SOURCES'] = theirs;
+    expect(await servers('add', 'y', 'srv')).toContain('MCP_BRIDGE_CONFIG_SOURCES does not name mcps');
+    expect([read(theirs), existsSync(fileOf())]).toEqual([before, false]);
+  });
+
+  it('a file that is not read, cannot be written, or would not run the command that the entry names', async () => {
+    put(fileOf(), '{\n  // mine\n  "mcpServers": {}\n}');
+    expect(await servers('add', 'x', 'srv')).toMatch(
+      /servers\.json: is not JSON \(line 2, column 3\): comments .*Correct/s,
+    );
+    put(fileOf(), { servers: { x: { command: 'srv' } } });
+    expect(await servers('add', 'x', 'srv')).toContain('has no key "mcpServers"');
+    put(fileOf(), { mcpServers: {} }, 0o444);
+    expect(await servers('add', 'x', 'srv')).toMatch(/is read-only; nothing was changed\nHint: Check that the file/);
+    put(fileOf(), { mcpServers: {} }, 0o666);
+    const cmd = ['$', '{cmd:pass show x}'].join('');
+    expect(await servers('add', 'x', '-e', `A=${cmd}`, '--', 'srv')).toContain('others can write it (chmod go-w)');
+    expect(entries()).toEqual({});
+  });
+});
+
+describe('remove, enable and disable', () => {
+  const two = '{\n\t"mcpServers": {\n\t\t"a-b": { "command": "a" },\n\t\t"c": { "command": "c" }\n\t}\n}\n';
+
+  it('change the file where the server stands, and nothing else of it', async () => {
+    const file = fileOf('mine.json');
+    put(file, two, 0o640);
+    expect(await servers('disable', 'A_B', 'c')).toBe(
+      `Disabled server 'a-b' in ${file}.\nDisabled server 'c' in ${file}.\n`,
+    );
+    expect(entries(file)).toEqual({ 'a-b': { command: 'a', disabled: true }, c: { command: 'c', disabled: true } });
+    expect(await servers('disable', 'c')).toBe(`Nothing to change for server 'c' in ${file}.\n`);
+    await servers('enable', 'a-b', 'c');
+    expect(read(file)).toBe(two);
+    expect(await servers('remove', 'c', 'c', '--dry-run')).toMatch(
+      /\n-\t\t"c": \{ "command": "c" \}\n(.*\n)*Nothing was written/,
+    );
+    expect(read(file)).toBe(two);
+    await servers('remove', 'c');
+    expect(read(file)).toBe('{\n\t"mcpServers": {\n\t\t"a-b": { "command": "a" }\n\t}\n}\n');
+    expect(statSync(file).mode & 0o777).toBe(0o640);
+    await servers('remove', 'a-b');
+    expect(readdirSync(stateDir)).toEqual([]);
+  });
+
+  it('show a dry run without characters that could drive a terminal', async () => {
+    put(fileOf(), '{\r\n "mcpServers": {\r\n  "a": { "command": "a", "description": "\u202E\u009B" }\r\n }\r\n}\r\n');
+    const shown = await servers('disable', 'a', '--dry-run');
+    expect(shown).toContain('"description": "\\x202e\\x9b", "disabled": true }\n');
+  });
+
+  it('change nothing when one of several names is unknown, and say what may hide it', async () => {
+    const before = put(fileOf(), two);
+    expect(await servers('remove', 'a-b', 'd')).toBe(
+      "SERVER_UNKNOWN: Server 'd' is not available\nHint: Configured: a-b, c.",
+    );
+    expect(read()).toBe(before);
+    put(fileOf('broken.json'), '{');
+    expect(await servers('remove', 'd')).toMatch(/broken\.json: is not JSON/);
+  });
+
+  it('remove takes every definition of the name, and entries that are wrong', async () => {
+    put(fileOf('1.json'), { mcpServers: { a: { command: '1' } }, description: 'stays' });
+    put(fileOf('2.json'), { mcpServers: { a: { command: '2' }, b: 5 } });
+    const extra = join(home, 'extra.json');
+    put(extra, { mcpServers: { a: { command: '3' } } });
+    env['MCP_SERVERS_CONFIG'] = extra;
+    await servers('remove', 'a', 'b');
+    expect([entries(fileOf('1.json')), existsSync(fileOf('2.json')), entries(extra)]).toEqual([{}, false, {}]);
+  });
+
+  it('remove says that another file still defines the server', async () => {
+    const theirs = join(home, 'theirs.json');
+    put(theirs, { mcpServers: { a: { command: 'theirs' } } });
+    put(fileOf(), { mcpServers: { a: { command: 'ours' } } });
+    env['MCP_BRIDGE_CONFIG_SOURCES'] = `mcps,${theirs}`;
+    expect(await servers('remove', 'a')).toContain(`\nThere still is a server 'a', in ${theirs}.\n`);
+  });
+
+  it('remove forgets the login at the address', async () => {
+    put(fileOf(), { mcpServers: { a: { url: 'https://a.example/mcp' } } });
+    const logins = loginsOf(loadSettings(env));
+    const key = { name: 'a', url: 'https://a.example/mcp' };
+    await logins.save(key, LOGIN);
+    await servers('disable', 'a');
+    expect(await logins.load(key)).toEqual(LOGIN);
+    await servers('remove', 'a');
+    expect(await logins.load(key)).toBeUndefined();
+  });
+
+  it('follow a link to the file, and leave the link', async () => {
+    const real = join(home, 'dotfiles.json');
+    put(real, { mcpServers: { a: { command: 'a' } } });
+    mkdirSync(stateDir);
+    symlinkSync(real, fileOf());
+    await servers('add', 'b', 'srv');
+    await servers('remove', 'a', 'b');
+    expect([lstatSync(fileOf()).isSymbolicLink(), entries(real)]).toEqual([true, {}]);
+    rmSync(real);
+    expect(await servers('add', 'b', 'srv')).toContain('is a link to something that is not there');
+  });
+});
+
+describe('at the same time', () => {
+  it('no command loses what another one wrote', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `server-${index}`);
+    await Promise.all(names.map((name) => servers('add', name, 'srv')));
+    expect(Object.keys(entries()).toSorted()).toEqual(names.toSorted());
+    await Promise.all(names.map((name) => servers('remove', name)));
+    expect(readdirSync(stateDir)).toEqual([]);
+  });
+});

@@ -1,0 +1,59 @@
+/** How what is typed after `servers add` becomes entries. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { createEntries } from '../../../src/manage-servers/new-entries.ts';
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'new-entries-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function entriesOf(argv: readonly string[]) {
+  const command = await parseCommandLine(['servers', 'add', ...argv]);
+  const { entry, names } = command.command === 'edit-servers' ? command : expect.fail();
+  const context = { cwd: folder, input: Readable.from(['']) };
+  return (await createEntries(names[0], entry ?? expect.fail(), context)).entries;
+}
+
+describe('entries', () => {
+  it.each([
+    [['x', '--', 'srv'], { command: 'srv' }],
+    [['x', 'srv'], { command: 'srv' }],
+    [
+      ['x', '-e', 'A=1', '--env', 'B', '-e', 'C=a=b', '--', 'srv', '-e', '--json'],
+      { command: 'srv', args: ['-e', '--json'], env: { A: '1', B: ['$', '{B}'].join(''), C: 'a=b' } },
+    ],
+    [['x', '--timeout', '2m', '--description', 'd', 'srv'], { command: 'srv', timeout: '2m', description: 'd' }],
+    [['x', '--url', 'https://x.example/mcp'], { url: 'https://x.example/mcp' }],
+    [['x', 'https://x.example/mcp'], { url: 'https://x.example/mcp' }],
+    [['-t', 'sse', 'x', 'https://x.example/sse'], { type: 'sse', url: 'https://x.example/sse' }],
+    [
+      ['--transport', 'HTTP', 'x', 'https://x.example/mcp', '-H', 'Authorization: Bearer a:b', '--header', 'X-A:1'],
+      { type: 'http', url: 'https://x.example/mcp', headers: { Authorization: 'Bearer a:b', 'X-A': '1' } },
+    ],
+    [['x', '--json-entry', '{"command": "srv", "pin": "strict"}'], { command: 'srv', pin: 'strict' }],
+    [['x', '--json-entry', '{"mcpServers": {"other": {"command": "srv"}}}'], { command: 'srv' }],
+  ])('understands %j', async (argv, entry) => {
+    expect(await entriesOf(argv)).toEqual([['x', entry]]);
+  });
+
+  it('takes paths from where they were typed', async () => {
+    mkdirSync(join(folder, 'build'));
+    writeFileSync(join(folder, 'build/index.js'), '');
+    writeFileSync(join(folder, 'server.py'), '');
+    const cwdOf = async (...argv: string[]) => (await entriesOf(['x', ...argv]))[0]?.[1]['cwd'];
+    expect(await cwdOf('--', 'node', 'build/index.js')).toBe(folder);
+    expect(await cwdOf('--', 'python3', 'server.py')).toBe(folder);
+    expect(await cwdOf('--', './run')).toBe(folder);
+    expect(await cwdOf('--', 'files', '.')).toBe(folder);
+    expect(await cwdOf('--cwd', 'build', '--', 'node', 'index.js')).toBe(join(folder, 'build'));
+    expect(await cwdOf('--cwd', '~/notes', '--', 'srv')).toBe('~/notes');
+    // Names of packages, words that are names of folders by chance, options and whole paths.
+    expect(await cwdOf('--', 'npx', '-y', '@scope/name', 'build', '--port', '~/notes', '/')).toBeUndefined();
+  });
+});

@@ -1,0 +1,204 @@
+import { expect, test } from 'vitest';
+import type { Approvals, CallToApprove } from '../../../src/approvals/approvals.ts';
+import { CancelSource } from '../../../src/base/cancel.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
+import type { CallGate, ToolCall } from '../../../src/calls/tool-calls.ts';
+import { createGuard, createPolicyGate } from '../../../src/policy/gate.ts';
+import { Policies } from '../../../src/policy/rules/policies.ts';
+import { readPolicy } from '../../../src/policy/rules/read-policy.ts';
+import type { Asker } from '../../../src/session/asker.ts';
+
+const CALL: ToolCall = {
+  server: { name: 'files', alias: 'files', description: '' },
+  tool: { name: 'read', alias: 'read', description: '', inputSchema: {} },
+  arguments: { path: '/a' },
+  context: {
+    session: 'default',
+    generation: 1,
+    cell: 1,
+    call: 1,
+    loaded: new Set(['files']),
+    signal: new CancelSource(),
+  },
+};
+
+const nobodyToAsk: Approvals = {
+  approve: () => Promise.reject(new BridgeError('APPROVAL_UNAVAILABLE', 'nobody')),
+};
+
+function gateFor(policy: unknown, approvals: Approvals = nobodyToAsk) {
+  const policies = policy === undefined ? undefined : new Policies(readPolicy(policy, '/policy.json'), new Map());
+  return createPolicyGate(createGuard(() => policies, approvals));
+}
+
+const proceed = async () => 'result';
+const neverMade = () => expect.fail('the call was made');
+
+/** A call that ends only when it is cancelled. */
+const untilCancelled = (call: ToolCall = CALL) =>
+  new Promise((_, reject) => {
+    call.context.signal.addEventListener('abort', () => reject(new BridgeError('CALL_CANCELLED', 'x')));
+  });
+
+test('a call goes on as it is when there is no policy, and when the policy allows it', async () => {
+  for (const policy of [undefined, { default: 'allow' }]) {
+    const answer = Promise.resolve('result');
+    expect(gateFor(policy)(CALL, () => answer)).toBe(answer);
+  }
+});
+
+test('a call that is denied never goes on, and the refusal says what decides and who can change it', async () => {
+  await expect(gateFor({ default: 'deny' })(CALL, neverMade)).rejects.toMatchObject({
+    code: 'POLICY_DENIED',
+    message: 'files.read was not called: "default" of /policy.json denies it',
+    hint: 'Only the person who runs this can change it. Do without the call, or tell them what it would be for.',
+  });
+});
+
+test('a call that needs a person waits for the answer', async () => {
+  const asked: CallToApprove[] = [];
+  const approve = async (call: CallToApprove) => {
+    asked.push(call);
+    return 'once' as const;
+  };
+  expect(await gateFor({ default: 'ask' }, { approve })(CALL, proceed)).toBe('result');
+  const reason = '"default" of /policy.json wants a person to be asked';
+  expect(asked).toEqual([{ server: 'files', tool: 'read', arguments: { path: '/a' }, reason }]);
+  const no = { approve: () => Promise.reject(new BridgeError('APPROVAL_DENIED', 'no')) };
+  await expect(gateFor({ default: 'ask' }, no)(CALL, neverMade)).rejects.toMatchObject({ code: 'APPROVAL_DENIED' });
+});
+
+test('where nobody can be asked the call is refused', async () => {
+  await expect(gateFor({ default: 'ask' })(CALL, neverMade)).rejects.toMatchObject({ code: 'APPROVAL_UNAVAILABLE' });
+});
+
+test('a person is not asked more often than calls may be made', async () => {
+  const gate = gateFor({ default: 'ask', limits: [{ callsPerCell: 1 }] }, { approve: async () => 'once' });
+  expect(await gate(CALL, proceed)).toBe('result');
+  await expect(gate(CALL, neverMade)).rejects.toMatchObject({ code: 'POLICY_LIMIT' });
+});
+
+test('of calls at the same time as many run as may, and failed ones make room', async () => {
+  const gate = gateFor({ limits: [{ callsInFlight: 2 }] });
+  let running = 0;
+  let most = 0;
+  const calls = Array.from({ length: 6 }, (_, index) =>
+    gate(CALL, async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await Promise.resolve();
+      running -= 1;
+      if (index % 2 === 0) {
+        throw new BridgeError('TOOL_FAILED', 'no');
+      }
+    }),
+  );
+  const outcomes = await Promise.allSettled(calls);
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+  expect(most).toBe(2);
+});
+
+test('a call that is late is cancelled at its server, and may have been done in part', async () => {
+  const late = gateFor({ limits: [{ deadline: '1m' }, { deadline: '10ms' }] })(CALL, async (changed) => {
+    return untilCancelled(changed);
+  });
+  await expect(late).rejects.toMatchObject({
+    code: 'POLICY_LIMIT',
+    message: 'the call was cancelled after 0.01 s, which limits[1] of /policy.json allows',
+    hint: 'It was sent, so the server may have done a part of it.',
+  });
+});
+
+test('the deadline of a call stands still while its server asks the person', async () => {
+  let reply: (value: { action: 'decline' }) => void = () => undefined;
+  const asker: Asker = { code: '', opensPages: false, ask: () => new Promise((resolve) => (reply = resolve)) };
+  const call = { ...CALL, context: { ...CALL.context, asker } };
+  const limit = { limits: [{ deadline: '20ms' }] };
+  const answered = gateFor(limit)(call, async ({ context }) => {
+    const asked = context.asker?.ask({ mode: 'form', message: '', requestedSchema: {} }, context.signal);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    reply({ action: 'decline' });
+    return [await asked, context.signal.aborted];
+  });
+  expect(await answered).toEqual([{ action: 'decline' }, false]);
+});
+
+test('a call with a deadline is cancelled with its cell as well', async () => {
+  const cell = new CancelSource();
+  const call = { ...CALL, context: { ...CALL.context, signal: cell.signal } };
+  const cancelled = gateFor({ limits: [{ deadline: '1m' }] })(call, async (changed) => {
+    const ended = untilCancelled(changed);
+    cell.abort();
+    return ended;
+  });
+  await expect(cancelled).rejects.toMatchObject({ code: 'CALL_CANCELLED' });
+});
+
+test('a result that is too large is kept back, and the refusal says that the call was made', async () => {
+  const gate = gateFor({ limits: [{ resultBytes: 10 }] });
+  expect(await gate(CALL, async () => 'ä'.repeat(4))).toBe('ääää');
+  await expect(gate(CALL, async () => 'ä'.repeat(5))).rejects.toMatchObject({
+    code: 'POLICY_LIMIT',
+    message: 'the call was made, but its result has 12 bytes, and limits[0] of /policy.json allows 10',
+  });
+});
+
+/** A call that runs until it is released. */
+function startCall(gate: CallGate) {
+  let made: Promise<unknown> = Promise.resolve();
+  const running = new Promise<() => void>((resolve) => {
+    made = gate(CALL, () => new Promise<void>((end) => resolve(end)));
+  });
+  return { running, made };
+}
+
+// Whoever saw a question or a long queue and forbade the call found it made all the same.
+test('a call that waits for a person or for a place is refused by a policy that came meanwhile', async () => {
+  const read = (policy: unknown) => new Policies(readPolicy(policy, '/policy.json'), new Map());
+  let current: Policies | undefined = read({ default: 'ask' });
+  const approve = async () => {
+    current = read({ default: 'deny' });
+    return 'once' as const;
+  };
+  const gate = createPolicyGate(createGuard(() => current, { approve }));
+  await expect(gate(CALL, neverMade)).rejects.toMatchObject({ code: 'POLICY_DENIED' });
+
+  current = read({ limits: [{ callsInFlight: 1 }] });
+  const first = startCall(gate);
+  const release = await first.running;
+  const queued = { ...CALL };
+  const second = gate(queued, neverMade);
+  current = read({ default: 'deny' });
+  release();
+  await first.made;
+  await expect(second).rejects.toMatchObject({ code: 'POLICY_DENIED' });
+  expect(queued.decision?.effect).toBe('deny');
+});
+
+test('a call that waited for a place is asked about when a policy that came meanwhile wants it, and once only', async () => {
+  const read = (policy: unknown) => new Policies(readPolicy(policy, '/policy.json'), new Map());
+  let current: Policies | undefined = read({ limits: [{ callsInFlight: 1 }] });
+  let asked = 0;
+  const approve = async () => {
+    asked += 1;
+    return 'once' as const;
+  };
+  const gate = createPolicyGate(createGuard(() => current, { approve }));
+  const first = startCall(gate);
+  const release = await first.running;
+  const second = gate(CALL, proceed);
+  current = read({ default: 'ask' });
+  release();
+  await first.made;
+  expect(await second).toBe('result');
+  expect(asked).toBe(1);
+});
+
+test('a policy that was taken away meanwhile does not hold up a call that waits', async () => {
+  let current: Policies | undefined = new Policies(readPolicy({ default: 'ask' }, '/policy.json'), new Map());
+  const approve = async () => {
+    current = undefined;
+    return 'once' as const;
+  };
+  expect(await createPolicyGate(createGuard(() => current, { approve }))(CALL, proceed)).toBe('result');
+});

@@ -1,0 +1,84 @@
+import { expect, it } from 'vitest';
+import { judge } from '../../../../src/policy/rules/conditions.ts';
+import type { Condition } from '../../../../src/policy/rules/schema.ts';
+
+const TOOL = { name: 't', alias: 't', inputSchema: { properties: { from: {}, 'issue-number': {} } } };
+const verdict = (key: string, condition: Condition, given: Record<string, unknown>) =>
+  judge(key, condition, { tool: TOOL, arguments: given });
+
+const UNDER: Condition = { under: ['/data', '/tmp'] };
+
+it.each<[string, Condition, Record<string, unknown>, string]>([
+  ['path', UNDER, { path: '/tmp/x' }, 'yes'],
+  ['path', UNDER, { path: '/etc/x' }, 'no'],
+  ['path', UNDER, { path: ['/data/a', '/tmp/b'] }, 'yes'],
+  ['path', UNDER, { path: [['/data/a'], '/tmp/b'] }, 'yes'],
+  ['path', UNDER, { path: ['/etc/a', '/usr/b'] }, 'no'],
+  ['path', UNDER, { path: ['/data/a', '/etc/b'] }, 'unsure'],
+  ['path', UNDER, { path: ['/data/a', null] }, 'unsure'],
+  ['path', UNDER, { path: [] }, 'unsure'],
+  ['path', UNDER, { path: 7 }, 'unsure'],
+  ['path', UNDER, { path: { toString: '/data/a' } }, 'unsure'],
+  ['path', UNDER, { path: null }, 'unsure'],
+  ['path', UNDER, {}, 'unsure'],
+  ['path', UNDER, { Path: '/data/a' }, 'unsure'],
+  ['path', { under: ['/data'], missing: false }, {}, 'no'],
+  ['path', { under: ['/data'], missing: true }, {}, 'yes'],
+  ['path', { missing: true }, {}, 'yes'],
+  ['path', { missing: true }, { path: 'x' }, 'no'],
+  ['path', { missing: false }, { path: 'x' }, 'yes'],
+  ['force', { equals: true }, { force: true }, 'yes'],
+  ['force', { equals: true }, { force: false }, 'no'],
+  ['force', { equals: true }, { force: 'true' }, 'unsure'],
+  ['force', { equals: true }, { force: 1 }, 'unsure'],
+  ['branch', { equals: 'main' }, { branch: 'Main ' }, 'unsure'],
+  ['branch', { oneOf: ['main', 'dev'] }, { branch: 'dev' }, 'yes'],
+  ['branch', { oneOf: ['main', 'dev'] }, { branch: 'other' }, 'no'],
+  ['branch', { oneOf: ['main', 'dev'] }, { branch: 'DEV' }, 'unsure'],
+  ['name', { matches: ['*.md', 'docs/*'] }, { name: 'a.md' }, 'yes'],
+  ['name', { matches: ['*.md'] }, { name: 'a.MD' }, 'unsure'],
+  ['name', { matches: ['*.md'] }, { name: 'a.txt' }, 'no'],
+  ['name', { matches: ['*'] }, { name: 'x'.repeat(8_193) }, 'unsure'],
+  ['name', { matches: ['*.md'] }, { name: 'secret\0.md' }, 'unsure'],
+  ['name', { equals: 'main' }, { name: 'main\0x' }, 'unsure'],
+  ['name', { oneOf: ['main', 'dev'] }, { name: 'main\0' }, 'unsure'],
+  ['name', { matches: ['a*'], oneOf: ['ab', 'b'] }, { name: 'ab' }, 'yes'],
+  ['name', { matches: ['a*'], oneOf: ['ab', 'b'] }, { name: 'b' }, 'no'],
+  ['__proto__', { equals: 'x' }, {}, 'unsure'],
+  ['toString', { equals: 'x' }, {}, 'unsure'],
+])('%s %j of %j: %s', (key, condition, given, expected) => {
+  expect(verdict(key, condition, given).is).toBe(expected);
+});
+
+it('finds an argument by its name in Python too', () => {
+  expect(verdict('from_', { equals: 'x' }, { from: 'x' }).is).toBe('yes');
+  expect(verdict('issue_number', { equals: 7 }, { 'issue-number': 7 }).is).toBe('yes');
+});
+
+// Code could add an argument by the name in Python, which was judged in place of the one that the server reads.
+it('is not deceived by an argument of either name beside the other', () => {
+  const both = { issue_number: 7, 'issue-number': 8 };
+  expect(verdict('issue_number', { equals: 7 }, both).is).toBe('unsure');
+  expect(verdict('issue-number', { equals: 8 }, both).is).toBe('unsure');
+  expect(verdict('issue_number', { equals: 9 }, both).is).toBe('no');
+  expect(verdict('/issue_number/a', { equals: 7 }, { issue_number: { a: 7 }, 'issue-number': { a: 8 } }).is).toBe(
+    'unsure',
+  );
+  expect(verdict('issue_number', { equals: 7 }, { issue_number: 7, 'issue-number': null }).is).toBe('unsure');
+});
+
+it('follows a pointer through objects and lists', () => {
+  const files = { files: [{ path: '/data/a' }, { path: '/data/b' }] };
+  expect(verdict('/files/path', UNDER, files).is).toBe('yes');
+  expect(verdict('/files/path', UNDER, { files: [...files.files, {}] }).is).toBe('unsure');
+  expect(verdict('/files/path', UNDER, { files: [...files.files, { path: '/etc' }] }).is).toBe('unsure');
+  expect(verdict('/files/path', { under: ['/data'], missing: false }, { files: {} }).is).toBe('no');
+  expect(verdict('/a~1b', { equals: 1 }, { 'a/b': 1 }).is).toBe('yes');
+});
+
+it('does not look at endless lists', () => {
+  expect(verdict('path', UNDER, { path: Array.from({ length: 100_000 }, () => '/data/a') })).toEqual({
+    is: 'unsure',
+    why: 'has more than 1000 members',
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { isUnder, whyNoFolder } from '../../../../src/policy/rules/paths.ts';
+
+const verdict = (folder: string, path: string) => isUnder([folder], path).is;
+
+it.each([
+  ['/data', '/data'],
+  ['/data', '/data/a/b.txt'],
+  ['/data/', '/data//a/./b'],
+  ['/', '/anything'],
+  ['~/notes', '~/notes/x'],
+  ['docs', 'docs/a.md'],
+  ['docs', './docs/a.md'],
+  ['C:\\work', 'C:\\work\\a.txt'],
+  ['C:\\work', 'c:/WORK/a.txt'],
+  ['/data', '/data/..a/a..b/...'],
+])('in %s lies %s', (folder, path) => {
+  expect(verdict(folder, path)).toBe('yes');
+});
+
+it.each([
+  ['/data', '/database/x'],
+  ['/data', '/etc/passwd'],
+  ['/data', '/dat'],
+  ['~/notes', '~/private'],
+  ['docs', 'src/docs'],
+  ['C:\\work', 'D:\\work\\a'],
+])('not in %s lies %s', (folder, path) => {
+  expect(verdict(folder, path)).toBe('no');
+});
+
+/** What some program or file system reads as something else than its text says. */
+describe('it cannot be told', () => {
+  it.each([
+    ['/data', '/data/../etc/passwd'],
+    ['/data', '/etc/../data/x'],
+    ['/data', '/data/.. /x'],
+    ['/data', '/data/ . /x'],
+    ['/data', '/data/\uff0e\uff0e/etc'],
+    ['/data', '/data\uff0fx'],
+    ['/data', '/data /x'],
+    ['/data', '/ /data'],
+    ['/data', '/data/%2e%2e/etc/passwd'],
+    ['/data', '/data/%2E./etc'],
+    ['/data', '/data\\..\\..\\etc'],
+    ['/data', '//data/x'],
+    ['/data', '\\\\data\\x'],
+    ['/data', 'file:///data/x'],
+    ['/data', ' file:///etc/passwd'],
+    ['/data', 'data/x'],
+    ['/data', ' /data/x'],
+    ['/data', '~/x'],
+    ['/data', ''],
+    ['/data', '  '],
+    ['/data', '/data/a\0/../../etc'],
+    ['/data', '/data/\u202E/x'],
+    ['/data', '/Data/x'],
+    ['/home/e\u0301', '/home/\u00e9/x'],
+    ['/data/secret', '/data'],
+    ['/data/secret', '/'],
+    ['/data/secret', '/DATA'],
+    ['~/notes', '~alice/work'],
+    ['~/notes', '~alice'],
+    ['C:\\work', 'C:work\\a'],
+    ['C:\\work', '\\\\?\\C:\\work\\a'],
+    ['C:\\work', 'C:\\work\\a.txt:stream'],
+    ['C:\\work', 'C:\\work\\PROGRA~1'],
+    ['C:\\work', 'C:\\work.\\a'],
+    ['C:\\work', 'C:\\work\\... \\a'],
+  ])('in %s: %j', (folder, path) => {
+    expect(verdict(folder, path)).toBe('unsure');
+  });
+});
+
+it('one of several folders is enough', () => {
+  expect(isUnder(['/data', '/tmp'], '/tmp/x').is).toBe('yes');
+  expect(isUnder(['/data/a', '/tmp'], '/data').is).toBe('unsure');
+  expect(isUnder(['/data/a', '/tmp'], '/usr').is).toBe('no');
+});
+
+it('says why a folder could never be judged', () => {
+  expect(whyNoFolder('/data/../etc')).toBe('holds ".."');
+  expect(whyNoFolder('file:///data')).toBe('is an address, not a path');
+  expect(whyNoFolder('/data')).toBeUndefined();
+});

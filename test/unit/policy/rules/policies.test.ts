@@ -1,0 +1,260 @@
+import { describe, expect, it } from 'vitest';
+import type { PolicyTool } from '../../../../src/policy/rules/decision.ts';
+import { Policies } from '../../../../src/policy/rules/policies.ts';
+import { readPolicy } from '../../../../src/policy/rules/read-policy.ts';
+
+const FILE = '/home/u/MCPs/policy.json';
+const SERVER = { name: 'File Store', alias: 'file_store' };
+const tool = (name: string, annotations = {}): PolicyTool => ({
+  name,
+  alias: name.replaceAll('-', '_'),
+  inputSchema: {},
+  annotations,
+});
+
+/** Decides a call of a tool of `File Store` by a policy.json and the policy of the server's entry. */
+function decideBy(policy: unknown, entry?: unknown) {
+  const file = policy === undefined ? undefined : readPolicy(policy, FILE);
+  const keys = ['mcpServers', 'File Store', 'policy'];
+  const entries = new Map(entry === undefined ? [] : [['File Store', readPolicy(entry, '/home/u/MCPs/a.json', keys)]]);
+  const policies = new Policies(file, entries);
+  return (name: string, given = {}, annotations = {}) =>
+    policies.decide({ server: SERVER, tool: tool(name, annotations), arguments: given });
+}
+
+/** The same without the reason. */
+const effectBy = (policy: unknown, entry?: unknown) => {
+  const decide = decideBy(policy, entry);
+  return (name: string, given = {}, annotations = {}) => decide(name, given, annotations).effect;
+};
+
+describe('rules', () => {
+  it('the first that matches decides, and says where it stands', () => {
+    const decide = decideBy({
+      rules: [
+        { effect: 'allow', tool: 'read_*' },
+        { effect: 'deny', tool: ['*_file', 'rm'], reason: 'no changes here' },
+        { effect: 'ask' },
+      ],
+    });
+    expect(decide('read_file').effect).toBe('allow');
+    expect(decide('write_file')).toEqual({
+      effect: 'deny',
+      reason: `rules[1] of ${FILE} denies it (no changes here)`,
+    });
+    expect(decide('stat')).toEqual({ effect: 'ask', reason: `rules[2] of ${FILE} wants a person to be asked` });
+  });
+
+  it('what no rule decides is allowed, or what default says', () => {
+    expect(effectBy({})('x')).toBe('allow');
+    expect(effectBy({ default: 'deny' })('x')).toBe('deny');
+    expect(decideBy({ default: 'ask' })('x').reason).toBe(`"default" of ${FILE} wants a person to be asked`);
+  });
+
+  it.each(['File Store', 'file store', 'file_store', 'FILE_*', '*', 'f??e store'])(
+    'the server is found as %s',
+    (server) => {
+      expect(effectBy({ rules: [{ effect: 'deny', server }] })('x')).toBe('deny');
+    },
+  );
+
+  it.each(['get-user', 'get_user', 'GET-USER', 'get?user'])('the tool get-user is found as %s', (name) => {
+    expect(effectBy({ rules: [{ effect: 'deny', tool: name }] })('get-user')).toBe('deny');
+  });
+
+  it('other servers and tools are not meant', () => {
+    const decide = effectBy({
+      rules: [
+        { effect: 'deny', server: 'files' },
+        { effect: 'deny', tool: 'get' },
+      ],
+    });
+    expect(decide('get-user')).toBe('allow');
+  });
+});
+
+describe('annotations', () => {
+  const decide = effectBy({
+    rules: [
+      { effect: 'allow', annotations: { readOnlyHint: true } },
+      { effect: 'ask', annotations: { destructiveHint: false, openWorldHint: false } },
+      { effect: 'deny', annotations: { destructiveHint: true } },
+      { effect: 'ask' },
+    ],
+  });
+
+  it.each([
+    [{ readOnlyHint: true }, 'allow'],
+    [{ destructiveHint: false, openWorldHint: false }, 'ask'],
+    [{}, 'deny'],
+    [{ readOnlyHint: 'yes' }, 'deny'],
+    [{ readOnlyHint: true, destructiveHint: true }, 'deny'],
+    [{ destructiveHint: 0 }, 'deny'],
+  ])('%j: %s', (annotations, effect) => {
+    expect(decide('x', {}, annotations)).toBe(effect);
+  });
+});
+
+describe('presets', () => {
+  it('read-only allows what says so and what is listed, and denies the rest', () => {
+    const decide = decideBy({ preset: 'read-only', rules: [{ effect: 'allow', tool: 'append' }] });
+    expect(decide('read', {}, { readOnlyHint: true }).effect).toBe('allow');
+    expect(decide('append').effect).toBe('allow');
+    expect(decide('write')).toEqual({ effect: 'deny', reason: `preset "read-only" of ${FILE} denies it` });
+  });
+
+  it('ask-destructive asks for what may destroy, which is what says nothing', () => {
+    const decide = effectBy({ preset: 'ask-destructive' });
+    expect(decide('write')).toBe('ask');
+    expect(decide('write', {}, { destructiveHint: false })).toBe('allow');
+    expect(decide('read', {}, { readOnlyHint: true })).toBe('allow');
+  });
+});
+
+describe('conditions', () => {
+  const inside = { arguments: { path: { under: '/data' } } };
+
+  it('a rule that allows needs them to hold for certain', () => {
+    const decide = effectBy({ default: 'deny', rules: [{ effect: 'allow', ...inside }] });
+    expect(decide('read', { path: '/data/x' })).toBe('allow');
+    expect(decide('read', { path: '/etc/x' })).toBe('deny');
+    expect(decide('read', { path: '/data/../etc/x' })).toBe('deny');
+    expect(decide('read', { path: ['/data/x', '/etc/x'] })).toBe('deny');
+    expect(decide('read', {})).toBe('deny');
+  });
+
+  it('a rule that denies needs them to fail for certain', () => {
+    const decide = decideBy({ rules: [{ effect: 'deny', ...inside }] });
+    expect(decide('read', { path: '/etc/x' }).effect).toBe('allow');
+    expect(decide('read', { path: '/etc/../data/x' })).toEqual({
+      effect: 'deny',
+      reason: `rules[0] of ${FILE} denies it, as it cannot be told whether it applies: the argument 'path' holds ".."`,
+    });
+    expect(decide('read', { path: ['/data/x', '/etc/x'] }).effect).toBe('deny');
+    expect(decide('read', {}).effect).toBe('deny');
+  });
+
+  it('in doubt a rule that asks makes nothing milder', () => {
+    const asks = { effect: 'ask', ...inside };
+    expect(effectBy({ default: 'deny', rules: [asks] })('read', { path: '/data/..' })).toBe('deny');
+    expect(effectBy({ default: 'allow', rules: [asks] })('read', { path: '/data/..' })).toBe('ask');
+    expect(effectBy({ rules: [asks, { effect: 'deny' }] })('read', { path: '/data/x' })).toBe('ask');
+  });
+});
+
+describe('the policy of an entry', () => {
+  it('can forbid more, and never allows what policy.json does not', () => {
+    const readOnly = { preset: 'read-only' };
+    expect(effectBy({}, readOnly)('write')).toBe('deny');
+    expect(effectBy({ default: 'deny' }, { default: 'allow' })('write')).toBe('deny');
+    expect(effectBy({ default: 'ask' }, readOnly)('read', {}, { readOnlyHint: true })).toBe('ask');
+    expect(decideBy(undefined, readOnly)('write').reason).toBe(
+      'preset "read-only" of /home/u/MCPs/a.json (mcpServers.File Store.policy) denies it',
+    );
+  });
+});
+
+describe('what can be told without the arguments', () => {
+  const settle = (policy: unknown) => new Policies(readPolicy(policy, FILE), new Map());
+
+  it('a tool is denied when every way through the rules ends so', () => {
+    const denied = { effect: 'deny', arguments: { path: { under: '/etc' } } };
+    expect(settle({ rules: [denied] }).of(SERVER, tool('read')).denied).toBeUndefined();
+    expect(settle({ rules: [denied], default: 'deny' }).of(SERVER, tool('read')).denied).toBeDefined();
+    expect(
+      settle({ rules: [{ ...denied, effect: 'ask' }], default: 'deny' }).of(SERVER, tool('r')).denied,
+    ).toBeUndefined();
+  });
+
+  it('a server is denied when no rule before allows any of its tools', () => {
+    const denial = (policy: unknown) => settle(policy).denial(SERVER);
+    expect(denial({ rules: [{ effect: 'deny', server: 'file_*' }] })).toBe(`rules[0] of ${FILE} denies it`);
+    expect(denial({ rules: [{ effect: 'deny', tool: 'x' }], default: 'deny' })).toBe(`"default" of ${FILE} denies it`);
+    expect(denial({ rules: [{ effect: 'allow', tool: 'x' }], default: 'deny' })).toBeUndefined();
+    expect(denial({ preset: 'read-only' })).toBeUndefined();
+    expect(denial({ rules: [{ effect: 'deny', tool: '*' }] })).toBeUndefined();
+  });
+
+  it('resources and prompts are read-only, and named by their methods alone', () => {
+    const method = { ...tool('resources/read', { readOnlyHint: true }), isMethod: true };
+    const effect = (policy: unknown) =>
+      settle(policy).decide({ server: SERVER, tool: method, arguments: { uri: 'file:///x' } }).effect;
+    expect(effect({ preset: 'read-only' })).toBe('allow');
+    expect(effect({ rules: [{ effect: 'deny', tool: '*' }] })).toBe('allow');
+    expect(effect({ rules: [{ effect: 'deny', tool: 'resources/*' }] })).toBe('deny');
+    expect(effect({ rules: [{ effect: 'deny', server: 'file_store' }] })).toBe('deny');
+    const uri = { uri: { matches: 'file:*' } };
+    expect(effect({ rules: [{ effect: 'ask', tool: 'resources/read', arguments: uri }] })).toBe('ask');
+    // A tool of that name does not get what methods are allowed.
+    const allowing = { default: 'deny', rules: [{ effect: 'allow', tool: 'resources/*' }] };
+    expect(effectBy(allowing)('resources/read')).toBe('deny');
+  });
+});
+
+describe('a policy that cannot be read', () => {
+  it('refuses every call, and says file, place and reason', () => {
+    const decide = decideBy({ rules: [{ effect: 'deny', tools: 'x' }] });
+    expect(decide('anything')).toEqual({
+      effect: 'deny',
+      reason: `every call is refused until the policy can be read: ${FILE}: rules[0]: Unrecognized key: "tools"`,
+    });
+  });
+
+  it('in an entry, it refuses the calls of that server alone', () => {
+    const policies = new Policies(undefined, new Map([['a', readPolicy(7, '/a.json', ['mcpServers', 'a', 'policy'])]]));
+    const effect = (name: string) =>
+      policies.decide({ server: { name, alias: name }, tool: tool('x'), arguments: {} }).effect;
+    expect(effect('a')).toBe('deny');
+    expect(effect('b')).toBe('allow');
+    expect(policies.problemOf('a')).toBe(
+      "every call of 'a' is refused until the policy can be read: /a.json: mcpServers.a.policy: must be an object",
+    );
+  });
+
+  it.each([
+    [{ rules: {} }, 'rules: must be a list'],
+    [{ rules: [{}] }, 'rules[0].effect: must be "allow", "ask" or "deny"'],
+    [{ rules: [{ effect: 'block' }] }, 'rules[0].effect: must be "allow", "ask" or "deny"'],
+    [
+      { rules: [{ effect: 'deny', tool: '' }] },
+      'rules[0].tool: must be a name, which may hold * and ?, or a list of them',
+    ],
+    [
+      { rules: [{ effect: 'deny', tool: [] }] },
+      'rules[0].tool: must be a name, which may hold * and ?, or a list of them',
+    ],
+    [{ rules: [{ effect: 'deny', arguments: {} }] }, 'rules[0].arguments: must name at least one argument'],
+    [
+      { rules: [{ effect: 'deny', arguments: { p: {} } }] },
+      'rules[0].arguments.p: must have at least one of under, equals, oneOf, matches and missing',
+    ],
+    [
+      { rules: [{ effect: 'deny', arguments: { p: { under: '/a/../b' } } }] },
+      'rules[0].arguments.p.under: no path could be compared with this folder, because it holds ".."',
+    ],
+    [
+      { limits: [{ server: 'x' }] },
+      'limits[0]: must have at least one of callsPerCell, callsPerMinute, callsInFlight, resultBytes and deadline',
+    ],
+    [{ limits: [{ callsPerCell: 0 }] }, 'limits[0].callsPerCell: must be at least 1'],
+    [
+      { limits: [{ deadline: '0s' }] },
+      'limits[0].deadline: must be a number of seconds, or a duration such as "30s" or "2m"',
+    ],
+    [{ preset: 'safe' }, 'preset: must be "read-only" or "ask-destructive"'],
+    [
+      { preset: 'read-only', default: 'allow' },
+      'default: must not stand beside "preset", which says what happens to calls that no rule decides',
+    ],
+    [[], 'must be an object'],
+  ])('%j: %s', (policy, fault) => {
+    expect(new Policies(readPolicy(policy, FILE), new Map()).problem).toBe(
+      `every call is refused until the policy can be read: ${FILE}: ${fault}`,
+    );
+  });
+
+  it('in an entry a rule names no server', () => {
+    const read = readPolicy({ rules: [{ effect: 'deny', server: 'x' }] }, '/a.json', ['mcpServers', 'a', 'policy']);
+    expect(read).toMatchObject({ problem: '/a.json: mcpServers.a.policy.rules[0]: Unrecognized key: "server"' });
+  });
+});

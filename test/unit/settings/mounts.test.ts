@@ -1,0 +1,78 @@
+/** Which folders may be mounted. */
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, posix, win32 } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkMounts, contains, parseMounts } from '../../../src/settings/mounts.ts';
+
+describe('a text that is no mount is refused', () => {
+  it.each([
+    ['/srv', "'/srv' is not written as /host/folder:/target[:ro|rw]"],
+    ['/srv:data', "'/srv:data' is not written as"],
+    ['/srv:/data:rx', "'/srv:/data:rx' is not written as"],
+    ['/srv:/', 'the target / belongs to the sandbox'],
+    ['/srv:/workspace/', 'the target /workspace belongs to the sandbox'],
+    ['/srv:/usr/lib', 'the target /usr/lib belongs to the sandbox'],
+    ['/srv:/data/../proc', 'the target /proc belongs to the sandbox'],
+    ['/a:/data,/b:/data/', '/data is the target of two mounts'],
+  ])('%s', (text, reason) => {
+    expect(() => parseMounts(text)).toThrow(reason);
+  });
+});
+
+describe('what is inside a folder', () => {
+  it.each([
+    ['/home/u', '/home/u', posix, true],
+    ['/home/u', '/home/u/work', posix, true],
+    ['/home/u', '/home/user', posix, false],
+    ['/home/u', '/HOME/U', posix, false],
+    ['/home/u', '/home', posix, false],
+    ['C:\\Users\\U', 'c:\\users\\u\\work', win32, true],
+    ['C:\\Users\\U', 'C:\\Users\\User', win32, false],
+    ['C:\\Users\\U', 'D:\\Users\\U', win32, false],
+    ['C:\\', 'C:\\Users', win32, true],
+  ])('%s, %s', (outer, inner, path, isInside) => {
+    expect(contains(outer, inner, path)).toBe(isInside);
+  });
+});
+
+describe('a folder', () => {
+  let root = '';
+  beforeAll(() => {
+    root = mkdtempSync(join(tmpdir(), 'bridge-mounts-'));
+    mkdirSync(join(root, 'home/ada/MCPs/tools'), { recursive: true });
+    mkdirSync(join(root, 'home/ada/project'));
+    writeFileSync(join(root, 'home/ada/file.txt'), '');
+    symlinkSync(join(root, 'home'), join(root, 'home/ada/project/up'));
+  });
+  afterAll(() => rmSync(root, { recursive: true }));
+
+  const check = (source: string) =>
+    checkMounts([{ source, target: '/data', isWritable: false }], {
+      home: join(root, 'home/ada'),
+      stateDir: join(root, 'home/ada/MCPs'),
+    });
+
+  it('of the user may be mounted, also by its name with ~', () => {
+    const project = { source: join(root, 'home/ada/project'), target: '/data', isWritable: false };
+    expect(check(join(root, 'home/ada/project'))).toEqual([project]);
+    expect(check('~/project')).toEqual([project]);
+  });
+
+  it.each([
+    ['~', 'it is, or contains, your home folder'],
+    ['home', 'it is, or contains, your home folder'],
+    ['home/ada/project/up', 'it is, or contains, your home folder'],
+    ['home/ada/MCPs', 'it is, or contains, the folder with the definitions'],
+    ['home/ada/MCPs/tools', 'it is inside'],
+    ['home/ada/file.txt', 'it is no folder'],
+    ['home/ada/none', 'it cannot be read'],
+    ['/', 'it is, or contains, your home folder'],
+    ['/proc', 'it is inside /proc'],
+    ['/sys/fs/cgroup', 'it is inside /sys'],
+    ['relative', 'it is no absolute path'],
+  ])('%s is refused', (source, reason) => {
+    const path = /^[~/]|^relative/.test(source) ? source : join(root, source);
+    expect(() => check(path)).toThrow(reason);
+  });
+});

@@ -1,0 +1,66 @@
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import type * as promises from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+const fs = vi.hoisted(() => ({ isDiskFull: false }));
+
+/** A disk that is full still makes an empty file, as a tmpfs without room does. */
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof promises>();
+  const writeFile: typeof real.writeFile = async (file, data, options) => {
+    await real.writeFile(file, fs.isDiskFull ? '' : data, options);
+    if (fs.isDiskFull) {
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    }
+  };
+  return { ...real, writeFile };
+});
+
+const { withFileLock } = await import('../../../src/state/file-lock.ts');
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bridge-lock-'));
+});
+afterEach(async () => {
+  fs.isDiskFull = false;
+  await rm(folder, { recursive: true });
+});
+
+describe('withFileLock', () => {
+  it('lets one at a time work, and leaves no lock behind', async () => {
+    const lock = join(folder, 'lock');
+    const steps: string[] = [];
+    const work = (name: string) => async () => {
+      steps.push(`${name} begins`);
+      await new Promise(setImmediate);
+      steps.push(`${name} ends`);
+    };
+    await Promise.all([withFileLock(lock, work('one')), withFileLock(lock, work('two'))]);
+    const [first, ...rest] = steps.map((step) => step.split(' ')[0]);
+    expect(rest).toEqual([first, rest[1], rest[1]]);
+    expect(existsSync(lock)).toBe(false);
+  });
+
+  // The next command waited for 60 s for an empty lock that nobody held.
+  it('leaves no lock behind when the disk is full', async () => {
+    fs.isDiskFull = true;
+    const lock = join(folder, 'lock');
+    expect(await withFileLock(lock, async () => 'done')).toBe('done');
+    expect(existsSync(lock)).toBe(false);
+  });
+
+  // A link that leads nowhere was waited for without end; a folder ended in an internal error after 60 s.
+  it('does not wait for what cannot be a lock', async () => {
+    const lock = join(folder, 'lock');
+    symlinkSync(join(folder, 'nowhere'), lock);
+    expect(await withFileLock(lock, async () => 'done')).toBe('done');
+    const other = join(folder, 'other');
+    mkdirSync(other);
+    expect(await withFileLock(other, async () => 'done')).toBe('done');
+    expect(existsSync(other)).toBe(true);
+  });
+});
