@@ -1,16 +1,18 @@
 #!/usr/bin/env node
-/** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
 import type { Person } from './base/cell.ts';
 import { renderErrorReport, reportError } from './base/error-report.ts';
 import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './base/errors.ts';
 import { createLogger, escapeInLines } from './base/log.ts';
 import { VERSION } from './base/package.ts';
-import type { ServeOptions } from './bridge/serve.ts';
-import { type CommandLine, parseCommandLine } from './cli/command-line.ts';
+import { parseCommandLine } from './cli/command-line.ts';
+/** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
+import type { FeatureLine } from './cli/commands.ts';
+import { type CommandLine } from './cli/commands.ts';
 import type { TopicCommand } from './cli/help/define.ts';
 import { whyNodeIsTooOld } from './cli/node-version.ts';
 import { TERMINAL_HINT } from './cli/terminal-hint.ts';
 import { wantsColours } from './terminal/colours.ts';
+import type { Command, CommandContext, CommandHost } from './terminal/command.ts';
 import { problemsOfSettings, renderLine } from './terminal/finding.ts';
 import type { Terminal } from './terminal/terminal-person.ts';
 
@@ -49,54 +51,49 @@ async function main(): Promise<number> {
 }
 
 async function helpOn(line: TopicCommand): Promise<string> {
-  const { help } = await import('./cli/help/answer.ts');
+  const { help } = await import('./cli/help/run.ts');
   const { columns, isTTY } = process.stdout;
   return help(line, isTTY ? { columns, hasColours: wantsColours(isTTY, process.env) } : undefined);
 }
 
 /** Commands are loaded when they are called: `--version` does not pay for the MCP SDK. */
-async function runCommand(
-  line: Exclude<CommandLine, { command: 'help' | 'topic' | 'version' | 'completion' }>,
-): Promise<number> {
-  const hasColours = wantsColours(process.stdout.isTTY, process.env);
-  if (line.command === 'doctor') {
-    const { doctor } = await import('./doctor/run.ts');
-    return doctor(line, { env: process.env, writeOut, writeError, hasColours });
+async function runCommand(line: Extract<CommandLine, { command: 'run' | 'complete' }> | FeatureLine): Promise<number> {
+  if (line.command === 'run') {
+    return run(await loadContext(process.env));
   }
-  const { loadContext } = await import('./bridge/context.ts');
-  // Who reads an answer at a terminal need not be told that servers start for it.
-  const env = line.command === 'run' ? process.env : { MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...process.env };
-  const context = { ...(await loadContext(env)), input: process.stdin, hasColours, writeOut, writeError };
-  switch (line.command) {
-    case 'exec':
-      return (await import('./exec/exec.ts')).exec(line, { ...context, terminal: findTerminal() });
-    case 'servers': {
-      const terminal = findTerminal();
-      return (await import('./manage-servers/run.ts')).servers(line, {
-        ...context,
-        terminal,
-        isShown: process.stdout.isTTY,
-      });
-    }
-    case 'edit-servers':
-      return (await import('./manage-servers/edit.ts')).editServers(line, context);
-    case 'policy':
-      return (await import('./policy/run.ts')).policy(line, context);
-    case 'install':
-    case 'uninstall':
-      return (await import('./install/run.ts')).install(line, { ...context, person: await findPerson() });
-    case 'sessions':
-      return (await import('./session-list/run.ts')).sessions(line, context);
-    case 'image':
-      return (await import('./images/run.ts')).image(line, context);
-    case 'audit':
-      endWhenUnread();
-      return (await import('./audit/run.ts')).audit(line, context);
-    case 'complete':
-      return (await import('./cli/complete.ts')).complete(line, context);
-    case 'run':
-      return run(context);
+  if (line.command === 'complete') {
+    const { complete } = await import('./cli/complete.ts');
+    return complete(line, { ...(await loadContext(QUIET_ENV)), writeOut });
   }
+  const { COMMANDS } = await import('./cli/commands.ts');
+  const plugged = COMMANDS.find(({ names }: Command<FeatureLine>) => names.includes(line.command));
+  if (plugged === undefined) {
+    throw new BridgeError('INTERNAL', `no feature runs the command '${line.command}'`);
+  }
+  return (plugged as Command<FeatureLine>).run(line, commandHost());
+}
+
+/** Who reads an answer at a terminal need not be told that servers start for it. */
+const QUIET_ENV = { MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...process.env };
+
+async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContext> {
+  return (await import('./bridge/context.ts')).loadContext(env);
+}
+
+function commandHost(): CommandHost {
+  return {
+    env: process.env,
+    input: process.stdin,
+    writeOut,
+    writeError,
+    hasColours: wantsColours(process.stdout.isTTY, process.env),
+    isShown: process.stdout.isTTY,
+    terminal: findTerminal(),
+    findPerson,
+    endWhenUnread,
+    loadContext: () => loadContext(QUIET_ENV),
+    createContext: async (env) => (await import('./bridge/context.ts')).createContext(env),
+  };
 }
 
 /** Where a person sees a question and can type an answer. */
@@ -124,12 +121,12 @@ function endWhenUnread(): void {
   });
 }
 
-async function run(context: Omit<ServeOptions, 'output'>): Promise<number> {
+async function run(context: CommandContext): Promise<number> {
   if (process.stdin.isTTY) {
     process.stderr.write(TERMINAL_HINT);
   }
   const { serve } = await import('./bridge/serve.ts');
-  return serve({ ...context, output: process.stdout });
+  return serve({ ...context, input: process.stdin, output: process.stdout });
 }
 
 const writeOut = (text: string): boolean => process.stdout.write(text);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { silentLogger } from '../../src/base/log.ts';
-import type { ServerMetadata } from '../../src/catalog/intake.ts';
+import type { ServerMetadata } from '../../src/catalog/known.ts';
 import { createMetadataCache } from '../../src/directory/metadata-cache.ts';
 import { createServerDirectory } from '../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../src/directory/server-metadata.ts';

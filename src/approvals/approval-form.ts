@@ -4,9 +4,9 @@
  * Markdown shows them as code, in which nothing is interpreted.
  */
 import type { Question, Reply } from '../base/cell.ts';
-import { oneLine } from '../base/shown-text.ts';
+import type { Approval } from '../calls/contract.ts';
+import { oneLine } from '../catalog/shown-text.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import type { Approval } from './approvals.ts';
 
 /** For how long a call is allowed, or that it is not. */
 export type Choice = Approval | 'no';

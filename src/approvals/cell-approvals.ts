@@ -7,11 +7,11 @@ import { createHash } from 'node:crypto';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import type { Reply } from '../base/cell.ts';
 import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
+import type { Approval, Approvals, CallToApprove } from '../calls/contract.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { Asker } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { approvalForm, type Choice, readChoices, type ShownCall } from './approval-form.ts';
-import type { Approval, Approvals, CallToApprove } from './approvals.ts';
 
 /** Calls of one `gather` come within milliseconds; a person does not notice this. Chosen. */
 const COLLECT_MS = 50;

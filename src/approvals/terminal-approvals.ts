@@ -1,8 +1,8 @@
 /** Asks a person about a call that they make themselves: one question, yes or no. */
 import { join } from 'node:path';
 import { BridgeError } from '../base/errors.ts';
-import { oneLine } from '../base/shown-text.ts';
-import type { Approvals, CallToApprove } from './approvals.ts';
+import type { Approvals, CallToApprove } from '../calls/contract.ts';
+import { oneLine } from '../catalog/shown-text.ts';
 import { howToAllow } from './cell-approvals.ts';
 
 const MAX_NAME_CHARS = 100;

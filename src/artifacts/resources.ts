@@ -1,8 +1,9 @@
 /** Artifacts as MCP resources: `artifact:///<session>/<name>`, text where it is text. */
 import type { Attachment } from '../base/cell.ts';
+import type { ResourceProvider } from '../server/resources.ts';
 
-/** As far as the front needs them; `artifacts/artifacts.ts` keeps them. */
-export interface ArtifactStore {
+/** The store, as far as resources need it. */
+interface ArtifactStore {
   list(): Promise<readonly ArtifactFacts[]>;
   /** Rejects when there is none. */
   read(session: string, name: string, offset: number, length: number): Promise<{ readonly data: Buffer }>;
@@ -46,8 +47,11 @@ export function artifactUri(session: string, name: string): string {
   return `${PREFIX}${encodeURIComponent(session)}/${encodeURIComponent(name)}`;
 }
 
-/** Entries of `resources/list`. */
-export async function listArtifacts(store: ArtifactStore) {
+export function artifactResources(store: ArtifactStore): ResourceProvider {
+  return { list: () => listArtifacts(store), read: (uri) => readArtifact(store, uri) };
+}
+
+async function listArtifacts(store: ArtifactStore) {
   return (await store.list()).map(({ session, name, sizeBytes, modified }) => ({
     uri: artifactUri(session, name),
     name,
@@ -58,8 +62,7 @@ export async function listArtifacts(store: ArtifactStore) {
   }));
 }
 
-/** Contents of `resources/read`; undefined when the URI is none of an artifact. Rejects when there is no such artifact. */
-export async function readArtifact(store: ArtifactStore, uri: string) {
+async function readArtifact(store: ArtifactStore, uri: string) {
   const [session, name] = partsOf(uri) ?? [];
   if (session === undefined || name === undefined) {
     return undefined;

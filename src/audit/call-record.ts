@@ -2,7 +2,7 @@
 
 import { NO_OUTPUT } from '../base/cell.ts';
 import { renderError, toBridgeError } from '../base/errors.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { AuditTrail } from './trail.ts';
 
 interface RecordedCall {

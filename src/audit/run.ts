@@ -1,7 +1,7 @@
 /** `audit`: shows, follows and counts the record of cells and calls. Starts nothing and changes nothing. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { escapeControls } from '../base/log.ts';
-import type { CommandContext } from '../bridge/context.ts';
+import type { CommandContext } from '../terminal/command.ts';
 import type { AuditCommand } from './command-line.ts';
 import { joinRecords, matches } from './entries.ts';
 import { auditDirectory } from './files.ts';

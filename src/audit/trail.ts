@@ -8,7 +8,7 @@ import type { CellAnswer, CellRequest, EngineReport, OutputText } from '../base/
 import { BridgeError, ERROR_CODES, type ErrorCode, messageOf } from '../base/errors.ts';
 import { AUDIT_FILES, AUDIT_WAIT_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
-import type { Decision } from '../policy/rules/decision.ts';
+import type { Decision } from '../calls/contract.ts';
 import type { CellRun, SessionRecorder, SessionRun } from '../session/recorder.ts';
 import type { CellOutcome } from '../session/run-cell.ts';
 import type { Settings } from '../settings/settings.ts';

@@ -1,8 +1,4 @@
-/**
- * Where this package lies on disk, which version it is, and how to start it. The bundle keeps all its files directly in
- * `dist/`, so one step up is the root for `dist/*.js` just as for `src/*.ts`; a file deeper in `src/` must not use
- * `import.meta.url` for that.
- */
+/** Where this package is on disk, which version it is, and how to start it. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { COMMAND_NAME, findProgramStart, type ProgramStart, quoteShellWord, realPathOf } from './program-start.ts';
@@ -13,8 +9,8 @@ export { COMMAND_NAME } from './program-start.ts';
 declare const BUILD_VERSION: string | undefined;
 const IS_BUILT = typeof BUILD_VERSION === 'string';
 
-/** Root folder of the package, as a file URL that ends with `/`. */
-export const PACKAGE_ROOT = new URL('../', import.meta.url);
+/** Root folder of the package, as a file URL that ends with `/`. The bundle keeps every file directly in `dist/`. */
+export const PACKAGE_ROOT = new URL(IS_BUILT ? '../' : '../../', import.meta.url);
 
 /** Version of this package, for example `1.2.3`. */
 export const VERSION: string = typeof BUILD_VERSION === 'string' ? BUILD_VERSION : readVersion();

@@ -1,41 +1,33 @@
 /** Connects settings, engines, upstreams and sessions to the one thing the front needs: a runner of cells. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Approvals } from '../approvals/approvals.ts';
-import { createCellApprovals } from '../approvals/cell-approvals.ts';
-import { createArtifacts } from '../artifacts/artifacts.ts';
-import { openAuditTrail, withAuditNotices } from '../audit/trail.ts';
+import { createCellApprovals } from '../approvals/index.ts';
+import { artifactMethods, createArtifacts } from '../artifacts/index.ts';
+import { openAuditTrail, withAuditNotices } from '../audit/index.ts';
 import { renderIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
-import { createSavedTools } from '../saved-tools/saved-tools.ts';
-import { createSecretMask, type MaskSecrets } from '../secrets/secret-mask.ts';
+import { createSavedTools, savedToolMethods } from '../saved-tools/index.ts';
+import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY } from '../server/capabilities.ts';
-import type { CellRunner } from '../server/cell-runner.ts';
+import type { Bridge } from '../server/cell-runner.ts';
 import { readKernelSources } from '../session/boot.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import { describeEngine } from '../session/engine-report.ts';
 import { Sessions } from '../session/sessions.ts';
+import { engineOptions, limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { preloadClient } from '../upstream/handshake.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
-import { createCallGates } from './call-gates.ts';
-import { type ConfiguredServers, createConfiguredServers } from './configured-servers.ts';
-import { engineOptions, limitsOf } from './engine-options.ts';
-
-export interface Bridge extends CellRunner {
-  /** Loads the modules the first cell will need. Starts no process and opens no connection. */
-  preload(): Promise<void>;
-}
-
-/** Makes a bridge; nothing is started before its first cell. */
-export type CreateBridge = (settings: Settings, logger: Logger) => Promise<Bridge>;
+import { createGatedCalls } from './call-pipeline.ts';
+import { createConfiguredServers } from './configured-servers.ts';
 
 /** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
-export const createBridge: CreateBridge = async (settings, logger) => {
+export async function createBridge(settings: Settings, logger: Logger): Promise<Bridge> {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
   const directory = await createConfiguredServers(settings, logger, { hidesDenied: true });
@@ -45,15 +37,16 @@ export const createBridge: CreateBridge = async (settings, logger) => {
   const { pool } = directory;
   const { autoload } = settings;
   const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
-  const gates = createCallGates(directory, createApprovals(settings, mask), trail);
-  const shared = { pool, savedTools, artifacts: createArtifacts(settings.stateDir), logger, autoload };
+  const approvals = createCellApprovals({ mask, policyFile: join(settings.stateDir, 'policy.json') });
+  const calls = createGatedCalls(directory, approvals, trail);
+  const methods = [...savedToolMethods(savedTools), ...artifactMethods(createArtifacts(settings.stateDir))];
   const sessions = new Sessions({
     engine,
     limits: limitsOf(settings),
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
     packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ ...shared, directory: directory.known, ...gates }),
+    handleCall: createHostCalls({ pool, directory: directory.known, logger, autoload, calls, methods }),
     recorder: trail,
     logger,
     capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
@@ -87,10 +80,6 @@ export const createBridge: CreateBridge = async (settings, logger) => {
       await Promise.all([trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
     },
   };
-};
-
-function createApprovals({ stateDir }: Settings, mask: MaskSecrets): Approvals {
-  return createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
 }
 
 /** Removes what bridges that are gone left behind. */

@@ -1,78 +1,40 @@
-/** The configured servers with everything around them: the files, the connections, and what is known of each. */
+/** Builds the configured servers from the core and the features: files, connections, secrets, pins, policies. */
 
 import type { ConfigIssue } from '../base/config-issue.ts';
-import type { Logger } from '../base/log.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
 import { assignServerAliases } from '../catalog/names.ts';
+import type { ConfiguredServers, ConfiguredServersOptions } from '../directory/configured-servers.ts';
 import { createMetadataCache } from '../directory/metadata-cache.ts';
 import { type CallableServer, createServerDirectory, type ServerDirectory } from '../directory/server-directory.ts';
-import { createServerFailures, type ServerFailures } from '../directory/server-failures.ts';
+import { createServerFailures } from '../directory/server-failures.ts';
 import { createMetadataSource } from '../directory/server-metadata.ts';
-import { allVisible, createVisibleTools } from '../directory/visible-tools.ts';
-import { createToolPins, type ToolPins } from '../pins/pinned-tools.ts';
-import { createToolPinStore } from '../pins/tool-pins.ts';
-import { type CurrentPolicies, createCurrentPolicies } from '../policy/current-policies.ts';
+import { allVisible } from '../directory/visible-tools.ts';
+import { createToolPinStore, createToolPins } from '../pins/index.ts';
+import { type CurrentPolicies, createCurrentPolicies, createVisibleTools } from '../policy/index.ts';
 import type { ServerReference } from '../protocol/frames.ts';
-import { createKeyring } from '../secrets/keyring.ts';
-import { createKnownSecrets, type KnownSecrets } from '../secrets/known-secrets.ts';
-import {
-  createServerDiscovery,
-  type DiscoveredServers,
-  type DiscoveryOptions,
-  type ServerDefinition,
-} from '../servers/discover.ts';
-import { loadSources, thisSystem } from '../servers/sources.ts';
+import { createKeyring, createKnownSecrets } from '../secrets/index.ts';
+import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../servers/discover.ts';
+import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { findingOfIssue, renderLine } from '../terminal/finding.ts';
 import { likelySecrets } from '../upstream/mask.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
-import {
-  createUpstreamPool,
-  type LoginRecord,
-  type LoginStore,
-  type UpstreamPool,
-  type UpstreamPoolOptions,
-} from '../upstream/pool.ts';
+import { createUpstreamPool, type LoginRecord, type LoginStore, type UpstreamPool } from '../upstream/pool.ts';
 
-export interface ConfiguredServers extends KnownSecrets {
-  readonly pool: UpstreamPool;
-  /** Every definition as of the last `refresh`, the disabled ones included. */
-  definitions(): ReadonlyMap<string, ServerDefinition>;
-  /** What was wrong with their files then. */
-  issues(): readonly ConfigIssue[];
-  /** The same, as far as calls are concerned. */
-  callable(): ReadonlyMap<string, CallableServer>;
-  /** What is known of the servers of the last `refresh`. */
-  readonly known: ServerDirectory;
-  /** Logins at remote servers. */
-  readonly logins: LoginStore;
-  /** Why they could not be asked, of this run and of others. */
-  readonly failures: ServerFailures;
-  /** What was accepted of their tools. */
-  readonly pins: ToolPins;
-  /** What code may do, of `policy.json` now and of the entries as of the last `refresh`. */
+/** What the bridge needs besides. */
+export interface BridgeServers extends ConfiguredServers {
+  /** What code may do, by `policy.json` and by the entries as of the last `refresh`. */
   readonly policies: CurrentPolicies;
-  /**
-   * Looks at the files again; a change is passed on to the pool and its issues are logged, once. Gives the servers that
-   * are not disabled, with the aliases of their proxies.
-   */
-  refresh(): readonly ServerReference[];
 }
 
-/** With how far the start of a server is told, and how a failed one is logged. */
-export interface ConfiguredServersOptions extends Pick<UpstreamPoolOptions, 'failureLevel' | 'onStep'> {
-  /** Whether tools of which no call can be made are hidden, as code is to see it; no when left out. */
-  readonly hidesDenied?: boolean;
-  /** Whether a server is one that the command is about: what is wrong with others is not worth a warning. All when left out. */
-  readonly concerns?: (server: string) => boolean;
-}
-
-/** Starts nothing and reads no file of servers before the first `refresh`. */
+/** Starts nothing and reads no server file before the first `refresh`. */
 export async function createConfiguredServers(
   settings: Settings,
-  logger: Logger,
-  { hidesDenied = false, concerns = () => true, ...starts }: ConfiguredServersOptions = {},
-): Promise<ConfiguredServers> {
+  ownLogger: Logger,
+  { hidesDenied = false, concerns = () => true, isSilent = false, ...starts }: ConfiguredServersOptions = {},
+): Promise<BridgeServers> {
   const { stateDir } = settings;
+  const logger = isSilent ? silentLogger : ownLogger;
   const discover = createServerDiscovery(await discoveryOptionsOf(settings));
   const secrets = createKnownSecrets(() => current.servers);
   const logins = loginsOf(settings);
@@ -100,7 +62,7 @@ export async function createConfiguredServers(
     known,
     logins,
     failures,
-    pins,
+    review: pins,
     policies,
     definitions: () => current.servers,
     issues: () => current.issues,
@@ -128,17 +90,6 @@ function logIssue(issue: ConfigIssue, logger: Logger, concerns: (server: string)
 export function loginsOf({ stateDir, keyring: mode }: Settings): LoginStore {
   const keyring = createKeyring({ mode, platform: process.platform, env: process.env });
   return createLoginStore<LoginRecord>(stateDir, keyring);
-}
-
-/** Where the settings say that servers are looked for. */
-export async function discoveryOptionsOf(settings: Settings): Promise<DiscoveryOptions> {
-  return {
-    stateDir: settings.stateDir,
-    extraFile: settings.serversConfig,
-    sources: await loadSources(settings.configSources, thisSystem(process.env)),
-    env: process.env,
-    allowsSelf: settings.allowSelfServer,
-  };
 }
 
 function toCallable(definition: ServerDefinition): CallableServer {

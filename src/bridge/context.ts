@@ -1,15 +1,8 @@
-/** What every command that runs cells starts from: settings, a logger, and the way to a bridge. */
-
-import { createLogger, type Logger } from '../base/log.ts';
+/** Builds what commands start from: settings, a logger, and the ways to servers, cells and calls. */
+import { createLogger } from '../base/log.ts';
 import { refuseNestedBridge } from '../servers/self.ts';
-import { describeUnknownVariables, loadSettings, type Settings } from '../settings/settings.ts';
-import type { CreateBridge } from './bridge.ts';
-
-export interface CommandContext {
-  readonly settings: Settings;
-  readonly logger: Logger;
-  readonly createBridge: CreateBridge;
-}
+import { describeUnknownVariables, loadSettings } from '../settings/settings.ts';
+import type { CommandContext } from '../terminal/command.ts';
 
 /**
  * The context of an environment. Rejects with `CONFIG_INVALID`, also when this process is a server of another bridge;
@@ -23,15 +16,18 @@ export async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContex
   return context;
 }
 
-/** The same without a word. Throws `CONFIG_INVALID`. */
+/** The same without warnings. Throws `CONFIG_INVALID`. Engines, servers and sessions are loaded when they are needed. */
 export function createContext(env: NodeJS.ProcessEnv): CommandContext {
   const settings = loadSettings(env);
   refuseNestedBridge(env, settings.allowSelfServer);
-  return { settings, logger: createLogger(settings.logLevel), createBridge: loadBridge };
+  const logger = createLogger(settings.logLevel);
+  return {
+    settings,
+    logger,
+    createBridge: async () => (await import('./bridge.ts')).createBridge(settings, logger),
+    openServers: async (options) =>
+      (await import('./configured-servers.ts')).createConfiguredServers(settings, logger, options),
+    callByPerson: async (call, servers, io) =>
+      (await import('./call-by-person.ts')).callByPerson(call, servers, { ...io, settings, logger }),
+  };
 }
-
-/** Loaded on demand: engines, upstreams and sessions are not needed to answer `tools/list`. */
-const loadBridge: CreateBridge = async (settings, logger) => {
-  const { createBridge } = await import('./bridge.ts');
-  return createBridge(settings, logger);
-};

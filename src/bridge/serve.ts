@@ -1,13 +1,13 @@
 /** `run`: serves MCP over stdio until the client goes away or a signal comes. */
 import type { Readable, Writable } from 'node:stream';
-import { createArtifacts } from '../artifacts/artifacts.ts';
+import { artifactResources, createArtifacts } from '../artifacts/index.ts';
 import { messageOf } from '../base/errors.ts';
 import { VERSION } from '../base/package.ts';
+import { createLazyBridge } from '../server/lazy-runner.ts';
 import { serveClient } from '../server/server.ts';
 import { StdioTransport } from '../server/stdio-transport.ts';
+import type { CommandContext } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
-import type { CommandContext } from './context.ts';
-import { createLazyBridge } from './lazy-bridge.ts';
 import { tellStartFailures } from './start-failures.ts';
 
 export interface ServeOptions extends CommandContext {
@@ -20,7 +20,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { settings, logger } = options;
   const lifecycle = watchProcess(logger);
   const bridge = tellStartFailures(
-    createLazyBridge(() => options.createBridge(settings, logger)),
+    createLazyBridge(() => options.createBridge()),
     settings.stateDir,
     logger,
   );
@@ -29,7 +29,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   });
   const connection = serveClient(transport, {
     runner: bridge,
-    artifacts: createArtifacts(settings.stateDir),
+    resources: artifactResources(createArtifacts(settings.stateDir)),
     version: VERSION,
     outputMode: settings.outputMode,
     maxOutputChars: settings.maxOutputChars,

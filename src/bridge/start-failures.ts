@@ -1,9 +1,9 @@
 /** Why no cell can run, in the log of the client: the line that `doctor` would show. */
 import { BridgeError, type ErrorCode } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { examineStateDirectory } from '../doctor/state-directory.ts';
+import { examineStateDirectory } from '../doctor/index.ts';
+import type { Bridge } from '../server/cell-runner.ts';
 import { type Finding, noCellRuns, renderLine } from '../terminal/finding.ts';
-import type { Bridge } from './bridge.ts';
 
 /** Codes with which a session fails to start and which a user can mend. */
 const START_CODES: ReadonlySet<ErrorCode> = new Set([

@@ -1,5 +1,5 @@
 /** Which servers code may call: those loaded in its session, or, where the operator allows it, every configured one. */
-import type { CatalogServer } from '../catalog/catalog.ts';
+import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallContext } from '../session/dispatch.ts';
 

@@ -1,7 +1,7 @@
 /** Finds configured servers by what they are called, say of themselves and can do; starts none. */
 import { z } from 'zod';
-import type { CatalogServer } from '../catalog/catalog.ts';
 import { howToLoad } from '../catalog/describe.ts';
+import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { checked, type Method } from './checked-call.ts';
 

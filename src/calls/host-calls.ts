@@ -1,28 +1,24 @@
 /**
- * What code in a sandbox may ask of the host: calls of tools, documents about them, and keeping functions.
+ * What code in a sandbox may ask of the host: calls of tools and documents about them; features add methods of their own.
  * Everything that arrives is checked here, whatever the proxies in the sandbox did: the parameters by a schema, the
  * server against the servers loaded in that session, the tool against what its server lists.
  */
 import { z } from 'zod';
-import type { Artifacts } from '../artifacts/artifacts.ts';
-import { artifactCalls, LoadArtifactParams, SaveArtifactParams } from '../artifacts/calls.ts';
 import { BridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { describeTool, toolMetadata } from '../catalog/describe.ts';
 import { describeHit } from '../catalog/describe-hit.ts';
-import { isPythonKeyword } from '../catalog/names.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
-import type { Guard } from '../policy/gate.ts';
-import type { SavedTools } from '../saved-tools/saved-tools.ts';
 import type { HandleCall } from '../session/dispatch.ts';
 import { createFindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
 import { findServersMethod } from './find-servers.ts';
 import { createObservedResults, type ObservedResults } from './observed-results.ts';
+import { type CallPipeline, createCallPipeline } from './pipeline.ts';
 import { specMethods } from './spec-calls.ts';
 import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
-import { type CallGate, type NoteUnmade, type ToolCaller, toolMethods } from './tool-calls.ts';
+import { type ToolCaller, toolMethods } from './tool-calls.ts';
 
 /** The connections to the servers. */
 export interface ToolPool extends SurfacePool, ToolCaller {}
@@ -30,19 +26,15 @@ export interface ToolPool extends SurfacePool, ToolCaller {}
 export interface HostCallsOptions {
   readonly pool: ToolPool;
   readonly directory: ServerDirectory;
-  readonly savedTools: SavedTools;
-  readonly artifacts: Artifacts;
   readonly logger: Logger;
   /** How long a search waits for servers whose tools are not known yet; 5 s when left out. */
   readonly searchWaitMs?: number;
   /** Whether a server is loaded by its first call. */
   readonly autoload?: boolean;
-  /** What stands around each call of a tool, outermost first; nothing when left out. */
-  readonly gates?: readonly CallGate[];
-  /** What stands around each call for resources and prompts; nothing when left out. */
-  readonly guard?: Guard | undefined;
-  /** Told of each call that comes to none of these. */
-  readonly noteUnmade?: NoteUnmade | undefined;
+  /** The way of each call to a server; straight to it if left out. */
+  readonly calls?: CallPipeline;
+  /** What features answer, by the name of the method. */
+  readonly methods?: readonly (readonly [string, Method])[];
 }
 
 /** Far more than a search reads; a long one is no mistake. */
@@ -58,32 +50,23 @@ const SearchToolDocsParams = z.strictObject({
   limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
   detail: detailParam,
 });
-const SaveToolParams = z.strictObject({
-  name: z.string().refine((word) => !isPythonKeyword(word), 'a keyword of Python names no function'),
-  source: z.string(),
-});
-
 interface CallOptions extends HostCallsOptions {
   readonly observed: ObservedResults;
 }
 
 /** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
 export function createHostCalls(options: HostCallsOptions): HandleCall {
-  const { directory, pool, logger, autoload = false, gates = [], guard, noteUnmade } = options;
+  const { directory, pool, logger, autoload = false, calls = createCallPipeline() } = options;
   const findCallable = createFindCallable(directory, autoload);
-  const artifacts = artifactCalls(options.artifacts);
   const observed = createObservedResults();
   const methods = new Map<string, Method>([
-    ...toolMethods({ directory, findCallable, pool, observed, logger, gates, noteUnmade }),
+    ...toolMethods({ directory, findCallable, pool, observed, logger, calls }),
     ...documentMethods(directory, { ...options, observed }),
     ...specMethods(directory, observed),
-    ...surfaceMethods({ findCallable, pool, logger, guard, noteUnmade }),
+    ...surfaceMethods({ findCallable, pool, logger, calls }),
     findServersMethod(directory, autoload),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
-    ['save_tool', checked(SaveToolParams, (tool) => options.savedTools.save(tool))],
-    ['save_artifact', checked(SaveArtifactParams, artifacts.save)],
-    ['load_artifact', checked(LoadArtifactParams, artifacts.load)],
-    ['list_artifacts', checked(z.strictObject({}), artifacts.list)],
+    ...(options.methods ?? []),
   ]);
   return ({ method, params }, context) => {
     const run = methods.get(method);

@@ -6,11 +6,11 @@
 import type { Question, Reply } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { oneLine, quoted } from '../base/shown-text.ts';
+import { oneLine, quoted } from '../catalog/shown-text.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import type { Asker } from '../session/asker.ts';
 import { isJsonObject, type JsonObject } from '../upstream/definition.ts';
-import type { Elicit } from '../upstream/elicitation.ts';
+import type { Elicit } from '../upstream/elicit.ts';
 import { RequestError } from '../upstream/requests.ts';
 
 /** What is shown of a question; all chosen so that it can be read. */

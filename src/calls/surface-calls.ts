@@ -3,14 +3,13 @@ import { z } from 'zod';
 import { toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { makeVisible } from '../catalog/visible.ts';
-import type { Guard } from '../policy/gate.ts';
-import type { PolicyTool } from '../policy/rules/decision.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
 import type { FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
+import type { CalledTool } from './contract.ts';
+import type { CallPipeline } from './pipeline.ts';
 import { elicitFor } from './server-questions.ts';
-import type { NoteUnmade } from './tool-calls.ts';
 
 /** Where resources and prompts come from. */
 export interface SurfacePool {
@@ -32,9 +31,7 @@ export interface SurfaceOptions {
   readonly findCallable: FindCallable;
   readonly pool: SurfacePool;
   readonly logger: Logger;
-  /** Stands around each call; nothing when left out. */
-  readonly guard?: Guard | undefined;
-  readonly noteUnmade?: NoteUnmade | undefined;
+  readonly calls: CallPipeline;
 }
 
 /** What is said of every method here: it reads. A policy treats it as a tool of that name. */
@@ -50,13 +47,13 @@ const METHODS = {
 } as const satisfies Record<string, SurfaceCall['method']>;
 
 /** The method of that name, of MCP or in Python, as a policy looks at it; undefined when it is none. */
-export function methodTool(name: string): PolicyTool | undefined {
+export function methodTool(name: string): CalledTool | undefined {
   const method = Object.entries(METHODS).find(([python, exact]) => python === name || exact === name)?.[1];
   return method && { ...METHOD, name: method, alias: method };
 }
 
 export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
-  const { findCallable, pool, logger, guard = unguarded, noteUnmade } = options;
+  const { findCallable, pool, logger, calls } = options;
 
   async function ask(
     wanted: string,
@@ -65,11 +62,11 @@ export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
     context: CallContext,
   ): Promise<SurfaceAnswer> {
     const server = await findCallable(wanted, context).catch((error: unknown) => {
-      noteUnmade?.({ server: wanted, tool: method, given: params, context }, toBridgeError(error));
+      calls.noteUnmade({ server: wanted, tool: method, given: params, context }, toBridgeError(error));
       throw error;
     });
     const tool = { ...METHOD, name: method, alias: method };
-    const answer = await guard({ server, tool, arguments: params, context }, ({ signal, asker }) => {
+    const answer = await calls.make({ server, tool, arguments: params, context }, ({ context: { signal, asker } }) => {
       const elicit = elicitFor(server.name, asker, logger);
       return pool.surface({ server: server.name, method, params, signal, elicit });
     });
@@ -93,8 +90,6 @@ export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
   );
   return [...lists, ['read_resource', readResource], ['get_prompt', getPrompt]];
 }
-
-const unguarded: Guard = ({ context }, send) => send(context);
 
 /** Entries with hidden characters made visible where they are prose. Names and URIs are sent back as they are. */
 function visibleProse(value: unknown): unknown {

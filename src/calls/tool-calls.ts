@@ -1,23 +1,22 @@
-/**
- * Calls of tools, and what a loaded server says of itself. Everything that decides about a call or keeps a record of it is a
- * gate: it stands between the sandbox, which is not believed, and the pool, which sends what it is given.
- */
+/** Calls of tools, and what a loaded server says about itself. Each call goes through the gates of the pipeline. */
 import { z } from 'zod';
 import type { CancelSignal } from '../base/cancel.ts';
-import { type BridgeError, renderError, toBridgeError } from '../base/errors.ts';
+import { renderError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { toolMetadata } from '../catalog/describe.ts';
-import { restoreHidden, type ServerMetadata } from '../catalog/intake.ts';
+import { restoreHidden } from '../catalog/intake.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
+import { type ServerMetadata } from '../catalog/known.ts';
 import { resolveArguments } from '../catalog/parameters.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
-import type { Decision } from '../policy/rules/decision.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { isJsonObject } from '../upstream/definition.ts';
-import type { Elicit } from '../upstream/elicitation.ts';
+import type { Elicit } from '../upstream/elicit.ts';
 import type { FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
+import type { ToolCall } from './contract.ts';
 import type { ObservedResults } from './observed-results.ts';
+import type { CallPipeline } from './pipeline.ts';
 import { elicitFor } from './server-questions.ts';
 
 /** The connections to the servers, for calls of tools. */
@@ -33,49 +32,13 @@ export interface ToolCaller {
   }): Promise<unknown>;
 }
 
-/** One call of a tool that exists on a server that is loaded. */
-export interface ToolCall {
-  readonly server: CatalogServer;
-  readonly tool: CatalogTool;
-  /** As the server will get them. */
-  readonly arguments: Readonly<Record<string, unknown>>;
-  /** The line of the cell that leads to the call, as the sandbox says. */
-  readonly line?: number | undefined;
-  /** Whether the code listens to what the server reports of its progress. */
-  readonly wantsProgress?: boolean | undefined;
-  readonly context: CallContext;
-  /** What a policy decided about it; set by its gate, for the record. */
-  decision?: Decision;
-}
-
-/** A call that no gate saw, because its server is not loaded, or there is no such server or tool. */
-export interface UnmadeCall {
-  readonly server: string;
-  readonly tool: string;
-  readonly given: Readonly<Record<string, unknown>>;
-  readonly context: CallContext;
-}
-
-export type NoteUnmade = (call: UnmadeCall, error: BridgeError) => void;
-
-/** Makes a call. */
-export type MakeCall = (call: ToolCall) => Promise<unknown>;
-
-/**
- * Stands around each call: refuses it by rejecting with a `BridgeError`, waits, looks at its outcome, or changes it. It calls
- * `proceed` at most once. With nothing to do a gate returns what `proceed` gives, unawaited.
- */
-export type CallGate = (call: ToolCall, proceed: MakeCall) => Promise<unknown>;
-
 export interface ToolCallOptions {
   readonly directory: ServerDirectory;
   readonly findCallable: FindCallable;
   readonly pool: ToolCaller;
   readonly observed: ObservedResults;
   readonly logger: Logger;
-  /** The first one is asked first and sees the outcome last. */
-  readonly gates: readonly CallGate[];
-  readonly noteUnmade?: NoteUnmade | undefined;
+  readonly calls: CallPipeline;
 }
 
 const CallToolParams = z.strictObject({
@@ -91,13 +54,27 @@ const CallToolParams = z.strictObject({
 type CallToolParams = z.output<typeof CallToolParams>;
 const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
 
-/** Calls that need the server to be loaded. */
-export function toolMethods(options: ToolCallOptions): [string, Method][] {
-  const { directory, findCallable, pool, logger, observed } = options;
-  const make = options.gates.reduceRight<MakeCall>((proceed, gate) => (call) => gate(call, proceed), send);
+/** A call of one tool, its arguments named as code names them. */
+export interface WantedCall {
+  readonly server: CatalogServer;
+  readonly tool: CatalogTool;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly line?: number | undefined;
+  readonly wantsProgress?: boolean | undefined;
+}
 
-  async function send(call: ToolCall): Promise<unknown> {
-    const { server, tool, context } = call;
+/** Calls a tool that was found; resolves with the untouched `CallToolResult`. Rejects as gates and servers do. */
+export type CallTool = (wanted: WantedCall, context: CallContext) => Promise<unknown>;
+
+export function createCallTool({
+  directory,
+  pool,
+  observed,
+  logger,
+  calls,
+}: Omit<ToolCallOptions, 'findCallable'>): CallTool {
+  async function send(tool: CatalogTool, call: ToolCall): Promise<unknown> {
+    const { server, context } = call;
     logCall(logger, context, `${server.name}.${tool.name}`);
     const answer = pool.callTool({
       server: server.name,
@@ -112,20 +89,30 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
     return answer;
   }
 
+  return ({ tool, ...wanted }, context) => {
+    const call = { ...wanted, tool, arguments: exactArguments(tool, wanted.arguments), context };
+    return calls.make(call, (one) => send(tool, one));
+  };
+}
+
+/** Calls that need the server to be loaded. */
+export function toolMethods(options: ToolCallOptions): [string, Method][] {
+  const { directory, findCallable, calls } = options;
+  const call = createCallTool(options);
+
   async function find({ server: name, tool: wanted, arguments: given }: CallToolParams, context: CallContext) {
     try {
       const server = await findCallable(name, context);
       return { server, tool: await directory.findToolToCall(server, wanted, context.signal) };
     } catch (error) {
-      options.noteUnmade?.({ server: name, tool: wanted, given, context }, toBridgeError(error));
+      calls.noteUnmade({ server: name, tool: wanted, given, context }, toBridgeError(error));
       throw error;
     }
   }
 
   const callTool = checked(CallToolParams, async (params, context) => {
-    const { server, tool } = await find(params, context);
-    const { line, progress: wantsProgress } = params;
-    return make({ server, tool, arguments: exactArguments(tool, params.arguments), line, wantsProgress, context });
+    const { arguments: given, line, progress: wantsProgress } = params;
+    return call({ ...(await find(params, context)), arguments: given, line, wantsProgress }, context);
   });
 
   const describeServers = checked(DescribeServerParams, async (params, context) => {
@@ -164,7 +151,7 @@ function logCall(logger: Logger, { session, job }: CallContext, tool: string): v
 }
 
 /** The arguments with the names and texts that the server expects. */
-function exactArguments(tool: CatalogTool, given: Record<string, unknown>): Record<string, unknown> {
+function exactArguments(tool: CatalogTool, given: WantedCall['arguments']): Record<string, unknown> {
   const named = resolveArguments(tool.inputSchema, given);
   return tool.hiddenTexts === undefined ? named : (restoreHidden(named, tool.hiddenTexts) as Record<string, unknown>);
 }

@@ -2,7 +2,7 @@
  * What is known about the configured servers and their tools, in memory. It is told everything (`setServers`,
  * `setMetadata`) and asks nobody; servers keep the order of the configuration.
  */
-import type { KnownTool, ServerMetadata } from './intake.ts';
+import type { CatalogServer, CatalogTool, KnownTool, ServerMetadata } from './known.ts';
 import { assignAliases, assignServerAliases, type Named, resolveName } from './names.ts';
 import { createToolIndex, type FoundTools } from './tool-index.ts';
 
@@ -11,13 +11,6 @@ export interface ServerEntry {
   readonly name: string;
   readonly description?: string | undefined;
 }
-
-export interface CatalogServer extends Named {
-  /** Empty when the configuration has none. */
-  readonly description: string;
-}
-
-export interface CatalogTool extends KnownTool, Named {}
 
 export interface Catalog {
   /** Replaces the list of servers; tools of servers that are gone are forgotten. */

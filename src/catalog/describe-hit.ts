@@ -1,7 +1,8 @@
 /** One tool as a search shows it: enough to choose it and, for most tools, to call it, in few tokens. */
-import type { CatalogServer, CatalogTool } from './catalog.ts';
+
 import { type Detail, describeTool, type ToolDocument } from './describe.ts';
 import { firstSentence } from './first-sentence.ts';
+import type { CatalogServer, CatalogTool } from './known.ts';
 import { signatureLine } from './tool-spec.ts';
 
 export interface ToolHit extends ToolDocument {

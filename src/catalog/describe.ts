@@ -3,8 +3,9 @@
  * bridge of the same name expect. What servers say about themselves is data; it was made fit to be read when it entered the
  * catalog.
  */
-import type { CatalogServer, CatalogTool } from './catalog.ts';
+
 import type { Schema } from './json-schema.ts';
+import type { CatalogServer, CatalogTool } from './known.ts';
 import { parametersOf } from './parameters.ts';
 import { toolSpec } from './tool-spec.ts';
 import { visibleText } from './visible.ts';

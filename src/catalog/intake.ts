@@ -2,7 +2,7 @@
  * The one place where what servers say enters the catalog. Hidden characters become visible, texts and schemas get an
  * end, and what was changed or left out is said in notices. What needs no change is taken over without a copy.
  */
-import type { ToolChange } from './tool-change.ts';
+import type { KnownTool, ServerMetadata, ServerWords, ToolChange } from './known.ts';
 import { makeVisible, visibleText } from './visible.ts';
 
 /** A tool as its server lists it (MCP `tools/list`); only the name was checked. */
@@ -16,47 +16,6 @@ export interface ListedTool {
 }
 
 type JsonSchema = Readonly<Record<string, unknown>>;
-
-/** A tool as the catalog keeps it: JSON, safe to show. */
-export interface KnownTool {
-  /** Unique among the tools of its server, nearly always the exact name. */
-  readonly name: string;
-  /** The exact name, when it holds hidden characters. */
-  readonly wireName?: string;
-  readonly title?: string;
-  /** Empty when there is none. */
-  readonly description: string;
-  readonly inputSchema: JsonSchema;
-  readonly outputSchema?: JsonSchema;
-  readonly annotations?: JsonSchema;
-  /** Texts of the input schema that hold hidden characters: as shown, and as the server expects them. */
-  readonly hiddenTexts?: readonly (readonly [shown: string, exact: string])[];
-  /** Changes whenever the server says something else of the tool, also in what is not shown. */
-  readonly fingerprint?: string;
-  /** How it differs from what was accepted; never kept, because it may be accepted meanwhile. */
-  readonly change?: ToolChange;
-}
-
-/** What a server said about itself; nothing of it was checked. */
-export interface ServerWords {
-  readonly protocolVersion?: string | undefined;
-  readonly serverName?: string | undefined;
-  readonly serverVersion?: string | undefined;
-  readonly instructions?: string | undefined;
-  readonly capabilities?: JsonSchema | undefined;
-}
-
-/** What is known of a server: JSON, so that it can be kept on disk. */
-export interface ServerMetadata {
-  readonly tools: readonly KnownTool[];
-  /** What was left out or cut and why, one clause each. */
-  readonly notices: readonly string[];
-  readonly protocolVersion?: string;
-  readonly serverName?: string;
-  readonly serverVersion?: string;
-  readonly instructions?: string;
-  readonly capabilities?: JsonSchema;
-}
 
 /** As many as a call may name. */
 const MAX_NAME_CHARS = 1_000;

@@ -105,3 +105,13 @@ export function parameterNames(inputSchema: Readonly<Record<string, unknown>>): 
   const { properties } = inputSchema;
   return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
 }
+
+/** Whether a configured server is the one that a person typed: names and aliases are understood in any case. */
+export function isServer(typed: string): (server: string) => boolean {
+  const wanted = folded(typed);
+  return (server) => folded(server) === wanted;
+}
+
+function folded(name: string): string {
+  return toIdentifier(name).toLowerCase();
+}

@@ -1,7 +1,8 @@
 /** The tools of a server as a `.pyi` file: what an agent reads to write many calls, in few tokens. */
-import type { CatalogServer, CatalogTool } from './catalog.ts';
+
 import { firstSentence } from './first-sentence.ts';
 import type { Schema } from './json-schema.ts';
+import type { CatalogServer, CatalogTool } from './known.ts';
 import { pythonString } from './python-literal.ts';
 import { createTypeNames, createTypeScope, type TypeScope } from './python-types.ts';
 import { toolSpec } from './tool-spec.ts';

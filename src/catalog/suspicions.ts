@@ -3,7 +3,7 @@
  * text that a person does not see. Honest servers hardly have either. Works on what is known; hidden characters stand there as
  * `<U+200B>`.
  */
-import type { KnownTool, ServerMetadata } from './intake.ts';
+import type { KnownTool, ServerMetadata } from './known.ts';
 
 export interface SuspectServer {
   readonly name: string;

@@ -1,14 +1,5 @@
 /** How a tool is shown whose definition is not the one that was accepted. */
-import type { KnownTool } from './intake.ts';
-
-export interface ToolChange {
-  /** What differs, in words; empty for a tool that was not there. */
-  readonly parts: readonly string[];
-  /** Day when the tool was accepted, for example `2026-11-21`; empty when it never was. */
-  readonly since: string;
-  /** Whether calls are refused until a person accepts it. */
-  readonly isRefused: boolean;
-}
+import type { KnownTool, ToolChange } from './known.ts';
 
 /** `changed since 2026-11-21: description, input schema`, or that it was never accepted. */
 export function describeChange({ parts, since }: ToolChange): string {

@@ -3,7 +3,7 @@
  * again, in slices, and the others stay as they are. So nothing is read before the first search.
  */
 import { createPause } from '../base/slices.ts';
-import type { CatalogServer, CatalogTool } from './catalog.ts';
+import type { CatalogServer, CatalogTool } from './known.ts';
 import { parameterNames } from './names.ts';
 import type { SearchIndex, SearchServer, UnmatchedWord } from './search.ts';
 

@@ -2,8 +2,9 @@
  * How a tool looks in Python: the one place that decides it. Search hits, documents, stubs and, in the sandbox,
  * `inspect.signature`, `help()` and the check of arguments are all made from a `ToolSpec`.
  */
-import type { CatalogTool } from './catalog.ts';
+
 import { isSchema, objectShape, type Schema } from './json-schema.ts';
+import type { CatalogTool } from './known.ts';
 import { type Parameter, parametersOf } from './parameters.ts';
 import { pythonLiteral } from './python-literal.ts';
 import { createAnnotate, createTypeScope, type TypeScope, typeName } from './python-types.ts';

@@ -1,9 +1,7 @@
 /** `complete`: the candidates for a shell that asks, one in a line. Starts nothing; says nothing when something is wrong. */
 
-import { silentLogger } from '../base/log.ts';
-import { createConfiguredServers } from '../bridge/configured-servers.ts';
-import type { CommandContext } from '../bridge/context.ts';
-import { readExamples } from '../manage-servers/examples.ts';
+import { readExamples } from '../manage-servers/index.ts';
+import type { CommandContext } from '../terminal/command.ts';
 import { type CompleteCommand, candidatesFor } from './completion.ts';
 import { createProgram } from './program.ts';
 
@@ -13,8 +11,8 @@ export interface CompleteOptions extends CommandContext {
 
 /** Resolves with 0. */
 export async function complete({ words }: CompleteCommand, options: CompleteOptions): Promise<number> {
-  const { settings, writeOut } = options;
-  const configured = await createConfiguredServers(settings, silentLogger);
+  const { openServers, writeOut } = options;
+  const configured = await openServers({ isSilent: true });
   const servers = configured.refresh().map(({ name }) => name);
   const disabledServers = [...configured.definitions().values()]
     .filter(({ disabled }) => disabled)

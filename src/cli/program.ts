@@ -1,15 +1,8 @@
 /** The whole command line, as the library that reads it wants it. */
 import { Command } from 'commander';
-import { defineAudit } from '../audit/command-line.ts';
-import { defineDoctor } from '../doctor/command-line.ts';
-import { defineExec } from '../exec/command-line.ts';
-import { defineImage } from '../images/command-line.ts';
-import { defineInstall } from '../install/command-line.ts';
-import { defineServers } from '../manage-servers/command-line.ts';
-import { definePolicy } from '../policy/command-line.ts';
-import { defineSessions } from '../session-list/command-line.ts';
 import { addNotes, COMMAND_NAME, type Settle } from '../terminal/define.ts';
-import type { CommandLine } from './command-line.ts';
+import type { CommandLine } from './commands.ts';
+import { COMMANDS } from './commands.ts';
 import { defineCompletion } from './completion.ts';
 import { defineHelp } from './help/define.ts';
 import { TOPIC_NAMES } from './help/topics.ts';
@@ -35,14 +28,7 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
     .summary('serve MCP over stdin and stdout (the default)')
     .description('Serve MCP over stdin and stdout; an MCP client starts this. The default.')
     .action(() => settle({ command: 'run' }));
-  defineExec(program, settle);
-  defineServers(program, settle);
-  definePolicy(program, settle);
-  defineInstall(program, settle);
-  defineDoctor(program, settle);
-  defineSessions(program, settle);
-  defineImage(program, settle);
-  defineAudit(program, settle);
+  COMMANDS.forEach((command) => command.define(program, settle));
   defineCompletion(program, settle);
   defineHelp(program, settle);
   addNotes(

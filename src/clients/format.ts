@@ -2,45 +2,11 @@
  * Reading and changing the files of clients as text: only the lines of one entry change, everything else keeps its
  * bytes. Each format brings its own splice; whether it did what was meant is checked here, by reading the result.
  */
+
 import { isDeepStrictEqual } from 'node:util';
+import type { EntryPlace, FileFormat, FileObject } from './file-format.ts';
+import { FileSyntaxError, isObject, UnsafeEditError } from './file-format.ts';
 import type { FileFormatName } from './table.ts';
-
-/** An object of a file, whatever its format. */
-export type FileObject = Readonly<Record<string, unknown>>;
-
-/** A place in an object: the keys of the servers and the name of one. */
-export interface EntryPlace {
-  readonly keys: readonly string[];
-  readonly name: string;
-}
-
-/** One format. All functions take the whole text, without a byte order mark, and do no I/O. */
-export interface FileFormat {
-  /** The root of the file; an empty file is an empty object. Throws `FileSyntaxError`. */
-  parse(text: string): FileObject;
-  /** The text with a new entry at a place where there is none, as the last of its object. */
-  add(text: string, place: EntryPlace, entry: FileObject): string;
-  /** The text without an entry that is there. */
-  remove(text: string, place: EntryPlace): string;
-}
-
-/** The text is not what its format demands. `line` and `column` count from 1. */
-export class FileSyntaxError extends Error {
-  override readonly name = 'FileSyntaxError';
-  readonly line: number;
-  readonly column: number;
-
-  constructor(message: string, position: { readonly line: number; readonly column: number }) {
-    super(message);
-    this.line = position.line;
-    this.column = position.column;
-  }
-}
-
-/** The file is right, but written in a way that cannot be changed in place. */
-export class UnsafeEditError extends Error {
-  override readonly name = 'UnsafeEditError';
-}
 
 /** The parsers of TOML and YAML take 1.5 s and 8 s for so much (measured), and more than twice that for twice as much. */
 const MAX_SLOW_CHARS = 1024 * 1024;
@@ -64,16 +30,6 @@ export function entriesAt(root: FileObject, keys: readonly string[]): FileObject
     value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   }
   return isObject(value) ? value : undefined;
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Line and column, from 1, of a place in a text. */
-export function positionAt(text: string, offset: number): { line: number; column: number } {
-  const before = text.slice(0, offset).split('\n');
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
 /** The format with its edits checked: the result must read as the old content with exactly that entry changed. */

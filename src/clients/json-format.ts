@@ -10,7 +10,14 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
-import { type FileFormat, type FileObject, FileSyntaxError, isObject, positionAt, UnsafeEditError } from './format.ts';
+import {
+  type FileFormat,
+  type FileObject,
+  FileSyntaxError,
+  isObject,
+  positionAt,
+  UnsafeEditError,
+} from './file-format.ts';
 
 const PARSE_OPTIONS = { allowTrailingComma: true };
 

@@ -7,7 +7,7 @@ import {
   FileSyntaxError,
   isObject,
   UnsafeEditError,
-} from './format.ts';
+} from './file-format.ts';
 
 export const tomlFormat: FileFormat = {
   parse: (text) => getStaticTOMLValue(parseRoot(text)),

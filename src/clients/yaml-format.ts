@@ -7,7 +7,7 @@ import {
   FileSyntaxError,
   isObject,
   UnsafeEditError,
-} from './format.ts';
+} from './file-format.ts';
 
 export const yamlFormat: FileFormat = {
   parse: (text) => toObject(toValue(read(text))),

@@ -1,6 +1,6 @@
 /** What the definitions of tools would cost an agent that got them directly: an estimate, because a tokenizer takes megabytes. */
 
-import type { KnownTool } from '../catalog/intake.ts';
+import type { KnownTool } from '../catalog/known.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 
 /**

@@ -1,13 +1,13 @@
 /** What code is told about names of servers and tools that it may not have, or that are not there. */
 
 import { BridgeError } from '../base/errors.ts';
+import { inShell } from '../base/in-shell.ts';
 import { escapeControls } from '../base/log.ts';
 import { noServerConfigured } from '../base/no-server.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { howToLoad } from '../catalog/describe.ts';
-import { inShell } from '../terminal/in-shell.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 
 const MAX_SHOWN_NAME_CHARS = 80;
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { createPause } from '../base/slices.ts';
-import type { KnownTool, ServerMetadata } from '../catalog/intake.ts';
+import type { KnownTool, ServerMetadata } from '../catalog/known.ts';
 import { parseExact, stringifyExact } from '../protocol/exact-json.ts';
 import { LineCache } from '../state/line-cache.ts';
 

@@ -3,7 +3,7 @@
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
-import type { CatalogServer } from '../catalog/catalog.ts';
+import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from './server-directory.ts';
 
 /** What was found under the name `wanted`; rejects as `found` does, a `TOOL_UNKNOWN` with the next step for a person, not for code. */

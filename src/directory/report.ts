@@ -1,10 +1,10 @@
 /** What is known of a server, as `servers list` and `servers show` tell it. Starts nothing. */
 
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/references.ts';
 import { createMask } from '../upstream/mask.ts';
 import type { LoginStore } from '../upstream/pool.ts';
+import type { ConfiguredServers } from './configured-servers.ts';
 import { estimateTokens } from './definition-tokens.ts';
 import type { ServerFailure } from './server-failures.ts';
 

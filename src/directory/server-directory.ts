@@ -5,8 +5,9 @@
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { type BridgeError, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { type Catalog, type CatalogServer, type CatalogTool, createCatalog } from '../catalog/catalog.ts';
-import type { ServerMetadata } from '../catalog/intake.ts';
+import { type Catalog, createCatalog } from '../catalog/catalog.ts';
+import type { ServerMetadata } from '../catalog/known.ts';
+import { type CatalogServer, type CatalogTool } from '../catalog/known.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
 import type { FoundTools } from '../catalog/tool-index.ts';
 import { visibleText } from '../catalog/visible.ts';
@@ -27,7 +28,7 @@ export interface CallableServer extends DescribedServer {
 }
 
 /** The configured servers of now by name; the same map as long as they did not change. Asked at every call. */
-export type ConfiguredServers = () => ReadonlyMap<string, CallableServer>;
+export type CallableServers = () => ReadonlyMap<string, CallableServer>;
 
 export interface ServerDirectory {
   /** Every configured server that is not disabled, in the order of the configuration. */
@@ -80,7 +81,7 @@ const MAX_ERROR_CHARS = 200;
 
 export function createServerDirectory(
   source: MetadataSource,
-  configured: ConfiguredServers,
+  configured: CallableServers,
   logger: Logger,
   visible: VisibleTools = allVisible,
 ): ServerDirectory {
@@ -92,7 +93,7 @@ const NOTHING_TO_CALL: ServerMetadata = { tools: [], notices: [] };
 
 class Directory implements ServerDirectory {
   readonly #source: MetadataSource;
-  readonly #configured: ConfiguredServers;
+  readonly #configured: CallableServers;
   readonly #visible: VisibleTools;
   readonly #catalog: Catalog;
   readonly #background: BackgroundWork<CatalogServer>;
@@ -105,7 +106,7 @@ class Directory implements ServerDirectory {
   /** Undefined when nothing is being loaded: a call need not wait a turn for that. */
   #loading: Promise<unknown> | undefined;
 
-  constructor(source: MetadataSource, configured: ConfiguredServers, logger: Logger, visible: VisibleTools) {
+  constructor(source: MetadataSource, configured: CallableServers, logger: Logger, visible: VisibleTools) {
     this.#source = source;
     this.#configured = configured;
     this.#visible = visible;

@@ -2,7 +2,9 @@
 import type { CancelSignal } from '../base/cancel.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { createPause } from '../base/slices.ts';
-import { createIntake, type ListedTool, type ServerMetadata, type ServerWords } from '../catalog/intake.ts';
+import { createIntake, type ListedTool } from '../catalog/intake.ts';
+import type { ToolChange } from '../catalog/known.ts';
+import { type ServerMetadata, type ServerWords } from '../catalog/known.ts';
 import type { MetadataCache } from './metadata-cache.ts';
 import type { ServerFailures } from './server-failures.ts';
 
@@ -110,4 +112,24 @@ async function takeIn({ info, tools, notices, fingerprints }: Listing): Promise<
     await pause();
   }
   return intake.finish(info, notices);
+}
+
+/** What was shown of a tool when it was accepted, by part. */
+export type ShownTexts = Readonly<Record<string, string>>;
+
+/** A tool that differs from the accepted one. */
+export interface ToolDifference {
+  readonly tool: string;
+  readonly change: ToolChange;
+  /** By part; undefined if there was no such tool, or its texts were not kept. */
+  readonly before: ShownTexts | undefined;
+  readonly after: ShownTexts;
+}
+
+/** The accepted definitions of tools. */
+export interface DefinitionReview {
+  /** How a server differs from what was accepted. Rejects if that cannot be read. */
+  differences(server: DescribedServer, given: ServerMetadata): Promise<ToolDifference[]>;
+  /** Accepts tools as they are. Rejects if that cannot be written. */
+  accept(server: DescribedServer, given: ServerMetadata, tools: readonly string[]): Promise<void>;
 }

@@ -2,9 +2,9 @@
 import { CancelSource } from '../base/cancel.ts';
 import { type ErrorReport, reportError } from '../base/error-report.ts';
 import { toBridgeError } from '../base/errors.ts';
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
-import type { CatalogServer } from '../catalog/catalog.ts';
+import type { CatalogServer } from '../catalog/known.ts';
 import type { StartStep } from '../upstream/pool.ts';
+import type { ConfiguredServers } from './configured-servers.ts';
 import { createPlaces } from './places.ts';
 import type { ServerDirectory } from './server-directory.ts';
 import { MAX_STARTS_AT_ONCE } from './tool-search.ts';

@@ -4,7 +4,7 @@
  * there for the next search.
  */
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
-import type { CatalogServer } from '../catalog/catalog.ts';
+import type { CatalogServer } from '../catalog/known.ts';
 import type { FoundTools } from '../catalog/tool-index.ts';
 import { createPlaces } from './places.ts';
 import type { ServerDirectory } from './server-directory.ts';

@@ -1,70 +1,21 @@
-/** Which tools code may know of: those of which some call can be made. */
-
-import { BridgeError } from '../base/errors.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
-import type { CurrentPolicies } from '../policy/current-policies.ts';
-import { deniedCall } from '../policy/gate.ts';
-import type { Policies } from '../policy/rules/policies.ts';
+/** The contract for hiding tools: a feature may hide those that code cannot call anyway. */
+import type { BridgeError } from '../base/errors.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 
 export interface VisibleTools {
   /** Of `tools` those that are not hidden; the same array as long as nothing changed. */
   of(server: CatalogServer, tools: readonly CatalogTool[]): readonly CatalogTool[];
-  /** `POLICY_DENIED` for a tool of which no call can be made. */
+  /** Why no call of the tool can be made; undefined if one may be. */
   refusalOf(server: CatalogServer, tool: CatalogTool): BridgeError | undefined;
-  /** `POLICY_DENIED` when no call of the server can be made, so that there is no reason to start it. */
+  /** Why no call of the server can be made, so that there is no reason to start it. */
   refusalOfServer(server: CatalogServer): BridgeError | undefined;
-  /** `POLICY_DENIED` when no call at all can be made. */
+  /** Why no call at all can be made. */
   refusalOfAll(): BridgeError | undefined;
 }
 
-/** Where there are no policies. */
 export const allVisible: VisibleTools = {
   of: (_, tools) => tools,
   refusalOf: () => undefined,
   refusalOfServer: () => undefined,
   refusalOfAll: () => undefined,
 };
-
-export function createVisibleTools(current: CurrentPolicies): VisibleTools {
-  const known = new WeakMap<
-    readonly CatalogTool[],
-    { readonly policies: Policies; readonly visible: readonly CatalogTool[] }
-  >();
-
-  return {
-    of(server, tools) {
-      const policies = current();
-      const before = known.get(tools);
-      if (policies === undefined || before?.policies === policies) {
-        return policies === undefined ? tools : (before?.visible ?? tools);
-      }
-      const left = tools.filter((tool) => policies.of(server, tool).denied === undefined);
-      const visible =
-        [tools, before?.visible].find((same) => same?.length === left.length && isSame(same, left)) ?? left;
-      known.set(tools, { policies, visible });
-      return visible;
-    },
-    refusalOf(server, tool) {
-      const denied = current()?.of(server, tool).denied;
-      return denied && deniedCall({ server, tool }, denied.reason);
-    },
-    refusalOfServer(server) {
-      const reason = current()?.denial(server);
-      return reason === undefined ? undefined : refused(`calls of '${server.name}' are not allowed: ${reason}`);
-    },
-    refusalOfAll() {
-      const problem = current()?.problem;
-      return problem === undefined ? undefined : refused(`no call is allowed: ${problem}`);
-    },
-  };
-}
-
-function isSame(left: readonly CatalogTool[], right: readonly CatalogTool[]): boolean {
-  return left.every((tool, index) => tool === right[index]);
-}
-
-function refused(message: string): BridgeError {
-  return new BridgeError('POLICY_DENIED', message, {
-    hint: 'Only the person who runs this can change it. Do without, or tell them what it would be for.',
-  });
-}

@@ -3,12 +3,10 @@ import { arch, platform } from 'node:os';
 import { ERROR_CODES } from '../base/errors.ts';
 import { escapeControls, silentLogger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
-import { createConfiguredServers } from '../bridge/configured-servers.ts';
 import { StartTimes } from '../directory/server-test.ts';
 import type { EngineName } from '../engines/engine.ts';
-import { examineClients } from '../install/doctor-check.ts';
-import { thisSystem } from '../servers/sources.ts';
-import type { Finding } from '../terminal/finding.ts';
+import type { CommandHost } from '../terminal/command.ts';
+import type { Examination, Finding } from '../terminal/finding.ts';
 import { startProgress } from '../terminal/progress.ts';
 import type { DoctorCommand } from './command-line.ts';
 import type { EngineVerdict } from './engine-verdicts.ts';
@@ -18,12 +16,10 @@ import { renderFindings } from './render-findings.ts';
 import { examineServers } from './servers.ts';
 import { examineSettings } from './settings.ts';
 
-export interface DoctorOptions {
-  readonly env: NodeJS.ProcessEnv;
-  readonly writeOut: (text: string) => void;
-  readonly writeError: (text: string) => void;
-  /** Whether what is written is shown on a terminal that knows colours. */
-  readonly hasColours?: boolean | undefined;
+export interface DoctorOptions
+  extends Pick<CommandHost, 'env' | 'createContext' | 'hasColours' | 'writeOut' | 'writeError'> {
+  /** What other features look at. */
+  readonly examinations: readonly Examination[];
 }
 
 /** What `--json` prints. */
@@ -46,18 +42,21 @@ const PROBLEM_EXIT_CODE = 1;
 /** Prints the diagnosis; resolves with 0 when there is no problem, with the exit code of `ENGINE_UNAVAILABLE` when no cell can run, else with 1. */
 export async function doctor(command: DoctorCommand, options: DoctorOptions): Promise<number> {
   const { writeOut, writeError } = options;
-  const { context, findings } = await examineSettings(options.env);
+  const { context, findings } = await examineSettings(options);
   const { settings } = context;
   const times = new StartTimes();
   const tellPlain = (message: string): void => writeError(`${escapeControls(message)}\n`);
   const progress = await startProgress({ isJson: command.isJson, tellPlain, endsAtSignals: true });
   // What its parts would log stands in what they find.
-  const configured = await createConfiguredServers(settings, silentLogger, { onStep: times.note });
-  const [machine, engines, servers, clients] = await Promise.all([
+  const configured = await context.openServers({ onStep: times.note, isSilent: true });
+  configured.refresh();
+  await configured.known.ready();
+  const examined = { env: options.env, settings, servers: configured };
+  const [machine, engines, servers, others] = await Promise.all([
     progress.watch('the machine', examineMachine(settings, command.isFix)),
     examineEngines({ settings, logger: silentLogger, isFix: command.isFix, progress }),
     examineServers(configured, command.isStartingServers, { times, progress }),
-    progress.watch('the clients', examineClients({ system: thisSystem(process.env), stateDir: settings.stateDir })),
+    Promise.all(options.examinations.map((examine) => progress.watch('the rest', examine(examined)))),
   ]).finally(progress.stop);
   await configured.pool.close();
   await configured.known.close();
@@ -68,11 +67,9 @@ export async function doctor(command: DoctorCommand, options: DoctorOptions): Pr
     requested: settings.runtime,
     runs: engines.runs,
     engines: engines.verdicts,
-    findings: [...findings, ...machine, ...engines.findings, ...servers, ...clients],
+    findings: [...findings, ...machine, ...engines.findings, ...servers, ...others.flat()],
   };
-  writeOut(
-    command.isJson ? `${JSON.stringify(diagnosis, undefined, 2)}\n` : render(diagnosis, options.hasColours === true),
-  );
+  writeOut(command.isJson ? `${JSON.stringify(diagnosis, undefined, 2)}\n` : render(diagnosis, options.hasColours));
   return exitCodeOf(diagnosis);
 }
 

@@ -1,12 +1,12 @@
 /** What `doctor` looks at of the configured servers: their files, and whether each starts and lists its tools. */
 
+import { inShell } from '../base/in-shell.ts';
 import { COMMAND } from '../base/package.ts';
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
-import type { CatalogServer } from '../catalog/catalog.ts';
+import type { CatalogServer } from '../catalog/known.ts';
 import { suspicionsOf } from '../catalog/suspicions.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { askEach, type StartTimes, testServer } from '../directory/server-test.ts';
 import { type Finding, findingOfIssue } from '../terminal/finding.ts';
-import { inShell } from '../terminal/in-shell.ts';
 import type { Progress } from '../terminal/progress.ts';
 
 /** With `isStarting` every server is started; else what is known of it is told. The caller closes `configured`. */
@@ -15,14 +15,11 @@ export async function examineServers(
   isStarting: boolean,
   { progress, times }: { readonly times: StartTimes; readonly progress: Progress },
 ): Promise<Finding[]> {
-  configured.refresh();
-  await configured.known.ready();
   const findings = await askEach(configured.known.servers(), (server) =>
     isStarting ? progress.watch(server.name, start(server, configured, times)) : recall(server, configured),
   );
   return [
     ...issuesOf(configured),
-    ...policiesOf(configured),
     ...disabledOf(configured),
     ...findings,
     ...oddities(configured),
@@ -43,15 +40,6 @@ function oddities({ known, definitions }: ConfiguredServers): Finding[] {
 
 function issuesOf(configured: ConfiguredServers): Finding[] {
   return configured.issues().map(findingOfIssue);
-}
-
-function policiesOf({ policies }: ConfiguredServers): Finding[] {
-  const hint = `Calls are refused until it is fixed. For the format of a policy, run: ${COMMAND} help policy`;
-  return (policies()?.describe() ?? []).map(({ about, place, problem }): Finding => {
-    return problem === null
-      ? { section: 'servers', level: 'ok', text: `policy for ${about} in ${place}` }
-      : { section: 'servers', level: 'problem', text: `policy ${problem}`, hint };
-  });
 }
 
 function disabledOf({ definitions }: ConfiguredServers): Finding[] {

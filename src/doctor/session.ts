@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { toBridgeError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import { COMMAND, PACKAGE_ROOT } from '../base/package.ts';
-import { limitsOf } from '../bridge/engine-options.ts';
 import { CONTAINER_ENGINE_NAMES, type Engine } from '../engines/engine.ts';
 import { PROTOCOL_VERSION } from '../protocol/frames.ts';
 import { readKernelSources } from '../session/boot.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import { type Kernel, startKernel } from '../session/kernel.ts';
 import type { StartedReport } from '../session/supervisor.ts';
+import { limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Finding, noCellRuns } from '../terminal/finding.ts';
 

@@ -2,9 +2,9 @@
 
 import { toBridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
-import { type CommandContext, createContext } from '../bridge/context.ts';
 import { refusedVariables } from '../settings/refused-settings.ts';
 import { describeUnknownVariables, SETTINGS_TABLE } from '../settings/settings.ts';
+import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { type Finding, problemsOfSettings } from '../terminal/finding.ts';
 
 type Environment = NodeJS.ProcessEnv;
@@ -15,10 +15,13 @@ export interface ExaminedSettings {
 }
 
 /** Settings to go on with, and what is to be said of those of `env`. Rejects with `CONFIG_INVALID` inside of another bridge. */
-export async function examineSettings(env: Environment): Promise<ExaminedSettings> {
+export async function examineSettings({
+  env,
+  createContext,
+}: Pick<CommandHost, 'env' | 'createContext'>): Promise<ExaminedSettings> {
   const unknown = await warnOfUnknown(env);
   try {
-    return { context: createContext(env), findings: [listGiven(env), ...unknown] };
+    return { context: await createContext(env), findings: [listGiven(env), ...unknown] };
   } catch (thrown) {
     const error = toBridgeError(thrown);
     const refused = refusedVariables(error);
@@ -26,7 +29,10 @@ export async function examineSettings(env: Environment): Promise<ExaminedSetting
       throw error;
     }
     const rest = Object.fromEntries(Object.entries(env).filter(([name]) => !refused.includes(name)));
-    return { context: createContext(rest), findings: [...problemsOfSettings(error), listGiven(rest), ...unknown] };
+    return {
+      context: await createContext(rest),
+      findings: [...problemsOfSettings(error), listGiven(rest), ...unknown],
+    };
   }
 }
 

@@ -2,12 +2,12 @@
 import type { CellAnswer, OutputText, Person } from '../base/cell.ts';
 import { readErrorText } from '../base/error-report.ts';
 import { ERROR_CODES } from '../base/errors.ts';
-import type { CommandContext } from '../bridge/context.ts';
-import { createLazyBridge } from '../bridge/lazy-bridge.ts';
 import { renderAnswer } from '../render/render.ts';
 import { describeGap } from '../render/truncate.ts';
+import { createLazyBridge } from '../server/lazy-runner.ts';
 import { answerCell } from '../server/run-python.ts';
 import { readCode } from '../terminal/code-source.ts';
+import type { CommandContext } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
 import { startProgress } from '../terminal/progress.ts';
 import { hintsForShell } from '../terminal/shell-hints.ts';
@@ -28,7 +28,7 @@ export interface ExecOptions extends CommandContext {
 export async function exec(command: ExecCommand, options: ExecOptions): Promise<number> {
   const { settings, logger } = options;
   const code = await readCode(command.source, options.input);
-  const bridge = createLazyBridge(() => options.createBridge(settings, logger));
+  const bridge = createLazyBridge(() => options.createBridge());
   const cancel = new AbortController();
   const lifecycle = watchProcess(logger);
   const line = await startProgress({ isJson: command.isJson, tellPlain: logger.info });

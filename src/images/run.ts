@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND, PACKAGE_ROOT } from '../base/package.ts';
-import type { CommandContext } from '../bridge/context.ts';
 import { qualifyImage } from '../engines/container/podman.ts';
 import { withUsualFolders } from '../engines/usual-folders.ts';
 import type { Settings } from '../settings/settings.ts';
-import { renderTable } from '../terminal/servers-text.ts';
+import type { CommandContext } from '../terminal/command.ts';
+import { renderTable } from '../terminal/table.ts';
 import type { ImageCommand } from './command-line.ts';
 import { findImages, type Images, type ListedImage } from './images.ts';
 

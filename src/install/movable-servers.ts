@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { homeFolder } from '../base/home.ts';
 import { toServerEntry } from '../clients/entry.ts';
-import { entriesAt, type FileFormat, type FileObject, isObject } from '../clients/format.ts';
+import { type FileFormat, type FileObject, isObject } from '../clients/file-format.ts';
+import { entriesAt } from '../clients/format.ts';
 import type { RegistrationOptions } from '../clients/registration.ts';
 import { type ListedServer, type ServerList, serverList, serverLists } from '../clients/server-lists.ts';
 import type { ClientDefinition } from '../clients/table.ts';
@@ -11,7 +12,6 @@ import type { ClientFile } from '../servers/client-file.ts';
 import { discoverServers, type ServerDefinition } from '../servers/discover.ts';
 import type { MovedServer } from '../servers/imported-servers.ts';
 import { parseServerFile } from '../servers/server-file.ts';
-import type { Scope } from './plan.ts';
 
 export interface MovableOptions {
   readonly client: ClientDefinition;
@@ -112,3 +112,5 @@ function inFolder(entry: FileObject, folder: string | undefined): FileObject {
   }
   return { ...entry, cwd: typeof own === 'string' ? join(folder, own) : folder };
 }
+
+export type Scope = 'user' | 'project';

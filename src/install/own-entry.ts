@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { COMMAND_NAME } from '../base/package.ts';
 import { toServerEntry } from '../clients/entry.ts';
-import { type FileObject, isObject } from '../clients/format.ts';
+import { type FileObject, isObject } from '../clients/file-format.ts';
 import { ENTRY_NAME, OTHER_NAME } from '../clients/registration.ts';
 import { findSelfReference } from '../servers/self.ts';
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
-import { entriesAt, type FileFormat, FileSyntaxError, loadFormat, UnsafeEditError } from '../clients/format.ts';
+import { type FileFormat, FileSyntaxError, UnsafeEditError } from '../clients/file-format.ts';
+import { entriesAt, loadFormat } from '../clients/format.ts';
 import {
   asRegistered,
   ENTRY_NAME,
@@ -24,6 +25,7 @@ import {
   startCommand,
   usualFileOf,
 } from '../clients/table.ts';
+import type { FileChange } from '../servers/client-file.ts';
 import {
   type ClientFile,
   hasFolder,
@@ -33,10 +35,9 @@ import {
   refuseReadOnly,
 } from '../servers/client-file.ts';
 import { addImported, importedFrom, takeBack } from '../servers/imported-servers.ts';
+import type { Scope } from './movable-servers.ts';
 import { chooseMovable, type Movable } from './movable-servers.ts';
 import { entryWords, isOwnEntry, isWrittenByInstall } from './own-entry.ts';
-
-export type Scope = 'user' | 'project';
 
 export interface PlanOptions {
   readonly system: ClientSystem;
@@ -52,13 +53,6 @@ export interface ClientStart {
   readonly words: readonly string[];
   /** Whether the user gave them, and not this program. */
   readonly isGiven: boolean;
-}
-
-export interface FileChange {
-  readonly file: ClientFile;
-  /** Undefined: the file goes. */
-  readonly next: string | undefined;
-  readonly format: FileFormat;
 }
 
 export interface Plan {

@@ -4,18 +4,18 @@ import type { Person } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import { refuseUnusableHome } from '../base/home.ts';
 import { COMMAND_NAME, thisProgramStart } from '../base/package.ts';
+import { splitWords } from '../base/split-words.ts';
 import { listServers } from '../clients/server-lists.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
-import { splitWords } from '../secrets/secret-command.ts';
 import { writeClientFile } from '../servers/client-file.ts';
 import { thisSystem } from '../servers/sources.ts';
 import type { Settings } from '../settings/settings.ts';
+import { colourChange, renderChange } from '../terminal/file-change.ts';
 import { isClientHere } from './client-presence.ts';
 import type { InstallCommand } from './command-line.ts';
 import type { GlobalInstall } from './global-install.ts';
 import { describeCallable } from './install-servers.ts';
 import { type ClientStart, type Plan, type PlanOptions, planInstall, planUninstall, snippetOf } from './plan.ts';
-import { colourChange, renderChange } from './text.ts';
 
 export interface InstallOptions {
   readonly settings: Pick<Settings, 'stateDir'> &

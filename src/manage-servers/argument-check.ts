@@ -2,8 +2,8 @@
 
 import { BridgeError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { isSchema } from '../catalog/json-schema.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import { type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
 import { findProblem } from './schema-check.ts';
 

@@ -2,18 +2,21 @@
 import { text as readAll } from 'node:stream/consumers';
 import { CancelSource } from '../base/cancel.ts';
 import { ERROR_CODES } from '../base/errors.ts';
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { namedAtShell } from '../directory/named-tool.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import type { CallerIo, CommandContext } from '../terminal/command.ts';
 import { checkArguments } from './argument-check.ts';
 import { readJsonArguments, readPairs, typeArguments } from './call-arguments.ts';
 import { readResult } from './call-result.ts';
-import type { ServersCommand } from './command-line.ts';
-import { type MakeCallOptions, makeCall } from './make-call.ts';
+import { DEFAULT_CALL_SECONDS, type ServersCommand } from './command-line.ts';
 import { type ShowOptions, showResult } from './show-result.ts';
 
-export interface CallOptions extends MakeCallOptions, Omit<ShowOptions, 'file' | 'json'> {
+export interface CallOptions
+  extends CallerIo,
+    Pick<CommandContext, 'callByPerson'>,
+    Omit<ShowOptions, 'file' | 'json'> {
   readonly input: NodeJS.ReadableStream;
 }
 
@@ -31,8 +34,8 @@ export async function call(
   const tool = await findTool(configured, server, toolName);
   const given = [...(json === undefined ? [] : readJsonArguments(json)), ...typeArguments(pairs, tool.inputSchema)];
   const checked = await checkArguments(server, tool, given);
-  const wanted = { server, tool, arguments: checked, timeoutSeconds: wishes?.timeoutSeconds };
-  const result = await makeCall(wanted, configured, options);
+  const timeoutMs = (wishes?.timeoutSeconds ?? DEFAULT_CALL_SECONDS) * 1_000;
+  const result = await options.callByPerson({ server, tool, arguments: checked, timeoutMs }, configured, options);
   const read = readResult(result);
   const how = { ...options, file: wishes?.output, json: command.isJson ? stringifyExact(result) : undefined };
   await showResult(`${server.name}.${tool.name}`, read, how);

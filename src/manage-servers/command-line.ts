@@ -5,14 +5,12 @@ import { defineServerEdits, type EditServersCommand } from './edit-command-line.
 
 export interface ServersCommand {
   readonly command: 'servers';
-  readonly action: 'list' | 'show' | 'tools' | 'search' | 'refresh' | 'test' | 'call' | 'approve' | 'login' | 'logout';
+  readonly action: 'list' | 'show' | 'tools' | 'search' | 'refresh' | 'test' | 'call' | 'login' | 'logout';
   /** Names of servers; the words of a search; a server and names of its tools; a server, a tool and `name=value`s. */
   readonly names: readonly string[];
   /** Hits of a search at most. */
   readonly limit: number;
   readonly isJson: boolean;
-  /** Nothing is accepted. */
-  readonly isDryRun: boolean;
   /** Of `login` alone. */
   readonly login?: LoginWishes;
   /** Of `call` alone. */
@@ -42,7 +40,6 @@ export interface LoginWishes {
 interface Given {
   readonly limit?: number;
   readonly json?: true;
-  readonly dryRun?: true;
   readonly browser?: boolean;
   readonly port?: number;
   readonly scope?: string;
@@ -75,7 +72,6 @@ export function defineServers(program: Command, settle: Settle<ServersCommand | 
         names,
         limit: given.limit ?? DEFAULT_LIMIT,
         isJson: given.json === true,
-        isDryRun: given.dryRun === true,
         ...(action === 'login' ? { login: loginWishes(given) } : {}),
         ...(action === 'call'
           ? { call: { json: given.jsonArgs, output: given.output, timeoutSeconds: given.timeout } }
@@ -96,7 +92,6 @@ export function defineServers(program: Command, settle: Settle<ServersCommand | 
   defineRefresh(group, take('refresh'));
   defineTest(group, take('test'));
   defineCall(group, take('call'));
-  defineApprove(group, take('approve'));
   defineLogin(group, take('login'));
   defineOne(group, 'logout', 'Forget the login at one remote server.', take('logout'));
 }
@@ -194,19 +189,4 @@ function defineLogin(group: Command, take: Take): void {
 /** What was wished, and what is usual. */
 export function loginWishes({ browser, port, scope, timeout }: Given = {}): LoginWishes {
   return { opensBrowser: browser !== false, port, scope, timeoutSeconds: timeout ?? DEFAULT_LOGIN_SECONDS };
-}
-
-function defineApprove(group: Command, take: Take): void {
-  const approve = group
-    .command('approve')
-    .description('Show what changed in the tools of one server, and accept it; starts the server.')
-    .argument('<server>', 'its name')
-    .argument('[tool...]', 'the tools to accept; all that changed when left out')
-    .option('--dry-run', 'show it, and accept nothing')
-    .addOption(jsonOption())
-    .action((server: string, tools: readonly string[], options: Given) => take([server, ...tools], options));
-  addNotes(
-    approve,
-    'What a tool is compared with is what was first seen of it, or last accepted: see `help security pins`.',
-  );
 }

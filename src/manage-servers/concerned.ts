@@ -1,13 +1,13 @@
 /** The servers that a command is about, by the words that a person typed. */
-import { toIdentifier } from '../catalog/names.ts';
+import { isServer } from '../catalog/names.ts';
 import type { ServersCommand } from './command-line.ts';
 
 type Named = Pick<ServersCommand, 'action' | 'names'>;
 
 /** Whether the command is about the server of that name. A command that names none is about all of them. */
 export function concernedBy(command: Named): (server: string) => boolean {
-  const named = new Set(namedServers(command).map(folded));
-  return (server) => named.size === 0 || named.has(folded(server));
+  const matches = namedServers(command).map(isServer);
+  return (server) => matches.length === 0 || matches.some((isNamed) => isNamed(server));
 }
 
 function namedServers({ action, names }: Named): readonly string[] {
@@ -21,9 +21,4 @@ function namedServers({ action, names }: Named): readonly string[] {
     default:
       return names.slice(0, 1);
   }
-}
-
-/** Names and aliases are understood in any case. */
-function folded(name: string): string {
-  return toIdentifier(name).toLowerCase();
 }

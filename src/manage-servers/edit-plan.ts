@@ -2,18 +2,18 @@
 import { resolve } from 'node:path';
 import { renderIssue } from '../base/config-issue.ts';
 import { BridgeError } from '../base/errors.ts';
+import { inShell } from '../base/in-shell.ts';
 import { COMMAND } from '../base/package.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
-import { type FileObject, isObject } from '../clients/format.ts';
+import { type FileObject, isObject } from '../clients/file-format.ts';
 import { serverNotFound } from '../directory/directory-errors.ts';
 import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
 import { expandVariables } from '../servers/expand.ts';
 import { putEntry, removeEntry, setDisabled } from '../servers/server-file-edit.ts';
 import { findStandingServers, type StandingServer } from '../servers/standing-servers.ts';
-import { inShell } from '../terminal/in-shell.ts';
 import type { EditServersCommand } from './edit-command-line.ts';
 import { EditedFiles, type FileEdits } from './edited-files.ts';
-import type { NewEntries } from './new-entries.ts';
+import type { NewEntries } from './examples.ts';
 
 /** Where new servers go. */
 const NEW_SERVERS_FILE = 'servers.json';

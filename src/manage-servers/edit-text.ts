@@ -1,11 +1,11 @@
 /** What the commands that change server files say: as data, and as text for people. Secrets are `***`. */
 
+import { inShell } from '../base/in-shell.ts';
 import { escapeControls, escapeInLines } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import { colourChange, renderChange } from '../install/text.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
-import { inShell } from '../terminal/in-shell.ts';
-import { renderTable } from '../terminal/servers-text.ts';
+import { colourChange, renderChange } from '../terminal/file-change.ts';
+import { renderTable } from '../terminal/table.ts';
 import { createMask } from '../upstream/mask.ts';
 import type { EditServersCommand } from './edit-command-line.ts';
 import type { EditedServer, EditPlan } from './edit-plan.ts';

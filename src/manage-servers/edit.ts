@@ -1,10 +1,11 @@
 /** `servers add`, `remove`, `enable` and `disable`: changes the user's server files. Needs no engine and starts no server. */
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { discoveryOptionsOf, loginsOf } from '../bridge/configured-servers.ts';
+import { loginsOf } from '../bridge/configured-servers.ts';
 import { writeClientFile } from '../servers/client-file.ts';
 import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/references.ts';
+import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { withFileLock } from '../state/file-lock.ts';
 import { makeFolders } from '../state/make-folders.ts';
@@ -12,8 +13,8 @@ import type { EditServersCommand } from './edit-command-line.ts';
 import { type EditPlan, planEdit } from './edit-plan.ts';
 import { renderEdit, renderExamples, reportEdit, type ServerPlace } from './edit-text.ts';
 import { withOwnHint } from './edited-files.ts';
-import { readExamples } from './examples.ts';
-import { createEntries, type NewEntries } from './new-entries.ts';
+import { type NewEntries, readExamples } from './examples.ts';
+import { createEntries } from './new-entries.ts';
 
 export interface EditServersOptions {
   readonly settings: Settings;

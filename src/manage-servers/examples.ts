@@ -4,8 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { BridgeError } from '../base/errors.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
-import { type FileObject, isObject } from '../clients/format.ts';
-import type { NewEntries } from './new-entries.ts';
+import { type FileObject, isObject } from '../clients/file-format.ts';
 
 const ENDING = '.json';
 
@@ -57,4 +56,11 @@ function findServer(examples: readonly Example[], wanted: string): Example | und
   }
   const { disabled: _disabled, ...enabled } = entry;
   return { ...example, entries: [[wanted, enabled]] };
+}
+
+/** Entries with their names. */
+export interface NewEntries {
+  readonly entries: readonly (readonly [name: string, entry: FileObject])[];
+  /** What an example needs to run, in a sentence. */
+  readonly needs?: string;
 }

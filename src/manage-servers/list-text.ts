@@ -1,10 +1,10 @@
 /** What `servers list` prints for people: a table of at most 100 columns, what failed and why, and the tokens saved. */
+
+import { inShell } from '../base/in-shell.ts';
 import { escapeControls } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import type { KnownState, ServerReport } from '../directory/report.ts';
-import { inShell } from '../terminal/in-shell.ts';
-import { countOf, renderTable } from '../terminal/servers-text.ts';
-import type { ListTotals } from './list.ts';
+import { countOf, renderTable } from '../terminal/table.ts';
 
 /** Readable in any window that is not narrowed on purpose. */
 const MAX_COLUMNS = 100;
@@ -86,4 +86,15 @@ function startOf(text: string, maxChars: number): string {
 /** The end of a path says more than its start. */
 function endOf(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `…${text.slice(text.length - maxChars + 1)}`;
+}
+
+/** Over the servers that have answered. */
+export interface ListTotals {
+  readonly servers: number;
+  readonly tools: number;
+  /** Of their definitions, estimated. */
+  readonly tokens: number;
+  /** What an agent pays instead, whatever the servers: `run_python`, at most. */
+  readonly tokensOfRunPython: number;
+  readonly tokensSaved: number;
 }

@@ -1,21 +1,12 @@
 /** `servers list`: every configured server with its state, and what its tools would have cost without the bridge. Starts none. */
+
 import { homeFolder } from '../base/home.ts';
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { reportOf, type ServerReport } from '../directory/report.ts';
 import { MAX_DEFINITION_TOKENS } from '../server/tool-definition.ts';
 import type { Output } from '../terminal/output.ts';
+import type { ListTotals } from './list-text.ts';
 import { renderList } from './list-text.ts';
-
-/** Over the servers that have answered. */
-export interface ListTotals {
-  readonly servers: number;
-  readonly tools: number;
-  /** Of their definitions, estimated. */
-  readonly tokens: number;
-  /** What an agent pays instead, whatever the servers: `run_python`, at most. */
-  readonly tokensOfRunPython: number;
-  readonly tokensSaved: number;
-}
 
 /** Resolves with 0. */
 export async function list(configured: ConfiguredServers, { print, nothing }: Output): Promise<number> {

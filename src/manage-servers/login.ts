@@ -1,8 +1,8 @@
 /** `servers login` and `servers logout`: a person and a remote server. */
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
-import { countOf } from '../terminal/servers-text.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import { countOf } from '../terminal/table.ts';
 import { browserCommand, openBrowser } from '../upstream/oauth/browser.ts';
 import type { RemoteDefinition } from '../upstream/pool.ts';
 import { loginWishes, type ServersCommand } from './command-line.ts';

@@ -1,19 +1,14 @@
 /** What `servers add` writes: entries as they belong into a server file, made from what was typed. */
+
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BridgeError } from '../base/errors.ts';
 import { parseJson } from '../base/json-text.ts';
-import { type FileObject, isObject } from '../clients/format.ts';
+import { type FileObject, isObject } from '../clients/file-format.ts';
 import { MAX_SERVER_FILE_BYTES } from '../servers/discover.ts';
 import type { EntryWishes } from './edit-command-line.ts';
+import type { NewEntries } from './examples.ts';
 import { findExample } from './examples.ts';
-
-/** Entries with their names. */
-export interface NewEntries {
-  readonly entries: readonly (readonly [name: string, entry: FileObject])[];
-  /** What an example needs to run, in a sentence. */
-  readonly needs?: string;
-}
 
 export interface EntryContext {
   /** Where the command was typed. */

@@ -1,22 +1,16 @@
 /** `servers refresh`: asks servers what they have now. */
+
 import { CancelSource } from '../base/cancel.ts';
 import { ERROR_CODES, toBridgeError } from '../base/errors.ts';
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
-import type { CatalogServer } from '../catalog/catalog.ts';
+import type { CatalogServer } from '../catalog/known.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { askEach, serversNamed } from '../directory/server-test.ts';
 import type { Output } from '../terminal/output.ts';
-import { renderRefreshed, renderTable } from '../terminal/servers-text.ts';
+import { renderTable } from '../terminal/table.ts';
 import type { ServersCommand } from './command-line.ts';
-
-/** How asking one server anew went. */
-export interface Refreshed {
-  readonly name: string;
-  readonly tools: number | null;
-  readonly notices: readonly string[];
-  /** Null when it answered. */
-  readonly error: string | null;
-}
+import type { Refreshed } from './server-text.ts';
+import { renderRefreshed } from './server-text.ts';
 
 /** Resolves with the exit code: that of `SERVER_START_FAILED` when one did not answer. */
 export async function refresh(

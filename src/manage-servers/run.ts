@@ -3,16 +3,15 @@ import { CancelSource } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
 import { noServerConfigured } from '../base/no-server.ts';
-import { type ConfiguredServers, createConfiguredServers } from '../bridge/configured-servers.ts';
-import type { CommandContext } from '../bridge/context.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { detailsOf } from '../directory/report.ts';
 import { StartTimes } from '../directory/server-test.ts';
-import { approve } from '../pins/approve-tools.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
-import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
+import type { CommandContext } from '../terminal/command.ts';
+import { runWithServers } from '../terminal/lifecycle.ts';
 import type { Output } from '../terminal/output.ts';
 import { startProgress } from '../terminal/progress.ts';
-import { renderServer, renderTable, renderToolLine } from '../terminal/servers-text.ts';
+import { renderTable } from '../terminal/table.ts';
 import { type CallOptions, call } from './call.ts';
 import type { ServersCommand } from './command-line.ts';
 import { concernedBy } from './concerned.ts';
@@ -20,15 +19,18 @@ import { list } from './list.ts';
 import { type LoginContext, logIn, logOut } from './login.ts';
 import { refresh } from './refresh.ts';
 import { search } from './search.ts';
+import { renderServer, renderToolLine } from './server-text.ts';
 import { test } from './test.ts';
 
-export interface ServersOptions extends CommandContext, CallOptions {}
+export interface ServersOptions extends CommandContext, CallOptions {
+  readonly writeOut: (text: string) => void;
+}
 
 /** Answers one question; resolves with the exit code once every server that was started is gone. */
 export async function servers(command: ServersCommand, options: ServersOptions): Promise<number> {
-  const { settings, logger } = options;
+  const { logger, openServers } = options;
   const times = new StartTimes();
-  const configured = await createConfiguredServers(settings, logger, {
+  const configured = await openServers({
     // Whoever calls a tool sees of it what code sees.
     hidesDenied: command.action === 'call',
     concerns: concernedBy(command),
@@ -36,18 +38,7 @@ export async function servers(command: ServersCommand, options: ServersOptions):
     // What failed is the answer, or stands in it.
     failureLevel: 'debug',
   });
-  configured.refresh();
-  await configured.known.ready();
-  const lifecycle = watchProcess(logger);
-  const answered = answer(command, configured, times, options);
-  try {
-    return await Promise.race([answered, lifecycle.ended.then(({ exitCode }) => exitCode)]);
-  } finally {
-    await closeInTime(async () => {
-      await configured.pool.close();
-      await configured.known.close();
-    }, logger);
-  }
+  return runWithServers(configured, logger, () => answer(command, configured, times, options));
 }
 
 async function answer(
@@ -79,8 +70,6 @@ async function answer(
       const { name } = await findDefinition(configured, command.names[0] ?? '');
       return logOut(name, configured, loginContext(options, print));
     }
-    case 'approve':
-      return approve(command, configured, print);
     case 'search':
       return search(command, configured, output);
     case 'refresh':

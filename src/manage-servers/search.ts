@@ -1,10 +1,11 @@
 /** `servers search`: finds tools by words. */
 import { CancelSource } from '../base/cancel.ts';
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
 import type { Output } from '../terminal/output.ts';
-import { renderTable, renderToolLine } from '../terminal/servers-text.ts';
+import { renderTable } from '../terminal/table.ts';
 import type { ServersCommand } from './command-line.ts';
+import { renderToolLine } from './server-text.ts';
 
 /** Resolves with 0. */
 export async function search(command: ServersCommand, { known }: ConfiguredServers, output: Output): Promise<number> {

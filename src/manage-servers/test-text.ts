@@ -1,7 +1,7 @@
 /** What `servers test` prints for people: a line for each server, and below it why one failed and the next step. */
 import { escapeControls } from '../base/log.ts';
 import type { ServerTest, StepReport } from '../directory/server-test.ts';
-import { countOf } from '../terminal/servers-text.ts';
+import { countOf } from '../terminal/table.ts';
 
 export function renderTests(tests: readonly ServerTest[], nothing: string): string {
   if (tests.length === 0) {

@@ -1,28 +1,33 @@
-/** Refuses calls of tools that are not what was accepted, where the user wants that. */
-
+/** Refuses calls of tools whose definition changed since it was accepted, if the user wants that. */
 import { BridgeError } from '../base/errors.ts';
-import type { CallGate, ToolCall } from '../calls/tool-calls.ts';
+import { type CallGate, failed, type ToolCall } from '../calls/contract.ts';
 import { describeChange } from '../catalog/tool-change.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { approveCommand } from './tool-differences.ts';
 
-export function createPinGate(directory: Pick<ServerDirectory, 'review' | 'findTool'>): CallGate {
-  return (call, proceed) =>
-    call.tool.change?.isRefused === true ? unlessAccepted(directory, call).then(() => proceed(call)) : proceed(call);
+type PinDirectory = Pick<ServerDirectory, 'review' | 'findTool'>;
+
+export function createPinGate(directory: PinDirectory): CallGate {
+  return async (call, next) => {
+    const refusal = call.tool.change?.isRefused === true ? await refusalOf(directory, call) : undefined;
+    return refusal === undefined ? next(call) : failed(refusal);
+  };
 }
 
-/** A person may have accepted the tool a moment ago. Rejects with `TOOL_CHANGED`. */
-async function unlessAccepted(
-  directory: Pick<ServerDirectory, 'review' | 'findTool'>,
-  { server, tool, context }: ToolCall,
-): Promise<void> {
-  await directory.review(server);
-  const { change } = await directory.findTool(server, tool.name, context.signal);
-  if (change?.isRefused === true) {
+/** `TOOL_CHANGED`, unless a person has accepted the tool a moment ago. */
+async function refusalOf(directory: PinDirectory, { server, tool, context }: ToolCall): Promise<unknown> {
+  try {
+    await directory.review(server);
+    const { change } = await directory.findTool(server, tool.name, context.signal);
+    if (change?.isRefused !== true) {
+      return undefined;
+    }
     const what = `'${tool.name}' of server '${server.name}' was not called: its definition is ${describeChange(change)}`;
-    throw new BridgeError('TOOL_CHANGED', what, {
+    return new BridgeError('TOOL_CHANGED', what, {
       hint: approveCommand(server.name, tool.name),
       data: { server: server.name, tool: tool.name, changed: change.parts },
     });
+  } catch (error) {
+    return error;
   }
 }

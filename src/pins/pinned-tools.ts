@@ -6,27 +6,20 @@
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { createPause } from '../base/slices.ts';
-import type { KnownTool, ServerMetadata } from '../catalog/intake.ts';
-import { describeChange, type ToolChange, withChange } from '../catalog/tool-change.ts';
-import type { DescribedServer, MetadataSource, PinMode } from '../directory/server-metadata.ts';
+import type { KnownTool, ServerMetadata } from '../catalog/known.ts';
+import { type ToolChange } from '../catalog/known.ts';
+import { describeChange, withChange } from '../catalog/tool-change.ts';
+import type {
+  DefinitionReview,
+  DescribedServer,
+  MetadataSource,
+  PinMode,
+  ToolDifference,
+} from '../directory/server-metadata.ts';
 import { approveCommand, changeOf, mayBeKept, shorten, shownOf, summarize, type ToolNews } from './tool-differences.ts';
-import type { PinnedTool, ShownTexts, ToolPinStore } from './tool-pins.ts';
+import type { PinnedTool, ToolPinStore } from './tool-pins.ts';
 
-/** A tool that is not what was accepted. */
-export interface ToolDifference {
-  readonly tool: string;
-  readonly change: ToolChange;
-  /** By part; undefined when there was no such tool, or its texts were not kept. */
-  readonly before: ShownTexts | undefined;
-  readonly after: ShownTexts;
-}
-
-export interface ToolPins extends MetadataSource {
-  /** What is not as it was accepted, in what this gave of a server. Rejects when what was accepted cannot be read. */
-  differences(server: DescribedServer, given: ServerMetadata): Promise<ToolDifference[]>;
-  /** Accepts tools of it as they are. Rejects when that cannot be written. */
-  accept(server: DescribedServer, given: ServerMetadata, tools: readonly string[]): Promise<void>;
-}
+export interface ToolPins extends MetadataSource, DefinitionReview {}
 
 interface ToolPinsOptions {
   readonly source: MetadataSource;

@@ -1,11 +1,11 @@
 /** How a tool differs from what was accepted of it, as data and as texts. Pure. */
 
 import { COMMAND } from '../base/package.ts';
-import type { KnownTool } from '../catalog/intake.ts';
-import type { ToolChange } from '../catalog/tool-change.ts';
+import type { KnownTool, ToolChange } from '../catalog/known.ts';
+import type { ShownTexts } from '../directory/server-metadata.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { changedParts } from '../upstream/fingerprint.ts';
-import type { PinnedTool, ShownTexts } from './tool-pins.ts';
+import type { PinnedTool } from './tool-pins.ts';
 
 /** Longer texts of one tool are not kept to be compared by people. Chosen: the largest of 1,084 real tools fits. */
 const MAX_SHOWN_CHARS = 256 * 1024;

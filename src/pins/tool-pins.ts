@@ -3,11 +3,13 @@
  * for the owner alone. The first line has the fingerprints, which are needed often; each further one the texts of a tool,
  * which are for people. Unlike the kept lists these are no cache: without them the next definition is accepted unseen.
  */
+
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { createPause } from '../base/slices.ts';
+import type { ShownTexts } from '../directory/server-metadata.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
 
 /** Raise it with every change of what a line holds, or of what a fingerprint is made of. */
@@ -28,9 +30,6 @@ export interface PinnedTool {
   /** When it was accepted, in ISO 8601. */
   readonly since: string;
 }
-
-/** What was shown of a tool when it was accepted, by part. */
-export type ShownTexts = Readonly<Record<string, string>>;
 
 export interface ToolPinStore {
   /** The accepted tools of a server by name; empty when there are none yet. Rejects when they cannot be read. */

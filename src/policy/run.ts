@@ -1,20 +1,23 @@
 /** `policy`: shows what the policies say, of a tool or of the calls in a piece of code. Calls nothing. */
+
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError, ERROR_CODES } from '../base/errors.ts';
-import { type ConfiguredServers, createConfiguredServers } from '../bridge/configured-servers.ts';
-import type { CommandContext } from '../bridge/context.ts';
 import { methodTool } from '../calls/surface-calls.ts';
-import type { CatalogServer } from '../catalog/catalog.ts';
+import type { CatalogServer } from '../catalog/known.ts';
 import { resolveName } from '../catalog/names.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { namedAtShell } from '../directory/named-tool.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { readCode } from '../terminal/code-source.ts';
-import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
+import type { CommandContext } from '../terminal/command.ts';
+import { runWithServers } from '../terminal/lifecycle.ts';
 import type { PolicyCommand } from './command-line.ts';
+import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 import type { PolicyTool } from './rules/decision.ts';
 import { hintsOf } from './rules/hints.ts';
 import { type Explanation, explain } from './rules/trace.ts';
 import { readCalls } from './static-calls.ts';
+import type { CheckedCall, ExplainedTool } from './text.ts';
 import { renderCalls, renderExplained, renderPolicies } from './text.ts';
 
 export interface PolicyOptions extends CommandContext {
@@ -22,44 +25,23 @@ export interface PolicyOptions extends CommandContext {
   readonly writeOut: (text: string) => void;
 }
 
-/** What `explain` tells of a tool; also the JSON. */
-export interface ExplainedTool extends Explanation {
-  readonly server: string;
-  readonly tool: string;
-  /** As a policy reads what the server says. */
-  readonly hints: Readonly<Record<string, boolean>>;
-}
-
-/** A call in a piece of code with what would happen to it; also the JSON. */
-export interface CheckedCall {
-  readonly line: number;
-  readonly server: string;
-  readonly tool: string;
-  /** Null when reading the code does not tell them. */
-  readonly arguments: Readonly<Record<string, unknown>> | null;
-  /** Empty when there is no such server or tool. */
-  readonly effects: readonly string[];
-  readonly reason: string;
-}
-
 /** Answers one question; resolves with the exit code once everything that was started is gone. */
 export async function policy(command: PolicyCommand, options: PolicyOptions): Promise<number> {
   const { settings, logger } = options;
-  const configured = await createConfiguredServers(settings, logger);
-  configured.refresh();
-  await configured.known.ready();
-  const lifecycle = watchProcess(logger);
-  try {
-    return await Promise.race([answer(command, configured, options), lifecycle.ended.then(({ exitCode }) => exitCode)]);
-  } finally {
-    await closeInTime(async () => {
-      await configured.pool.close();
-      await configured.known.close();
-    }, logger);
-  }
+  const servers = await options.openServers();
+  const policies = createCurrentPolicies({ stateDir: settings.stateDir, definitions: servers.definitions, logger });
+  return runWithServers(servers, logger, () => answer(command, { ...servers, policies }, options));
 }
 
-async function answer(command: PolicyCommand, configured: ConfiguredServers, options: PolicyOptions): Promise<number> {
+interface ServersWithPolicies extends ConfiguredServers {
+  readonly policies: CurrentPolicies;
+}
+
+async function answer(
+  command: PolicyCommand,
+  configured: ServersWithPolicies,
+  options: PolicyOptions,
+): Promise<number> {
   const print = (json: unknown, text: string): void => {
     options.writeOut(command.isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text);
   };
@@ -88,7 +70,7 @@ async function answer(command: PolicyCommand, configured: ConfiguredServers, opt
 async function explainTool(
   name: string,
   given: Readonly<Record<string, unknown>> | undefined,
-  configured: ConfiguredServers,
+  configured: ServersWithPolicies,
 ): Promise<ExplainedTool> {
   const [server, wanted] = splitName(name, configured.known);
   const tool = await findTool(server, wanted, configured);
@@ -116,7 +98,7 @@ function splitName(name: string, known: ServerDirectory): [CatalogServer, string
   });
 }
 
-async function findTool(server: CatalogServer, wanted: string, configured: ConfiguredServers): Promise<PolicyTool> {
+async function findTool(server: CatalogServer, wanted: string, configured: ServersWithPolicies): Promise<PolicyTool> {
   const { signal } = new CancelSource();
   const method = methodTool(wanted);
   // A tool of that very name comes first, as it does for code.
@@ -130,7 +112,7 @@ async function findTool(server: CatalogServer, wanted: string, configured: Confi
 
 async function checkCall(
   call: Pick<CheckedCall, 'line' | 'server' | 'tool' | 'arguments'>,
-  configured: ConfiguredServers,
+  configured: ServersWithPolicies,
 ): Promise<CheckedCall> {
   try {
     const server = await configured.known.find(call.server);

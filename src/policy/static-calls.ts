@@ -1,8 +1,8 @@
 /** Which calls a piece of code holds: the kernel reads it, in a sandbox, because Python's own parser is there. */
 import { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
-import type { CommandContext } from '../bridge/context.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import type { CommandContext } from '../terminal/command.ts';
 
 /** Chosen: reading 1 MiB of code takes a few seconds. */
 const READ_TIMEOUT_MS = 60_000;
@@ -26,9 +26,9 @@ export type StaticCalls = z.infer<typeof StaticCallsSchema>;
 export async function readCalls(
   code: string,
   configured: Pick<ConfiguredServers, 'known'>,
-  { createBridge, settings, logger }: CommandContext,
+  { createBridge }: Pick<CommandContext, 'createBridge'>,
 ): Promise<StaticCalls> {
-  const bridge = await createBridge(settings, logger);
+  const bridge = await createBridge();
   try {
     const { status, stdout, error } = await bridge.runCell({
       code: program(code),

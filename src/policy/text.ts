@@ -1,8 +1,9 @@
 /** What `policy` prints for people: plain lines, no colours. */
+
 import { escapeControls } from '../base/log.ts';
-import { renderTable } from '../terminal/servers-text.ts';
+import { renderTable } from '../terminal/table.ts';
 import type { ShownPolicy } from './rules/describe.ts';
-import type { CheckedCall, ExplainedTool } from './run.ts';
+import type { Explanation } from './rules/trace.ts';
 
 export function renderPolicies(policies: readonly ShownPolicy[]): string {
   if (policies.length === 0) {
@@ -50,4 +51,24 @@ export function renderCalls(calls: readonly CheckedCall[], unknown: readonly str
   ]);
   const more = unknown.map((clause) => `not known: ${escapeControls(clause)}\n`);
   return `${renderTable(rows, 'The code names no tool.')}${more.join('')}`;
+}
+
+/** A call in a piece of code with what would happen to it; also the JSON. */
+export interface CheckedCall {
+  readonly line: number;
+  readonly server: string;
+  readonly tool: string;
+  /** Null when reading the code does not tell them. */
+  readonly arguments: Readonly<Record<string, unknown>> | null;
+  /** Empty when there is no such server or tool. */
+  readonly effects: readonly string[];
+  readonly reason: string;
+}
+
+/** What `explain` tells of a tool; also the JSON. */
+export interface ExplainedTool extends Explanation {
+  readonly server: string;
+  readonly tool: string;
+  /** As a policy reads what the server says. */
+  readonly hints: Readonly<Record<string, boolean>>;
 }

@@ -5,10 +5,11 @@
  */
 import { dirname, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import { splitWords } from '../base/split-words.ts';
 import { expandHome, plainText, REFERENCE } from '../servers/expand.ts';
 import { type Holder, placesOf } from '../servers/references.ts';
 import { explainUrl } from '../servers/remote-entry.ts';
-import { type CommandPlace, runCommand, splitWords } from './secret-command.ts';
+import { type CommandPlace, runCommand } from './secret-command.ts';
 import { decodeSecret, readSecretFile } from './secret-file.ts';
 
 /**

@@ -19,3 +19,8 @@ export interface CellRunner {
   /** Ends every session and server; cells in flight are answered first. */
   close(): Promise<void>;
 }
+
+export interface Bridge extends CellRunner {
+  /** Loads the modules the first cell will need. Starts no process and opens no connection. */
+  preload(): Promise<void>;
+}

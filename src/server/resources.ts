@@ -1,13 +1,28 @@
-/** The resources of the bridge: its manual, and the files that code kept. */
-import { type JSONRPCRequest, ProtocolError, ProtocolErrorCode, type Result } from '@modelcontextprotocol/server';
-import { type ArtifactStore, listArtifacts, readArtifact } from '../artifacts/resources.ts';
+/** The resources of the bridge: its manual, and what features add. */
+import {
+  type BlobResourceContents,
+  type JSONRPCRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Resource,
+  type Result,
+  type TextResourceContents,
+} from '@modelcontextprotocol/server';
 import { messageOf } from '../base/errors.ts';
 import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_URI, capabilityResource } from './capabilities.ts';
 import type { CellRunner } from './cell-runner.ts';
 
+/** Resources that a feature adds. */
+export interface ResourceProvider {
+  /** Entries of `resources/list`. */
+  list(): Promise<readonly Resource[]>;
+  /** Undefined if the URI is none of its own. Rejects with the reason if there is no such resource. */
+  read(uri: string): Promise<TextResourceContents | BlobResourceContents | undefined>;
+}
+
 export interface ResourceOptions {
   readonly runner: CellRunner;
-  readonly artifacts: ArtifactStore;
+  readonly resources: ResourceProvider;
 }
 
 const CAPABILITY_RESOURCE = {
@@ -17,27 +32,27 @@ const CAPABILITY_RESOURCE = {
   mimeType: 'text/markdown',
 };
 
-export async function listResources({ artifacts }: ResourceOptions) {
-  return [CAPABILITY_RESOURCE, ...(await listArtifacts(artifacts))];
+export async function listResources({ resources }: ResourceOptions) {
+  return [CAPABILITY_RESOURCE, ...(await resources.list())];
 }
 
 /** Rejects with a protocol error for a URI that names nothing. */
-export async function readResource(request: JSONRPCRequest, { runner, artifacts }: ResourceOptions): Promise<Result> {
+export async function readResource(request: JSONRPCRequest, { runner, resources }: ResourceOptions): Promise<Result> {
   const uri = request.params?.uri;
   if (uri === CAPABILITY_RESOURCE_URI) {
     const text = capabilityResource(await runner.describeEngine());
     return { contents: [{ uri, mimeType: CAPABILITY_RESOURCE.mimeType, text }] };
   }
-  const contents = typeof uri === 'string' ? await readOrRefuse(artifacts, uri) : undefined;
+  const contents = typeof uri === 'string' ? await readOrRefuse(resources, uri) : undefined;
   if (contents === undefined) {
     throw unknownResource(uri, `There is no resource ${JSON.stringify(uri)}; resources/list names all of them.`);
   }
   return { contents: [contents] };
 }
 
-async function readOrRefuse(artifacts: ArtifactStore, uri: string) {
+async function readOrRefuse(resources: ResourceProvider, uri: string) {
   try {
-    return await readArtifact(artifacts, uri);
+    return await resources.read(uri);
   } catch (error) {
     throw unknownResource(uri, `${messageOf(error)}.`);
   }

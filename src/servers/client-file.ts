@@ -2,12 +2,14 @@
  * Configuration files that belong to other programs: read whole, written as a whole beside and renamed over, with their
  * mode and owner. A link is followed to what it names, and what was there before is kept beside it.
  */
+
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { chown, copyFile, lstat, open, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
+import type { FileFormat } from '../clients/file-format.ts';
 import { makeFolders } from '../state/make-folders.ts';
 import { replaceFile } from '../state/replace-file.ts';
 
@@ -196,4 +198,11 @@ function refusal(path: string, message: string, cause?: unknown, hint?: string):
     data: { file: path },
     cause,
   });
+}
+
+export interface FileChange {
+  readonly file: ClientFile;
+  /** Undefined: the file goes. */
+  readonly next: string | undefined;
+  readonly format: FileFormat;
 }

@@ -3,7 +3,7 @@
 import { type ConfigIssue, renderPath } from '../base/config-issue.ts';
 import { messageOf } from '../base/errors.ts';
 import { toServerEntry } from '../clients/entry.ts';
-import { type FileObject, FileSyntaxError } from '../clients/format.ts';
+import { type FileObject, FileSyntaxError } from '../clients/file-format.ts';
 import { readServers, type ServerFile, type ServerFileContext } from './server-file.ts';
 import { type ClientSource, findServers } from './sources.ts';
 

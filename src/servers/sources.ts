@@ -4,7 +4,8 @@
  */
 import { extname } from 'node:path';
 import { homeFolder } from '../base/home.ts';
-import { entriesAt, type FileFormat, type FileObject, loadFormat } from '../clients/format.ts';
+import { type FileFormat, type FileObject } from '../clients/file-format.ts';
+import { entriesAt, loadFormat } from '../clients/format.ts';
 import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf, type FileFormatName } from '../clients/table.ts';
 
 /** What `MCP_BRIDGE_CONFIG_SOURCES` names; `mcps` is the state directory. */

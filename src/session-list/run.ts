@@ -3,12 +3,12 @@
 import { BridgeError, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import type { CommandContext } from '../bridge/context.ts';
-import { engineOptions } from '../bridge/engine-options.ts';
 import { findEngines } from '../engines/detect.ts';
 import type { Engine, ListedSandbox } from '../engines/engine.ts';
+import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
-import { renderTable } from '../terminal/servers-text.ts';
+import type { CommandContext } from '../terminal/command.ts';
+import { renderTable } from '../terminal/table.ts';
 import type { SessionsCommand } from './command-line.ts';
 
 export interface SessionsOptions extends CommandContext {

@@ -18,6 +18,15 @@ export function notesOf(command: Command): string | undefined {
   return notes.get(command);
 }
 
+/** A group of subcommands that was defined before, for a feature that adds to it. */
+export function findGroup(program: Command, name: string): Command {
+  const group = program.commands.find((command) => command.name() === name);
+  if (group === undefined) {
+    throw new Error(`There is no command ${name} to add to.`);
+  }
+  return group;
+}
+
 /** For every command that prints something a program may want to read. */
 export function jsonOption(): Option {
   return new Option('--json', 'print JSON, for programs');

@@ -3,6 +3,8 @@
 import { type ConfigIssue, renderIssue } from '../base/config-issue.ts';
 import type { BridgeError, ErrorCode } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import type { Settings } from '../settings/settings.ts';
 
 export const LEVELS = ['ok', 'warning', 'problem'] as const;
 
@@ -35,6 +37,17 @@ export function problemsOfSettings(error: BridgeError): Finding[] {
   const finding = problemOf('settings', error);
   return Array.isArray(sentences) ? sentences.map((text: string) => ({ ...finding, text })) : [finding];
 }
+
+/** What `doctor` examines. */
+export interface Examined {
+  readonly env: NodeJS.ProcessEnv;
+  readonly settings: Settings;
+  /** Refreshed, and what was kept about them is read. */
+  readonly servers: ConfiguredServers;
+}
+
+/** A part of `doctor` that a feature adds. Never rejects. */
+export type Examination = (examined: Examined) => Promise<Finding[]>;
 
 const LEVEL_OF_ISSUE = { error: 'problem', warning: 'warning', debug: 'ok' } as const;
 

@@ -2,6 +2,7 @@
 import { constants } from 'node:os';
 import { ERROR_CODES } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 
 /** A client kills us some seconds after it closed stdin; sandboxes end in 0.2 to 0.8 s (measured). */
 const SHUTDOWN_LIMIT_MS = 2_500;
@@ -35,6 +36,25 @@ export function watchProcess(logger: Logger): Lifecycle {
   // A client may close our stderr; lost log lines must not end the sessions.
   process.stderr.on('error', () => undefined);
   return { ended: promise, end: resolve };
+}
+
+/** Reads the server files, runs `answer` until it is done or a signal comes, and ends every server that was started. */
+export async function runWithServers(
+  servers: Pick<ConfiguredServers, 'pool' | 'known' | 'refresh'>,
+  logger: Logger,
+  answer: () => Promise<number>,
+): Promise<number> {
+  servers.refresh();
+  await servers.known.ready();
+  const lifecycle = watchProcess(logger);
+  try {
+    return await Promise.race([answer(), lifecycle.ended.then(({ exitCode }) => exitCode)]);
+  } finally {
+    await closeInTime(async () => {
+      await servers.pool.close();
+      await servers.known.close();
+    }, logger);
+  }
 }
 
 /** Waits for an orderly end, but never longer than a client does. Reports what went wrong, rejects never. */

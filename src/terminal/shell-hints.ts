@@ -1,5 +1,5 @@
 /** Next steps for a person at a shell, in place of those that the same failure has for an agent. */
-import { inShell } from './in-shell.ts';
+import { inShell } from '../base/in-shell.ts';
 
 const HINT_LINE = /^\s*Hint: .*$/gm;
 const LOAD = /[Cc]all run_python again with servers=\['([^'\n]+)'\]/g;

@@ -1,8 +1,8 @@
 /** The person at a terminal: the fields of a question are asked one after the other. */
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
-import { oneLine } from '../base/shown-text.ts';
 import { isSchema, listOf, type Schema } from '../catalog/json-schema.ts';
+import { oneLine } from '../catalog/shown-text.ts';
 
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;

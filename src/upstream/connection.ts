@@ -3,7 +3,7 @@ import type { CancelSignal } from '../base/cancel.ts';
 import type { BridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { JsonObject } from './definition.ts';
-import type { ElicitationOffer } from './elicitation.ts';
+import type { ElicitationOffer } from './elicit.ts';
 import type { Guardian } from './guardian.ts';
 import type { LoginStore } from './oauth/login-record.ts';
 import type { Answer, RequestLimits } from './requests.ts';

@@ -3,22 +3,15 @@
  * from 2026-07-28 on the result of a call says what is missing, and the call is sent again with it (basic/patterns/mrtr).
  * What is asked, and what the person sees of it, is not decided here.
  */
+
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Connection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
+import type { Elicit } from './elicit.ts';
 import { type Answer, RequestError, type RequestLimits, type Requests } from './requests.ts';
-
-/**
- * Puts the question of a server: gets the `params` of `elicitation/create`, gives its result. One that comes to nothing is
- * a result, too, with the action `cancel`. Rejects with a `RequestError` when what the server asks is no proper question.
- */
-export type Elicit = (params: JsonObject, signal: CancelSignal) => Promise<JsonObject>;
-
-/** What servers are told that they may ask; undefined when nobody can be asked. */
-export type ElicitationOffer = { readonly form: JsonObject; readonly url?: JsonObject } | undefined;
 
 const INVALID_PARAMS = -32_602;
 /** Questions of one server that are open at once; a proper one has one for each call. Chosen. */

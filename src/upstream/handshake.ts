@@ -6,7 +6,7 @@ import type { Logger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
 import { unlessAborted } from './deadline.ts';
 import type { JsonObject } from './definition.ts';
-import type { ElicitationOffer } from './elicitation.ts';
+import type { ElicitationOffer } from './elicit.ts';
 import type { ServerTransport } from './transport.ts';
 
 const CLIENT_INFO = { name: 'mcp-server-code-execution-mode', version: VERSION };

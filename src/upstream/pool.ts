@@ -7,7 +7,7 @@ import { BridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { ServerInfo, StartStep } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
-import type { ElicitationOffer } from './elicitation.ts';
+import type { ElicitationOffer } from './elicit.ts';
 import { Guardian } from './guardian.ts';
 import { PROBE_TIMEOUT_MS } from './handshake.ts';
 import type { LoginStore } from './oauth/login-record.ts';

@@ -8,7 +8,7 @@ import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
-import type { Elicit } from './elicitation.ts';
+import type { Elicit } from './elicit.ts';
 
 /** The SDK counts its own requests from 0. Fits a signed 32-bit number, which is all some servers read. */
 const FIRST_ID = 1 << 30;

@@ -4,7 +4,7 @@
  */
 import type { CancelSignal } from '../base/cancel.ts';
 import { isJsonObject, type JsonObject } from './definition.ts';
-import type { Elicit } from './elicitation.ts';
+import type { Elicit } from './elicit.ts';
 import { type Answer, RequestError } from './requests.ts';
 
 /** Bounds of one list. Chosen as those of tool lists, less generous: nobody reads 10,000 entries. */

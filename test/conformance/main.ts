@@ -5,10 +5,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createArtifacts } from '../../src/artifacts/artifacts.ts';
+import { artifactResources, createArtifacts } from '../../src/artifacts/index.ts';
 import { VERSION } from '../../src/base/package.ts';
 import { loadContext } from '../../src/bridge/context.ts';
-import { createLazyBridge } from '../../src/bridge/lazy-bridge.ts';
+import { createLazyBridge } from '../../src/server/lazy-runner.ts';
 import { createServerFactory } from '../../src/server/server.ts';
 import { serveOverHttp } from './bridge-over-http.ts';
 import { bundleClient } from './bundle-client.ts';
@@ -26,7 +26,7 @@ const STDERR_LINES = 15;
 const work = mkdtempSync(join(tmpdir(), 'conformance-'));
 const table = readExpectedFailures();
 const { settings, logger, createBridge } = await loadContext({ ...process.env, MCP_BRIDGE_STATE_DIR: work });
-const bridge = createLazyBridge(() => createBridge(settings, logger));
+const bridge = createLazyBridge(() => createBridge());
 const [suite, clients, server] = await Promise.all([
   fetchSuite(),
   bundleClient(join(work, 'client.mjs')).then((script) =>
@@ -35,7 +35,7 @@ const [suite, clients, server] = await Promise.all([
   serveOverHttp(
     createServerFactory({
       runner: bridge,
-      artifacts: createArtifacts(settings.stateDir),
+      resources: artifactResources(createArtifacts(settings.stateDir)),
       version: VERSION,
       outputMode: settings.outputMode,
       maxOutputChars: settings.maxOutputChars,

@@ -6,7 +6,8 @@
 import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { BridgeError } from '../../src/base/errors.ts';
-import { type FileFormat, FileSyntaxError, loadFormat } from '../../src/clients/format.ts';
+import { type FileFormat, FileSyntaxError } from '../../src/clients/file-format.ts';
+import { loadFormat } from '../../src/clients/format.ts';
 import { expandVariables } from '../../src/servers/expand.ts';
 import { parseForeignFile } from '../../src/servers/foreign-file.ts';
 import { parseServerFile, type ServerFile } from '../../src/servers/server-file.ts';

@@ -3,10 +3,9 @@
  * search finds them, what they look like in Python, and what of a call reaches the server.
  */
 import { join } from 'node:path';
-import { createArtifacts } from '../../src/artifacts/artifacts.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { createHostCalls } from '../../src/calls/host-calls.ts';
-import type { CatalogTool } from '../../src/catalog/catalog.ts';
+import type { CatalogTool } from '../../src/catalog/known.ts';
 import { assignServerAliases } from '../../src/catalog/names.ts';
 import { createServerDirectory } from '../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../src/directory/server-metadata.ts';
@@ -47,11 +46,9 @@ export async function checkServer(name: string, server: ServerCommand): Promise<
   const pool = createUpstreamPool({ logger: silentLogger });
   pool.update(servers);
   const directory = createServerDirectory(createMetadataSource(pool, undefined), () => servers, silentLogger);
-  const savedTools = { list: async () => [], save: async () => undefined };
-  const artifacts = createArtifacts('/nonexistent');
   const harness = await createHarness({
     engine: createLocalPythonEngine(),
-    handleCall: createHostCalls({ pool, directory, savedTools, artifacts, logger: silentLogger }),
+    handleCall: createHostCalls({ pool, directory, logger: silentLogger }),
     servers: [{ name, alias: assignServerAliases([name])[0] ?? name }],
   });
   try {

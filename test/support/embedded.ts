@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/base/log.ts';
 import { runCommand } from '../../src/engines/client.ts';
 import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
-import type { LayerName } from '../../src/engines/embedded/layers.ts';
+import type { LayerName } from '../../src/engines/embedded/layer.ts';
 import type { Engine } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
 import { processEnvironment, TEST_LIMITS } from './engines.ts';

@@ -8,7 +8,7 @@ import type { Command } from 'commander';
 import { transformSync } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { help } from '../../src/cli/help/answer.ts';
+import { help } from '../../src/cli/help/run.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { ROOT } from '../support/bridge-client.ts';
 

@@ -2,7 +2,7 @@
  * bubblewrap around the child: a root that holds Node, its shared objects and the built files, all read-only, and nothing
  * else: no /proc, no /dev, no place to write. No network, no privileges, our system-call filter.
  */
-import type { Machine, Surroundings } from './layers.ts';
+import type { Machine, Surroundings } from './layer.ts';
 import { FOLDER, mountsOf, NODE } from './small-root.ts';
 
 /** Tells the loader where shared objects are, on systems where the folders do not tell. */

@@ -13,14 +13,9 @@ import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest }
 import { createSandbox } from '../sandbox.ts';
 import { ARTIFACTS_FOLDER, createArtifactCheck, MANIFEST } from './artifacts.ts';
 import { childArguments } from './child-command.ts';
-import {
-  chooseSurroundings,
-  LAYER_NAMES,
-  type LayerRefusal,
-  type Machine,
-  readMachine,
-  type Surroundings,
-} from './layers.ts';
+import type { Machine, Surroundings } from './layer.ts';
+import { LAYER_NAMES, type LayerRefusal } from './layer.ts';
+import { chooseSurroundings, readMachine } from './layers.ts';
 import { embeddedStartError, missingFiles, noMounts } from './start-failure.ts';
 
 export interface EmbeddedOptions {

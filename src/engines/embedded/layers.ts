@@ -2,6 +2,7 @@
  * The layers of the operating system that can be put around the child. Each is tried before the first sandbox, with the
  * command line of a real start and `--version` in place of the program; what did not work is kept, with the reason.
  */
+
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
@@ -11,47 +12,10 @@ import { findExecutable } from '../executable.ts';
 import { findRestriction, readNamespaceSettings } from '../namespace-settings.ts';
 import { buildBubblewrapLayer } from './bubblewrap-layer.ts';
 import { FILTER_PROGRAMS } from './filter-programs.ts';
+import type { LayerName, LayerRefusal, Machine, Surroundings } from './layer.ts';
+import { LAYER_NAMES } from './layer.ts';
 import { buildSeatbeltLayer } from './seatbelt-layer.ts';
 import { buildUnshareLayer } from './unshare-layer.ts';
-
-export const LAYER_NAMES = ['bubblewrap', 'unshare', 'seatbelt'] as const;
-export type LayerName = (typeof LAYER_NAMES)[number];
-
-/** What a layer needs to know of this machine. */
-export interface Machine {
-  readonly platform: NodeJS.Platform;
-  readonly arch: string;
-  readonly env: Environment;
-  /** Path of Node without links. */
-  readonly node: string;
-  /** Folder of the built files, without a separator at its end. */
-  readonly folder: string;
-  /** Shared objects that Node has loaded, the dynamic loader among them, by the names under which they were found. */
-  readonly sharedObjects: readonly string[];
-}
-
-/** Program, arguments, and what it reads from descriptor 3 when it starts. */
-export interface Launch {
-  readonly executable: string;
-  readonly arguments: readonly string[];
-  readonly input?: Uint8Array | undefined;
-}
-
-/** A way to start Node: in a layer, or, without a name, as a plain process. */
-export interface Surroundings {
-  readonly layer?: LayerName | undefined;
-  /** What is around the child, in words that follow "Python in WebAssembly, in a process of its own, ". */
-  readonly words: string;
-  /** Folder of the built files, where the child sees it, without a separator at its end. */
-  readonly folder: string;
-  launch(nodeArguments: readonly string[]): Launch;
-}
-
-/** Why a layer is not used, in one clause. */
-export interface LayerRefusal {
-  readonly layer: LayerName;
-  readonly reason: string;
-}
 
 /**
  * A probe that hangs must not hold a session up for ever, and one that is slow must not cost it the layer. One takes 5 to

@@ -2,7 +2,7 @@
  * The sandbox of macOS around the child. Written from Apple's own profiles in /System/Library/Sandbox/Profiles and not run
  * on a Mac yet: if Node does not start in it, the probe or the first start says so, and it is left out.
  */
-import type { Machine, Surroundings } from './layers.ts';
+import type { Machine, Surroundings } from './layer.ts';
 
 const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
 

@@ -1,5 +1,5 @@
 /** What a root of its own holds for the child: Node, its shared objects, and the built files. */
-import type { Machine } from './layers.ts';
+import type { Machine } from './layer.ts';
 
 /** Where the child finds Node: the real path would tell of the user's folders. */
 export const NODE = '/node';

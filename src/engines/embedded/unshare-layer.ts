@@ -5,7 +5,7 @@
  * last `unshare` leaves it for a second one, as a user without capabilities: Node can neither change a mount nor add one,
  * and because its root is changed, the kernel lets it make no third user namespace either.
  */
-import type { Machine, Surroundings } from './layers.ts';
+import type { Machine, Surroundings } from './layer.ts';
 import { FOLDER, mountsOf, NODE } from './small-root.ts';
 
 const USER = '65534';

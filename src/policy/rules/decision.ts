@@ -1,10 +1,6 @@
 /** What a policy says of a call. */
 
-/** From the mildest to the strictest. */
-export const EFFECTS = ['allow', 'ask', 'deny'] as const;
-
-/** `allow`: the call is made; `ask`: a person decides; `deny`: it is refused. */
-export type Effect = (typeof EFFECTS)[number];
+import { type Decision, EFFECTS } from '../../calls/contract.ts';
 
 /** A server as a policy looks at it. */
 export interface PolicyServer {
@@ -27,12 +23,6 @@ export interface PolicyCall {
   readonly server: PolicyServer;
   readonly tool: PolicyTool;
   readonly arguments: Readonly<Record<string, unknown>>;
-}
-
-export interface Decision {
-  readonly effect: Effect;
-  /** What decides it: the rule and its place, one clause for people. */
-  readonly reason: string;
 }
 
 /** The stricter of two decisions, the first of two that are as strict. */

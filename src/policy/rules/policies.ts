@@ -2,7 +2,8 @@
  * All policies of the moment as one: `policy.json` and those in the entries of servers. Each decides by itself and the
  * stricter counts, so an entry copied from somewhere can forbid more but never allow what `policy.json` does not.
  */
-import { type Decision, type PolicyCall, type PolicyServer, type PolicyTool, stricter } from './decision.ts';
+import { type Decision } from '../../calls/contract.ts';
+import { type PolicyCall, type PolicyServer, type PolicyTool, stricter } from './decision.ts';
 import { describePolicy, type ShownPolicy } from './describe.ts';
 import { type CompiledLimit, compileLimits, type KeptCounts } from './limits.ts';
 import type { ReadPolicy } from './read-policy.ts';

@@ -3,15 +3,10 @@
  * conditions of a rule hold, both ways are followed and the stricter decision counts, so that no doubt ever makes a policy
  * milder than it reads.
  */
+
+import { type Decision, type Effect } from '../../calls/contract.ts';
 import { judge } from './conditions.ts';
-import {
-  type Decision,
-  type Effect,
-  type PolicyCall,
-  type PolicyServer,
-  type PolicyTool,
-  stricter,
-} from './decision.ts';
+import { type PolicyCall, type PolicyServer, type PolicyTool, stricter } from './decision.ts';
 import type { Condition, Policy, Rule } from './schema.ts';
 import { type Selector, selects, selectsServer } from './selectors.ts';
 import { all, type Verdict, YES } from './verdict.ts';

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { parseDurationMs, parseSizeBytes } from '../../base/units.ts';
-import { EFFECTS } from './decision.ts';
+import { EFFECTS } from '../../calls/contract.ts';
 import { whyNoFolder } from './paths.ts';
 
 /** Longer patterns are mistakes, and the time of a match grows with them. */

@@ -7,12 +7,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createArtifacts } from '../../../src/artifacts/artifacts.ts';
+import { artifactMethods, createArtifacts } from '../../../src/artifacts/index.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { createSavedTools } from '../../../src/saved-tools/saved-tools.ts';
+import { createSavedTools, savedToolMethods } from '../../../src/saved-tools/index.ts';
 import { createUpstreamPool, type UpstreamPool } from '../../../src/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
@@ -45,8 +45,10 @@ describe.skipIf(!hasLocalPython())('tools as code sees them', () => {
       handleCall: createHostCalls({
         pool,
         directory: createServerDirectory(createMetadataSource(pool, undefined), () => servers, silentLogger),
-        artifacts: createArtifacts(folder),
-        savedTools: createSavedTools({ stateDir: folder, logger: silentLogger }),
+        methods: [
+          ...artifactMethods(createArtifacts(folder)),
+          ...savedToolMethods(createSavedTools({ stateDir: folder, logger: silentLogger })),
+        ],
         logger: silentLogger,
       }),
       servers: [...servers.keys()].map((name) => ({ name, alias: name })),

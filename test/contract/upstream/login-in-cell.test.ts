@@ -1,6 +1,5 @@
 /** A login that ends while code runs: the call fails with what to do, and the code goes on. */
 import { expect, it } from 'vitest';
-import { createArtifacts } from '../../../src/artifacts/artifacts.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
@@ -32,14 +31,11 @@ it.skipIf(!hasLocalPython())(
     const pool = createUpstreamPool({ logger: silentLogger, logins: logins.store() });
     pool.update(servers);
     const directory = createServerDirectory(createMetadataSource(pool, undefined), () => servers, silentLogger);
-    const savedTools = { list: async () => [], save: async () => undefined };
     const harness = await createHarness({
       engine: createLocalPythonEngine(),
       handleCall: createHostCalls({
         pool,
         directory,
-        savedTools,
-        artifacts: createArtifacts(logins.folder),
         logger: silentLogger,
       }),
       servers: [...servers.keys()].map((name) => ({ name, alias: name })),

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Artifacts } from '../../../src/artifacts/artifacts.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createMetadataCache } from '../../../src/directory/metadata-cache.ts';
@@ -30,8 +29,7 @@ function setUp(kind: string) {
       () => servers,
       silentLogger,
     );
-    const savedTools = { list: async () => [], save: async () => undefined };
-    const handle = createHostCalls({ pool, directory, savedTools, artifacts: {} as Artifacts, logger: silentLogger });
+    const handle = createHostCalls({ pool, directory, logger: silentLogger });
     const loaded = new Set(['hostile', 'echo']);
     return {
       pool,

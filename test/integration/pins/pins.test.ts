@@ -3,12 +3,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Artifacts } from '../../../src/artifacts/artifacts.ts';
 import { createLogger } from '../../../src/base/log.ts';
-import { type ConfiguredServers, createConfiguredServers } from '../../../src/bridge/configured-servers.ts';
+import { createConfiguredServers } from '../../../src/bridge/configured-servers.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
-import { approve } from '../../../src/pins/approve-tools.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
+import { type ConfiguredServers } from '../../../src/directory/configured-servers.ts';
 import { createPinGate } from '../../../src/pins/gate.ts';
+import { accept, renderAccepted } from '../../../src/pins/run.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
 import { failureOf, fixtureServer, startPool, until } from '../../support/upstream.ts';
 
@@ -37,14 +38,11 @@ function setUp(pin?: string) {
     const configured = await createConfiguredServers(loadSettings({ ...env, MCP_BRIDGE_STATE_DIR: stateDir }), logger);
     configured.refresh();
     const { pool, known } = configured;
-    const savedTools = { list: async () => [], save: async () => undefined };
     const handle = createHostCalls({
       pool,
       directory: known,
-      savedTools,
-      artifacts: {} as Artifacts,
       logger,
-      gates: [createPinGate(known)],
+      calls: createCallPipeline({ gates: [createPinGate(known)] }),
     });
     const ask: Bridge['ask'] = (method, params = {}) =>
       handle(
@@ -69,16 +67,9 @@ function setUp(pin?: string) {
         await until(() => known.metadata(known.servers()[0] as never) !== before);
       },
       async approve(names = [], isDryRun = false) {
-        const printed: { json: unknown; text: string }[] = [];
-        const command = {
-          command: 'servers',
-          action: 'approve',
-          names: ['cat', ...names],
-          limit: 1,
-          isJson: false,
-        } as const;
-        await approve({ ...command, isDryRun }, configured, (json, text) => printed.push({ json, text: text() }));
-        return printed[0] as { json: unknown; text: string };
+        const line = { command: 'accept-tools', server: 'cat', tools: names, isJson: false, isDryRun } as const;
+        const json = await accept(line, configured);
+        return { json, text: renderAccepted('cat', json) };
       },
     };
   };

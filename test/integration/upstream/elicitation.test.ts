@@ -1,7 +1,7 @@
 /** Questions of real servers to the person, in both protocol eras, at the pool. */
 import { describe, expect, it } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
-import type { Elicit } from '../../../src/upstream/elicitation.ts';
+import type { Elicit } from '../../../src/upstream/elicit.ts';
 import type { JsonObject, UpstreamPool } from '../../../src/upstream/pool.ts';
 import { RequestError } from '../../../src/upstream/requests.ts';
 import { failureOf, fixtureServer, startPool } from '../../support/upstream.ts';

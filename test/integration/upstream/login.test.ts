@@ -30,6 +30,8 @@ function setUp(mcpServers: object) {
         ...context,
         logger: silentLogger,
         input: process.stdin,
+        isShown: false,
+        terminal: undefined,
         writeOut: (text) => (out += text),
         writeError(text) {
           errors += text;

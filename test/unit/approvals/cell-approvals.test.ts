@@ -1,10 +1,10 @@
 /** Who is asked how often, what an answer holds for, and how a question ends without one. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CallToApprove } from '../../../src/approvals/approvals.ts';
 import { createCellApprovals } from '../../../src/approvals/cell-approvals.ts';
 import { type CancelSignal, CancelSource } from '../../../src/base/cancel.ts';
 import type { Question, Reply } from '../../../src/base/cell.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
+import type { CallToApprove } from '../../../src/calls/contract.ts';
 import type { Asker } from '../../../src/session/asker.ts';
 import type { CallContext } from '../../../src/session/dispatch.ts';
 

@@ -3,14 +3,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Approvals } from '../../../src/approvals/approvals.ts';
-import { recordCalls } from '../../../src/audit/gate.ts';
+import { createAuditGate } from '../../../src/audit/gate.ts';
 import { AuditRecordSchema } from '../../../src/audit/records.ts';
-import { openAuditTrail } from '../../../src/audit/trail.ts';
+import { AuditTrail } from '../../../src/audit/trail.ts';
 import { CancelSource } from '../../../src/base/cancel.ts';
 import { BridgeError, type ErrorCode } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
-import { createGuard, type GuardedCall } from '../../../src/policy/gate.ts';
+import type { Approvals, CallGate, ToolCall } from '../../../src/calls/contract.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
+import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
 import { readPolicy } from '../../../src/policy/rules/read-policy.ts';
 
@@ -34,7 +35,7 @@ interface Setup {
 async function recordOf({ policy, approve = once, send = answers, later = policy, times = 1 }: Setup) {
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-gate-'));
   const settings = { stateDir, audit: '1', auditMaxBytes: 1e6, auditMaxAgeDays: 1 } as const;
-  const trail = openAuditTrail('0'.repeat(36), settings, { mask: (text) => text, logger: silentLogger });
+  const trail = new AuditTrail('0'.repeat(36), settings, { mask: (text) => text, logger: silentLogger });
   const read = (value: unknown) => new Policies(readPolicy(value, '/policy.json'), new Map());
   let policies = read(policy);
   const approvals: Approvals = {
@@ -44,17 +45,20 @@ async function recordOf({ policy, approve = once, send = answers, later = policy
       return approval;
     },
   };
-  const { guard } = recordCalls(trail, { guard: createGuard(() => policies, approvals), gates: [] });
-  const call: GuardedCall = {
-    server: { name: 'files', alias: 'files' },
+  // A gate between the two that passes a copy on must not cost the record anything.
+  const copying: CallGate = (one, next) => next({ ...one });
+  const gates = [createAuditGate(trail), copying, createPolicyGate(() => policies, approvals)];
+  const pipeline = createCallPipeline({ gates });
+  const call: ToolCall = {
+    server: { name: 'files', alias: 'files', description: '' },
     tool: { name: 'read', alias: 'read', inputSchema: {} },
     arguments: {},
     context: { session: 's', generation: 1, cell: 1, call: 1, loaded: new Set(), signal: new CancelSource() },
   };
   for (let made = 0; made < times; made += 1) {
-    await guard({ ...call }, send).catch(() => undefined);
+    await pipeline.make(call, send).catch(() => undefined);
   }
-  await trail?.close();
+  await trail.close();
   const folder = join(stateDir, 'audit');
   const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').trimEnd().split('\n'));
   rmSync(stateDir, { recursive: true });

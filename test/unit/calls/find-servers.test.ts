@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createFindCallable } from '../../../src/calls/callable-servers.ts';
 import { findServersMethod } from '../../../src/calls/find-servers.ts';
-import type { ServerMetadata } from '../../../src/catalog/intake.ts';
+import type { ServerMetadata } from '../../../src/catalog/known.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 
 const LISTS: Record<string, { name: string; description: string }[]> = {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { createArtifacts } from '../../../src/artifacts/artifacts.ts';
+import { artifactMethods, createArtifacts } from '../../../src/artifacts/index.ts';
 import type { CancelSignal } from '../../../src/base/cancel.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
@@ -9,6 +9,7 @@ import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
+import { savedToolMethods } from '../../../src/saved-tools/index.ts';
 
 const AT = { session: 'default', generation: 1, cell: 1, call: 1 };
 const TOOLS: Readonly<Record<string, readonly { name: string; description?: string; inputSchema?: unknown }[]>> = {
@@ -23,7 +24,7 @@ const SERVERS = new Map([
   ['git-hub', { name: 'git-hub' }],
   ['old-one', { name: 'old-one', disabled: true, file: '/home/me/MCPs/old.json' }],
 ]);
-const unused = { artifacts: createArtifacts('/nonexistent'), logger: silentLogger };
+const unused = { logger: silentLogger };
 
 interface Setup {
   readonly list?: (server: string, signal: CancelSignal) => Promise<readonly ListedTool[]>;
@@ -74,12 +75,12 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
     notices,
   );
   const savedTools = {
-    list: async () => [],
     save: async (tool: unknown) => {
       saved.push(tool);
     },
   };
-  const handle = createHostCalls({ pool, directory, savedTools, ...unused, searchWaitMs });
+  const methods = [...savedToolMethods(savedTools), ...artifactMethods(createArtifacts('/nonexistent'))];
+  const handle = createHostCalls({ pool, directory, ...unused, methods, searchWaitMs });
   const ask = (method: string, params: Record<string, unknown> = {}, signal = new AbortController().signal) =>
     handle({ method, params }, { ...AT, loaded: new Set(['files']), signal });
   const refusal = async (method: string, params: Record<string, unknown> = {}) =>
@@ -322,7 +323,6 @@ describe('search_tool_docs', () => {
         return [{ name: 'tool' }];
       }),
       ...unused,
-      savedTools: { list: async () => [], save: async () => undefined },
     });
     const { signal } = new AbortController();
     const context = { ...AT, loaded: new Set<string>(), signal };

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
+import { type CallGate, failed, succeeded } from '../../../src/calls/contract.ts';
 import { createObservedResults } from '../../../src/calls/observed-results.ts';
-import { type CallGate, toolMethods } from '../../../src/calls/tool-calls.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
+import { toolMethods } from '../../../src/calls/tool-calls.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
 
@@ -32,7 +34,7 @@ function callThrough(gates: readonly CallGate[]) {
     },
     observed: createObservedResults(),
     logger: silentLogger,
-    gates,
+    calls: createCallPipeline({ gates }),
   });
   const callTool = new Map(methods).get('call_tool');
   const call = (tool: string, given: Record<string, unknown> = {}) => {
@@ -48,11 +50,14 @@ test('gates stand around a call in their order, see what the server would get, a
   const outer: CallGate = async (made, proceed) => {
     const { server, tool, arguments: given, context } = made;
     passed.push(['outer', server.name, tool.name, given, context.cell, context.call]);
-    return { answer: await proceed(made).catch((error: unknown) => (error as BridgeError).code) };
+    const outcome = await proceed(made);
+    return succeeded({ answer: outcome.ok ? outcome.result : (outcome.error as BridgeError).code });
   };
   const inner: CallGate = (made, proceed) => {
     passed.push(['inner']);
-    return made.tool.name === 'List' ? Promise.reject(new BridgeError('CALL_REFUSED', 'no')) : proceed(made);
+    return made.tool.name === 'List'
+      ? Promise.resolve(failed(new BridgeError('CALL_REFUSED', 'no')))
+      : proceed({ ...made, arguments: { ...made.arguments, added: true } });
   };
   const { call, sent } = callThrough([outer, inner]);
   expect(await call('read_file', { from_line: 1 })).toEqual({ answer: { content: [] } });
@@ -63,11 +68,24 @@ test('gates stand around a call in their order, see what the server would get, a
     ['outer', 'files', 'List', {}, 3, 7],
     ['inner'],
   ]);
-  expect(sent).toEqual([['read-file', { 'from-line': 1 }]]);
+  expect(sent).toEqual([['read-file', { 'from-line': 1, added: true }]]);
 });
 
 test('without gates a call goes straight to the server', async () => {
   const { call, sent } = callThrough([]);
   expect(await call('list')).toEqual({ content: [] });
   expect(sent).toEqual([['List', {}]]);
+});
+
+test('a gate that fails refuses the call, and gates around it learn of it', async () => {
+  const seen: unknown[] = [];
+  const outer: CallGate = async (made, proceed) => {
+    const outcome = await proceed(made);
+    seen.push(outcome.ok);
+    return outcome;
+  };
+  const broken: CallGate = () => Promise.reject(new TypeError('broken'));
+  const { call, sent } = callThrough([outer, broken]);
+  await expect(call('list')).rejects.toThrow('broken');
+  expect([seen, sent]).toEqual([[false], []]);
 });

@@ -34,7 +34,7 @@ const doctorOf = (fields: object) => ({
   ...fields,
 });
 
-const SERVERS = { command: 'servers', names: [], limit: 10, isJson: false, isDryRun: false };
+const SERVERS = { command: 'servers', names: [], limit: 10, isJson: false };
 const serversOf = (fields: object) => ({ ...SERVERS, ...fields });
 
 const NO_WISHES = { words: [], env: [], headers: [] };
@@ -68,7 +68,10 @@ describe('understood', () => {
     ['servers search --limit 3 create issue', serversOf({ action: 'search', names: ['create', 'issue'], limit: 3 })],
     ['servers refresh', serversOf({ action: 'refresh' })],
     ['servers refresh a b', serversOf({ action: 'refresh', names: ['a', 'b'] })],
-    ['servers approve a b --dry-run', serversOf({ action: 'approve', names: ['a', 'b'], isDryRun: true })],
+    [
+      'servers approve a b --dry-run',
+      { command: 'accept-tools', server: 'a', tools: ['b'], isJson: false, isDryRun: true },
+    ],
     [
       'servers add x --env A=1 -e B --dry-run -- npx -y pkg --json',
       editOf({

@@ -5,9 +5,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { ERROR_CODES } from '../../../src/base/errors.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { help } from '../../../src/cli/help/answer.ts';
 import { ERROR_PAGES } from '../../../src/cli/help/error-texts.ts';
 import { sectionsOf } from '../../../src/cli/help/page.ts';
+import { help } from '../../../src/cli/help/run.ts';
 import { renderForTerminal, type TerminalLook } from '../../../src/cli/help/terminal-page.ts';
 import { TOPIC_NAMES } from '../../../src/cli/help/topics.ts';
 import { SETTINGS_TABLE } from '../../../src/settings/settings.ts';
@@ -27,7 +27,7 @@ describe('a topic', () => {
       PACKAGE_ROOT: new URL('../commands/no-such-package/', import.meta.url),
     }));
     vi.resetModules();
-    const withoutDocs = await import('../../../src/cli/help/answer.ts');
+    const withoutDocs = await import('../../../src/cli/help/run.ts');
     await expect(withoutDocs.help(missing, undefined)).rejects.toMatchObject({
       code: 'USAGE_INVALID',
       message: expect.stringMatching(/^the page on 'audit' cannot be read: ENOENT/),

@@ -1,6 +1,7 @@
 /** Edits of files: one entry comes and goes, and every other byte stays. */
 import { describe, expect, it } from 'vitest';
-import { FileSyntaxError, loadFormat, UnsafeEditError } from '../../../src/clients/format.ts';
+import { FileSyntaxError, UnsafeEditError } from '../../../src/clients/file-format.ts';
+import { loadFormat } from '../../../src/clients/format.ts';
 import type { FileFormatName } from '../../../src/clients/table.ts';
 
 const ENTRY = { command: 'npx', args: ['-y', 'x'] };

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
-import type { ServerMetadata } from '../../../src/catalog/intake.ts';
+import type { ServerMetadata } from '../../../src/catalog/known.ts';
 import { createMetadataCache } from '../../../src/directory/metadata-cache.ts';
 import { parseExact } from '../../../src/protocol/exact-json.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
-import type { ServerMetadata } from '../../../src/catalog/intake.ts';
+import type { ServerMetadata } from '../../../src/catalog/known.ts';
 import type { MetadataCache } from '../../../src/directory/metadata-cache.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';

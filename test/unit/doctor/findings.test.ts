@@ -1,10 +1,12 @@
 /** What `doctor` says of figures and places that are not well; what it says of engines and servers is tested with real ones. */
+
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
+import { createContext } from '../../../src/bridge/context.ts';
 import { tryOne, whyNoCell } from '../../../src/doctor/engine-verdicts.ts';
 import { judgeMemory } from '../../../src/doctor/machine.ts';
 import { renderFindings } from '../../../src/doctor/render-findings.ts';
@@ -151,8 +153,13 @@ describe('the state directory', () => {
 });
 
 describe('the settings', () => {
+  const created = { createContext: async (env: NodeJS.ProcessEnv) => createContext(env) };
+
   it('are named without their values', async () => {
-    const { context, findings } = await examineSettings({ MCP_BRIDGE_IMAGE: 'secret/image', PATH: '' });
+    const { context, findings } = await examineSettings({
+      env: { MCP_BRIDGE_IMAGE: 'secret/image', PATH: '' },
+      ...created,
+    });
     expect(findings).toEqual([{ section: 'settings', level: 'ok', text: 'set in the environment: MCP_BRIDGE_IMAGE' }]);
     expect(context.settings.image).toBe('secret/image');
   });
@@ -164,7 +171,7 @@ describe('the settings', () => {
       MCP_BRIDGE_IMAGE: 'mine',
       MCP_BRIDGE_TIMOUT: '1',
     };
-    const { context, findings } = await examineSettings(env);
+    const { context, findings } = await examineSettings({ env, ...created });
     expect(findings.map(renderLine)).toEqual([
       expect.stringMatching(/^problem: MCP_BRIDGE_TIMEOUT is 'soon'; allowed: .* → Correct or remove it/),
       expect.stringMatching(/^problem: MCP_BRIDGE_MEMORY is '1'; allowed: /),

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { ToolCall } from '../../../src/calls/tool-calls.ts';
-import type { CatalogTool } from '../../../src/catalog/catalog.ts';
-import type { ToolChange } from '../../../src/catalog/tool-change.ts';
+import type { ToolCall } from '../../../src/calls/contract.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
+import type { CatalogTool, ToolChange } from '../../../src/catalog/known.ts';
 import { createPinGate } from '../../../src/pins/gate.ts';
 
 /** The gate, a call of a tool with that change, and what the directory says of it when it is asked again. */
@@ -21,7 +21,8 @@ function setUp(change: ToolChange | undefined, later: ToolChange | undefined) {
     findTool: async () => tool(later),
   });
   const call = { server: { name: 'my cat' }, tool: tool(change), context: {} } as unknown as ToolCall;
-  return { asked, run: () => gate(call, async () => 'answer') };
+  const pipeline = createCallPipeline({ gates: [gate] });
+  return { asked, run: () => pipeline.make(call, async () => 'answer') };
 }
 
 const CHANGED = { parts: ['description'], since: '2026-11-21', isRefused: true };

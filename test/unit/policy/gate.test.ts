@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import type { Approvals, CallToApprove } from '../../../src/approvals/approvals.ts';
 import { CancelSource } from '../../../src/base/cancel.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
-import type { CallGate, ToolCall } from '../../../src/calls/tool-calls.ts';
-import { createGuard, createPolicyGate } from '../../../src/policy/gate.ts';
+import type { Approvals, CallFacts, CallGate, CallToApprove, SendCall, ToolCall } from '../../../src/calls/contract.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
+import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
 import { readPolicy } from '../../../src/policy/rules/read-policy.ts';
 import type { Asker } from '../../../src/session/asker.ts';
 
 const CALL: ToolCall = {
   server: { name: 'files', alias: 'files', description: '' },
-  tool: { name: 'read', alias: 'read', description: '', inputSchema: {} },
+  tool: { name: 'read', alias: 'read', inputSchema: {} },
   arguments: { path: '/a' },
   context: {
     session: 'default',
@@ -28,7 +28,18 @@ const nobodyToAsk: Approvals = {
 
 function gateFor(policy: unknown, approvals: Approvals = nobodyToAsk) {
   const policies = policy === undefined ? undefined : new Policies(readPolicy(policy, '/policy.json'), new Map());
-  return createPolicyGate(createGuard(() => policies, approvals));
+  return through(createPolicyGate(() => policies, approvals));
+}
+
+/** Makes a call through one gate; `facts` takes what the gate says about it. */
+function through(gate: CallGate, facts: CallFacts[] = []) {
+  const note: CallGate = async (call, next) => {
+    const outcome = await next(call);
+    facts.push(outcome);
+    return outcome;
+  };
+  const { make } = createCallPipeline({ gates: [note, gate] });
+  return (call: ToolCall, send: SendCall) => make(call, send);
 }
 
 const proceed = async () => 'result';
@@ -42,8 +53,7 @@ const untilCancelled = (call: ToolCall = CALL) =>
 
 test('a call goes on as it is when there is no policy, and when the policy allows it', async () => {
   for (const policy of [undefined, { default: 'allow' }]) {
-    const answer = Promise.resolve('result');
-    expect(gateFor(policy)(CALL, () => answer)).toBe(answer);
+    expect(await gateFor(policy)(CALL, async (call) => call)).toBe(CALL);
   }
 });
 
@@ -144,7 +154,7 @@ test('a result that is too large is kept back, and the refusal says that the cal
 });
 
 /** A call that runs until it is released. */
-function startCall(gate: CallGate) {
+function startCall(gate: ReturnType<typeof through>) {
   let made: Promise<unknown> = Promise.resolve();
   const running = new Promise<() => void>((resolve) => {
     made = gate(CALL, () => new Promise<void>((end) => resolve(end)));
@@ -160,19 +170,22 @@ test('a call that waits for a person or for a place is refused by a policy that 
     current = read({ default: 'deny' });
     return 'once' as const;
   };
-  const gate = createPolicyGate(createGuard(() => current, { approve }));
+  const facts: CallFacts[] = [];
+  const gate = through(
+    createPolicyGate(() => current, { approve }),
+    facts,
+  );
   await expect(gate(CALL, neverMade)).rejects.toMatchObject({ code: 'POLICY_DENIED' });
 
   current = read({ limits: [{ callsInFlight: 1 }] });
   const first = startCall(gate);
   const release = await first.running;
-  const queued = { ...CALL };
-  const second = gate(queued, neverMade);
+  const second = gate(CALL, neverMade);
   current = read({ default: 'deny' });
   release();
   await first.made;
   await expect(second).rejects.toMatchObject({ code: 'POLICY_DENIED' });
-  expect(queued.decision?.effect).toBe('deny');
+  expect(facts.at(-1)?.decision?.effect).toBe('deny');
 });
 
 test('a call that waited for a place is asked about when a policy that came meanwhile wants it, and once only', async () => {
@@ -183,7 +196,7 @@ test('a call that waited for a place is asked about when a policy that came mean
     asked += 1;
     return 'once' as const;
   };
-  const gate = createPolicyGate(createGuard(() => current, { approve }));
+  const gate = through(createPolicyGate(() => current, { approve }));
   const first = startCall(gate);
   const release = await first.running;
   const second = gate(CALL, proceed);
@@ -200,5 +213,5 @@ test('a policy that was taken away meanwhile does not hold up a call that waits'
     current = undefined;
     return 'once' as const;
   };
-  expect(await createPolicyGate(createGuard(() => current, { approve }))(CALL, proceed)).toBe('result');
+  expect(await through(createPolicyGate(() => current, { approve }))(CALL, proceed)).toBe('result');
 });

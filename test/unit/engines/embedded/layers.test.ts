@@ -5,12 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildBubblewrapLayer } from '../../../../src/engines/embedded/bubblewrap-layer.ts';
 import { FILTER_PROGRAMS } from '../../../../src/engines/embedded/filter-programs.ts';
-import {
-  chooseSurroundings,
-  type LayerName,
-  type LayerRefusal,
-  type Machine,
-} from '../../../../src/engines/embedded/layers.ts';
+import type { LayerName, LayerRefusal, Machine } from '../../../../src/engines/embedded/layer.ts';
+import { chooseSurroundings } from '../../../../src/engines/embedded/layers.ts';
 import { buildSeatbeltLayer, seatbeltProfile } from '../../../../src/engines/embedded/seatbelt-layer.ts';
 import { buildUnshareLayer } from '../../../../src/engines/embedded/unshare-layer.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Bridge } from '../../../src/bridge/bridge.ts';
-import { createLazyBridge } from '../../../src/bridge/lazy-bridge.ts';
+import type { Bridge } from '../../../src/server/cell-runner.ts';
+import { createLazyBridge } from '../../../src/server/lazy-runner.ts';
 
 function countingBridge(failures = 0) {
   const counts = { created: 0, closed: 0 };

@@ -1,8 +1,8 @@
 /** What `install` shows of a change: all of it, and nothing that the client keeps beside. */
 import { describe, expect, it } from 'vitest';
 import { loadFormat } from '../../../src/clients/format.ts';
-import { renderChange } from '../../../src/install/text.ts';
 import { newClientFile } from '../../../src/servers/client-file.ts';
+import { renderChange } from '../../../src/terminal/file-change.ts';
 
 const ENTRY = { command: 'npx', args: ['-y', 'mcp-server-code-execution-mode'] };
 

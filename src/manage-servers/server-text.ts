@@ -1,27 +1,10 @@
 /** What `servers` prints for people: plain lines, no colours. Control characters of server files are escaped. */
 
 import { escapeControls } from '../base/log.ts';
-import type { CatalogTool } from '../catalog/catalog.ts';
+import type { CatalogTool } from '../catalog/known.ts';
 import { howToEnable } from '../directory/directory-errors.ts';
 import type { ServerDetails } from '../directory/report.ts';
-import type { Refreshed } from '../manage-servers/refresh.ts';
-
-const MAX_COLUMN_CHARS = 60;
-
-/** Rows with their columns below each other; the last column ends where it ends. `nothing` when there is no row. */
-export function renderTable(rows: readonly (readonly string[])[], nothing: string): string {
-  if (rows.length === 0) {
-    return `${nothing}\n`;
-  }
-  const widths = (rows[0] ?? []).map((_, column) => {
-    return Math.min(MAX_COLUMN_CHARS, Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  });
-  const renderRow = (row: readonly string[]): string => {
-    const cells = row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)));
-    return cells.join('  ').trimEnd();
-  };
-  return `${rows.map(renderRow).map(escapeControls).join('\n')}\n`;
-}
+import { countOf, renderTable } from '../terminal/table.ts';
 
 export function renderToolLine({ alias, description }: CatalogTool): string[] {
   return [alias, firstLine(description)];
@@ -64,11 +47,15 @@ export function renderServer(server: ServerDetails): string {
   return `${renderTable(rows, '')}${words}`;
 }
 
-/** `1 tool`, `1,200 tools`. */
-export function countOf(tools: number): string {
-  return tools === 1 ? '1 tool' : `${tools.toLocaleString('en-US')} tools`;
-}
-
 function firstLine(text: string): string {
   return text.split('\n')[0]?.trim() ?? '';
+}
+
+/** How asking one server anew went. */
+export interface Refreshed {
+  readonly name: string;
+  readonly tools: number | null;
+  readonly notices: readonly string[];
+  /** Null when it answered. */
+  readonly error: string | null;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { splitWords } from '../../../src/secrets/secret-command.ts';
+import { splitWords } from '../../../src/base/split-words.ts';
 
 it.each<[string, string[] | undefined]>([
   ['secret-tool lookup service github', ['secret-tool', 'lookup', 'service', 'github']],

@@ -4,49 +4,52 @@ import { CancelSource } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
 import { didYouMean } from '../base/suggest.ts';
-import type { ConfiguredServers } from '../bridge/configured-servers.ts';
+import { isServer } from '../catalog/names.ts';
 import { describeChange } from '../catalog/tool-change.ts';
-import { isObject } from '../clients/format.ts';
-import type { ServersCommand } from '../manage-servers/command-line.ts';
-import type { ToolDifference } from './pinned-tools.ts';
+import { isObject } from '../clients/file-format.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import type { ToolDifference } from '../directory/server-metadata.ts';
+import type { CommandContext } from '../terminal/command.ts';
+import { runWithServers } from '../terminal/lifecycle.ts';
 
 /** Also the JSON. */
-interface Approval extends ToolDifference {
+export interface AcceptedTool extends ToolDifference {
   readonly server: string;
   readonly isAccepted: boolean;
 }
 
+export interface AcceptOptions extends Pick<CommandContext, 'logger' | 'openServers'> {
+  readonly writeOut: (text: string) => void;
+}
+
 /** Resolves with the exit code. Rejects with `TOOL_UNKNOWN`, and as starting the server does. */
-export async function approve(
-  command: ServersCommand,
-  { known, pins, callable }: Pick<ConfiguredServers, 'known' | 'pins' | 'callable'>,
-  print: (json: unknown, text: () => string) => void,
-): Promise<number> {
-  const [name = '', ...names] = command.names;
+export async function acceptTools(line: AcceptCommand, options: AcceptOptions): Promise<number> {
+  const servers = await options.openServers({ failureLevel: 'debug', concerns: isServer(line.server) });
+  return runWithServers(servers, options.logger, async () => {
+    const reported = await accept(line, servers);
+    const text = line.isJson ? `${JSON.stringify(reported, undefined, 2)}\n` : renderAccepted(line.server, reported);
+    options.writeOut(text);
+    return 0;
+  });
+}
+
+/** Accepts the tools, or only shows how they differ. */
+export async function accept(
+  { server: name, tools: words, isDryRun }: AcceptCommand,
+  { known, review, callable }: Pick<ConfiguredServers, 'known' | 'review' | 'callable'>,
+): Promise<AcceptedTool[]> {
   const server = await known.find(name);
   const listed = await known.refresh(server, new CancelSource().signal);
-  const wanted = await Promise.all(
-    names.map((word) =>
-      exactName(
-        server.name,
-        word,
-        listed.tools.map((tool) => tool.name),
-      ),
-    ),
-  );
+  const names = listed.tools.map((tool) => tool.name);
+  const wanted = await Promise.all(words.map((word) => exactName(server.name, word, names)));
   const definition = callable().get(server.name) ?? server;
-  const all = await pins.differences(definition, listed);
+  const all = await review.differences(definition, listed);
   const chosen = all.filter(({ tool }) => wanted.length === 0 || wanted.includes(tool));
-  if (!command.isDryRun && chosen.length > 0) {
-    await pins.accept(
-      definition,
-      listed,
-      chosen.map(({ tool }) => tool),
-    );
+  if (!isDryRun && chosen.length > 0) {
+    const accepted = chosen.map(({ tool }) => tool);
+    await review.accept(definition, listed, accepted);
   }
-  const approvals = chosen.map((one): Approval => ({ server: server.name, ...one, isAccepted: !command.isDryRun }));
-  print(approvals, () => render(server.name, approvals));
-  return 0;
+  return chosen.map((one) => ({ server: server.name, ...one, isAccepted: !isDryRun }));
 }
 
 async function exactName(server: string, wanted: string, listed: readonly string[]): Promise<string> {
@@ -59,16 +62,16 @@ async function exactName(server: string, wanted: string, listed: readonly string
   return wanted;
 }
 
-function render(server: string, approvals: readonly Approval[]): string {
-  if (approvals.length === 0) {
+export function renderAccepted(server: string, reported: readonly AcceptedTool[]): string {
+  if (reported.length === 0) {
     return `Nothing of '${escapeControls(server)}' differs from what was accepted.\n`;
   }
-  const isAccepted = approvals.every((one) => one.isAccepted);
-  const count = approvals.length === 1 ? '1 tool' : `${approvals.length} tools`;
-  return `${approvals.map(renderOne).join('\n\n')}\n\n${count} ${isAccepted ? 'accepted' : 'not accepted'}.\n`;
+  const isAccepted = reported.every((one) => one.isAccepted);
+  const count = reported.length === 1 ? '1 tool' : `${reported.length} tools`;
+  return `${reported.map(renderOne).join('\n\n')}\n\n${count} ${isAccepted ? 'accepted' : 'not accepted'}.\n`;
 }
 
-function renderOne({ tool, change, before, after }: Approval): string {
+function renderOne({ tool, change, before, after }: AcceptedTool): string {
   const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after)])];
   const parts = all.filter((part) => change.parts.length === 0 || change.parts.includes(part));
   const patches = parts.map((part) => patchOf(part, before?.[part] ?? '', after[part] ?? ''));
@@ -98,4 +101,14 @@ function inLines(text: string): string {
 
 function withSortedKeys(_key: string, value: unknown): unknown {
   return isObject(value) ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))) : value;
+}
+
+export interface AcceptCommand {
+  readonly command: 'accept-tools';
+  readonly server: string;
+  /** All that changed if empty. */
+  readonly tools: readonly string[];
+  readonly isJson: boolean;
+  /** Nothing is accepted. */
+  readonly isDryRun: boolean;
 }

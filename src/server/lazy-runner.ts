@@ -1,5 +1,5 @@
 /** A bridge that is made when it is first needed: `initialize` and `tools/list` answer before any of it is loaded. */
-import type { Bridge } from './bridge.ts';
+import type { Bridge } from './cell-runner.ts';
 
 /** A bridge around `create`, which is called at most once at a time; after a failure the next use tries again. */
 export function createLazyBridge(create: () => Promise<Bridge>): Bridge {

@@ -1,9 +1,9 @@
 /** What `install` shows of a change: the lines that differ, without the secrets of the file. */
 import { styleText } from 'node:util';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
-import { isObject } from '../clients/format.ts';
+import { isObject } from '../clients/file-format.ts';
+import type { FileChange } from '../servers/client-file.ts';
 import { createMask, SECRET_NAME } from '../upstream/mask.ts';
-import type { FileChange } from './plan.ts';
 
 /** Objects whose values are variables or headers. */
 const SECRET_OBJECTS: ReadonlySet<string> = new Set(['env', 'environment', 'envs', 'headers', 'http_headers']);

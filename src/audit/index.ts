@@ -1,0 +1,5 @@
+/** The record of cells and calls: kept by a gate and a recorder, read by a command. */
+export { createCallRecord } from './call-record.ts';
+export { auditCommand } from './command.ts';
+export { createAuditGate, createUnmadeNote } from './gate.ts';
+export { type AuditTrail, openAuditTrail, withAuditNotices } from './trail.ts';

@@ -1,0 +1,75 @@
+/** Makes a call for a person through the same gates as calls of code; the audit log has it as a cell of a session of its own. */
+import { randomUUID } from 'node:crypto';
+import { createTerminalApprovals } from '../approvals/index.ts';
+import { createCallRecord, openAuditTrail } from '../audit/index.ts';
+import { CancelSource } from '../base/cancel.ts';
+import { Countdown } from '../base/countdown.ts';
+import { BridgeError } from '../base/errors.ts';
+import { createObservedResults } from '../calls/observed-results.ts';
+import { createCallTool } from '../calls/tool-calls.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import { createCurrentPolicies } from '../policy/index.ts';
+import { createSecretMask } from '../secrets/index.ts';
+import { CellAsker } from '../session/asker.ts';
+import type { CallByPerson, CallerIo, CommandContext, TypedCall } from '../terminal/command.ts';
+import { createTerminalPerson } from '../terminal/terminal-person.ts';
+import { createGatedCalls } from './call-pipeline.ts';
+
+type PersonOptions = CallerIo & Pick<CommandContext, 'settings' | 'logger'>;
+
+/** In the record; the command line has no sandbox. */
+const SESSION = 'command-line';
+
+/** See `CallByPerson`. */
+export async function callByPerson(
+  typed: TypedCall,
+  servers: ConfiguredServers,
+  options: PersonOptions,
+): ReturnType<CallByPerson> {
+  const { server, tool, timeoutMs } = typed;
+  const { settings, logger, terminal } = options;
+  const cancel = new CancelSource();
+  let isLate = false;
+  const clock = new Countdown(timeoutMs, () => {
+    isLate = true;
+    cancel.abort();
+  });
+  const asker =
+    terminal &&
+    new CellAsker({ person: createTerminalPerson(terminal), code: '', clock, timeoutMs: settings.approvalTimeoutMs });
+  servers.pool.offerElicitation(asker && { form: {} });
+  const trail = openAuditTrail(randomUUID(), settings, { mask: createSecretMask(servers.secrets), logger });
+  const record = createCallRecord(trail, { session: SESSION, server, tool, timeoutMs });
+  const policies = createCurrentPolicies({ stateDir: settings.stateDir, definitions: servers.definitions, logger });
+  const calls = createGatedCalls({ known: servers.known, policies }, createTerminalApprovals(settings.stateDir), trail);
+  const callTool = createCallTool({
+    directory: servers.known,
+    pool: servers.pool,
+    observed: createObservedResults(),
+    logger,
+    calls,
+  });
+  try {
+    await record.begin();
+    const context = { ...record.run, loaded: new Set<string>(), signal: cancel.signal, asker };
+    const result = await callTool({ server, tool, arguments: typed.arguments }, context);
+    record.end();
+    return result;
+  } catch (error) {
+    const reason = isLate ? late(typed) : error;
+    record.end(reason);
+    throw reason;
+  } finally {
+    clock.stop();
+    asker?.close();
+    (await record.close()).forEach((notice) => options.writeError(`${notice}\n`));
+  }
+}
+
+function late({ server, tool, timeoutMs }: TypedCall): BridgeError {
+  const message = `${server.name}.${tool.name} did not answer within ${timeoutMs / 1_000} s`;
+  return new BridgeError('CALL_TIMEOUT', message, {
+    hint: 'Give it more time: --timeout SECONDS. The call was cancelled; the server may have done a part of it.',
+    data: { server: server.name, tool: tool.name },
+  });
+}

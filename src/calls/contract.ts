@@ -1,0 +1,112 @@
+/**
+ * The contract of a call: what code asks a server to do, what a gate may answer, and what became of it. The core makes
+ * calls by it and knows none of the gates; features such as policies, pins and the audit log plug in as gates.
+ */
+import type { BridgeError } from '../base/errors.ts';
+import type { CatalogServer, ToolChange } from '../catalog/known.ts';
+import type { CallContext } from '../session/dispatch.ts';
+
+/** A tool, or a method of MCP such as `resources/read`, which gates treat as a tool of that name. */
+export interface CalledTool {
+  /** Exact name at the server. */
+  readonly name: string;
+  /** Name in Python. */
+  readonly alias: string;
+  /** What the server says of the tool (MCP `ToolAnnotations`); not to be trusted. */
+  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Whether this is a method for resources or prompts rather than a tool. */
+  readonly isMethod?: boolean;
+  /** How its definition differs from the accepted one; undefined if it does not. */
+  readonly change?: ToolChange | undefined;
+}
+
+/** One call of a tool that exists on a server that is loaded. */
+export interface ToolCall {
+  readonly server: CatalogServer;
+  readonly tool: CalledTool;
+  /** As the server will receive them. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** The line of the cell that leads to the call, according to the sandbox. */
+  readonly line?: number | undefined;
+  /** Whether the code listens for the progress that the server reports. */
+  readonly wantsProgress?: boolean | undefined;
+  readonly context: CallContext;
+}
+
+/** From the mildest to the strictest. `ask`: a person decides. */
+export const EFFECTS = ['allow', 'ask', 'deny'] as const;
+export type Effect = (typeof EFFECTS)[number];
+
+/** What was decided about a call without a person. */
+export interface Decision {
+  readonly effect: Effect;
+  /** The rule that decided, and where it is; one clause for people. */
+  readonly reason: string;
+}
+
+/** How far a person's permission reaches: this call, or every call of its tool in the cell or the session. */
+export type Approval = 'once' | 'cell' | 'session';
+
+/** Who decided about a call; each gate adds what it knows to the outcome it returns. */
+export interface CallFacts {
+  readonly decision?: Decision | undefined;
+  readonly approval?: Approval | undefined;
+}
+
+/** What became of a call: the server's answer, or why there is none. */
+export type CallOutcome = CallFacts &
+  ({ readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: unknown });
+
+/** Passes a call on: to the next gate, or to the server. Never rejects. */
+export type PassOn = (call: ToolCall) => Promise<CallOutcome>;
+
+/**
+ * Stands around every call. A gate allows a call by returning what `next` gives for it, changes it by passing on another
+ * call, and refuses it with `failed(error)`. It calls `next` at most once, never writes on the call, and tells other gates
+ * something only through the outcome.
+ */
+export type CallGate = (call: ToolCall, next: PassOn) => Promise<CallOutcome>;
+
+/** Sends a call to its server. Rejects with a `BridgeError`. */
+export type SendCall = (call: ToolCall) => Promise<unknown>;
+
+/** A call that reached no gate: its server is not loaded, or there is no such server or tool. */
+export interface UnmadeCall {
+  readonly server: string;
+  readonly tool: string;
+  readonly given: Readonly<Record<string, unknown>>;
+  readonly context: CallContext;
+}
+
+export type NoteUnmade = (call: UnmadeCall, error: BridgeError) => void;
+
+/** A call that a policy leaves to a person. */
+export interface CallToApprove {
+  /** Name of the server, as configured. */
+  readonly server: string;
+  /** Exact name of the tool; for a method of MCP the method, such as `resources/read`. */
+  readonly tool: string;
+  /** As the server will receive them. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** The rule that wants the person to be asked, and where it is; one clause. */
+  readonly reason: string;
+  /** The line of the cell that leads to the call, according to the sandbox. */
+  readonly line?: number | undefined;
+}
+
+export interface Approvals {
+  /**
+   * Resolves when the person allows the call, or has allowed it before. Rejects with `APPROVAL_DENIED`,
+   * `APPROVAL_TIMEOUT`, `APPROVAL_UNAVAILABLE` if no one can be asked, or `CALL_CANCELLED` if the call is cancelled first.
+   */
+  approve(call: CallToApprove, context: CallContext): Promise<Approval>;
+}
+
+export function succeeded(result: unknown): CallOutcome {
+  return { ok: true, result };
+}
+
+export function failed(error: unknown): CallOutcome {
+  return { ok: false, error };
+}

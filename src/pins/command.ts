@@ -1,0 +1,34 @@
+/** `servers approve`: shows how tools differ from what was accepted, and accepts them. */
+
+import type { Command } from '../terminal/command.ts';
+import { addNotes, findGroup, jsonOption } from '../terminal/define.ts';
+import type { AcceptCommand } from './run.ts';
+
+interface Given {
+  readonly json?: true;
+  readonly dryRun?: true;
+}
+
+export const acceptCommand: Command<AcceptCommand> = {
+  names: ['accept-tools'],
+  define(program, settle) {
+    const approve = findGroup(program, 'servers')
+      .command('approve')
+      .description('Show what changed in the tools of one server, and accept it; starts the server.')
+      .argument('<server>', 'its name')
+      .argument('[tool...]', 'the tools to accept; all that changed when left out')
+      .option('--dry-run', 'show it, and accept nothing')
+      .addOption(jsonOption())
+      .action((server: string, tools: readonly string[], { json, dryRun }: Given) =>
+        settle({ command: 'accept-tools', server, tools, isJson: json === true, isDryRun: dryRun === true }),
+      );
+    addNotes(
+      approve,
+      'What a tool is compared with is what was first seen of it, or last accepted: see `help security pins`.',
+    );
+  },
+  async run(line, host) {
+    const { acceptTools } = await import('./run.ts');
+    return acceptTools(line, { ...host, ...(await host.loadContext()) });
+  },
+};

@@ -1,0 +1,14 @@
+/** Where the settings say that servers are looked for. */
+import type { DiscoveryOptions } from '../servers/discover.ts';
+import { loadSources, thisSystem } from '../servers/sources.ts';
+import type { Settings } from './settings.ts';
+
+export async function discoveryOptionsOf(settings: Settings): Promise<DiscoveryOptions> {
+  return {
+    stateDir: settings.stateDir,
+    extraFile: settings.serversConfig,
+    sources: await loadSources(settings.configSources, thisSystem(process.env)),
+    env: process.env,
+    allowsSelf: settings.allowSelfServer,
+  };
+}
