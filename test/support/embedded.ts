@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../src/base/log.ts';
-import { runCommand } from '../../src/engines/client.ts';
+import { runEngineCommand } from '../../src/engines/client.ts';
 import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
 import type { LayerName } from '../../src/engines/embedded/layers.ts';
@@ -89,7 +89,7 @@ async function whyNotAllowed({ commands: [command], userId }: TestSurroundings):
   try {
     const executable = addCommand(folder, command, userId);
     const trial = [...(NAMESPACE_TRIALS[command] ?? []), process.execPath, '--version'];
-    const { exitCode, stderr } = await runCommand({ executable, env: {} }, trial);
+    const { exitCode, stderr } = await runEngineCommand({ executable, env: {} }, trial);
     return exitCode === 0 ? undefined : stderr.trim();
   } finally {
     removeFolder(folder);

@@ -1,5 +1,5 @@
 /** What podman and docker tell of themselves, read for people: `info` of each, in our few words. */
-import { type EngineCommand, runCommand } from '../client.ts';
+import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineFact, EngineName } from '../engine.ts';
 import { judgeRuntime } from './runtime-faults.ts';
 
@@ -26,7 +26,7 @@ const INFO_TIMEOUT_MS = 10_000;
 /** Asks the engine. Never rejects: an engine that does not answer is found out by its start. */
 export async function examineContainerEngine(engine: EngineName, command: EngineCommand): Promise<EngineFact[]> {
   const format = engine === 'podman' ? 'json' : '{{json .}}';
-  const result = await runCommand(command, ['info', '--format', format], { timeoutMs: INFO_TIMEOUT_MS });
+  const result = await runEngineCommand(command, ['info', '--format', format], { timeoutMs: INFO_TIMEOUT_MS });
   const info = result.exitCode === 0 ? readInfo(engine, result.stdout) : undefined;
   return info === undefined ? [] : judge(info);
 }

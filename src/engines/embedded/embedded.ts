@@ -7,7 +7,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import { hasEnded, hasSpoken, killGroup, openPipe, type PipeProcess } from '../client.ts';
+import { endTree, hasEnded } from '../../base/process-tree.ts';
+import { hasSpoken, openPipe, type PipeProcess } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
 import { createSandbox } from '../sandbox.ts';
@@ -173,7 +174,7 @@ class EmbeddedEngine implements Engine {
       if (found === undefined) {
         child.stdin.uncork();
       } else {
-        killGroup(child.pid, child);
+        endTree(child, 'SIGKILL');
       }
     });
     this.#limitSilence(child, start);
@@ -192,7 +193,7 @@ class EmbeddedEngine implements Engine {
     const timer = setTimeout(() => {
       if (!hasEnded(child) && !hasSpoken(child)) {
         start.silentMs = limitMs;
-        killGroup(child.pid, child);
+        endTree(child, 'SIGKILL');
       }
     }, limitMs).unref();
     child.once('exit', () => clearTimeout(timer));
