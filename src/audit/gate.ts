@@ -1,8 +1,8 @@
 /** Keeps a record of each call of a tool: who called what, what was decided, what became of it. */
 
 import { type BridgeError, toBridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import type { CallGate, NoteUnmade, UnmadeCall } from '../calls/tool-calls.ts';
-import { isSchema } from '../catalog/json-schema.ts';
 import { parametersOf } from '../catalog/parameters.ts';
 import type { Guard, GuardedCall } from '../policy/gate.ts';
 import { jsonBytes, shapeOfArguments } from './shape.ts';
@@ -61,7 +61,7 @@ async function recorded(note: NoteCall, call: GuardedCall, make: () => Promise<u
     });
   try {
     const result = await make();
-    end(isSchema(result) && result['isError'] === true ? 'TOOL_FAILED' : undefined, jsonBytes(result));
+    end(isObject(result) && result['isError'] === true ? 'TOOL_FAILED' : undefined, jsonBytes(result));
     return result;
   } catch (thrown) {
     end(toBridgeError(thrown).code, undefined);

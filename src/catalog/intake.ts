@@ -2,6 +2,7 @@
  * The one place where what servers say enters the catalog. Hidden characters become visible, texts and schemas get an
  * end, and what was changed or left out is said in notices. What needs no change is taken over without a copy.
  */
+import { isObject } from '../base/is-object.ts';
 import type { ToolChange } from './tool-change.ts';
 import { makeVisible, visibleText } from './visible.ts';
 
@@ -283,8 +284,4 @@ class Cleaner {
     }
     return visible;
   }
-}
-
-function isObject(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,8 +2,9 @@
  * How a tool looks in Python: the one place that decides it. Search hits, documents, stubs and, in the sandbox,
  * `inspect.signature`, `help()` and the check of arguments are all made from a `ToolSpec`.
  */
+import { isObject } from '../base/is-object.ts';
 import type { CatalogTool } from './catalog.ts';
-import { isSchema, objectShape, type Schema } from './json-schema.ts';
+import { objectShape, type Schema } from './json-schema.ts';
 import { type Parameter, parametersOf } from './parameters.ts';
 import { pythonLiteral } from './python-literal.ts';
 import { createAnnotate, createTypeScope, type TypeScope, typeName } from './python-types.ts';
@@ -120,7 +121,7 @@ function parameterLine({ name, alias, description }: ParameterSpec): string {
 }
 
 function parameterSpec({ name, alias, schema, isRequired }: Parameter, annotation: string): ParameterSpec {
-  const facts = isSchema(schema) ? schema : {};
+  const facts = isObject(schema) ? schema : {};
   const value = Object.hasOwn(facts, 'default') ? pythonLiteral(facts['default'], MAX_DEFAULT_CHARS) : undefined;
   const description = typeof facts['description'] === 'string' ? oneLine(facts['description']) : '';
   return {

@@ -3,6 +3,7 @@
  * bytes. Each format brings its own splice; whether it did what was meant is checked here, by reading the result.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../base/is-object.ts';
 import type { FileFormatName } from './table.ts';
 
 /** An object of a file, whatever its format. */
@@ -64,10 +65,6 @@ export function entriesAt(root: FileObject, keys: readonly string[]): FileObject
     value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   }
   return isObject(value) ? value : undefined;
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Line and column, from 1, of a place in a text. */

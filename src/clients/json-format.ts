@@ -10,7 +10,8 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
-import { type FileFormat, type FileObject, FileSyntaxError, isObject, positionAt, UnsafeEditError } from './format.ts';
+import { isObject } from '../base/is-object.ts';
+import { type FileFormat, type FileObject, FileSyntaxError, positionAt, UnsafeEditError } from './format.ts';
 
 const PARSE_OPTIONS = { allowTrailingComma: true };
 

@@ -2,8 +2,9 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { homeFolder } from '../base/home.ts';
+import { isObject } from '../base/is-object.ts';
 import { toServerEntry } from '../clients/entry.ts';
-import { entriesAt, type FileFormat, type FileObject, isObject } from '../clients/format.ts';
+import { entriesAt, type FileFormat, type FileObject } from '../clients/format.ts';
 import type { RegistrationOptions } from '../clients/registration.ts';
 import { type ListedServer, type ServerList, serverList, serverLists } from '../clients/server-lists.ts';
 import type { ClientDefinition } from '../clients/table.ts';

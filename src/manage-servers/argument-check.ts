@@ -1,9 +1,9 @@
 /** The arguments of a call that a person makes, checked as those of code are: the same refusals in the same words (`specs.py` of the kernel). */
 
 import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
-import { isSchema } from '../catalog/json-schema.ts';
 import { type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
 import { findProblem } from './schema-check.ts';
 
@@ -72,7 +72,7 @@ function isLeftOut({ parameters, input_schema: schema }: ToolSpec, name: string)
   if (parameter === undefined || parameter.required) {
     return false;
   }
-  const properties = isSchema(schema['properties']) ? schema['properties'] : {};
+  const properties = isObject(schema['properties']) ? schema['properties'] : {};
   return findProblem(null, Object.hasOwn(properties, name) ? properties[name] : undefined, schema) !== undefined;
 }
 

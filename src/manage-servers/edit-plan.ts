@@ -2,9 +2,10 @@
 import { resolve } from 'node:path';
 import { renderIssue } from '../base/config-issue.ts';
 import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import { COMMAND } from '../base/package.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
-import { type FileObject, isObject } from '../clients/format.ts';
+import type { FileObject } from '../clients/format.ts';
 import { serverNotFound } from '../directory/directory-errors.ts';
 import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
 import { expandVariables } from '../servers/expand.ts';

@@ -2,8 +2,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import { parseJson } from '../base/json-text.ts';
-import { type FileObject, isObject } from '../clients/format.ts';
+import type { FileObject } from '../clients/format.ts';
 import { MAX_SERVER_FILE_BYTES } from '../servers/discover.ts';
 import type { EntryWishes } from './edit-command-line.ts';
 import { findExample } from './examples.ts';

@@ -1,5 +1,7 @@
 /** The keywords of JSON Schema that speak of one value by itself, and the words for a value that does not fit: as `schema_values.py` of the kernel. */
-import { isSchema, listOf, type Schema } from '../catalog/json-schema.ts';
+
+import { isObject } from '../base/is-object.ts';
+import { listOf, type Schema } from '../catalog/json-schema.ts';
 import { pythonLiteral, pythonString } from '../catalog/python-literal.ts';
 import type { Problem } from './schema-check.ts';
 
@@ -18,7 +20,7 @@ const TYPES: Readonly<Record<string, { readonly name: string; readonly fits: (va
   number: { name: 'float', fits: (value) => typeof value === 'number' },
   boolean: { name: 'bool', fits: (value) => typeof value === 'boolean' },
   array: { name: 'list', fits: Array.isArray },
-  object: { name: 'dict', fits: isSchema },
+  object: { name: 'dict', fits: isObject },
   null: { name: 'None', fits: (value) => value === null },
 };
 
@@ -42,7 +44,7 @@ function shownMember(value: unknown, levels: number): string {
     const members = value.slice(0, MAX_SHOWN_MEMBERS).map((member) => shownMember(member, levels - 1));
     return `[${levels === 0 && value.length > 0 ? '...' : withDots(members, value.length)}]`;
   }
-  if (isSchema(value)) {
+  if (isObject(value)) {
     const keys = Object.keys(value).toSorted();
     const members = keys
       .slice(0, MAX_SHOWN_KEYS)
@@ -165,7 +167,7 @@ function isSame(left: unknown, right: unknown): boolean {
   if (Array.isArray(left) && Array.isArray(right)) {
     return left.length === right.length && left.every((member, index) => isSame(member, right[index]));
   }
-  if (isSchema(left) && isSchema(right)) {
+  if (isObject(left) && isObject(right)) {
     const keys = Object.keys(left);
     return (
       keys.length === Object.keys(right).length &&

@@ -2,11 +2,11 @@
 import { createTwoFilesPatch } from 'diff';
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import { escapeControls } from '../base/log.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { ConfiguredServers } from '../bridge/configured-servers.ts';
 import { describeChange } from '../catalog/tool-change.ts';
-import { isObject } from '../clients/format.ts';
 import type { ServersCommand } from '../manage-servers/command-line.ts';
 import type { ToolDifference } from './pinned-tools.ts';
 

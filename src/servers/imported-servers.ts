@@ -4,7 +4,8 @@
  * path of its file, and that of one folder by `FILE#FOLDER`. Pure: texts in, texts out.
  */
 import { createHash } from 'node:crypto';
-import { entriesAt, type FileFormat, type FileObject, isObject } from '../clients/format.ts';
+import { isObject } from '../base/is-object.ts';
+import { entriesAt, type FileFormat, type FileObject } from '../clients/format.ts';
 import type { ListedServer } from '../clients/server-lists.ts';
 
 const SERVERS = 'mcpServers';

@@ -3,7 +3,8 @@
  * compared with what was meant: a file that cannot be changed in place is refused, never damaged.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { entriesAt, type FileObject, isObject, UnsafeEditError } from '../clients/format.ts';
+import { isObject } from '../base/is-object.ts';
+import { entriesAt, type FileObject, UnsafeEditError } from '../clients/format.ts';
 import { jsonFormat } from '../clients/json-format.ts';
 
 const SERVERS = 'mcpServers';

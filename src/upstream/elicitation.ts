@@ -6,9 +6,10 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import type { Connection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
-import { isJsonObject, type JsonObject } from './definition.ts';
+import type { JsonObject } from './definition.ts';
 import { type Answer, RequestError, type RequestLimits, type Requests } from './requests.ts';
 
 /**
@@ -47,12 +48,12 @@ export class ServerQuestions {
     if (typeof id !== 'string' && typeof id !== 'number') {
       return;
     }
-    void this.#answer(id, isJsonObject(params) ? params : {});
+    void this.#answer(id, isObject(params) ? params : {});
   }
 
   /** Takes the `params` of `notifications/cancelled`; false when it takes back none of these questions. */
   cancel(params: unknown): boolean {
-    const open = isJsonObject(params) ? this.#open.get(params['requestId']) : undefined;
+    const open = isObject(params) ? this.#open.get(params['requestId']) : undefined;
     open?.abort();
     return open !== undefined;
   }
@@ -131,7 +132,7 @@ function asksForInput({ result }: Answer): boolean {
 }
 
 async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: Deadline): Promise<JsonObject> {
-  const requests = isJsonObject(inputRequests) ? Object.entries(inputRequests) : [];
+  const requests = isObject(inputRequests) ? Object.entries(inputRequests) : [];
   if (requests.length === 0 || requests.length > MAX_QUESTIONS) {
     throw malformed(`it asked for ${requests.length} inputs at once; 1 to ${MAX_QUESTIONS} can be given`);
   }
@@ -149,11 +150,11 @@ async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: De
 
 /** The `params` of an embedded `elicitation/create`. */
 function readRequest(request: unknown): JsonObject {
-  const { method, params } = isJsonObject(request) ? request : {};
+  const { method, params } = isObject(request) ? request : {};
   if (method !== 'elicitation/create') {
     throw malformed(`it asked for ${JSON.stringify(method ?? null).slice(0, 100)}, which the bridge does not offer`);
   }
-  return isJsonObject(params) ? params : {};
+  return isObject(params) ? params : {};
 }
 
 function malformed(message: string): RequestError {

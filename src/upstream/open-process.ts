@@ -2,10 +2,11 @@
  * Connections to servers that are started here. The SDK's client does the handshake of both protocol eras; tool calls and
  * tool lists go past it (see requests.ts).
  */
+import { isObject } from '../base/is-object.ts';
 import { childEnvironment } from './child-env.ts';
 import type { Connection, ConnectOptions } from './connection.ts';
 import { Deadline } from './deadline.ts';
-import { isJsonObject, type JsonObject, type ProcessDefinition } from './definition.ts';
+import type { JsonObject, ProcessDefinition } from './definition.ts';
 import { ServerQuestions } from './elicitation.ts';
 import { establish, explainHandshake, intercept } from './establish.ts';
 import { Failures } from './failures.ts';
@@ -98,5 +99,5 @@ async function attempt(
 
 /** Whether a message is the answer of a server that speaks 2026-07-28 or later to `server/discover`. */
 function isDiscovery({ result }: JsonObject): boolean {
-  return isJsonObject(result) && Array.isArray(result['supportedVersions']);
+  return isObject(result) && Array.isArray(result['supportedVersions']);
 }
