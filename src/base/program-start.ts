@@ -64,14 +64,6 @@ export function findProgramStart(root: string, machine: Machine): ProgramStart {
   return { kind: 'checkout', shellWords: [shellNode(machine), cli], clientWords, nodePath };
 }
 
-/** A word as it is typed in a shell. */
-export function quoteShellWord(word: string, platform: NodeJS.Platform = process.platform): string {
-  if (platform === 'win32') {
-    return /^[\w@+=:,./\\~-]+$/.test(word) ? word : `"${word}"`;
-  }
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
 /** npx keeps what it fetched in a folder `_npx` of its cache, whose package.json says what it was asked for. */
 function findNpxWords(root: string, machine: Machine): string[] | undefined {
   const { isAbsolute, join, resolve } = pathOf(machine);

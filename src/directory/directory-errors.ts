@@ -4,16 +4,16 @@ import { BridgeError } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
 import { noServerConfigured } from '../base/no-server.ts';
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { howToLoad } from '../catalog/describe.ts';
-import { inShell } from '../terminal/in-shell.ts';
 
 const MAX_SHOWN_NAME_CHARS = 80;
 
 /** What a person does about a server whose entry says that it is disabled. */
 export function howToEnable(name: string): string {
-  return `To enable it: ${COMMAND} servers enable ${inShell(shown(name))}. No restart is needed.`;
+  return `To enable it: ${COMMAND} servers enable ${quoteShellWord(shown(name))}. No restart is needed.`;
 }
 
 function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAILABLE', hint: string): BridgeError {

@@ -1,12 +1,12 @@
 /** What `doctor` looks at of the configured servers: their files, and whether each starts and lists its tools. */
 
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import type { ConfiguredServers } from '../bridge/configured-servers.ts';
 import type { CatalogServer } from '../catalog/catalog.ts';
 import { suspicionsOf } from '../catalog/suspicions.ts';
 import { askEach, type StartTimes, testServer } from '../directory/server-test.ts';
 import { type Finding, findingOfIssue } from '../terminal/finding.ts';
-import { inShell } from '../terminal/in-shell.ts';
 import type { Progress } from '../terminal/progress.ts';
 
 /** With `isStarting` every server is started; else what is known of it is told. The caller closes `configured`. */
@@ -95,7 +95,7 @@ async function recall(server: CatalogServer, { known, definitions, failures }: C
       section: 'servers',
       level: 'warning',
       text,
-      hint: failure.hint ?? `Run: ${COMMAND} servers test ${inShell(name)}`,
+      hint: failure.hint ?? `Run: ${COMMAND} servers test ${quoteShellWord(name)}`,
     };
   }
   const count = known.metadata(server)?.tools.length;

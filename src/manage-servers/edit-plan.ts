@@ -4,6 +4,7 @@ import { renderIssue } from '../base/config-issue.ts';
 import { BridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
 import type { FileObject } from '../clients/format.ts';
 import { serverNotFound } from '../directory/directory-errors.ts';
@@ -11,7 +12,6 @@ import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
 import { expandVariables } from '../servers/expand.ts';
 import { putEntry, removeEntry, setDisabled } from '../servers/server-file-edit.ts';
 import { findStandingServers, type StandingServer } from '../servers/standing-servers.ts';
-import { inShell } from '../terminal/in-shell.ts';
 import type { EditServersCommand } from './edit-command-line.ts';
 import { EditedFiles, type FileEdits } from './edited-files.ts';
 import type { NewEntries } from './new-entries.ts';
@@ -101,7 +101,7 @@ async function addOne(
     throw refusal(
       'CONFIG_INVALID',
       `there is a server '${name}' already, in ${old.file}; nothing was changed`,
-      `Add --force to replace it, or remove it first: ${COMMAND} servers remove ${inShell(name)}`,
+      `Add --force to replace it, or remove it first: ${COMMAND} servers remove ${quoteShellWord(name)}`,
     );
   }
   if (old === undefined && options.sources?.includes('mcps') === false) {

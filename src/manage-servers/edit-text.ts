@@ -2,9 +2,9 @@
 
 import { escapeControls, escapeInLines } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import { colourChange, renderChange } from '../install/text.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
-import { inShell } from '../terminal/in-shell.ts';
 import { renderTable } from '../terminal/servers-text.ts';
 import { createMask } from '../upstream/mask.ts';
 import type { EditServersCommand } from './edit-command-line.ts';
@@ -63,7 +63,7 @@ export function reportEdit(
 /** A disabled server cannot be tested. */
 function nextStep(definitions: readonly ServerDefinition[], servers: readonly EditedServer[]): string | null {
   const startable = servers.filter((server) => definitions.some((one) => one.name === server.name && !one.disabled));
-  const names = startable.map(({ name }) => inShell(name)).join(' ');
+  const names = startable.map(({ name }) => quoteShellWord(name)).join(' ');
   return names === '' ? null : `${COMMAND} servers test ${names}`;
 }
 

@@ -1,6 +1,7 @@
 /** How a tool differs from what was accepted of it, as data and as texts. Pure. */
 
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import type { KnownTool } from '../catalog/intake.ts';
 import type { ToolChange } from '../catalog/tool-change.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
@@ -15,12 +16,8 @@ const DATE_CHARS = '2026-11-21'.length;
 
 /** What a person types to look at a change and accept it. */
 export function approveCommand(server: string, tool?: string): string {
-  const words = [server, ...(tool === undefined ? [] : [tool])].map(quoteWord).join(' ');
+  const words = [server, ...(tool === undefined ? [] : [tool])].map((word) => quoteShellWord(word)).join(' ');
   return `A person can look at it and accept it: ${COMMAND} servers approve ${words}`;
-}
-
-function quoteWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** Undefined for a tool that is as it was accepted. */

@@ -1,6 +1,6 @@
 /** How the program was started, and what starts it again, in layouts of installations as package managers make them. */
 import { describe, expect, it } from 'vitest';
-import { findProgramStart, type Machine, type ProgramStart, quoteShellWord } from '../../../src/base/program-start.ts';
+import { findProgramStart, type Machine, type ProgramStart } from '../../../src/base/program-start.ts';
 
 const NAME = 'mcp-server-code-execution-mode';
 const NODE = '/usr/bin/node';
@@ -159,10 +159,4 @@ describe('a dependency of a project', () => {
     const start = find(`${folder}\\${NAME}`, { platform: 'win32', cwd: 'C:\\project', path: '', links: known });
     expect(start).toMatchObject({ kind: 'dependency', shellWords: ['npx', NAME] });
   });
-});
-
-it('quotes words as shells want them', () => {
-  expect(quoteShellWord('/a/b-c_1.js', 'linux')).toBe('/a/b-c_1.js');
-  expect(quoteShellWord("/my files/it's.js", 'linux')).toBe("'/my files/it'\\''s.js'");
-  expect(quoteShellWord('C:\\Program Files\\x.js', 'win32')).toBe('"C:\\Program Files\\x.js"');
 });
