@@ -16,9 +16,9 @@ import { ARTIFACTS_FOLDER, createArtifactCheck, MANIFEST } from './artifacts.ts'
 import { childArguments } from './child-command.ts';
 import {
   chooseSurroundings,
+  type HostMachine,
   LAYER_NAMES,
   type LayerRefusal,
-  type Machine,
   readMachine,
   type Surroundings,
 } from './layers.ts';
@@ -78,7 +78,7 @@ class EmbeddedEngine implements Engine {
   readonly #refusedLayers: LayerRefusal[];
   readonly #starts = new WeakMap<Sandbox, Start>();
   readonly #running = new Set<Sandbox>();
-  #machine: Machine | undefined;
+  #machine: HostMachine | undefined;
   #choosing: Promise<Surroundings> | undefined;
   #surroundings: Surroundings | undefined;
   #startedCount = 0;

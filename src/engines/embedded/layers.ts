@@ -18,7 +18,7 @@ export const LAYER_NAMES = ['bubblewrap', 'unshare', 'seatbelt'] as const;
 export type LayerName = (typeof LAYER_NAMES)[number];
 
 /** What a layer needs to know of this machine. */
-export interface Machine {
+export interface HostMachine {
   readonly platform: NodeJS.Platform;
   readonly arch: string;
   readonly env: Environment;
@@ -66,7 +66,7 @@ const PLATFORMS: Readonly<Record<LayerName, NodeJS.Platform>> = {
 const MAX_QUOTED_CHARS = 200;
 
 /** This machine and this Node. Takes 4 ms (measured). Throws `ENGINE_UNAVAILABLE` if this Node is gone. */
-export function readMachine(folder: string, env: Environment): Machine {
+export function readMachine(folder: string, env: Environment): HostMachine {
   return {
     platform: process.platform,
     arch: process.arch,
@@ -78,7 +78,7 @@ export function readMachine(folder: string, env: Environment): Machine {
 }
 
 /** The strongest surroundings that work here, but for the layers in `refused`, which grows by those that do not. */
-export async function chooseSurroundings(machine: Machine, refused: LayerRefusal[]): Promise<Surroundings> {
+export async function chooseSurroundings(machine: HostMachine, refused: LayerRefusal[]): Promise<Surroundings> {
   for (const layer of LAYER_NAMES.filter((name) => PLATFORMS[name] === machine.platform)) {
     if (!refused.some((refusal) => refusal.layer === layer)) {
       const built = buildLayer(layer, machine);
@@ -93,7 +93,7 @@ export async function chooseSurroundings(machine: Machine, refused: LayerRefusal
 }
 
 /** The child as a process like any other. */
-function plainSurroundings({ folder, node }: Machine): Surroundings {
+function plainSurroundings({ folder, node }: HostMachine): Surroundings {
   return {
     words: 'with no layer of the operating system around it',
     folder,
@@ -102,7 +102,7 @@ function plainSurroundings({ folder, node }: Machine): Surroundings {
 }
 
 /** The layer, or why it cannot be built. */
-function buildLayer(layer: LayerName, machine: Machine): Surroundings | string {
+function buildLayer(layer: LayerName, machine: HostMachine): Surroundings | string {
   const command = (name: string): string | undefined => findExecutable(name, machine.env);
   switch (layer) {
     case 'bubblewrap': {

@@ -1,12 +1,12 @@
 /** How the program was started, and what starts it again, in layouts of installations as package managers make them. */
 import { describe, expect, it } from 'vitest';
-import { findProgramStart, type Machine, type ProgramStart } from '../../../src/base/program-start.ts';
+import { findProgramStart, type ProgramStart, type StartContext } from '../../../src/base/program-start.ts';
 
 const NAME = 'mcp-server-code-execution-mode';
 const NODE = '/usr/bin/node';
 const WINDOWS_NODE = 'C:\\Program Files\\nodejs\\node.exe';
 
-interface Layout extends Partial<Pick<Machine, 'platform' | 'execPath' | 'cwd'>> {
+interface Layout extends Partial<Pick<StartContext, 'platform' | 'execPath' | 'cwd'>> {
   readonly path?: string;
   /** Links, by where they lead; a file leads to itself. */
   readonly links?: Readonly<Record<string, string>>;

@@ -7,14 +7,14 @@ import { buildBubblewrapLayer } from '../../../../src/engines/embedded/bubblewra
 import { FILTER_PROGRAMS } from '../../../../src/engines/embedded/filter-programs.ts';
 import {
   chooseSurroundings,
+  type HostMachine,
   type LayerName,
   type LayerRefusal,
-  type Machine,
 } from '../../../../src/engines/embedded/layers.ts';
 import { buildSeatbeltLayer, seatbeltProfile } from '../../../../src/engines/embedded/seatbelt-layer.ts';
 import { buildUnshareLayer } from '../../../../src/engines/embedded/unshare-layer.ts';
 
-const machine: Machine = {
+const machine: HostMachine = {
   platform: 'linux',
   arch: 'x64',
   env: { PATH: '' },

@@ -12,7 +12,7 @@ import {
 } from '../files/tree.ts';
 import type { Descriptor } from './descriptors.ts';
 import { ERRNO, WasiError } from './errno.ts';
-import type { ImportTable, Machine } from './machine.ts';
+import type { ImportTable, WasiMachine } from './machine.ts';
 import { FD_FLAGS, LOOKUP_FOLLOW, OPEN_FLAGS, RIGHTS } from './types.ts';
 
 interface OpenRequest {
@@ -21,7 +21,7 @@ interface OpenRequest {
   readonly descriptorFlags: number;
 }
 
-export function pathFunctions({ memory, descriptors, clock }: Machine): ImportTable {
+export function pathFunctions({ memory, descriptors, clock }: WasiMachine): ImportTable {
   function placeOf(fd: number, path: number, length: number, followLast: boolean): Place {
     return resolve(descriptors.directory(fd).node, memory.path(path, length), followLast);
   }
