@@ -27,7 +27,7 @@ export interface CallableServer extends DescribedServer {
 }
 
 /** The configured servers of now by name; the same map as long as they did not change. Asked at every call. */
-export type ConfiguredServers = () => ReadonlyMap<string, CallableServer>;
+export type CurrentServers = () => ReadonlyMap<string, CallableServer>;
 
 export interface ServerDirectory {
   /** Every configured server that is not disabled, in the order of the configuration. */
@@ -80,7 +80,7 @@ const MAX_ERROR_CHARS = 200;
 
 export function createServerDirectory(
   source: MetadataSource,
-  configured: ConfiguredServers,
+  configured: CurrentServers,
   logger: Logger,
   visible: VisibleTools = allVisible,
 ): ServerDirectory {
@@ -92,7 +92,7 @@ const NOTHING_TO_CALL: ServerMetadata = { tools: [], notices: [] };
 
 class Directory implements ServerDirectory {
   readonly #source: MetadataSource;
-  readonly #configured: ConfiguredServers;
+  readonly #configured: CurrentServers;
   readonly #visible: VisibleTools;
   readonly #catalog: Catalog;
   readonly #background: BackgroundWork<CatalogServer>;
@@ -105,7 +105,7 @@ class Directory implements ServerDirectory {
   /** Undefined when nothing is being loaded: a call need not wait a turn for that. */
   #loading: Promise<unknown> | undefined;
 
-  constructor(source: MetadataSource, configured: ConfiguredServers, logger: Logger, visible: VisibleTools) {
+  constructor(source: MetadataSource, configured: CurrentServers, logger: Logger, visible: VisibleTools) {
     this.#source = source;
     this.#configured = configured;
     this.#visible = visible;
