@@ -43,7 +43,7 @@ export interface ServerListing extends ToolList {
   readonly info: ServerInfo;
 }
 
-export interface ToolCall {
+export interface ToolRequest {
   readonly server: string;
   /** The exact name the server gave it. */
   readonly tool: string;
@@ -135,7 +135,7 @@ export class UpstreamServer {
     }
   }
 
-  async callTool(call: ToolCall): Promise<JsonObject> {
+  async callTool(call: ToolRequest): Promise<JsonObject> {
     const ofCallMs = call.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;
     const timeoutMs = Math.min(ofCallMs, this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY);
     const deadline = new Deadline(timeoutMs, call.signal);
