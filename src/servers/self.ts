@@ -29,7 +29,7 @@ const LAUNCHERS: ReadonlySet<string> = new Set(
 );
 const SUBCOMMANDS: ReadonlySet<string> = new Set(['exec', 'x', 'dlx', 'run', 'tool', 'start', '/c', '/d', '/s']);
 
-export interface ServerCommand {
+export interface NamedCommand {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -43,7 +43,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * Why this entry would start the bridge again, in one clause, or undefined if it would not. A path that is only an
  * argument of another program (the bridge's folder served by a file server) is no reason.
  */
-export function findSelfReference(entry: ServerCommand, env: Environment): string | undefined {
+export function findSelfReference(entry: NamedCommand, env: Environment): string | undefined {
   if (OWN_NAMES.has(entry.name)) {
     return 'its name is that of this bridge';
   }
@@ -104,7 +104,7 @@ function isOwnName(part: string): boolean {
 }
 
 /** The words that a launcher takes as the program to run. */
-function programsOf(entry: ServerCommand): string[] {
+function programsOf(entry: NamedCommand): string[] {
   if (!LAUNCHERS.has(baseName(entry.command))) {
     return [];
   }
@@ -125,7 +125,7 @@ function isSkippable(argument: string): boolean {
 }
 
 /** The text given to `sh -c` and the like. */
-function shellTextOf(entry: ServerCommand): string | undefined {
+function shellTextOf(entry: NamedCommand): string | undefined {
   const flag = entry.args.findIndex((argument) => /^(?:-\w*c|\/c|-Command)$/i.test(argument));
   return flag === -1 ? undefined : entry.args.slice(flag + 1).join(' ');
 }
