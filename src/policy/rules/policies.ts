@@ -6,12 +6,12 @@ import { type Decision, type PolicyCall, type PolicyServer, type PolicyTool, str
 import { describePolicy, type ShownPolicy } from './describe.ts';
 import { type CompiledLimit, compileLimits, type KeptCounts } from './limits.ts';
 import type { ReadPolicy } from './read-policy.ts';
-import { type CompiledRule, compileRules, decide, deniesServer, type Place, rulesFor } from './rules.ts';
+import { type CompiledRule, compileRules, decide, deniesServer, type PolicyPlace, rulesFor } from './rules.ts';
 import { selects } from './selectors.ts';
 
 /** Rules of one policy, whole. */
 export interface RuleSet {
-  readonly place: Place;
+  readonly place: PolicyPlace;
   readonly rules: readonly CompiledRule[];
 }
 

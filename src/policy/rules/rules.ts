@@ -17,7 +17,7 @@ import { type Selector, selects, selectsServer } from './selectors.ts';
 import { all, type Verdict, YES } from './verdict.ts';
 
 /** Where a policy stands. */
-export interface Place {
+export interface PolicyPlace {
   /** Absolute path. */
   readonly file: string;
   /** Where in the file; empty for all of it, else such as `mcpServers.files.policy`. */
@@ -35,7 +35,7 @@ export interface CompiledRule extends Selector {
 }
 
 /** The rules as `policy` has them, then its preset or default, which matches every call. */
-export function compileRules(policy: Policy, place: Place): CompiledRule[] {
+export function compileRules(policy: Policy, place: PolicyPlace): CompiledRule[] {
   const written = policy.rules.map((rule, index) => compile(rule, placed(place, `rules[${index}]`)));
   return [...written, ...fallback(policy, place)];
 }
@@ -99,7 +99,7 @@ function compile(rule: Rule, place: string): CompiledRule {
   return { effect, server, tool, annotations, conditions, place, reason, decision };
 }
 
-function fallback(policy: Policy, place: Place): CompiledRule[] {
+function fallback(policy: Policy, place: PolicyPlace): CompiledRule[] {
   if (policy.preset === undefined) {
     const { default: effect } = policy;
     return [effect === undefined ? endOf(place) : compile({ effect }, placed(place, '"default"'))];
@@ -113,13 +113,13 @@ function fallback(policy: Policy, place: Place): CompiledRule[] {
       ];
 }
 
-function endOf(place: Place): CompiledRule {
+function endOf(place: PolicyPlace): CompiledRule {
   const reason = `no rule of ${placed(place, undefined)} is about it`;
   return { ...compile({ effect: 'allow' }, placed(place, 'end')), decision: { effect: 'allow', reason } };
 }
 
 /** `rules[1] of FILE (mcpServers.files.policy)`. */
-export function placed({ file, path }: Place, what: string | undefined): string {
+export function placed({ file, path }: PolicyPlace, what: string | undefined): string {
   return `${what === undefined ? '' : `${what} of `}${file}${path === '' ? '' : ` (${path})`}`;
 }
 

@@ -4,7 +4,7 @@ import {
   makeDirectory,
   makeFile,
   makeLink,
-  type Place,
+  type ResolvedPath,
   removeDirectory,
   removeFile,
   rename,
@@ -22,11 +22,11 @@ interface OpenRequest {
 }
 
 export function pathFunctions({ memory, descriptors, clock }: WasiMachine): ImportTable {
-  function placeOf(fd: number, path: number, length: number, followLast: boolean): Place {
+  function placeOf(fd: number, path: number, length: number, followLast: boolean): ResolvedPath {
     return resolve(descriptors.directory(fd).node, memory.path(path, length), followLast);
   }
 
-  function open(place: Place, request: OpenRequest): Descriptor {
+  function open(place: ResolvedPath, request: OpenRequest): Descriptor {
     const { flags, rights } = request;
     const node = place.node ?? create(place, flags);
     if ((flags & OPEN_FLAGS.EXCLUSIVE) !== 0 && place.node !== undefined && (flags & OPEN_FLAGS.CREATE) !== 0) {
@@ -59,7 +59,7 @@ export function pathFunctions({ memory, descriptors, clock }: WasiMachine): Impo
     };
   }
 
-  function create(place: Place, flags: number): ReturnType<typeof makeFile> {
+  function create(place: ResolvedPath, flags: number): ReturnType<typeof makeFile> {
     if ((flags & OPEN_FLAGS.CREATE) === 0 || (flags & OPEN_FLAGS.DIRECTORY) !== 0) {
       throw new WasiError(ERRNO.NOENT);
     }
