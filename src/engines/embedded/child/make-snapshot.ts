@@ -8,7 +8,7 @@ import { ARTIFACT, writeManifest } from './artifacts.ts';
 import { Capture } from './capture.ts';
 import { createRoot } from './files/root.ts';
 import { openIndexedFile } from './indexed-file.ts';
-import { createProgram, type Program, type Surroundings } from './program.ts';
+import { createProgram, type GuestEnvironment, type Program } from './program.ts';
 import { encodeSnapshot } from './snapshot.ts';
 import { createSteadyClock } from './wasi/clock.ts';
 import { NULL_DEVICE } from './wasi/descriptors.ts';
@@ -56,7 +56,7 @@ function create(module: WebAssembly.Module, directory: string, [stdout, stderr]:
   const clock = createSteadyClock(STARTED_MS);
   const limits = { tmpBytes: SCRATCH_BYTES, workspaceBytes: SCRATCH_BYTES };
   const noHost = { ...NULL_DEVICE, hasInput: () => false, wait: () => false };
-  const surroundings: Surroundings = {
+  const surroundings: GuestEnvironment = {
     root: createRoot(() => openIndexedFile(join(directory, ARTIFACT.LIBRARY)), limits, clock.realtime()),
     clock,
     waiter: noHost,

@@ -11,7 +11,7 @@ export const PAGE_BYTES = 65_536;
 export const HOST_INPUT_FD = 3;
 
 /** What the program is given; the order of the devices is that of their descriptors. */
-export interface Surroundings {
+export interface GuestEnvironment {
   readonly root: DirectoryNode;
   readonly clock: Clock;
   readonly waiter: Waiter;
@@ -38,7 +38,7 @@ export interface Program {
 export function createProgram(
   module: WebAssembly.Module,
   pages: { readonly initial: number; readonly maximum: number },
-  surroundings: Surroundings,
+  surroundings: GuestEnvironment,
 ): Program {
   const { root, devices, clock, waiter } = surroundings;
   const memory = new WebAssembly.Memory(pages);

@@ -7,7 +7,7 @@ import { createRoot } from './files/root.ts';
 import type { HostInput } from './host-input.ts';
 import { createHostOutput } from './host-output.ts';
 import { openIndexedFile } from './indexed-file.ts';
-import { createProgram, PAGE_BYTES, type Program, type Surroundings } from './program.ts';
+import { createProgram, type GuestEnvironment, PAGE_BYTES, type Program } from './program.ts';
 import { report } from './report.ts';
 import { runProgram } from './run-program.ts';
 import { restoreSnapshot, snapshotPages } from './snapshot.ts';
@@ -37,7 +37,7 @@ export function runSandbox(options: SandboxOptions, module: WebAssembly.Module, 
   return end.exit_code ?? SIGNAL_STATUS + (end.signal ?? 0);
 }
 
-function restoreProgram(options: SandboxOptions, module: WebAssembly.Module, around: Surroundings): Program {
+function restoreProgram(options: SandboxOptions, module: WebAssembly.Module, around: GuestEnvironment): Program {
   const { directory } = options;
   checkArtifact(directory, ARTIFACT.SNAPSHOT, readManifest(directory));
   const snapshot = openIndexedFile(join(directory, ARTIFACT.SNAPSHOT));
@@ -56,7 +56,7 @@ function surroundings(
   options: SandboxOptions,
   input: HostInput,
   [stdout, stderr]: readonly [Capture, Capture],
-): Surroundings {
+): GuestEnvironment {
   const output = createHostOutput(STDOUT, () => input.checkEnd());
   const { directory } = options;
   const openLibrary = () => {
