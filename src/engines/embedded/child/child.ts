@@ -12,7 +12,7 @@ import { HostInput } from './host-input.ts';
 import { readInput, type SharedInput } from './input-reader.ts';
 import { createWords } from './input-words.ts';
 import { report } from './report.ts';
-import { runSandbox, type SandboxOptions } from './sandbox.ts';
+import { type ChildOptions, runSandbox } from './sandbox.ts';
 
 /** `EX_SOFTWARE` of BSD sysexits.h, as the supervisor of the container engines ends with. */
 const EXIT_FAILED = 70;
@@ -25,7 +25,7 @@ const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, stackSizeMb: 8 };
 
 interface GuestData {
   readonly shared: SharedInput;
-  readonly options: SandboxOptions;
+  readonly options: ChildOptions;
 }
 
 /**

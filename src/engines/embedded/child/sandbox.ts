@@ -18,7 +18,7 @@ const STDOUT = 1;
 /** What a shell would say of an end by a signal. */
 const SIGNAL_STATUS = 128;
 
-export interface SandboxOptions {
+export interface ChildOptions {
   /** Where the artifacts are. */
   readonly directory: string;
   readonly memoryBytes: number;
@@ -27,7 +27,7 @@ export interface SandboxOptions {
 }
 
 /** Returns the exit status of this process. Throws when the sandbox cannot be set up. */
-export function runSandbox(options: SandboxOptions, module: WebAssembly.Module, input: HostInput): number {
+export function runSandbox(options: ChildOptions, module: WebAssembly.Module, input: HostInput): number {
   const outputs = [new Capture('stdout'), new Capture('stderr')] as const;
   const program = restoreProgram(options, module, surroundings(options, input, outputs));
   report({ report: 'started', memory_limit_bytes: options.memoryBytes, pids_limit: null, seccomp: false });
@@ -37,7 +37,7 @@ export function runSandbox(options: SandboxOptions, module: WebAssembly.Module, 
   return end.exit_code ?? SIGNAL_STATUS + (end.signal ?? 0);
 }
 
-function restoreProgram(options: SandboxOptions, module: WebAssembly.Module, around: GuestEnvironment): Program {
+function restoreProgram(options: ChildOptions, module: WebAssembly.Module, around: GuestEnvironment): Program {
   const { directory } = options;
   checkArtifact(directory, ARTIFACT.SNAPSHOT, readManifest(directory));
   const snapshot = openIndexedFile(join(directory, ARTIFACT.SNAPSHOT));
@@ -53,7 +53,7 @@ function restoreProgram(options: SandboxOptions, module: WebAssembly.Module, aro
 }
 
 function surroundings(
-  options: SandboxOptions,
+  options: ChildOptions,
   input: HostInput,
   [stdout, stderr]: readonly [Capture, Capture],
 ): GuestEnvironment {
