@@ -8,7 +8,7 @@ import { COMMAND } from '../../base/package.ts';
 import { quoteShellWord } from '../../base/shell-word.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
-import { type Authorization, type Refusal, RemoteFailure } from '../http/remote-failure.ts';
+import { type Authorization, RemoteFailure, type TokenRefusal } from '../http/remote-failure.ts';
 import { secretsOf } from '../secrets.ts';
 import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
@@ -65,7 +65,7 @@ class StoredAuthorization implements Authorization {
   }
 
   /** Calls that are refused at the same time wait for one renewal. */
-  async renew(refusal: Refusal): Promise<void> {
+  async renew(refusal: TokenRefusal): Promise<void> {
     this.#renewing ??= this.#renew(refusal).finally(() => {
       this.#renewing = undefined;
     });
@@ -82,7 +82,7 @@ class StoredAuthorization implements Authorization {
     return this.#loginRequired(`wants ${what} that the login does not have (HTTP 403)`, { option });
   }
 
-  async #renew({ used }: Refusal): Promise<void> {
+  async #renew({ used }: TokenRefusal): Promise<void> {
     if (this.#takeIfNew(await this.#store.load(this.#key), used)) {
       return;
     }
