@@ -19,7 +19,7 @@ const PREVIEW_BYTES = 200;
  * a request that cannot be served is answered with -32600 if it has an id. `onclose`, and then `onClosed`, fires once:
  * when `input` ends, when `output` fails (a client that is gone), or after `close()`.
  */
-export class StdioTransport implements Transport {
+export class StdioServerTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;

@@ -15,7 +15,7 @@ import { createMask } from './mask.ts';
 import { Requests } from './requests.ts';
 import { createResultMask } from './result-mask.ts';
 import { secretsOf } from './secrets.ts';
-import { StdioTransport } from './stdio-transport.ts';
+import { StdioClientTransport } from './stdio-transport.ts';
 
 /** Starts the server and connects to it. Rejects with `SERVER_START_FAILED`; nothing is left running then. */
 export async function openProcess(definition: ProcessDefinition, options: ConnectOptions): Promise<Connection> {
@@ -57,7 +57,7 @@ async function attempt(
   const requests: Requests = new Requests((message) => transport.send(message));
   const elicitation = options.elicitation();
   const questions = elicitation && new ServerQuestions(requests, (message) => transport.send(message));
-  const transport: StdioTransport = new StdioTransport({
+  const transport: StdioClientTransport = new StdioClientTransport({
     ...definition,
     env: childEnvironment(options.env, definition.env),
     guardian: options.guardian,
