@@ -74,7 +74,7 @@ interface RunningCell {
   readonly resolve: (result: ResultFrame | KernelEnd) => void;
 }
 
-export class Connection {
+export class KernelConnection {
   readonly sandbox: Sandbox;
   readonly outbox: Outbox;
   readonly #options: ConnectionOptions;

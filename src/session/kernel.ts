@@ -27,7 +27,7 @@ import {
 import type { Asker } from './asker.ts';
 import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
 import type { CodePackStore } from './code-packs.ts';
-import { type CellListener, Connection, type FailedStart, type KernelEnd } from './connection.ts';
+import { type CellListener, type FailedStart, KernelConnection, type KernelEnd } from './connection.ts';
 import type { HandleCall } from './dispatch.ts';
 import { reportOf, withMissing } from './engine-report.ts';
 import { prepareInTime } from './prepare.ts';
@@ -86,7 +86,7 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
     const packKey = `${engine.name} ${options.packKey}`;
     const pack = await packs.load(packKey);
     const sandbox = await engine.start({ command: kernelCommand(sources), session: options.session });
-    const connection = new Connection(sandbox, { ...options, packKey });
+    const connection = new KernelConnection(sandbox, { ...options, packKey });
     if (sandbox.isPreloaded !== true) {
       connection.outbox.sendRaw(bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack }));
     }
@@ -121,7 +121,7 @@ function helloFrame({ engine, session, generation, hello, limits }: KernelOption
   };
 }
 
-function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Kernel {
+function toKernel(connection: KernelConnection, ready: ReadyFrame, engine: Engine): Kernel {
   return {
     engine: reportOf(engine),
     ready,
@@ -134,7 +134,7 @@ function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Ke
   };
 }
 
-function explainStart(failure: FailedStart, connection: Connection, options: KernelOptions): BridgeError {
+function explainStart(failure: FailedStart, connection: KernelConnection, options: KernelOptions): BridgeError {
   const stderr = connection.stderrTail;
   void connection.kill('it did not start');
   // An engine that brings the kernel knows best why it cannot be set up.

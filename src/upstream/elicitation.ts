@@ -7,7 +7,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
-import type { Connection } from './connection.ts';
+import type { ServerConnection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
 import type { JsonObject } from './definition.ts';
 import { type Answer, RequestError, type RequestLimits, type Requests } from './requests.ts';
@@ -98,7 +98,7 @@ interface AskedRequest {
  * stands still while the person is asked. Rejects as `open.request` does.
  */
 export function requestWithInput(
-  open: Pick<Connection, 'request'>,
+  open: Pick<ServerConnection, 'request'>,
   request: AskedRequest,
   { signal, onProgress, elicit }: Omit<RequestLimits, 'timeoutMs'>,
   deadline: Deadline,

@@ -4,7 +4,7 @@
  */
 import { isObject } from '../base/is-object.ts';
 import { childEnvironment } from './child-env.ts';
-import type { Connection, ConnectOptions } from './connection.ts';
+import type { ConnectOptions, ServerConnection } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import type { JsonObject, ProcessDefinition } from './definition.ts';
 import { ServerQuestions } from './elicitation.ts';
@@ -18,7 +18,7 @@ import { secretsOf } from './secrets.ts';
 import { StdioClientTransport } from './stdio-transport.ts';
 
 /** Starts the server and connects to it. Rejects with `SERVER_START_FAILED`; nothing is left running then. */
-export async function openProcess(definition: ProcessDefinition, options: ConnectOptions): Promise<Connection> {
+export async function openProcess(definition: ProcessDefinition, options: ConnectOptions): Promise<ServerConnection> {
   const { legacyServers, logger } = options;
   const mode = legacyServers.has(definition.definitionHash) ? 'initialize' : 'probe';
   try {
@@ -50,7 +50,7 @@ async function attempt(
   definition: ProcessDefinition,
   options: ConnectOptions,
   mode: HandshakeMode,
-): Promise<Connection> {
+): Promise<ServerConnection> {
   const failures = new Failures(definition);
   let isModern = false;
   // The transport hands messages to the requests, and the requests write to the transport: the loop is closed here.
