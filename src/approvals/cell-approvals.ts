@@ -10,7 +10,7 @@ import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { Asker } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import { approvalForm, type Choice, readChoices, type ShownCall } from './approval-form.ts';
+import { type ApprovalChoice, approvalForm, readChoices, type ShownCall } from './approval-form.ts';
 import type { Approval, Approvals, CallToApprove } from './approvals.ts';
 
 /** Calls of one `gather` come within milliseconds; a person does not notice this. Chosen. */
@@ -151,7 +151,7 @@ class CellApprovals {
     }
   }
 
-  #apply(entry: Entry, choice: Choice, reply: Reply): void {
+  #apply(entry: Entry, choice: ApprovalChoice, reply: Reply): void {
     const { call, key } = entry;
     if (choice === 'no') {
       const error = denied(call, reply);
