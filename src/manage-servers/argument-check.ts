@@ -13,7 +13,7 @@ const MAX_SIGNATURE_CHARS = 600;
 type Given = readonly (readonly [name: string, value: unknown])[];
 
 /** The arguments under the names that the server knows. Rejects with `TOOL_ARGUMENT_INVALID` for what the tool certainly refuses. */
-export async function checkArguments(
+export async function checkToolArguments(
   server: CatalogServer,
   tool: CatalogTool,
   given: Given,

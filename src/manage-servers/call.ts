@@ -6,7 +6,7 @@ import type { ConfiguredServers } from '../bridge/configured-servers.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/catalog.ts';
 import { namedAtShell } from '../directory/named-tool.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import { checkArguments } from './argument-check.ts';
+import { checkToolArguments } from './argument-check.ts';
 import { readJsonArguments, readPairs, typeArguments } from './call-arguments.ts';
 import { readResult } from './call-result.ts';
 import type { ServersCommand } from './command-line.ts';
@@ -30,7 +30,7 @@ export async function call(
   const server = await configured.known.find(serverName);
   const tool = await findTool(configured, server, toolName);
   const given = [...(json === undefined ? [] : readJsonArguments(json)), ...typeArguments(pairs, tool.inputSchema)];
-  const checked = await checkArguments(server, tool, given);
+  const checked = await checkToolArguments(server, tool, given);
   const wanted = { server, tool, arguments: checked, timeoutSeconds: wishes?.timeoutSeconds };
   const result = await makeCall(wanted, configured, options);
   const read = readResult(result);
