@@ -8,7 +8,7 @@ import { ARTIFACT, writeManifest } from './artifacts.ts';
 import { Capture } from './capture.ts';
 import { createRoot } from './files/root.ts';
 import { openIndexedFile } from './indexed-file.ts';
-import { createProgram, type GuestEnvironment, type Program } from './program.ts';
+import { type GuestEnvironment, instantiateProgram, type Program } from './program.ts';
 import { encodeSnapshot } from './snapshot.ts';
 import { createSteadyClock } from './wasi/clock.ts';
 import { NULL_DEVICE } from './wasi/descriptors.ts';
@@ -64,5 +64,5 @@ function create(module: WebAssembly.Module, directory: string, [stdout, stderr]:
     fillRandom: (target) => target.fill(0),
     takeInterrupt: () => 0,
   };
-  return createProgram(module, { initial: INITIAL_PAGES, maximum: MAXIMUM_PAGES }, surroundings);
+  return instantiateProgram(module, { initial: INITIAL_PAGES, maximum: MAXIMUM_PAGES }, surroundings);
 }

@@ -35,7 +35,7 @@ export interface Program {
 }
 
 /** `initialPages` is at least what the module declares; `maximumPages` bounds the memory of the guest. */
-export function createProgram(
+export function instantiateProgram(
   module: WebAssembly.Module,
   pages: { readonly initial: number; readonly maximum: number },
   surroundings: GuestEnvironment,

@@ -7,7 +7,7 @@ import { createRoot } from './files/root.ts';
 import type { HostInput } from './host-input.ts';
 import { createHostOutput } from './host-output.ts';
 import { openIndexedFile } from './indexed-file.ts';
-import { createProgram, type GuestEnvironment, PAGE_BYTES, type Program } from './program.ts';
+import { type GuestEnvironment, instantiateProgram, PAGE_BYTES, type Program } from './program.ts';
 import { report } from './report.ts';
 import { runProgram } from './run-program.ts';
 import { restoreSnapshot, snapshotPages } from './snapshot.ts';
@@ -46,7 +46,7 @@ function restoreProgram(options: ChildOptions, module: WebAssembly.Module, aroun
   if (maximum < initial) {
     throw new Error(`${options.memoryBytes} bytes of memory are too few: Python alone has ${initial * PAGE_BYTES}`);
   }
-  const program = createProgram(module, { initial, maximum }, around);
+  const program = instantiateProgram(module, { initial, maximum }, around);
   restoreSnapshot(snapshot, program.memory);
   snapshot.close();
   return program;
