@@ -11,7 +11,7 @@ import { assignServerAliases, resolveName } from '../catalog/names.ts';
 import type { FoundTools } from '../catalog/tool-index.ts';
 import { visibleText } from '../catalog/visible.ts';
 import { BackgroundWork } from './background-work.ts';
-import { serverDisabled, serverNotFound, serverNotLoaded, shown, toolNotFound } from './directory-errors.ts';
+import { serverDisabled, serverNotFound, serverNotLoaded, shownName, toolNotFound } from './directory-errors.ts';
 import type { DescribedServer, MetadataSource } from './server-metadata.ts';
 import { allVisible, type VisibleTools } from './visible-tools.ts';
 
@@ -184,7 +184,7 @@ class Directory implements ServerDirectory {
   async findToolToCall(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool> {
     if (this.whyHidden(server) !== undefined) {
       const known = resolveName(this.#catalog.tools(server) ?? [], wanted);
-      return known ?? { name: shown(wanted), alias: '', description: '', inputSchema: {} };
+      return known ?? { name: shownName(wanted), alias: '', description: '', inputSchema: {} };
     }
     const known = resolveName(this.#knownTools(server) ?? (await this.#allTools(server, signal)), wanted);
     if (known !== undefined) {

@@ -11,7 +11,7 @@ import {
   listProblem,
   literalProblem,
   numberProblem,
-  shown,
+  shownValue,
   sizeProblem,
   textProblem,
   typeProblem,
@@ -165,7 +165,7 @@ function nearest(problems: readonly Problem[], value: unknown): Problem | undefi
     return deepest;
   }
   const said = expected.slice(0, MAX_CHOICES).join(' or ');
-  return { path: [], text: `must be ${said}, not ${shown(value)}`, expected: said };
+  return { path: [], text: `must be ${said}, not ${shownValue(value)}`, expected: said };
 }
 
 function at(key: string | number, problem: Problem | undefined): Problem | undefined {

@@ -25,7 +25,7 @@ const TYPES: Readonly<Record<string, { readonly name: string; readonly fits: (va
 };
 
 /** A value as messages show it: short, and with its type where that is not obvious. */
-export function shown(value: unknown): string {
+export function shownValue(value: unknown): string {
   switch (typeof value) {
     case 'string':
       return `${shownText(value)} (str)`;
@@ -84,7 +84,7 @@ export function literalProblem(value: unknown, schema: Schema): Problem | undefi
   const listed = choices.slice(0, MAX_CHOICES).map(short).join(', ');
   const all = choices.length > MAX_CHOICES ? `${listed}, … (${choices.length} in all)` : listed;
   const expected = choices.length === 1 ? all : `one of ${all}`;
-  const problem = { path: [], text: `must be ${expected}, not ${shown(value)}`, expected };
+  const problem = { path: [], text: `must be ${expected}, not ${shownValue(value)}`, expected };
   const known = choices.filter((choice) => typeof choice === 'string');
   return typeof value === 'string' ? { ...problem, guess: { word: value, known } } : problem;
 }
@@ -97,7 +97,7 @@ export function typeProblem(value: unknown, { type }: Schema): Problem | undefin
     return undefined;
   }
   const expected = known.map((one) => one?.name).join(' or ');
-  return { path: [], text: `must be ${expected}, not ${shown(value)}`, expected };
+  return { path: [], text: `must be ${expected}, not ${shownValue(value)}`, expected };
 }
 
 /** Of a text's length; patterns are left to the server. */
@@ -122,7 +122,7 @@ export function numberProblem(value: unknown, schema: Schema): Problem | undefin
   for (const [keyword, words, isRight] of BOUNDS) {
     const bound = schema[keyword];
     if (typeof bound === 'number' && !isRight(value, bound)) {
-      return { path: [], text: `must be ${words} ${bound}, not ${shown(value)}`, expected: `${words} ${bound}` };
+      return { path: [], text: `must be ${words} ${bound}, not ${shownValue(value)}`, expected: `${words} ${bound}` };
     }
   }
   const step = schema['multipleOf'];
@@ -131,7 +131,11 @@ export function numberProblem(value: unknown, schema: Schema): Problem | undefin
   if (!isCounted || value % step === 0) {
     return undefined;
   }
-  return { path: [], text: `must be a multiple of ${step}, not ${shown(value)}`, expected: `a multiple of ${step}` };
+  return {
+    path: [],
+    text: `must be a multiple of ${step}, not ${shownValue(value)}`,
+    expected: `a multiple of ${step}`,
+  };
 }
 
 /** Of a list by itself: how long it is, and whether it holds a value twice. */
