@@ -33,7 +33,7 @@ const MEBIBYTE = 1024 * 1024;
 const SYSTEM_MEBIBYTES = 512;
 
 /** Asks podman. Never rejects. */
-export async function examineMachine(command: EngineCommand, memoryBytes: number): Promise<EngineFact[]> {
+export async function examinePodmanMachine(command: EngineCommand, memoryBytes: number): Promise<EngineFact[]> {
   const ask = async (...words: string[]): Promise<string> => {
     const { stdout } = await runEngineCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
     return stdout;
