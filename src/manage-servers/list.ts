@@ -1,7 +1,7 @@
 /** `servers list`: every configured server with its state, and what its tools would have cost without the bridge. Starts none. */
 import { homeFolder } from '../base/home.ts';
 import type { ConfiguredServers } from '../bridge/configured-servers.ts';
-import { reportOf, type ServerReport } from '../directory/report.ts';
+import { reportServer, type ServerReport } from '../directory/report.ts';
 import { MAX_DEFINITION_TOKENS } from '../server/tool-definition.ts';
 import type { Output } from '../terminal/output.ts';
 import { renderList } from './list-text.ts';
@@ -19,7 +19,7 @@ export interface ListTotals {
 
 /** Resolves with 0. */
 export async function list(configured: ConfiguredServers, { print, nothing }: Output): Promise<number> {
-  const servers = await Promise.all([...configured.definitions().values()].map((one) => reportOf(configured, one)));
+  const servers = await Promise.all([...configured.definitions().values()].map((one) => reportServer(configured, one)));
   const totals = totalsOf(servers);
   print({ servers, totals }, () => renderList(servers, totals, { home: homeFolder(process.env), nothing }));
   return 0;

@@ -29,7 +29,7 @@ import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
 import type { CodePackStore } from './code-packs.ts';
 import { type CellListener, type FailedStart, KernelConnection, type KernelEnd } from './connection.ts';
 import type { HandleCall } from './dispatch.ts';
-import { reportOf, withMissing } from './engine-report.ts';
+import { reportEngine, withMissing } from './engine-report.ts';
 import { prepareInTime } from './prepare.ts';
 import type { CallCounts } from './progress.ts';
 import { describeEnd, type StartedReport } from './supervisor.ts';
@@ -123,7 +123,7 @@ function helloFrame({ engine, session, generation, hello, limits }: KernelOption
 
 function toKernel(connection: KernelConnection, ready: ReadyFrame, engine: Engine): Kernel {
   return {
-    engine: reportOf(engine),
+    engine: reportEngine(engine),
     ready,
     measured: () => connection.measured,
     ended: connection.ended,
