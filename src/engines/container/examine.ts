@@ -28,7 +28,7 @@ export async function examineContainerEngine(engine: EngineName, command: Engine
   const format = engine === 'podman' ? 'json' : '{{json .}}';
   const result = await runEngineCommand(command, ['info', '--format', format], { timeoutMs: INFO_TIMEOUT_MS });
   const info = result.exitCode === 0 ? readInfo(engine, result.stdout) : undefined;
-  return info === undefined ? [] : judge(info);
+  return info === undefined ? [] : judgeEngine(info);
 }
 
 /** `podman info --format json`, `docker info --format '{{json .}}'`; undefined for anything else, and when the daemon did not answer. */
@@ -104,7 +104,7 @@ function versionIn(text: string | undefined): string | undefined {
 }
 
 /** The facts of an engine that answered, the plain ones first. */
-export function judge(info: ContainerEngineInfo): EngineFact[] {
+export function judgeEngine(info: ContainerEngineInfo): EngineFact[] {
   const { cgroupVersion, hasSeccomp, isRootless, ociRuntime, ociRuntimeVersion, version } = info;
   const parts = [
     version && `version ${version}`,

@@ -3,7 +3,7 @@
  * conditions of a rule hold, both ways are followed and the stricter decision counts, so that no doubt ever makes a policy
  * milder than it reads.
  */
-import { judge } from './conditions.ts';
+import { judgeCondition } from './conditions.ts';
 import {
   type Decision,
   type Effect,
@@ -84,7 +84,7 @@ export function verdictOf({ conditions }: CompiledRule, call: PolicyCall): Verdi
   }
   return all(
     conditions.map(([key, condition]): Verdict => {
-      const verdict = judge(key, condition, call);
+      const verdict = judgeCondition(key, condition, call);
       return verdict.is === 'unsure' ? { is: 'unsure', why: `the argument '${key}' ${verdict.why}` } : verdict;
     }),
   );
