@@ -26,7 +26,7 @@ import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { Outbox } from './outbox.ts';
 import type { CallCounts, CallWatch } from './progress.ts';
 import {
-  describeEnd,
+  describeSandboxEnd,
   type EndedReport,
   type StartedReport,
   type SupervisorWatch,
@@ -291,7 +291,7 @@ export class KernelConnection {
     const report = this.#endReport;
     this.#passLeftovers(report);
     const { memoryBytes, pids } = this.#options.limits;
-    const reason = this.#killReason ?? (report && describeEnd(report, memoryBytes, pids)) ?? describeExit(exit);
+    const reason = this.#killReason ?? (report && describeSandboxEnd(report, memoryBytes, pids)) ?? describeExit(exit);
     this.#dispatcher.close();
     this.#end ??= { reason };
     // By hand: a reaction of each cell to `ended` would keep the cell until the session ends.

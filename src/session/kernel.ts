@@ -32,7 +32,7 @@ import type { HandleCall } from './dispatch.ts';
 import { reportEngine, withMissing } from './engine-report.ts';
 import { prepareInTime } from './prepare.ts';
 import type { CallCounts } from './progress.ts';
-import { describeEnd, type StartedReport } from './supervisor.ts';
+import { describeSandboxEnd, type StartedReport } from './supervisor.ts';
 
 /** Starts may be repeated when the engine learned something (another flag set, an image pulled), but not for ever. */
 const MAX_START_ROUNDS = 8;
@@ -142,7 +142,7 @@ function explainStart(failure: FailedStart, connection: KernelConnection, option
   if (failure.report !== undefined && !isEnginesFault) {
     const { memoryBytes, pids } = options.limits;
     const last = stderr === '' ? '' : `: ${stderr.split('\n').at(-1)}`;
-    const why = describeEnd(failure.report, memoryBytes, pids);
+    const why = describeSandboxEnd(failure.report, memoryBytes, pids);
     return new BridgeError('ENGINE_FAILED', `the sandbox ended while starting: ${why}${last}`, {
       hint: 'Check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY; the log on stderr has what the sandbox said.',
       data: { stderr },

@@ -61,7 +61,7 @@ export function explainDownload({ command }: ProcessDefinition): string {
 }
 
 /** How it ended, with the end of its stderr. */
-export function describeEnd({ exitCode, signal }: ServerExit, stderrTail: string): string {
+export function describeServerEnd({ exitCode, signal }: ServerExit, stderrTail: string): string {
   const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;
   return `${signal === undefined ? code : ` (killed by ${signal})`}${quoteStderr(stderrTail)}`;
 }
