@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../src/base/log.ts';
 import { runEngineCommand } from '../../src/engines/client.ts';
-import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
+import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/artifacts.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
 import type { LayerName } from '../../src/engines/embedded/layers.ts';
 import type { Engine } from '../../src/engines/engine.ts';
@@ -159,7 +159,7 @@ export function folderWithProgram(source: string): string {
 /** A copy of the built files. */
 export function copyOfBuilt(): string {
   const folder = temporaryFolder();
-  cpSync(ARTIFACTS_FOLDER, folder, { recursive: true });
+  cpSync(BUILT_FILES_FOLDER, folder, { recursive: true });
   return folder;
 }
 

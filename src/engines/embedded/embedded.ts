@@ -12,7 +12,8 @@ import { hasSpoken, openPipe, type PipeProcess } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
 import { createSandbox } from '../sandbox.ts';
-import { ARTIFACTS_FOLDER, createArtifactCheck, MANIFEST } from './artifacts.ts';
+import { BUILT_FILES_FOLDER, createBuiltFilesCheck } from './artifacts.ts';
+import { MANIFEST } from './child/artifacts.ts';
 import { childArguments } from './child-command.ts';
 import {
   chooseSurroundings,
@@ -53,7 +54,7 @@ const MISSING =
   'They need a container engine (podman or docker) on the machine of the bridge.';
 
 /** Whether the built files are there at all. */
-export function hasEmbeddedFiles(folder: string = ARTIFACTS_FOLDER): boolean {
+export function hasEmbeddedFiles(folder: string = BUILT_FILES_FOLDER): boolean {
   return existsSync(join(folder, MANIFEST));
 }
 
@@ -74,7 +75,7 @@ class EmbeddedEngine implements Engine {
   readonly missing = MISSING;
   readonly #options: EmbeddedOptions;
   readonly #folder: string;
-  readonly #check: ReturnType<typeof createArtifactCheck>;
+  readonly #check: ReturnType<typeof createBuiltFilesCheck>;
   readonly #refusedLayers: LayerRefusal[];
   readonly #starts = new WeakMap<Sandbox, Start>();
   readonly #running = new Set<Sandbox>();
@@ -85,8 +86,8 @@ class EmbeddedEngine implements Engine {
 
   constructor(options: EmbeddedOptions) {
     this.#options = options;
-    this.#folder = options.folder ?? ARTIFACTS_FOLDER;
-    this.#check = createArtifactCheck(this.#folder);
+    this.#folder = options.folder ?? BUILT_FILES_FOLDER;
+    this.#check = createBuiltFilesCheck(this.#folder);
     this.#refusedLayers = options.isBare === true ? LAYER_NAMES.map((layer) => ({ layer, reason: 'not wanted' })) : [];
   }
 

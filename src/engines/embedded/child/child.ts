@@ -1,13 +1,13 @@
 /**
  * The program of the child process of the embedded engine: restores CPython from its snapshot and runs it until it ends
- * or the host does. `node child.mjs ARTIFACTS_DIRECTORY MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`; frames on stdin and
+ * or the host does. `node child.mjs FOLDER MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`; frames on stdin and
  * stdout, reports on stderr. The main thread reads the host's pipe and ends the process; the same program runs again in
  * a second thread, where Python computes and sleeps.
  */
 import { setFlagsFromString } from 'node:v8';
 import { isMainThread, MessageChannel, parentPort, Worker, workerData } from 'node:worker_threads';
 import { messageOf } from '../../../base/errors.ts';
-import { ARTIFACT, readArtifact, readManifest } from './artifacts.ts';
+import { BUILT_FILE, readBuiltFile, readManifest } from './artifacts.ts';
 import { HostInput } from './host-input.ts';
 import { readInput, type SharedInput } from './input-reader.ts';
 import { createWords } from './input-words.ts';
@@ -72,7 +72,7 @@ function startGuest(): void {
   guest.on('exit', (status) => process.exit(status));
   readInput({ words, port: port1 });
   // Compiled here while the other thread comes up: both take as long.
-  guest.postMessage(new WebAssembly.Module(readArtifact(directory, ARTIFACT.MODULE, readManifest(directory))), []);
+  guest.postMessage(new WebAssembly.Module(readBuiltFile(directory, BUILT_FILE.MODULE, readManifest(directory))), []);
 }
 
 /** Node ends a thread whose JavaScript memory is full. */

@@ -1,7 +1,7 @@
 /** One sandbox in this process: makes its parts, restores the program, runs it, and says how it ended. */
 import { randomFillSync } from 'node:crypto';
 import { join } from 'node:path';
-import { ARTIFACT, checkArtifact, readManifest } from './artifacts.ts';
+import { BUILT_FILE, checkBuiltFile, readManifest } from './artifacts.ts';
 import { Capture } from './capture.ts';
 import { createRoot } from './files/root.ts';
 import type { HostInput } from './host-input.ts';
@@ -19,7 +19,7 @@ const STDOUT = 1;
 const SIGNAL_STATUS = 128;
 
 export interface ChildOptions {
-  /** Where the artifacts are. */
+  /** Where the built files are. */
   readonly directory: string;
   readonly memoryBytes: number;
   readonly tmpBytes: number;
@@ -39,8 +39,8 @@ export function runSandbox(options: ChildOptions, module: WebAssembly.Module, in
 
 function restoreProgram(options: ChildOptions, module: WebAssembly.Module, around: GuestEnvironment): Program {
   const { directory } = options;
-  checkArtifact(directory, ARTIFACT.SNAPSHOT, readManifest(directory));
-  const snapshot = openIndexedFile(join(directory, ARTIFACT.SNAPSHOT));
+  checkBuiltFile(directory, BUILT_FILE.SNAPSHOT, readManifest(directory));
+  const snapshot = openIndexedFile(join(directory, BUILT_FILE.SNAPSHOT));
   const initial = snapshotPages(snapshot);
   const maximum = Math.floor(options.memoryBytes / PAGE_BYTES);
   if (maximum < initial) {
@@ -60,8 +60,8 @@ function surroundings(
   const output = createHostOutput(STDOUT, () => input.checkEnd());
   const { directory } = options;
   const openLibrary = () => {
-    checkArtifact(directory, ARTIFACT.LIBRARY, readManifest(directory));
-    return openIndexedFile(join(directory, ARTIFACT.LIBRARY));
+    checkBuiltFile(directory, BUILT_FILE.LIBRARY, readManifest(directory));
+    return openIndexedFile(join(directory, BUILT_FILE.LIBRARY));
   };
   return {
     root: createRoot(openLibrary, options, SYSTEM_CLOCK.realtime()),
