@@ -135,7 +135,7 @@ export class KernelConnection {
   }
 
   /** Runs a cell. One at a time: the caller waits for the result before the next. */
-  runCell(
+  execute(
     frame: Omit<ExecuteFrame, 'type'>,
     listener: CellListener,
     asker: Asker | undefined,

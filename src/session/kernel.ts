@@ -65,7 +65,7 @@ export interface Kernel {
   /** Resolves when the kernel has ended, whoever ended it. Never rejects. */
   readonly ended: Promise<KernelEnd>;
   /** Runs a cell, whose calls may use `asker`. Resolves with its result, or with the end of the kernel when there is none. */
-  runCell(
+  execute(
     frame: Omit<ExecuteFrame, 'type'>,
     listener: CellListener,
     asker: Asker | undefined,
@@ -127,7 +127,7 @@ function toKernel(connection: KernelConnection, ready: ReadyFrame, engine: Engin
     ready,
     measured: () => connection.measured,
     ended: connection.ended,
-    runCell: (frame, listener, asker) => connection.runCell(frame, listener, asker),
+    execute: (frame, listener, asker) => connection.execute(frame, listener, asker),
     calls: () => connection.calls(),
     interrupt: (cell, reason) => connection.outbox.sendInterrupt({ cell, reason }),
     kill: (reason) => connection.kill(reason),
