@@ -7,7 +7,7 @@ import { type ConfiguredServers, createConfiguredServers } from '../bridge/confi
 import type { CommandContext } from '../bridge/context.ts';
 import { detailsOf } from '../directory/report.ts';
 import { StartTimes } from '../directory/server-test.ts';
-import { approve } from '../pins/approve-tools.ts';
+import { acceptTools } from '../pins/approve-tools.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
 import type { Output } from '../terminal/output.ts';
@@ -80,7 +80,7 @@ async function answer(
       return logOut(name, configured, loginContext(options, print));
     }
     case 'approve':
-      return approve(command, configured, print);
+      return acceptTools(command, configured, print);
     case 'search':
       return search(command, configured, output);
     case 'refresh':

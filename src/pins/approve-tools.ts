@@ -11,13 +11,13 @@ import type { ServersCommand } from '../manage-servers/command-line.ts';
 import type { ToolDifference } from './pinned-tools.ts';
 
 /** Also the JSON. */
-interface Approval extends ToolDifference {
+interface Acceptance extends ToolDifference {
   readonly server: string;
   readonly isAccepted: boolean;
 }
 
 /** Resolves with the exit code. Rejects with `TOOL_UNKNOWN`, and as starting the server does. */
-export async function approve(
+export async function acceptTools(
   command: ServersCommand,
   { known, pins, callable }: Pick<ConfiguredServers, 'known' | 'pins' | 'callable'>,
   print: (json: unknown, text: () => string) => void,
@@ -44,8 +44,8 @@ export async function approve(
       chosen.map(({ tool }) => tool),
     );
   }
-  const approvals = chosen.map((one): Approval => ({ server: server.name, ...one, isAccepted: !command.isDryRun }));
-  print(approvals, () => render(server.name, approvals));
+  const acceptances = chosen.map((one): Acceptance => ({ server: server.name, ...one, isAccepted: !command.isDryRun }));
+  print(acceptances, () => render(server.name, acceptances));
   return 0;
 }
 
@@ -59,16 +59,16 @@ async function exactName(server: string, wanted: string, listed: readonly string
   return wanted;
 }
 
-function render(server: string, approvals: readonly Approval[]): string {
-  if (approvals.length === 0) {
+function render(server: string, acceptances: readonly Acceptance[]): string {
+  if (acceptances.length === 0) {
     return `Nothing of '${escapeControls(server)}' differs from what was accepted.\n`;
   }
-  const isAccepted = approvals.every((one) => one.isAccepted);
-  const count = approvals.length === 1 ? '1 tool' : `${approvals.length} tools`;
-  return `${approvals.map(renderOne).join('\n\n')}\n\n${count} ${isAccepted ? 'accepted' : 'not accepted'}.\n`;
+  const isAccepted = acceptances.every((one) => one.isAccepted);
+  const count = acceptances.length === 1 ? '1 tool' : `${acceptances.length} tools`;
+  return `${acceptances.map(renderOne).join('\n\n')}\n\n${count} ${isAccepted ? 'accepted' : 'not accepted'}.\n`;
 }
 
-function renderOne({ tool, change, before, after }: Approval): string {
+function renderOne({ tool, change, before, after }: Acceptance): string {
   const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after)])];
   const parts = all.filter((part) => change.parts.length === 0 || change.parts.includes(part));
   const patches = parts.map((part) => patchOf(part, before?.[part] ?? '', after[part] ?? ''));

@@ -4,7 +4,7 @@ import { BridgeError } from '../base/errors.ts';
 import type { CallGate, ToolCall } from '../calls/tool-calls.ts';
 import { describeChange } from '../catalog/tool-change.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
-import { approveCommand } from './tool-differences.ts';
+import { hintToAccept } from './tool-differences.ts';
 
 export function createPinGate(directory: Pick<ServerDirectory, 'review' | 'findTool'>): CallGate {
   return (call, proceed) =>
@@ -21,7 +21,7 @@ async function unlessAccepted(
   if (change?.isRefused === true) {
     const what = `'${tool.name}' of server '${server.name}' was not called: its definition is ${describeChange(change)}`;
     throw new BridgeError('TOOL_CHANGED', what, {
-      hint: approveCommand(server.name, tool.name),
+      hint: hintToAccept(server.name, tool.name),
       data: { server: server.name, tool: tool.name, changed: change.parts },
     });
   }

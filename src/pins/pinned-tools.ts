@@ -9,7 +9,7 @@ import { createPause } from '../base/slices.ts';
 import type { KnownTool, ServerMetadata } from '../catalog/intake.ts';
 import { describeChange, type ToolChange, withChange } from '../catalog/tool-change.ts';
 import type { DescribedServer, MetadataSource, PinMode } from '../directory/server-metadata.ts';
-import { approveCommand, changeOf, mayBeKept, shorten, shownOf, summarize, type ToolNews } from './tool-differences.ts';
+import { changeOf, hintToAccept, mayBeKept, shorten, shownOf, summarize, type ToolNews } from './tool-differences.ts';
 import type { PinnedTool, ShownTexts, ToolPinStore } from './tool-pins.ts';
 
 /** A tool that is not what was accepted. */
@@ -155,7 +155,7 @@ class Pins implements ToolPins {
       if (change === undefined || (change.parts.length === 0 && !isStrict)) {
         return tool;
       }
-      const remedy = approveCommand(server, tool.name);
+      const remedy = hintToAccept(server, tool.name);
       const clause = `tool '${tool.name}' ${change.isRefused ? 'is refused: ' : ''}${describeChange(change)}`;
       clauses.push(clause);
       if (this.#isNews(`${server}\0${tool.name}\0${tool.fingerprint ?? ''}`)) {
@@ -168,7 +168,7 @@ class Pins implements ToolPins {
     }
     return clauses.length === 0
       ? metadata
-      : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, approveCommand(server))] };
+      : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, hintToAccept(server))] };
   }
 
   /** What was accepted is there and cannot be read: then nothing can be said to be as it was. */

@@ -15,7 +15,7 @@ const MAX_NAMED = 5;
 const DATE_CHARS = '2026-11-21'.length;
 
 /** What a person types to look at a change and accept it. */
-export function approveCommand(server: string, tool?: string): string {
+export function hintToAccept(server: string, tool?: string): string {
   const words = [server, ...(tool === undefined ? [] : [tool])].map((word) => quoteShellWord(word)).join(' ');
   return `A person can look at it and accept it: ${COMMAND} servers approve ${words}`;
 }
@@ -72,5 +72,5 @@ export function summarize(server: string, news: readonly ToolNews[]): string {
   const more = news.length - MAX_NAMED;
   const named = news.slice(0, MAX_NAMED).map(({ clause }) => clause);
   const clauses = more > 0 ? [...named, `${more} more tools changed`] : named;
-  return `${clauses.join('; ')}. ${approveCommand(server, news.length === 1 ? news[0]?.tool : undefined)}`;
+  return `${clauses.join('; ')}. ${hintToAccept(server, news.length === 1 ? news[0]?.tool : undefined)}`;
 }

@@ -7,7 +7,7 @@ import type { Artifacts } from '../../../src/artifacts/artifacts.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import { type ConfiguredServers, createConfiguredServers } from '../../../src/bridge/configured-servers.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
-import { approve } from '../../../src/pins/approve-tools.ts';
+import { acceptTools } from '../../../src/pins/approve-tools.ts';
 import { createPinGate } from '../../../src/pins/gate.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
 import { failureOf, fixtureServer, startPool, until } from '../../support/upstream.ts';
@@ -77,7 +77,7 @@ function setUp(pin?: string) {
           limit: 1,
           isJson: false,
         } as const;
-        await approve({ ...command, isDryRun }, configured, (json, text) => printed.push({ json, text: text() }));
+        await acceptTools({ ...command, isDryRun }, configured, (json, text) => printed.push({ json, text: text() }));
         return printed[0] as { json: unknown; text: string };
       },
     };
