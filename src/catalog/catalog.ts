@@ -7,7 +7,7 @@ import { assignAliases, assignServerAliases, type Named, resolveName } from './n
 import { createToolIndex, type FoundTools } from './tool-index.ts';
 
 /** A configured server, as far as the catalog is concerned. */
-export interface DescribedServer {
+export interface CatalogEntry {
   readonly name: string;
   readonly description?: string | undefined;
 }
@@ -21,7 +21,7 @@ export interface CatalogTool extends KnownTool, Named {}
 
 export interface Catalog {
   /** Replaces the list of servers; tools of servers that are gone are forgotten. */
-  setServers(servers: readonly DescribedServer[]): void;
+  setServers(servers: readonly CatalogEntry[]): void;
   servers(): readonly CatalogServer[];
   /** The server of that name or alias, in any case when only one fits. */
   findServer(name: string): CatalogServer | undefined;
@@ -45,7 +45,7 @@ export type FindableTools = (server: CatalogServer, tools: readonly CatalogTool[
 
 /** @param findable all of them when left out. */
 export function createCatalog(findable: FindableTools = (_, tools) => tools): Catalog {
-  let configured: readonly DescribedServer[] = [];
+  let configured: readonly CatalogEntry[] = [];
   let servers: readonly CatalogServer[] = [];
   const known = new Map<string, KnownServer>();
   const index = createToolIndex();
@@ -86,13 +86,13 @@ export function createCatalog(findable: FindableTools = (_, tools) => tools): Ca
   };
 }
 
-function isSameList(left: readonly DescribedServer[], right: readonly DescribedServer[]): boolean {
-  const isSame = (entry: DescribedServer, index: number): boolean =>
+function isSameList(left: readonly CatalogEntry[], right: readonly CatalogEntry[]): boolean {
+  const isSame = (entry: CatalogEntry, index: number): boolean =>
     entry.name === right[index]?.name && entry.description === right[index]?.description;
   return left.length === right.length && left.every(isSame);
 }
 
-function toCatalogServers(entries: readonly DescribedServer[]): CatalogServer[] {
+function toCatalogServers(entries: readonly CatalogEntry[]): CatalogServer[] {
   const aliases = assignServerAliases(entries.map((entry) => entry.name));
   return entries.map(({ name, description = '' }, index) => ({ name, alias: aliases[index] ?? name, description }));
 }
