@@ -5,10 +5,9 @@
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { bridgeDepth } from '../base/bridge-depth.ts';
 import { BridgeError } from '../base/errors.ts';
 
-/** Number of bridges above this process, set in the environment of every server. */
-export const DEPTH_VARIABLE = 'MCP_BRIDGE_DEPTH';
 const ALLOW_VARIABLE = 'MCP_BRIDGE_ALLOW_SELF_SERVER';
 /** Even allowed nesting ends here. Chosen: nobody has a use for more, and a ring must end. */
 const MAX_DEPTH = 3;
@@ -63,12 +62,6 @@ export function findSelfReference(entry: NamedCommand, env: Environment): string
   }
   const script = programs.find((program) => isWrapperScript(program, entry.cwd, env));
   return script === undefined ? undefined : `the script ${script} starts this bridge`;
-}
-
-/** Bridges above this process, as its environment says; 0 for one that a client started. */
-export function bridgeDepth(env: Environment): number {
-  const depth = Number.parseInt(env[DEPTH_VARIABLE] ?? '0', 10);
-  return Number.isSafeInteger(depth) && depth > 0 ? depth : 0;
 }
 
 /** Throws `CONFIG_INVALID` when this process was started as a server of another bridge and that is not allowed. */

@@ -4,6 +4,7 @@
  */
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { DEPTH_VARIABLE } from '../base/bridge-depth.ts';
 import { messageOf } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../base/limits.ts';
@@ -11,7 +12,6 @@ import { escapeControls, LOG_LEVELS } from '../base/log.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { parseDurationMs, parseSizeBytes } from '../base/units.ts';
 import { CLIENT_IDS } from '../clients/table.ts';
-import { DEPTH_VARIABLE } from '../servers/self.ts';
 import { type ConfigSource, parseSources } from '../servers/sources.ts';
 import { AUDIT_SETTINGS } from './audit-settings.ts';
 import { parseMounts } from './mounts.ts';
