@@ -5,9 +5,7 @@ import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './base/err
 import { createLogger, escapeInLines } from './base/log.ts';
 import { VERSION } from './base/package.ts';
 import { parseCommandLine } from './cli/command-line.ts';
-/** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
-import type { FeatureLine } from './cli/commands.ts';
-import { type CommandLine } from './cli/commands.ts';
+import type { CommandLine, FeatureLine } from './cli/commands.ts';
 import type { TopicCommand } from './cli/help/define.ts';
 import { whyNodeIsTooOld } from './cli/node-version.ts';
 import { TERMINAL_HINT } from './cli/terminal-hint.ts';
@@ -15,6 +13,8 @@ import { wantsColours } from './terminal/colours.ts';
 import type { Command, CommandContext, CommandHost } from './terminal/command.ts';
 import { problemsOfSettings, renderLine } from './terminal/finding.ts';
 import type { Terminal } from './terminal/terminal-person.ts';
+
+/** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
 
 /**
  * Without a listener Node opens its debugger on SIGUSR1, which any process of the user could then drive: also code that

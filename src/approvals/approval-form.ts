@@ -9,7 +9,7 @@ import { oneLine } from '../catalog/shown-text.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 
 /** For how long a call is allowed, or that it is not. */
-export type Choice = Approval | 'no';
+export type ApprovalChoice = Approval | 'no';
 
 /** A call as it is shown; its secrets are masked. */
 export interface ShownCall {
@@ -25,14 +25,14 @@ export interface ShownCall {
 }
 
 /** As the person reads them. Plain values of an `enum`, because titles are shown by few clients. */
-const LABELS: Readonly<Record<Choice, string>> = {
+const LABELS: Readonly<Record<ApprovalChoice, string>> = {
   once: 'Allow once',
   cell: 'Allow for this cell',
   session: 'Allow for this session',
   no: 'Do not allow',
 };
-const CHOICES: ReadonlyMap<unknown, Choice> = new Map(
-  Object.entries(LABELS).map(([choice, label]) => [label, choice as Choice]),
+const CHOICES: ReadonlyMap<unknown, ApprovalChoice> = new Map(
+  Object.entries(LABELS).map(([choice, label]) => [label, choice as ApprovalChoice]),
 );
 
 /** What is shown of one call among `calls`: all chosen so that a form can be read, and none can be buried. */
@@ -57,7 +57,7 @@ export function approvalForm(session: string, calls: readonly ShownCall[]): Extr
 }
 
 /** What the reply means for each of the `count` calls of a form, in its order. What is not clearly allowed is not. */
-export function readChoices({ action, content = {} }: Reply, count: number): readonly Choice[] {
+export function readChoices({ action, content = {} }: Reply, count: number): readonly ApprovalChoice[] {
   const given = action === 'accept' ? content : {};
   const forAll = CHOICES.get(given['answer']) ?? 'no';
   return Array.from({ length: count }, (_, index) => {

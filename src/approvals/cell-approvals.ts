@@ -11,7 +11,7 @@ import type { Approval, Approvals, CallToApprove } from '../calls/contract.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { Asker } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import { approvalForm, type Choice, readChoices, type ShownCall } from './approval-form.ts';
+import { type ApprovalChoice, approvalForm, readChoices, type ShownCall } from './approval-form.ts';
 
 /** Calls of one `gather` come within milliseconds; a person does not notice this. Chosen. */
 const COLLECT_MS = 50;
@@ -151,7 +151,7 @@ class CellApprovals {
     }
   }
 
-  #apply(entry: Entry, choice: Choice, reply: Reply): void {
+  #apply(entry: Entry, choice: ApprovalChoice, reply: Reply): void {
     const { call, key } = entry;
     if (choice === 'no') {
       const error = denied(call, reply);

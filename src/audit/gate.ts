@@ -1,7 +1,7 @@
 /** Keeps a record of each call of a tool: who called what, what was decided, what became of it. */
 import { type BridgeError, toBridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import type { CallGate, CallOutcome, NoteUnmade, ToolCall } from '../calls/contract.ts';
-import { isSchema } from '../catalog/json-schema.ts';
 import { parametersOf } from '../catalog/parameters.ts';
 import { jsonBytes, shapeOfArguments } from './shape.ts';
 import type { AuditTrail, EndedCall } from './trail.ts';
@@ -56,6 +56,6 @@ function endOf(outcome: CallOutcome): Pick<EndedCall, 'errorCode' | 'resultBytes
     return { errorCode: toBridgeError(outcome.error).code };
   }
   const { result } = outcome;
-  const hasFailed = isSchema(result) && result['isError'] === true;
+  const hasFailed = isObject(result) && result['isError'] === true;
   return { errorCode: hasFailed ? 'TOOL_FAILED' : undefined, resultBytes: jsonBytes(result) };
 }

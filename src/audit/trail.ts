@@ -9,7 +9,7 @@ import { BridgeError, ERROR_CODES, type ErrorCode, messageOf } from '../base/err
 import { AUDIT_FILES, AUDIT_WAIT_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Decision } from '../calls/contract.ts';
-import type { CellRun, SessionRecorder, SessionRun } from '../session/recorder.ts';
+import type { RecordedCell, SessionRecorder, SessionRun } from '../session/recorder.ts';
 import type { CellOutcome } from '../session/run-cell.ts';
 import type { Settings } from '../settings/settings.ts';
 import { auditDirectory } from './files.ts';
@@ -18,7 +18,7 @@ import type { ArgumentShape } from './shape.ts';
 import { AuditWriter } from './writer.ts';
 
 /** A call of a tool that has ended. It holds nothing large, because it may wait. */
-export interface EndedCall extends CellRun {
+export interface EndedCall extends RecordedCell {
   /** Number of the call in its sandbox. */
   readonly call: number;
   readonly job?: string | undefined;
@@ -93,7 +93,7 @@ export class AuditTrail implements SessionRecorder {
     this.#writer.add(() => ({ type: 'session_ended', ...head(), ...run, reason: this.#mask(reason) }));
   }
 
-  cellStarted(run: CellRun, request: CellRequest, servers: readonly string[]): Promise<void> | undefined {
+  cellStarted(run: RecordedCell, request: CellRequest, servers: readonly string[]): Promise<void> | undefined {
     const head = this.#head(Date.now());
     const { timeoutMs } = request;
     this.#writer.add(
@@ -110,7 +110,7 @@ export class AuditTrail implements SessionRecorder {
     return this.#settings.audit === 'required' ? this.#waitUntilRecorded(run) : undefined;
   }
 
-  cellEnded(run: CellRun, outcome: CellOutcome, durationMs: number): void {
+  cellEnded(run: RecordedCell, outcome: CellOutcome, durationMs: number): void {
     const { status, exitCode, stdout, stderr, value = '', error = '', attachments = [] } = outcome;
     const facts = {
       status,
@@ -189,7 +189,7 @@ export class AuditTrail implements SessionRecorder {
     return this.#writer.close();
   }
 
-  async #waitUntilRecorded(run: CellRun): Promise<void> {
+  async #waitUntilRecorded(run: RecordedCell): Promise<void> {
     const reason = await this.#whyNotWritten();
     if (reason === undefined) {
       return;
@@ -230,7 +230,7 @@ export class AuditTrail implements SessionRecorder {
     return this.#lastAt;
   }
 
-  #cellId({ session, generation, cell }: CellRun): string {
+  #cellId({ session, generation, cell }: RecordedCell): string {
     return `${this.#bridge}/${session}/${generation}/${cell}`;
   }
 

@@ -1,7 +1,8 @@
 /** Where this package is on disk, which version it is, and how to start it. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { COMMAND_NAME, findProgramStart, type ProgramStart, quoteShellWord, realPathOf } from './program-start.ts';
+import { COMMAND_NAME, findProgramStart, type ProgramStart, realPathOf } from './program-start.ts';
+import { quoteShellWord } from './shell-word.ts';
 
 export { COMMAND_NAME } from './program-start.ts';
 

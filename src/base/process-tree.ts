@@ -1,7 +1,7 @@
 /**
  * A child together with everything it started. On POSIX it leads a process group, and a signal to the group reaches all.
  * Windows has neither groups nor signals: `taskkill` follows the tree of parents, as long as its root lives.
- * node:child_process instead of execa: execa signals the direct child only and costs 90 ms of import.
+ * Execa signals the direct child only.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { systemProgram } from './windows.ts';
@@ -37,13 +37,16 @@ export function treeEnding(
   return { kind: 'command', command: systemProgram('taskkill.exe', env), args };
 }
 
+/** What is needed of a child to end it with what it started. */
+type Child = Pick<ChildProcess, 'exitCode' | 'kill' | 'pid' | 'signalCode'>;
+
 /** Whether the child itself has ended; what it started may go on. */
-export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+export function hasEnded({ exitCode, signalCode }: Child): boolean {
   return exitCode !== null || signalCode !== null;
 }
 
 /** Sends `signal` to the whole tree; one that is gone is fine. Whether there was a way to send it. */
-export function endTree(child: ChildProcess, signal: EndingSignal): boolean {
+export function endTree(child: Child, signal: EndingSignal): boolean {
   const { pid } = child;
   if (pid === undefined) {
     // It never ran; 0 would be the group of this process.
@@ -52,8 +55,8 @@ export function endTree(child: ChildProcess, signal: EndingSignal): boolean {
   const ending = treeEnding({ pid, hasEnded: hasEnded(child) }, signal, process.platform, process.env);
   if (ending?.kind === 'command') {
     const killer = spawn(ending.command, ending.args, { stdio: 'ignore', windowsHide: true });
-    // Without it the child still ends with its stdin.
-    killer.on('error', () => undefined);
+    // Without it the child alone is ended.
+    killer.on('error', () => child.kill(signal));
   } else if (ending !== undefined) {
     try {
       process.kill(ending.pid, signal);
@@ -65,7 +68,7 @@ export function endTree(child: ChildProcess, signal: EndingSignal): boolean {
 }
 
 /** Whether the child or anything of its group still runs; on Windows of the child alone. */
-export function isTreeAlive(child: ChildProcess): boolean {
+export function isTreeAlive(child: Child): boolean {
   const { pid } = child;
   if (pid === undefined || !hasEnded(child)) {
     return pid !== undefined;

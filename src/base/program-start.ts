@@ -12,7 +12,7 @@ export const COMMAND_NAME = 'mcp-server-code-execution-mode';
 /** From the root of the package. */
 const CLI = ['dist', 'cli.js'] as const;
 
-export interface Machine {
+export interface StartContext {
   readonly platform: NodeJS.Platform;
   /** Program of the running Node, absolute. */
   readonly execPath: string;
@@ -36,7 +36,7 @@ export interface ProgramStart {
 }
 
 /** How the package in the folder `root` (absolute, links followed) was started. */
-export function findProgramStart(root: string, machine: Machine): ProgramStart {
+export function findProgramStart(root: string, machine: StartContext): ProgramStart {
   const { join } = pathOf(machine);
   const nodePath = lastingNode(machine);
   const npxWords = findNpxWords(root, machine);
@@ -64,16 +64,8 @@ export function findProgramStart(root: string, machine: Machine): ProgramStart {
   return { kind: 'checkout', shellWords: [shellNode(machine), cli], clientWords, nodePath };
 }
 
-/** A word as it is typed in a shell. */
-export function quoteShellWord(word: string, platform: NodeJS.Platform = process.platform): string {
-  if (platform === 'win32') {
-    return /^[\w@+=:,./\\~-]+$/.test(word) ? word : `"${word}"`;
-  }
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
 /** npx keeps what it fetched in a folder `_npx` of its cache, whose package.json says what it was asked for. */
-function findNpxWords(root: string, machine: Machine): string[] | undefined {
+function findNpxWords(root: string, machine: StartContext): string[] | undefined {
   const { isAbsolute, join, resolve } = pathOf(machine);
   if (!/[\\/]_npx[\\/]/.test(root)) {
     return undefined;
@@ -117,14 +109,14 @@ function readAsked(text: string | undefined): Asked {
 }
 
 /** Whether the name alone starts this program. npm and npx put folders on the `PATH` of what they start, which shells do not have. */
-function isOnPath(cli: string, machine: Machine): boolean {
+function isOnPath(cli: string, machine: StartContext): boolean {
   const folders = pathFolders(machine).filter((folder) => !/[\\/]node_modules[\\/]/.test(folder));
   const first = folders.find((folder) => machine.realPath(shimIn(folder, machine)) !== undefined);
   return first !== undefined && findShim(first, cli, machine) !== undefined;
 }
 
 /** The command in `folder` if it starts `cli`: a link, and on Windows a script beside or above the package. */
-function findShim(folder: string, cli: string, machine: Machine): string | undefined {
+function findShim(folder: string, cli: string, machine: StartContext): string | undefined {
   const { join } = pathOf(machine);
   const shim = shimIn(folder, machine);
   const found = machine.realPath(shim);
@@ -135,25 +127,25 @@ function findShim(folder: string, cli: string, machine: Machine): string | undef
   return targets.some((target) => machine.realPath(target) === cli) ? shim : undefined;
 }
 
-function shimIn(folder: string, machine: Machine): string {
+function shimIn(folder: string, machine: StartContext): string {
   return pathOf(machine).join(folder, machine.platform === 'win32' ? `${COMMAND_NAME}.cmd` : COMMAND_NAME);
 }
 
-function pathFolders({ env, platform }: Machine): string[] {
+function pathFolders({ env, platform }: StartContext): string[] {
   const { delimiter, isAbsolute } = platform === 'win32' ? win32 : posix;
   const name = Object.keys(env).find((key) => key.toUpperCase() === 'PATH') ?? 'PATH';
   return (env[name] ?? '').split(delimiter).filter((folder) => isAbsolute(folder));
 }
 
 /** The folders `node_modules` that the package lies in, the outermost first. */
-function modulesAbove(root: string, machine: Machine): string[] {
+function modulesAbove(root: string, machine: StartContext): string[] {
   const { sep } = pathOf(machine);
   const parts = root.split(sep);
   return parts.flatMap((part, index) => (part === 'node_modules' ? [parts.slice(0, index + 1).join(sep)] : []));
 }
 
 /** The file to run, by a path that an update keeps: pnpm's folders have the version in their names, and links that have not. */
-function lastingCli(root: string, machine: Machine): string {
+function lastingCli(root: string, machine: StartContext): string {
   const { join } = pathOf(machine);
   const cli = join(root, ...CLI);
   const candidates = modulesAbove(root, machine).map((modules) => join(modules, COMMAND_NAME, ...CLI));
@@ -170,13 +162,13 @@ const VERSIONED_NODES: readonly [RegExp, string][] = [
 ];
 
 /** Of Homebrew, snap and Scoop the link to the newest Node, when that is this one. */
-function lastingNode({ execPath, realPath }: Machine): string {
+function lastingNode({ execPath, realPath }: StartContext): string {
   const lasting = VERSIONED_NODES.map(([pattern, path]) => execPath.replace(pattern, path));
   return lasting.find((path) => path !== execPath && realPath(path) === realPath(execPath)) ?? execPath;
 }
 
 /** `node` if that is this Node. */
-function shellNode(machine: Machine): string {
+function shellNode(machine: StartContext): string {
   const name = machine.platform === 'win32' ? 'node.exe' : 'node';
   const found = pathFolders(machine)
     .map((folder) => machine.realPath(pathOf(machine).join(folder, name)))
@@ -184,17 +176,17 @@ function shellNode(machine: Machine): string {
   return found !== undefined && found === machine.realPath(machine.execPath) ? 'node' : machine.execPath;
 }
 
-function isInside(path: string, folder: string, machine: Machine): boolean {
+function isInside(path: string, folder: string, machine: StartContext): boolean {
   const { isAbsolute, relative } = pathOf(machine);
   const way = relative(folder, path);
   return !way.startsWith('..') && !isAbsolute(way);
 }
 
-function pathOf({ platform }: Machine): typeof posix {
+function pathOf({ platform }: StartContext): typeof posix {
   return platform === 'win32' ? win32 : posix;
 }
 
-/** For `Machine`. */
+/** For `StartContext`. */
 export function realPathOf(path: string): string | undefined {
   try {
     return realpathSync.native(path);

@@ -1,8 +1,10 @@
 /** Connects settings, engines, upstreams and sessions to the one thing the front needs: a runner of cells. */
+
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
-import { artifactMethods, createArtifacts } from '../artifacts/index.ts';
+import { artifactMethods } from '../artifacts/index.ts';
+import { createArtifacts } from '../artifacts/index.ts';
 import { openAuditTrail, withAuditNotices } from '../audit/index.ts';
 import { renderIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
@@ -11,7 +13,8 @@ import { createHostCalls } from '../calls/host-calls.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
-import { createSavedTools, savedToolMethods } from '../saved-tools/index.ts';
+import { savedToolMethods } from '../saved-tools/index.ts';
+import { createSavedTools } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge } from '../server/cell-runner.ts';

@@ -5,7 +5,7 @@ import { messageOf } from '../base/errors.ts';
 import { VERSION } from '../base/package.ts';
 import { createLazyBridge } from '../server/lazy-runner.ts';
 import { serveClient } from '../server/server.ts';
-import { StdioTransport } from '../server/stdio-transport.ts';
+import { StdioServerTransport } from '../server/stdio-transport.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
 import { tellStartFailures } from './start-failures.ts';
@@ -24,7 +24,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     settings.stateDir,
     logger,
   );
-  const transport = new StdioTransport(options.input, options.output, () => {
+  const transport = new StdioServerTransport(options.input, options.output, () => {
     lifecycle.end({ reason: 'the client closed the connection', exitCode: 0 });
   });
   const connection = serveClient(transport, {

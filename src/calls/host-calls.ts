@@ -3,6 +3,7 @@
  * Everything that arrives is checked here, whatever the proxies in the sandbox did: the parameters by a schema, the
  * server against the servers loaded in that session, the tool against what its server lists.
  */
+
 import { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
@@ -17,8 +18,10 @@ import { findServersMethod } from './find-servers.ts';
 import { createObservedResults, type ObservedResults } from './observed-results.ts';
 import { type CallPipeline, createCallPipeline } from './pipeline.ts';
 import { specMethods } from './spec-calls.ts';
-import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
-import { type ToolCaller, toolMethods } from './tool-calls.ts';
+import type { SurfacePool } from './surface-calls.ts';
+import { surfaceMethods } from './surface-calls.ts';
+import type { ToolCaller } from './tool-calls.ts';
+import { toolMethods } from './tool-calls.ts';
 
 /** The connections to the servers. */
 export interface ToolPool extends SurfacePool, ToolCaller {}

@@ -2,7 +2,9 @@
  * Remembers the shape of results of tools whose servers describe none, for documents and stubs. In memory, per
  * definition of a server, bounded in tools and in results looked at.
  */
-import { isSchema, listOf, type Schema } from '../catalog/json-schema.ts';
+
+import { isObject } from '../base/is-object.ts';
+import { listOf, type Schema } from '../catalog/json-schema.ts';
 import { ObservedShape } from '../catalog/observed-shape.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import { isCarriedNumber } from '../protocol/exact-json.ts';
@@ -58,16 +60,16 @@ export function createObservedResults(): ObservedResults {
  * stand in decision 002). Undefined for failures, pictures, and results of several blocks.
  */
 function valueOf(result: unknown): unknown {
-  if (!isSchema(result) || result['isError'] === true) {
+  if (!isObject(result) || result['isError'] === true) {
     return undefined;
   }
   const structured = result['structuredContent'];
   const blocks = listOf(result['content']);
   const [block] = blocks;
-  if (isSchema(structured)) {
-    return blocks.every((one) => isSchema(one) && one['type'] === 'text') ? withoutEnvelope(structured) : undefined;
+  if (isObject(structured)) {
+    return blocks.every((one) => isObject(one) && one['type'] === 'text') ? withoutEnvelope(structured) : undefined;
   }
-  if (blocks.length !== 1 || !isSchema(block) || block['type'] !== 'text' || typeof block['text'] !== 'string') {
+  if (blocks.length !== 1 || !isObject(block) || block['type'] !== 'text' || typeof block['text'] !== 'string') {
     return undefined;
   }
   return parsed(block['text']);

@@ -5,11 +5,12 @@
 
 import type { Question, Reply } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import { oneLine, quoted } from '../catalog/shown-text.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import type { Asker } from '../session/asker.ts';
-import { isJsonObject, type JsonObject } from '../upstream/definition.ts';
+import type { JsonObject } from '../upstream/definition.ts';
 import type { Elicit } from '../upstream/elicit.ts';
 import { RequestError } from '../upstream/requests.ts';
 
@@ -50,8 +51,8 @@ function toResult({ action, content }: Reply): JsonObject {
 }
 
 function formQuestion(server: string, { message, requestedSchema }: JsonObject): Question {
-  const { type, properties } = isJsonObject(requestedSchema) ? requestedSchema : {};
-  if (typeof message !== 'string' || type !== 'object' || !isJsonObject(properties)) {
+  const { type, properties } = isObject(requestedSchema) ? requestedSchema : {};
+  if (typeof message !== 'string' || type !== 'object' || !isObject(properties)) {
     throw refused('a form needs a message, and a requestedSchema of type object with properties');
   }
   if (Object.keys(properties).length > MAX_FIELDS || JSON.stringify(requestedSchema).length > MAX_SCHEMA_BYTES) {
@@ -95,7 +96,7 @@ function shownSchema(value: unknown, key: string): unknown {
   if (Array.isArray(value)) {
     return value.map((item) => shownSchema(item, key));
   }
-  if (!isJsonObject(value)) {
+  if (!isObject(value)) {
     return value;
   }
   return Object.fromEntries(

@@ -1,16 +1,15 @@
 /** Calls of tools, and what a loaded server says about itself. Each call goes through the gates of the pipeline. */
 import { z } from 'zod';
 import type { CancelSignal } from '../base/cancel.ts';
-import { renderError, toBridgeError } from '../base/errors.ts';
+import { type BridgeError, renderError, toBridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import { toolMetadata } from '../catalog/describe.ts';
 import { restoreHidden } from '../catalog/intake.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
-import { type ServerMetadata } from '../catalog/known.ts';
+import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
 import { resolveArguments } from '../catalog/parameters.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import { isJsonObject } from '../upstream/definition.ts';
 import type { Elicit } from '../upstream/elicit.ts';
 import type { FindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
@@ -45,7 +44,7 @@ const CallToolParams = z.strictObject({
   server: nameParam,
   tool: nameParam,
   // Not `z.record`, which copies it key by key and leaves out a key `__proto__`.
-  arguments: z.custom<Record<string, unknown>>(isJsonObject, 'expected an object').default({}),
+  arguments: z.custom<Record<string, unknown>>(isObject, 'expected an object').default({}),
   /** Line of the cell that leads to the call, as the sandbox says. */
   line: z.int().positive().optional(),
   /** Whether the code listens to what the server reports of its progress. */

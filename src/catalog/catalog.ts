@@ -3,18 +3,18 @@
  * `setMetadata`) and asks nobody; servers keep the order of the configuration.
  */
 import type { CatalogServer, CatalogTool, KnownTool, ServerMetadata } from './known.ts';
-import { assignAliases, assignServerAliases, type Named, resolveName } from './names.ts';
+import { assignAliases, assignServerAliases, resolveName } from './names.ts';
 import { createToolIndex, type FoundTools } from './tool-index.ts';
 
 /** A configured server, as far as the catalog is concerned. */
-export interface ServerEntry {
+export interface CatalogEntry {
   readonly name: string;
   readonly description?: string | undefined;
 }
 
 export interface Catalog {
   /** Replaces the list of servers; tools of servers that are gone are forgotten. */
-  setServers(servers: readonly ServerEntry[]): void;
+  setServers(servers: readonly CatalogEntry[]): void;
   servers(): readonly CatalogServer[];
   /** The server of that name or alias, in any case when only one fits. */
   findServer(name: string): CatalogServer | undefined;
@@ -38,7 +38,7 @@ export type FindableTools = (server: CatalogServer, tools: readonly CatalogTool[
 
 /** @param findable all of them when left out. */
 export function createCatalog(findable: FindableTools = (_, tools) => tools): Catalog {
-  let configured: readonly ServerEntry[] = [];
+  let configured: readonly CatalogEntry[] = [];
   let servers: readonly CatalogServer[] = [];
   const known = new Map<string, KnownServer>();
   const index = createToolIndex();
@@ -79,13 +79,13 @@ export function createCatalog(findable: FindableTools = (_, tools) => tools): Ca
   };
 }
 
-function isSameList(left: readonly ServerEntry[], right: readonly ServerEntry[]): boolean {
-  const isSame = (entry: ServerEntry, index: number): boolean =>
+function isSameList(left: readonly CatalogEntry[], right: readonly CatalogEntry[]): boolean {
+  const isSame = (entry: CatalogEntry, index: number): boolean =>
     entry.name === right[index]?.name && entry.description === right[index]?.description;
   return left.length === right.length && left.every(isSame);
 }
 
-function toCatalogServers(entries: readonly ServerEntry[]): CatalogServer[] {
+function toCatalogServers(entries: readonly CatalogEntry[]): CatalogServer[] {
   const aliases = assignServerAliases(entries.map((entry) => entry.name));
   return entries.map(({ name, description = '' }, index) => ({ name, alias: aliases[index] ?? name, description }));
 }

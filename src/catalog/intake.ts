@@ -2,7 +2,9 @@
  * The one place where what servers say enters the catalog. Hidden characters become visible, texts and schemas get an
  * end, and what was changed or left out is said in notices. What needs no change is taken over without a copy.
  */
-import type { KnownTool, ServerMetadata, ServerWords, ToolChange } from './known.ts';
+
+import { isObject } from '../base/is-object.ts';
+import type { KnownTool, ServerMetadata, ServerWords } from './known.ts';
 import { makeVisible, visibleText } from './visible.ts';
 
 /** A tool as its server lists it (MCP `tools/list`); only the name was checked. */
@@ -242,8 +244,4 @@ class Cleaner {
     }
     return visible;
   }
-}
-
-function isObject(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

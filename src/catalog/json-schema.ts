@@ -2,6 +2,7 @@
  * Reading JSON Schema as servers write it (any draft, and bent): nothing here throws, fetches or trusts a shape. Only
  * references into the same document are followed (JSON Schema 2020-12, section 8.2; RFC 6901 for the pointers).
  */
+import { isObject } from '../base/is-object.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -23,15 +24,11 @@ const MAX_BRANCHES = 64;
 /** Properties of one object that are read. The largest of 1,084 real tools has 32 parameters. */
 const MAX_PROPERTIES = 250;
 
-export function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** The schema that `schema` refers to; itself without `$ref`, undefined when the reference leads nowhere in `root`. */
 export function follow(schema: unknown, root: Schema): unknown {
   let current = schema;
   for (let links = 0; links < MAX_REFERENCES; links += 1) {
-    if (!isSchema(current) || typeof current['$ref'] !== 'string') {
+    if (!isObject(current) || typeof current['$ref'] !== 'string') {
       return current;
     }
     current = resolvePointer(current['$ref'], root);
@@ -77,14 +74,14 @@ export function objectShape(schema: Schema, root: Schema, options: { readonly al
 
   function read(branch: unknown, isCertain: boolean): void {
     const target = follow(branch, root);
-    if (!isSchema(target) || seen.has(target) || seen.size >= MAX_BRANCHES) {
+    if (!isObject(target) || seen.has(target) || seen.size >= MAX_BRANCHES) {
       return;
     }
     seen.add(target);
     const names = propertyNames(target);
     const needed = strings(target['required']);
     for (const name of [...names, ...needed].filter((key) => !properties.has(key))) {
-      const hasSchema = isSchema(target['properties']) && Object.hasOwn(target['properties'], name);
+      const hasSchema = isObject(target['properties']) && Object.hasOwn(target['properties'], name);
       properties.set(name, hasSchema ? (target['properties'] as Schema)[name] : true);
     }
     for (const name of isCertain ? needed : []) {
@@ -106,7 +103,7 @@ export function objectShape(schema: Schema, root: Schema, options: { readonly al
 
 /** Bounded and remembered, so that a thousand references to one huge object cost as much as one. */
 function propertyNames({ properties }: Schema): readonly string[] {
-  if (!isSchema(properties)) {
+  if (!isObject(properties)) {
     return [];
   }
   const known = namesOfProperties.get(properties) ?? Object.keys(properties).slice(0, MAX_PROPERTIES + 1);
@@ -118,7 +115,7 @@ const namesOfProperties = new WeakMap<Schema, readonly string[]>();
 
 function allowsMore(schema: Schema): boolean {
   const { additionalProperties, patternProperties } = schema;
-  return additionalProperties === true || isSchema(additionalProperties) || isSchema(patternProperties);
+  return additionalProperties === true || isObject(additionalProperties) || isObject(patternProperties);
 }
 
 function alternativesOf(schema: Schema): unknown[] {

@@ -1,5 +1,6 @@
 /** The parameters of a tool: their original names, their names in Python, and their order in a call. */
-import { isSchema, objectShape, type Schema } from './json-schema.ts';
+import { isObject } from '../base/is-object.ts';
+import { objectShape, type Schema } from './json-schema.ts';
 import { assignAliases, type Named } from './names.ts';
 
 export interface Parameter extends Named {
@@ -30,7 +31,7 @@ export function parametersOf(inputSchema: Schema): Parameters {
   const aliases = assignAliases(names);
   const all = names.map((name, index): Parameter => {
     const schema = shape.properties.get(name);
-    const hasDefault = isSchema(schema) && Object.hasOwn(schema, 'default');
+    const hasDefault = isObject(schema) && Object.hasOwn(schema, 'default');
     return { name, alias: aliases[index] ?? name, schema, isRequired: shape.required.has(name) && !hasDefault };
   });
   const parameters = {
@@ -43,7 +44,7 @@ export function parametersOf(inputSchema: Schema): Parameters {
 }
 
 function isClosed(schema: Schema): boolean {
-  return schema['additionalProperties'] === false || isSchema(schema['properties']);
+  return schema['additionalProperties'] === false || isObject(schema['properties']);
 }
 
 /**

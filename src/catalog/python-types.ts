@@ -3,7 +3,8 @@
  * members. It is for reading, not for checking: what cannot be said in few words becomes wider (`dict`, `list`, `Any`),
  * never wrong, and every schema costs a bounded time and length.
  */
-import { follow, isSchema, listOf, type ObjectShape, objectShape, type Schema } from './json-schema.ts';
+import { isObject } from '../base/is-object.ts';
+import { follow, listOf, type ObjectShape, objectShape, type Schema } from './json-schema.ts';
 import { isPythonKeyword } from './names.ts';
 import { pythonString } from './python-literal.ts';
 import { ANY, joinParts, literalParts, type Part, PYTHON_TYPES, simple } from './python-union.ts';
@@ -81,7 +82,7 @@ class TypeWriter {
 
   partsOf(schema: unknown, name: string, depth: number): readonly Part[] {
     this.#visits += 1;
-    if (!isSchema(schema) || this.#visits > MAX_VISITS || depth < 0) {
+    if (!isObject(schema) || this.#visits > MAX_VISITS || depth < 0) {
       return ANY;
     }
     if (typeof schema['$ref'] === 'string') {
@@ -168,7 +169,7 @@ class TypeWriter {
       const item = this.#itemType(schema, name, depth);
       return [simple(item === 'Any' ? 'list' : `list[${item}]`)];
     }
-    if (type === 'object' && isSchema(schema['additionalProperties'])) {
+    if (type === 'object' && isObject(schema['additionalProperties'])) {
       const value = this.#text(schema['additionalProperties'], `${name}Value`, depth - 1);
       return [simple(value === 'Any' ? 'dict' : `dict[str, ${value}]`)];
     }

@@ -52,7 +52,7 @@ export function wordsOfRun(run: string): string[] {
 }
 
 /** The words of a text in lower case. */
-export function splitWords(text: string): string[] {
+export function searchWordsOf(text: string): string[] {
   return runsOf(text).flatMap(wordsOfRun);
 }
 

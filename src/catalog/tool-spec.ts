@@ -3,7 +3,8 @@
  * `inspect.signature`, `help()` and the check of arguments are all made from a `ToolSpec`.
  */
 
-import { isSchema, objectShape, type Schema } from './json-schema.ts';
+import { isObject } from '../base/is-object.ts';
+import { objectShape, type Schema } from './json-schema.ts';
 import type { CatalogTool } from './known.ts';
 import { type Parameter, parametersOf } from './parameters.ts';
 import { pythonLiteral } from './python-literal.ts';
@@ -121,7 +122,7 @@ function parameterLine({ name, alias, description }: ParameterSpec): string {
 }
 
 function parameterSpec({ name, alias, schema, isRequired }: Parameter, annotation: string): ParameterSpec {
-  const facts = isSchema(schema) ? schema : {};
+  const facts = isObject(schema) ? schema : {};
   const value = Object.hasOwn(facts, 'default') ? pythonLiteral(facts['default'], MAX_DEFAULT_CHARS) : undefined;
   const description = typeof facts['description'] === 'string' ? oneLine(facts['description']) : '';
   return {

@@ -1,8 +1,7 @@
 /** The whole command line, as the library that reads it wants it. */
 import { Command } from 'commander';
 import { addNotes, COMMAND_NAME, type Settle } from '../terminal/define.ts';
-import type { CommandLine } from './commands.ts';
-import { COMMANDS } from './commands.ts';
+import { COMMANDS, type CommandLine } from './commands.ts';
 import { defineCompletion } from './completion.ts';
 import { defineHelp } from './help/define.ts';
 import { TOPIC_NAMES } from './help/topics.ts';

@@ -4,8 +4,14 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { EntryPlace, FileFormat, FileObject } from './file-format.ts';
-import { FileSyntaxError, isObject, UnsafeEditError } from './file-format.ts';
+import {
+  type EntryPlace,
+  type FileFormat,
+  type FileObject,
+  FileSyntaxError,
+  isObject,
+  UnsafeEditError,
+} from './file-format.ts';
 import type { FileFormatName } from './table.ts';
 
 /** The parsers of TOML and YAML take 1.5 s and 8 s for so much (measured), and more than twice that for twice as much. */

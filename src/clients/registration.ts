@@ -1,6 +1,6 @@
 /** What `install` and `uninstall` make of the text of a client's file. Pure; both leave every other byte alone. */
 import { isDeepStrictEqual } from 'node:util';
-import { type EntryPlace, type FileFormat, type FileObject } from './file-format.ts';
+import type { EntryPlace, FileFormat, FileObject } from './file-format.ts';
 import { entriesAt } from './format.ts';
 import type { ListedServer } from './server-lists.ts';
 

@@ -1,6 +1,6 @@
 /** The lists of servers in a client's file: the one at its usual keys, and those that Claude Code keeps for single folders. */
 
-import { type FileObject } from './file-format.ts';
+import type { FileObject } from './file-format.ts';
 import { entriesAt } from './format.ts';
 import type { ClientDefinition } from './table.ts';
 

@@ -1,10 +1,10 @@
 /** What code is told about names of servers and tools that it may not have, or that are not there. */
 
 import { BridgeError } from '../base/errors.ts';
-import { inShell } from '../base/in-shell.ts';
 import { escapeControls } from '../base/log.ts';
 import { noServerConfigured } from '../base/no-server.ts';
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { howToLoad } from '../catalog/describe.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
@@ -13,11 +13,11 @@ const MAX_SHOWN_NAME_CHARS = 80;
 
 /** What a person does about a server whose entry says that it is disabled. */
 export function howToEnable(name: string): string {
-  return `To enable it: ${COMMAND} servers enable ${inShell(shown(name))}. No restart is needed.`;
+  return `To enable it: ${COMMAND} servers enable ${quoteShellWord(shownName(name))}. No restart is needed.`;
 }
 
 function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAILABLE', hint: string): BridgeError {
-  return new BridgeError(code, `Server '${shown(wanted)}' is not available`, { hint });
+  return new BridgeError(code, `Server '${shownName(wanted)}' is not available`, { hint });
 }
 
 /** `SERVER_NOT_AVAILABLE` for a server that is configured. */
@@ -29,7 +29,7 @@ export function serverNotLoaded(wanted: string, server: CatalogServer): BridgeEr
 export function serverDisabled(name: string, file = 'the configuration'): BridgeError {
   return new BridgeError(
     'SERVER_NOT_AVAILABLE',
-    `Server '${shown(name)}' is not available: it is disabled in ${escapeControls(file)}`,
+    `Server '${shownName(name)}' is not available: it is disabled in ${escapeControls(file)}`,
     { hint: howToEnable(name) },
   );
 }
@@ -44,7 +44,7 @@ async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Pro
     return noServerConfigured();
   }
   const names = known.map((server) => server.name);
-  return `${await didYouMean(shown(wanted), names)} Configured: ${names.join(', ')}.`.trim();
+  return `${await didYouMean(shownName(wanted), names)} Configured: ${names.join(', ')}.`.trim();
 }
 
 /** `TOOL_UNKNOWN`, with the nearest of the tools that are there. */
@@ -54,17 +54,17 @@ export async function toolNotFound(
   wanted: string,
 ): Promise<BridgeError> {
   const near = await didYouMean(
-    shown(wanted),
+    shownName(wanted),
     listed.map((tool) => tool.alias),
   );
   const list = `await runtime.query_tool_docs('${server.name}') lists its tools.`;
-  return new BridgeError('TOOL_UNKNOWN', `server '${server.name}' has no tool '${shown(wanted)}'`, {
+  return new BridgeError('TOOL_UNKNOWN', `server '${server.name}' has no tool '${shownName(wanted)}'`, {
     hint: `${near} ${list}`.trim(),
   });
 }
 
 /** A name from a sandbox as it may stand in a message. */
-export function shown(text: string): string {
+export function shownName(text: string): string {
   const short = text.length > MAX_SHOWN_NAME_CHARS ? `${text.slice(0, MAX_SHOWN_NAME_CHARS)}…` : text;
   return escapeControls(short);
 }

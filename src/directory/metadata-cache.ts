@@ -1,4 +1,5 @@
 /** Keeps what servers said about themselves between runs of the bridge. Nothing that goes wrong here fails a call. */
+
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';

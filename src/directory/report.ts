@@ -50,7 +50,7 @@ export interface ServerDetails extends ServerReport {
 }
 
 /** Of a configured server, also of one that is disabled. */
-export async function reportOf(configured: ConfiguredServers, definition: ServerDefinition): Promise<ServerReport> {
+export async function reportServer(configured: ConfiguredServers, definition: ServerDefinition): Promise<ServerReport> {
   const { known, failures, logins } = configured;
   const { name, description = '', file } = definition;
   const server = known.servers().find((candidate) => candidate.name === name);
@@ -108,7 +108,7 @@ export async function detailsOf(configured: ConfiguredServers, definition: Serve
   const server = configured.known.servers().find(({ name }) => name === definition.name);
   const metadata = server && configured.known.metadata(server);
   return {
-    ...(await reportOf(configured, definition)),
+    ...(await reportServer(configured, definition)),
     ...placeOf(definition, createMask(definition)),
     protocolVersion: metadata?.protocolVersion ?? null,
     serverVersion: metadata?.serverVersion ?? null,

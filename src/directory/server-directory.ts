@@ -6,13 +6,12 @@ import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { type BridgeError, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { type Catalog, createCatalog } from '../catalog/catalog.ts';
-import type { ServerMetadata } from '../catalog/known.ts';
-import { type CatalogServer, type CatalogTool } from '../catalog/known.ts';
+import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
 import type { FoundTools } from '../catalog/tool-index.ts';
 import { visibleText } from '../catalog/visible.ts';
 import { BackgroundWork } from './background-work.ts';
-import { serverDisabled, serverNotFound, serverNotLoaded, shown, toolNotFound } from './directory-errors.ts';
+import { serverDisabled, serverNotFound, serverNotLoaded, shownName, toolNotFound } from './directory-errors.ts';
 import type { DescribedServer, MetadataSource } from './server-metadata.ts';
 import { allVisible, type VisibleTools } from './visible-tools.ts';
 
@@ -28,7 +27,7 @@ export interface CallableServer extends DescribedServer {
 }
 
 /** The configured servers of now by name; the same map as long as they did not change. Asked at every call. */
-export type CallableServers = () => ReadonlyMap<string, CallableServer>;
+export type CurrentServers = () => ReadonlyMap<string, CallableServer>;
 
 export interface ServerDirectory {
   /** Every configured server that is not disabled, in the order of the configuration. */
@@ -81,7 +80,7 @@ const MAX_ERROR_CHARS = 200;
 
 export function createServerDirectory(
   source: MetadataSource,
-  configured: CallableServers,
+  configured: CurrentServers,
   logger: Logger,
   visible: VisibleTools = allVisible,
 ): ServerDirectory {
@@ -93,7 +92,7 @@ const NOTHING_TO_CALL: ServerMetadata = { tools: [], notices: [] };
 
 class Directory implements ServerDirectory {
   readonly #source: MetadataSource;
-  readonly #configured: CallableServers;
+  readonly #configured: CurrentServers;
   readonly #visible: VisibleTools;
   readonly #catalog: Catalog;
   readonly #background: BackgroundWork<CatalogServer>;
@@ -106,7 +105,7 @@ class Directory implements ServerDirectory {
   /** Undefined when nothing is being loaded: a call need not wait a turn for that. */
   #loading: Promise<unknown> | undefined;
 
-  constructor(source: MetadataSource, configured: CallableServers, logger: Logger, visible: VisibleTools) {
+  constructor(source: MetadataSource, configured: CurrentServers, logger: Logger, visible: VisibleTools) {
     this.#source = source;
     this.#configured = configured;
     this.#visible = visible;
@@ -185,7 +184,7 @@ class Directory implements ServerDirectory {
   async findToolToCall(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool> {
     if (this.whyHidden(server) !== undefined) {
       const known = resolveName(this.#catalog.tools(server) ?? [], wanted);
-      return known ?? { name: shown(wanted), alias: '', description: '', inputSchema: {} };
+      return known ?? { name: shownName(wanted), alias: '', description: '', inputSchema: {} };
     }
     const known = resolveName(this.#knownTools(server) ?? (await this.#allTools(server, signal)), wanted);
     if (known !== undefined) {

@@ -3,8 +3,7 @@ import type { CancelSignal } from '../base/cancel.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { createPause } from '../base/slices.ts';
 import { createIntake, type ListedTool } from '../catalog/intake.ts';
-import type { ToolChange } from '../catalog/known.ts';
-import { type ServerMetadata, type ServerWords } from '../catalog/known.ts';
+import type { ServerMetadata, ServerWords, ToolChange } from '../catalog/known.ts';
 import type { MetadataCache } from './metadata-cache.ts';
 import type { ServerFailures } from './server-failures.ts';
 

@@ -1,7 +1,7 @@
 /** What `doctor` looks at of the configured servers: their files, and whether each starts and lists its tools. */
 
-import { inShell } from '../base/in-shell.ts';
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { suspicionsOf } from '../catalog/suspicions.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
@@ -83,7 +83,7 @@ async function recall(server: CatalogServer, { known, definitions, failures }: C
       section: 'servers',
       level: 'warning',
       text,
-      hint: failure.hint ?? `Run: ${COMMAND} servers test ${inShell(name)}`,
+      hint: failure.hint ?? `Run: ${COMMAND} servers test ${quoteShellWord(name)}`,
     };
   }
   const count = known.metadata(server)?.tools.length;

@@ -5,7 +5,8 @@ import { COMMAND } from '../base/package.ts';
 import { refusedVariables } from '../settings/refused-settings.ts';
 import { describeUnknownVariables, SETTINGS_TABLE } from '../settings/settings.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
-import { type Finding, problemsOfSettings } from '../terminal/finding.ts';
+import type { Finding } from '../terminal/finding.ts';
+import { problemsOfSettings } from '../terminal/finding.ts';
 
 type Environment = NodeJS.ProcessEnv;
 

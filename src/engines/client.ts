@@ -3,12 +3,14 @@
  * ones that ask or order something. Both run in a process group of their own, because a rootless podman client is two
  * processes, and end as a group.
  *
- * The pipe uses `spawn`, not execa: execa makes an unread stdout flow one turn after the start, which would lose bytes
- * of a session that is not listening yet, and its import would be part of every cold start.
+ * The pipe uses `spawn`, not execa (as `runProcess` does): execa makes an unread stdout flow one turn after the start,
+ * which would lose bytes of a session that is not listening yet, and its import would be part of every cold start.
  */
-import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
+import { LEADS_GROUP } from '../base/process-tree.ts';
+import { type ProcessOptions, runProcess } from '../base/run-process.ts';
 
 /** How the engine's command is called. */
 export interface EngineCommand {
@@ -28,17 +30,11 @@ export interface CommandResult {
   readonly isTimedOut: boolean;
 }
 
-interface CommandOptions {
+interface CommandOptions extends Pick<ProcessOptions, 'endsWithProcess' | 'extraInput' | 'onLine'> {
   /** No limit when left out. */
   readonly timeoutMs?: number | undefined;
-  /** Called with each line of stdout and stderr as it comes. */
-  readonly onLine?: ((line: string) => void) | undefined;
-  /** Whether the command is ended when this process ends; for commands that may take minutes. */
-  readonly endsWithProcess?: boolean | undefined;
 }
 
-/** Longest delay of a Node timer: 24 days, here as good as none. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Output of a short command kept at most; more ends the command. Listings of our containers take 1 KB each. */
 const MAX_COMMAND_OUTPUT_BYTES = 4 * 1024 * 1024;
 
@@ -48,13 +44,6 @@ const MAX_COMMAND_OUTPUT_BYTES = 4 * 1024 * 1024;
  * would stay behind when the bridge is killed.
  */
 export const CLIENT_DIRECTORY = process.platform === 'linux' ? '/proc' : undefined;
-
-const spawnOptions = {
-  ...(CLIENT_DIRECTORY === undefined ? {} : { cwd: CLIENT_DIRECTORY }),
-  // Its own process group; on Windows `detached` would open a console window instead.
-  detached: process.platform !== 'win32',
-  windowsHide: true,
-} as const;
 
 /**
  * Starts the command that is the pipe to a sandbox; it finds `input`, if given, on descriptor 3. Rejects with the system's
@@ -66,7 +55,9 @@ export async function openPipe(
   input?: Uint8Array,
 ): Promise<PipeProcess> {
   const child = spawn(command.executable, commandArguments, {
-    ...spawnOptions,
+    ...(CLIENT_DIRECTORY === undefined ? {} : { cwd: CLIENT_DIRECTORY }),
+    detached: LEADS_GROUP,
+    windowsHide: true,
     env: { ...command.env },
     stdio: ['pipe', 'pipe', 'pipe', ...(input === undefined ? [] : ['pipe' as const])],
   }) as PipeProcess;
@@ -80,11 +71,6 @@ export async function openPipe(
   return child;
 }
 
-/** Whether the command has ended. */
-export function hasEnded(child: PipeProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
-}
-
 /** Whether what runs in the sandbox wrote to its stdout, so the engine has started it; looks without reading. */
 export function hasSpoken(child: PipeProcess): boolean {
   // Node makes the pipes of a child process sockets; the typings do not tell. Not stderr: engines warn before they start.
@@ -92,61 +78,26 @@ export function hasSpoken(child: PipeProcess): boolean {
 }
 
 /** Runs a short command to its end. Never rejects; what went wrong stands in the result. */
-export async function runCommand(
+export async function runEngineCommand(
   command: EngineCommand,
   commandArguments: readonly string[],
-  options: CommandOptions = {},
+  { timeoutMs, ...options }: CommandOptions = {},
 ): Promise<CommandResult> {
-  const { execa } = await import('execa');
-  const subprocess = execa(command.executable, commandArguments, {
-    ...spawnOptions,
-    env: { ...command.env },
-    extendEnv: false,
-    stdin: 'ignore',
-    reject: false,
-    maxBuffer: MAX_COMMAND_OUTPUT_BYTES,
-    // Ours ends the whole group; execa's would leave grandchildren, which hold the pipes open, and wait for them.
-    cleanup: false,
-    ...(options.onLine === undefined
-      ? {}
-      : { stdout: lineTransform(options.onLine), stderr: lineTransform(options.onLine) }),
+  const end = await runProcess([command.executable, ...commandArguments], {
+    ...options,
+    env: command.env,
+    cwd: CLIENT_DIRECTORY,
+    deadlineMs: timeoutMs,
+    maxOutputBytes: MAX_COMMAND_OUTPUT_BYTES,
   });
-  let isTimedOut = false;
-  const end = (): void => killGroup(subprocess.pid, subprocess);
-  const timer = setTimeout(() => {
-    isTimedOut = true;
-    end();
-  }, options.timeoutMs ?? MAX_TIMER_MS);
-  if (options.endsWithProcess === true) {
-    process.once('exit', end);
-  }
-  const { exitCode, failed, originalMessage, stderr, stdout } = await subprocess;
-  clearTimeout(timer);
-  process.off('exit', end);
-  // Without an exit code it could not be started, or was ended: execa's message says which.
-  const reason = failed && exitCode === undefined ? (originalMessage ?? '') : '';
-  return { exitCode, stdout, stderr: stderr || reason, isTimedOut };
-}
-
-/** SIGKILL to everything in the process group that `child` leads. Harmless when nothing of it is left. */
-export function killGroup(pid: number | undefined, child: Pick<ChildProcess, 'kill'>): void {
-  if (pid === undefined) {
-    return;
-  }
-  try {
-    if (spawnOptions.detached) {
-      process.kill(-pid, 'SIGKILL');
-    } else {
-      child.kill('SIGKILL');
-    }
-  } catch {
-    // ESRCH: all of them have ended, which is what was wanted.
-  }
-}
-
-function lineTransform(onLine: (line: string) => void) {
-  return function* (line: unknown): Generator<string> {
-    onLine(String(line));
-    yield String(line);
+  return {
+    exitCode: end.exitCode,
+    stdout: textOf(end.stdout),
+    stderr: textOf(end.stderr) || end.reason,
+    isTimedOut: end.endedBy === 'deadline',
   };
+}
+
+function textOf(output: Buffer): string {
+  return output.toString('utf8').replace(/\r?\n$/, '');
 }

@@ -4,7 +4,8 @@
  * unread.
  */
 import { STDIN_END_GRACE_MS } from '../base/limits.ts';
-import { hasSpoken, killGroup, type PipeProcess } from './client.ts';
+import { endTree } from '../base/process-tree.ts';
+import { hasSpoken, type PipeProcess } from './client.ts';
 import type { Sandbox, SandboxExit } from './engine.ts';
 
 /**
@@ -33,7 +34,7 @@ export function createSandbox(
 
   child.once('exit', (_exitCode, signal) => {
     // A rootless podman client is two processes; the second would hold the pipes open.
-    killGroup(child.pid, child);
+    endTree(child, 'SIGKILL');
     if (signal !== null) {
       removing ??= remove();
     }
@@ -58,7 +59,7 @@ export function createSandbox(
     if (!(await endsByItself())) {
       child.stdout.destroy();
       child.stderr.destroy();
-      killGroup(child.pid, child);
+      endTree(child, 'SIGKILL');
       // Whatever it ends by: a docker client whose stdout was just closed may end by itself before the signal comes,
       // with an exit code, and leave its container running.
       removing ??= exited.then(remove);

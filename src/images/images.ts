@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
-import { type EngineCommand, runCommand } from '../engines/client.ts';
+import { type EngineCommand, runEngineCommand } from '../engines/client.ts';
 import { clientEnvironment, type Environment } from '../engines/client-env.ts';
 import { hintOfImageFailure, type ImageWork, lastWordsOf } from '../engines/container/image-failure.ts';
 import { CONTAINER_ENGINE_NAMES } from '../engines/engine.ts';
@@ -59,14 +59,14 @@ export function findImages(env: Environment): Images[] {
 
 function imagesOf(engine: ContainerEngineName, command: EngineCommand): Images {
   async function ask(args: readonly string[]): Promise<string> {
-    const result = await runCommand(command, args, { timeoutMs: LIST_TIMEOUT_MS });
+    const result = await runEngineCommand(command, args, { timeoutMs: LIST_TIMEOUT_MS });
     if (result.exitCode !== 0) {
       throw failed(engine, args, result.isTimedOut ? 'no answer' : result.stderr.trim());
     }
     return result.stdout;
   }
   async function inspect(reference: string): Promise<ListedImage | undefined> {
-    const result = await runCommand(command, ['image', 'inspect', reference], { timeoutMs: LIST_TIMEOUT_MS });
+    const result = await runEngineCommand(command, ['image', 'inspect', reference], { timeoutMs: LIST_TIMEOUT_MS });
     return result.exitCode === 0 ? readInspected(result.stdout) : undefined;
   }
   return {

@@ -3,9 +3,9 @@ import { access, constants, cp, mkdtemp, readdir, readFile, rm, stat, writeFile 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { execa } from 'execa';
-import { BridgeError, messageOf } from '../base/errors.ts';
+import { BridgeError } from '../base/errors.ts';
 import { COMMAND_NAME, PACKAGE_ROOT, thisProgramStart, VERSION } from '../base/package.ts';
+import { runProcess } from '../base/run-process.ts';
 
 export interface GlobalInstall {
   /** What clients run once it is installed. */
@@ -68,31 +68,31 @@ async function copyWithoutScripts(folder: string, copy: string): Promise<void> {
   await writeFile(file, JSON.stringify(kept, undefined, 2));
 }
 
+/** `npm pack` lists every file. Chosen. */
+const MAX_NPM_OUTPUT_BYTES = 4 * 1024 * 1024;
 /** What npx tells the programs it starts; npm would take it for options of its own. */
 const NPX_VARIABLE = /^npm_(?:config_(?:package|call|yes|local_prefix)|lifecycle_|package_|command$)/i;
 
 async function npm(args: readonly string[], cwd?: string): Promise<string> {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !NPX_VARIABLE.test(name)));
-  try {
-    const { stdout } = await execa('npm', args, {
-      env,
-      extendEnv: false,
-      stdin: 'ignore',
-      ...(cwd === undefined ? {} : { cwd }),
-    });
-    return stdout.trim();
-  } catch (error) {
-    const { code, stderr } = error as { code?: string; stderr?: string };
-    if (code === 'ENOENT') {
-      throw new BridgeError('USAGE_INVALID', '--global needs npm, which is not on PATH', {
-        hint: 'Install npm, or leave --global out.',
-        cause: error,
-      });
-    }
-    const lines = (stderr ?? '').split('\n').filter((line) => /^npm (?:error|ERR!) \S/.test(line));
-    const words = lines.slice(0, 3).map((line) => line.replace(/^npm (?:error|ERR!) /, ''));
-    throw failure(`npm ${args[0]} failed: ${words.join('; ') || messageOf(error)}`, error);
+  const end = await runProcess(['npm', ...args], {
+    env,
+    cwd,
+    maxOutputBytes: MAX_NPM_OUTPUT_BYTES,
+    isForeground: true,
+  });
+  if (end.endedBy === 'exit' && end.exitCode === 0) {
+    return end.stdout.toString('utf8').trim();
   }
+  if (end.endedBy === 'not found') {
+    throw new BridgeError('USAGE_INVALID', '--global needs npm, which is not on PATH', {
+      hint: 'Install npm, or leave --global out.',
+    });
+  }
+  const lines = end.stderr.toString('utf8').split('\n');
+  const errors = lines.filter((line) => /^npm (?:error|ERR!) \S/.test(line)).slice(0, 3);
+  const words = errors.map((line) => line.replace(/^npm (?:error|ERR!) /, '')).join('; ');
+  throw failure(`npm ${args[0]} failed: ${words || end.reason || `exit code ${end.exitCode ?? end.signal}`}`);
 }
 
 /** An ordinary user may not write where the Node of a system keeps global packages. */
@@ -121,7 +121,7 @@ async function nearestFolder(path: string): Promise<string> {
   return isThere || dirname(path) === path ? path : nearestFolder(dirname(path));
 }
 
-function failure(message: string, cause: unknown): BridgeError {
+function failure(message: string, cause?: unknown): BridgeError {
   return new BridgeError('STATE_WRITE_FAILED', message, {
     hint: 'Run that npm command by hand to see all it says, or leave --global out.',
     cause,

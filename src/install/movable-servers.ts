@@ -2,8 +2,9 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { homeFolder } from '../base/home.ts';
+import { isObject } from '../base/is-object.ts';
 import { toServerEntry } from '../clients/entry.ts';
-import { type FileFormat, type FileObject, isObject } from '../clients/file-format.ts';
+import type { FileFormat, FileObject } from '../clients/file-format.ts';
 import { entriesAt } from '../clients/format.ts';
 import type { RegistrationOptions } from '../clients/registration.ts';
 import { type ListedServer, type ServerList, serverList, serverLists } from '../clients/server-lists.ts';

@@ -1,8 +1,9 @@
 /** Which entries of a client's file start this bridge, and which of them `install` wrote. */
 import { existsSync } from 'node:fs';
+import { isObject } from '../base/is-object.ts';
 import { COMMAND_NAME } from '../base/package.ts';
 import { toServerEntry } from '../clients/entry.ts';
-import { type FileObject, isObject } from '../clients/file-format.ts';
+import type { FileObject } from '../clients/file-format.ts';
 import { ENTRY_NAME, OTHER_NAME } from '../clients/registration.ts';
 import { findSelfReference } from '../servers/self.ts';
 

@@ -25,9 +25,9 @@ import {
   startCommand,
   usualFileOf,
 } from '../clients/table.ts';
-import type { FileChange } from '../servers/client-file.ts';
 import {
   type ClientFile,
+  type FileChange,
   hasFolder,
   newClientFile,
   readBackups,
@@ -35,8 +35,7 @@ import {
   refuseReadOnly,
 } from '../servers/client-file.ts';
 import { addImported, importedFrom, takeBack } from '../servers/imported-servers.ts';
-import type { Scope } from './movable-servers.ts';
-import { chooseMovable, type Movable } from './movable-servers.ts';
+import { chooseMovable, type Movable, type Scope } from './movable-servers.ts';
 import { entryWords, isOwnEntry, isWrittenByInstall } from './own-entry.ts';
 
 export interface PlanOptions {

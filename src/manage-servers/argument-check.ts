@@ -1,8 +1,8 @@
 /** The arguments of a call that a person makes, checked as those of code are: the same refusals in the same words (`specs.py` of the kernel). */
 
 import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import { didYouMean } from '../base/suggest.ts';
-import { isSchema } from '../catalog/json-schema.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import { type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
 import { findProblem } from './schema-check.ts';
@@ -13,7 +13,7 @@ const MAX_SIGNATURE_CHARS = 600;
 type Given = readonly (readonly [name: string, value: unknown])[];
 
 /** The arguments under the names that the server knows. Rejects with `TOOL_ARGUMENT_INVALID` for what the tool certainly refuses. */
-export async function checkArguments(
+export async function checkToolArguments(
   server: CatalogServer,
   tool: CatalogTool,
   given: Given,
@@ -72,7 +72,7 @@ function isLeftOut({ parameters, input_schema: schema }: ToolSpec, name: string)
   if (parameter === undefined || parameter.required) {
     return false;
   }
-  const properties = isSchema(schema['properties']) ? schema['properties'] : {};
+  const properties = isObject(schema['properties']) ? schema['properties'] : {};
   return findProblem(null, Object.hasOwn(properties, name) ? properties[name] : undefined, schema) !== undefined;
 }
 

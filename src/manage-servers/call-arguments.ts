@@ -4,7 +4,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { follow, isSchema, listOf, type Schema } from '../catalog/json-schema.ts';
+import { isObject } from '../base/is-object.ts';
+import { follow, listOf, type Schema } from '../catalog/json-schema.ts';
 import { parametersOf } from '../catalog/parameters.ts';
 import { parseExact } from '../protocol/exact-json.ts';
 
@@ -59,7 +60,7 @@ export function readJsonArguments(text: string): [string, unknown][] {
   } catch (error) {
     throw notAnObject(messageOf(error));
   }
-  if (!isSchema(value)) {
+  if (!isObject(value)) {
     throw notAnObject('it is something else');
   }
   return Object.entries(value);
@@ -82,7 +83,7 @@ interface Kind {
 function kindOf(schema: unknown, root: Schema, budget = { schemas: MAX_SCHEMAS }): Kind {
   const facts = follow(schema, root);
   budget.schemas -= 1;
-  if (!isSchema(facts) || budget.schemas < 0) {
+  if (!isObject(facts) || budget.schemas < 0) {
     return { types: undefined };
   }
   const literals = Object.hasOwn(facts, 'const') ? [facts['const']] : listOf(facts['enum']);
@@ -117,7 +118,7 @@ function typed(text: string, { types, items }: Kind, root: Schema): unknown {
   if (types === undefined) {
     return parsed === undefined || typeof parsed === 'string' ? text : parsed;
   }
-  const isContainer = Array.isArray(parsed) || (isSchema(parsed) && /^\s*\{/.test(text));
+  const isContainer = Array.isArray(parsed) || (isObject(parsed) && /^\s*\{/.test(text));
   const fits = parsed !== undefined && [...types].some((type) => isOfType(parsed, text, type));
   if (fits && (isContainer || !types.has('string'))) {
     return parsed;
@@ -127,7 +128,7 @@ function typed(text: string, { types, items }: Kind, root: Schema): unknown {
 }
 
 function isOfType(value: unknown, text: string, type: string): boolean {
-  const isNumber = typeof value === 'number' || (isSchema(value) && !/^\s*\{/.test(text));
+  const isNumber = typeof value === 'number' || (isObject(value) && !/^\s*\{/.test(text));
   return type === 'integer' || type === 'number' ? isNumber : !isNumber && typeOf(value) === type;
 }
 

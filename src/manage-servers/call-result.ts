@@ -1,6 +1,7 @@
 /** What a tool answered (MCP, `CallToolResult`), as a person at a shell wants it: text, and what is no text by itself. Pure. */
+import { isObject } from '../base/is-object.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import { isJsonObject, type JsonObject } from '../upstream/definition.ts';
+import type { JsonObject } from '../upstream/definition.ts';
 
 /** An image, a sound, or a file. */
 export interface BinaryPart {
@@ -20,8 +21,8 @@ export interface ReadResult {
 
 /** The text of a result; where there is none, its structured content as JSON. */
 export function readResult(result: unknown): ReadResult {
-  const { content, structuredContent, isError } = isJsonObject(result) ? result : {};
-  const blocks = (Array.isArray(content) ? content : []).filter(isJsonObject);
+  const { content, structuredContent, isError } = isObject(result) ? result : {};
+  const blocks = (Array.isArray(content) ? content : []).filter(isObject);
   const texts = blocks.map(textOf).filter((text) => text !== undefined);
   const said = texts.length === 0 && structuredContent !== undefined ? [asJson(structuredContent)] : texts;
   return {
@@ -37,7 +38,7 @@ function textOf(block: JsonObject): string | undefined {
     case 'text':
       return typeof text === 'string' ? text : '';
     case 'resource':
-      return isJsonObject(resource) && typeof resource['text'] === 'string' ? resource['text'] : undefined;
+      return isObject(resource) && typeof resource['text'] === 'string' ? resource['text'] : undefined;
     case 'resource_link':
       return [uri, name].filter((word) => typeof word === 'string').join('  ');
     case 'image':
@@ -52,7 +53,7 @@ function partOf({ type, data, mimeType, resource }: JsonObject): BinaryPart | un
   if ((type === 'image' || type === 'audio') && typeof data === 'string') {
     return toPart(type, mimeType, data);
   }
-  const blob = type === 'resource' && isJsonObject(resource) ? resource : {};
+  const blob = type === 'resource' && isObject(resource) ? resource : {};
   return typeof blob['blob'] === 'string' ? toPart('file', blob['mimeType'], blob['blob']) : undefined;
 }
 

@@ -1,4 +1,5 @@
 /** `servers call`: one call of one tool, made by a person, from the words of the command line to the text of the answer. */
+
 import { text as readAll } from 'node:stream/consumers';
 import { CancelSource } from '../base/cancel.ts';
 import { ERROR_CODES } from '../base/errors.ts';
@@ -7,7 +8,7 @@ import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { namedAtShell } from '../directory/named-tool.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallerIo, CommandContext } from '../terminal/command.ts';
-import { checkArguments } from './argument-check.ts';
+import { checkToolArguments } from './argument-check.ts';
 import { readJsonArguments, readPairs, typeArguments } from './call-arguments.ts';
 import { readResult } from './call-result.ts';
 import { DEFAULT_CALL_SECONDS, type ServersCommand } from './command-line.ts';
@@ -33,7 +34,7 @@ export async function call(
   const server = await configured.known.find(serverName);
   const tool = await findTool(configured, server, toolName);
   const given = [...(json === undefined ? [] : readJsonArguments(json)), ...typeArguments(pairs, tool.inputSchema)];
-  const checked = await checkArguments(server, tool, given);
+  const checked = await checkToolArguments(server, tool, given);
   const timeoutMs = (wishes?.timeoutSeconds ?? DEFAULT_CALL_SECONDS) * 1_000;
   const result = await options.callByPerson({ server, tool, arguments: checked, timeoutMs }, configured, options);
   const read = readResult(result);

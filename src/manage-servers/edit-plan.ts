@@ -2,10 +2,11 @@
 import { resolve } from 'node:path';
 import { renderIssue } from '../base/config-issue.ts';
 import { BridgeError } from '../base/errors.ts';
-import { inShell } from '../base/in-shell.ts';
+import { isObject } from '../base/is-object.ts';
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
-import { type FileObject, isObject } from '../clients/file-format.ts';
+import type { FileObject } from '../clients/file-format.ts';
 import { serverNotFound } from '../directory/directory-errors.ts';
 import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
 import { expandVariables } from '../servers/expand.ts';
@@ -100,7 +101,7 @@ async function addOne(
     throw refusal(
       'CONFIG_INVALID',
       `there is a server '${name}' already, in ${old.file}; nothing was changed`,
-      `Add --force to replace it, or remove it first: ${COMMAND} servers remove ${inShell(name)}`,
+      `Add --force to replace it, or remove it first: ${COMMAND} servers remove ${quoteShellWord(name)}`,
     );
   }
   if (old === undefined && options.sources?.includes('mcps') === false) {

@@ -1,8 +1,8 @@
 /** What the commands that change server files say: as data, and as text for people. Secrets are `***`. */
 
-import { inShell } from '../base/in-shell.ts';
 import { escapeControls, escapeInLines } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import { colourChange, renderChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -63,7 +63,7 @@ export function reportEdit(
 /** A disabled server cannot be tested. */
 function nextStep(definitions: readonly ServerDefinition[], servers: readonly EditedServer[]): string | null {
   const startable = servers.filter((server) => definitions.some((one) => one.name === server.name && !one.disabled));
-  const names = startable.map(({ name }) => inShell(name)).join(' ');
+  const names = startable.map(({ name }) => quoteShellWord(name)).join(' ');
   return names === '' ? null : `${COMMAND} servers test ${names}`;
 }
 

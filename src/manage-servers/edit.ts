@@ -1,9 +1,11 @@
 /** `servers add`, `remove`, `enable` and `disable`: changes the user's server files. Needs no engine and starts no server. */
+
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { loginsOf } from '../bridge/configured-servers.ts';
 import { writeClientFile } from '../servers/client-file.ts';
-import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
+import type { DiscoveryOptions } from '../servers/discover.ts';
+import { discoverServers } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/references.ts';
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';

@@ -2,9 +2,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
-import { type FileObject, isObject } from '../clients/file-format.ts';
+import type { FileObject } from '../clients/file-format.ts';
 
 const ENDING = '.json';
 

@@ -1,8 +1,8 @@
 /** What `servers list` prints for people: a table of at most 100 columns, what failed and why, and the tokens saved. */
 
-import { inShell } from '../base/in-shell.ts';
 import { escapeControls } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import type { KnownState, ServerReport } from '../directory/report.ts';
 import { countOf, renderTable } from '../terminal/table.ts';
 
@@ -63,7 +63,7 @@ function renderFailure({ name, state, failure }: ServerReport): string {
   const why = (failure?.message ?? '').replace(`server '${name}' `, '');
   const action = state === 'login-needed' ? 'login' : 'test';
   const line = `${startOf(shown, MAX_NAME_CHARS)}: ${escapeControls(why)}`;
-  return `${startOf(line, MAX_COLUMNS)}\n  Run: ${COMMAND} servers ${action} ${inShell(shown)}\n`;
+  return `${startOf(line, MAX_COLUMNS)}\n  Run: ${COMMAND} servers ${action} ${quoteShellWord(shown)}\n`;
 }
 
 function renderTotals(totals: ListTotals, reports: readonly ServerReport[]): string {

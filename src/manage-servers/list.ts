@@ -2,15 +2,14 @@
 
 import { homeFolder } from '../base/home.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
-import { reportOf, type ServerReport } from '../directory/report.ts';
+import { reportServer, type ServerReport } from '../directory/report.ts';
 import { MAX_DEFINITION_TOKENS } from '../server/tool-definition.ts';
 import type { Output } from '../terminal/output.ts';
-import type { ListTotals } from './list-text.ts';
-import { renderList } from './list-text.ts';
+import { type ListTotals, renderList } from './list-text.ts';
 
 /** Resolves with 0. */
 export async function list(configured: ConfiguredServers, { print, nothing }: Output): Promise<number> {
-  const servers = await Promise.all([...configured.definitions().values()].map((one) => reportOf(configured, one)));
+  const servers = await Promise.all([...configured.definitions().values()].map((one) => reportServer(configured, one)));
   const totals = totalsOf(servers);
   print({ servers, totals }, () => renderList(servers, totals, { home: homeFolder(process.env), nothing }));
   return 0;

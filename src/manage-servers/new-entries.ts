@@ -3,12 +3,12 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import { parseJson } from '../base/json-text.ts';
-import { type FileObject, isObject } from '../clients/file-format.ts';
+import type { FileObject } from '../clients/file-format.ts';
 import { MAX_SERVER_FILE_BYTES } from '../servers/discover.ts';
 import type { EntryWishes } from './edit-command-line.ts';
-import type { NewEntries } from './examples.ts';
-import { findExample } from './examples.ts';
+import { findExample, type NewEntries } from './examples.ts';
 
 export interface EntryContext {
   /** Where the command was typed. */

@@ -9,8 +9,7 @@ import { askEach, serversNamed } from '../directory/server-test.ts';
 import type { Output } from '../terminal/output.ts';
 import { renderTable } from '../terminal/table.ts';
 import type { ServersCommand } from './command-line.ts';
-import type { Refreshed } from './server-text.ts';
-import { renderRefreshed } from './server-text.ts';
+import { type Refreshed, renderRefreshed } from './server-text.ts';
 
 /** Resolves with the exit code: that of `SERVER_START_FAILED` when one did not answer. */
 export async function refresh(

@@ -3,13 +3,15 @@
  * (`json_schema.py` of the kernel; a test compares the two). What is in doubt passes, and the server judges it: keywords
  * that are not read here, references out of the document, patterns, and what lies beyond a bounded number of steps.
  */
-import { follow, isSchema, listOf, type Schema } from '../catalog/json-schema.ts';
+
+import { isObject } from '../base/is-object.ts';
+import { follow, listOf, type Schema } from '../catalog/json-schema.ts';
 import { isCarriedNumber } from '../protocol/exact-json.ts';
 import {
   listProblem,
   literalProblem,
   numberProblem,
-  shown,
+  shownValue,
   sizeProblem,
   textProblem,
   typeProblem,
@@ -53,11 +55,11 @@ class Check {
   problem(value: unknown, schema: unknown): Problem | undefined {
     this.#steps -= 1;
     // A number beyond 2^53 is an object here, and nothing is said of it.
-    const isCarried = isSchema(value) && isCarriedNumber(value);
+    const isCarried = isObject(value) && isCarriedNumber(value);
     if (this.#steps < 0 || isCarried || schema === true || schema === undefined) {
       return undefined;
     }
-    if (!isSchema(schema)) {
+    if (!isObject(schema)) {
       return schema === false ? wrong('is not allowed') : undefined;
     }
     // An embedded document has references of its own, which are not followed.
@@ -104,10 +106,10 @@ class Check {
   }
 
   #ofObject(value: unknown, schema: Schema): Problem | undefined {
-    if (!isSchema(value)) {
+    if (!isObject(value)) {
       return undefined;
     }
-    const properties = isSchema(schema['properties']) ? schema['properties'] : {};
+    const properties = isObject(schema['properties']) ? schema['properties'] : {};
     const missing = listOf(schema['required']).find((name): name is string => {
       // A server fills in a default itself, also where it lists the key as required.
       return typeof name === 'string' && !Object.hasOwn(value, name) && !hasDefault(own(properties, name));
@@ -126,12 +128,12 @@ class Check {
 
   /** A key that `properties` does not name. A pattern that may match leaves it to the server. */
   #ofOther(key: string, member: unknown, schema: Schema): Problem | undefined {
-    const patterns = isSchema(schema['patternProperties']) ? Object.keys(schema['patternProperties']) : [];
+    const patterns = isObject(schema['patternProperties']) ? Object.keys(schema['patternProperties']) : [];
     const more = schema['additionalProperties'];
     if (patterns.length > 0 || more !== false) {
       return patterns.length > 0 ? undefined : this.problem(member, more);
     }
-    const known = isSchema(schema['properties']) ? Object.keys(schema['properties']) : [];
+    const known = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
     const names = known.length === 0 ? '' : `. Known: ${known.slice(0, MAX_CHOICES).join(', ')}`;
     return { ...wrong(`is not a known key${names}`), guess: { word: key, known } };
   }
@@ -163,7 +165,7 @@ function nearest(problems: readonly Problem[], value: unknown): Problem | undefi
     return deepest;
   }
   const said = expected.slice(0, MAX_CHOICES).join(' or ');
-  return { path: [], text: `must be ${said}, not ${shown(value)}`, expected: said };
+  return { path: [], text: `must be ${said}, not ${shownValue(value)}`, expected: said };
 }
 
 function at(key: string | number, problem: Problem | undefined): Problem | undefined {
@@ -175,7 +177,7 @@ function wrong(text: string): Problem {
 }
 
 function hasDefault(schema: unknown): boolean {
-  return isSchema(schema) && Object.hasOwn(schema, 'default');
+  return isObject(schema) && Object.hasOwn(schema, 'default');
 }
 
 function own(value: Schema, key: string): unknown {

@@ -1,5 +1,7 @@
 /** The keywords of JSON Schema that speak of one value by itself, and the words for a value that does not fit: as `schema_values.py` of the kernel. */
-import { isSchema, listOf, type Schema } from '../catalog/json-schema.ts';
+
+import { isObject } from '../base/is-object.ts';
+import { listOf, type Schema } from '../catalog/json-schema.ts';
 import { pythonLiteral, pythonString } from '../catalog/python-literal.ts';
 import type { Problem } from './schema-check.ts';
 
@@ -18,12 +20,12 @@ const TYPES: Readonly<Record<string, { readonly name: string; readonly fits: (va
   number: { name: 'float', fits: (value) => typeof value === 'number' },
   boolean: { name: 'bool', fits: (value) => typeof value === 'boolean' },
   array: { name: 'list', fits: Array.isArray },
-  object: { name: 'dict', fits: isSchema },
+  object: { name: 'dict', fits: isObject },
   null: { name: 'None', fits: (value) => value === null },
 };
 
 /** A value as messages show it: short, and with its type where that is not obvious. */
-export function shown(value: unknown): string {
+export function shownValue(value: unknown): string {
   switch (typeof value) {
     case 'string':
       return `${shownText(value)} (str)`;
@@ -42,7 +44,7 @@ function shownMember(value: unknown, levels: number): string {
     const members = value.slice(0, MAX_SHOWN_MEMBERS).map((member) => shownMember(member, levels - 1));
     return `[${levels === 0 && value.length > 0 ? '...' : withDots(members, value.length)}]`;
   }
-  if (isSchema(value)) {
+  if (isObject(value)) {
     const keys = Object.keys(value).toSorted();
     const members = keys
       .slice(0, MAX_SHOWN_KEYS)
@@ -82,7 +84,7 @@ export function literalProblem(value: unknown, schema: Schema): Problem | undefi
   const listed = choices.slice(0, MAX_CHOICES).map(short).join(', ');
   const all = choices.length > MAX_CHOICES ? `${listed}, … (${choices.length} in all)` : listed;
   const expected = choices.length === 1 ? all : `one of ${all}`;
-  const problem = { path: [], text: `must be ${expected}, not ${shown(value)}`, expected };
+  const problem = { path: [], text: `must be ${expected}, not ${shownValue(value)}`, expected };
   const known = choices.filter((choice) => typeof choice === 'string');
   return typeof value === 'string' ? { ...problem, guess: { word: value, known } } : problem;
 }
@@ -95,7 +97,7 @@ export function typeProblem(value: unknown, { type }: Schema): Problem | undefin
     return undefined;
   }
   const expected = known.map((one) => one?.name).join(' or ');
-  return { path: [], text: `must be ${expected}, not ${shown(value)}`, expected };
+  return { path: [], text: `must be ${expected}, not ${shownValue(value)}`, expected };
 }
 
 /** Of a text's length; patterns are left to the server. */
@@ -120,7 +122,7 @@ export function numberProblem(value: unknown, schema: Schema): Problem | undefin
   for (const [keyword, words, isRight] of BOUNDS) {
     const bound = schema[keyword];
     if (typeof bound === 'number' && !isRight(value, bound)) {
-      return { path: [], text: `must be ${words} ${bound}, not ${shown(value)}`, expected: `${words} ${bound}` };
+      return { path: [], text: `must be ${words} ${bound}, not ${shownValue(value)}`, expected: `${words} ${bound}` };
     }
   }
   const step = schema['multipleOf'];
@@ -129,7 +131,11 @@ export function numberProblem(value: unknown, schema: Schema): Problem | undefin
   if (!isCounted || value % step === 0) {
     return undefined;
   }
-  return { path: [], text: `must be a multiple of ${step}, not ${shown(value)}`, expected: `a multiple of ${step}` };
+  return {
+    path: [],
+    text: `must be a multiple of ${step}, not ${shownValue(value)}`,
+    expected: `a multiple of ${step}`,
+  };
 }
 
 /** Of a list by itself: how long it is, and whether it holds a value twice. */
@@ -165,7 +171,7 @@ function isSame(left: unknown, right: unknown): boolean {
   if (Array.isArray(left) && Array.isArray(right)) {
     return left.length === right.length && left.every((member, index) => isSame(member, right[index]));
   }
-  if (isSchema(left) && isSchema(right)) {
+  if (isObject(left) && isObject(right)) {
     const keys = Object.keys(left);
     return (
       keys.length === Object.keys(right).length &&

@@ -1,4 +1,5 @@
 /** `servers search`: finds tools by words. */
+
 import { CancelSource } from '../base/cancel.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { createToolSearch } from '../directory/tool-search.ts';

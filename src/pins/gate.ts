@@ -3,7 +3,7 @@ import { BridgeError } from '../base/errors.ts';
 import { type CallGate, failed, type ToolCall } from '../calls/contract.ts';
 import { describeChange } from '../catalog/tool-change.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
-import { approveCommand } from './tool-differences.ts';
+import { hintToAccept } from './tool-differences.ts';
 
 type PinDirectory = Pick<ServerDirectory, 'review' | 'findTool'>;
 
@@ -24,7 +24,7 @@ async function refusalOf(directory: PinDirectory, { server, tool, context }: Too
     }
     const what = `'${tool.name}' of server '${server.name}' was not called: its definition is ${describeChange(change)}`;
     return new BridgeError('TOOL_CHANGED', what, {
-      hint: approveCommand(server.name, tool.name),
+      hint: hintToAccept(server.name, tool.name),
       data: { server: server.name, tool: tool.name, changed: change.parts },
     });
   } catch (error) {

@@ -6,8 +6,7 @@
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { createPause } from '../base/slices.ts';
-import type { KnownTool, ServerMetadata } from '../catalog/known.ts';
-import { type ToolChange } from '../catalog/known.ts';
+import type { KnownTool, ServerMetadata, ToolChange } from '../catalog/known.ts';
 import { describeChange, withChange } from '../catalog/tool-change.ts';
 import type {
   DefinitionReview,
@@ -16,7 +15,7 @@ import type {
   PinMode,
   ToolDifference,
 } from '../directory/server-metadata.ts';
-import { approveCommand, changeOf, mayBeKept, shorten, shownOf, summarize, type ToolNews } from './tool-differences.ts';
+import { changeOf, hintToAccept, mayBeKept, shorten, shownOf, summarize, type ToolNews } from './tool-differences.ts';
 import type { PinnedTool, ToolPinStore } from './tool-pins.ts';
 
 export interface ToolPins extends MetadataSource, DefinitionReview {}
@@ -148,7 +147,7 @@ class Pins implements ToolPins {
       if (change === undefined || (change.parts.length === 0 && !isStrict)) {
         return tool;
       }
-      const remedy = approveCommand(server, tool.name);
+      const remedy = hintToAccept(server, tool.name);
       const clause = `tool '${tool.name}' ${change.isRefused ? 'is refused: ' : ''}${describeChange(change)}`;
       clauses.push(clause);
       if (this.#isNews(`${server}\0${tool.name}\0${tool.fingerprint ?? ''}`)) {
@@ -161,7 +160,7 @@ class Pins implements ToolPins {
     }
     return clauses.length === 0
       ? metadata
-      : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, approveCommand(server))] };
+      : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, hintToAccept(server))] };
   }
 
   /** What was accepted is there and cannot be read: then nothing can be said to be as it was. */

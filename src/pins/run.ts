@@ -2,18 +2,18 @@
 import { createTwoFilesPatch } from 'diff';
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import { escapeControls } from '../base/log.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { isServer } from '../catalog/names.ts';
 import { describeChange } from '../catalog/tool-change.ts';
-import { isObject } from '../clients/file-format.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import type { ToolDifference } from '../directory/server-metadata.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { runWithServers } from '../terminal/lifecycle.ts';
 
 /** Also the JSON. */
-export interface AcceptedTool extends ToolDifference {
+export interface Acceptance extends ToolDifference {
   readonly server: string;
   readonly isAccepted: boolean;
 }
@@ -37,7 +37,7 @@ export async function acceptTools(line: AcceptCommand, options: AcceptOptions): 
 export async function accept(
   { server: name, tools: words, isDryRun }: AcceptCommand,
   { known, review, callable }: Pick<ConfiguredServers, 'known' | 'review' | 'callable'>,
-): Promise<AcceptedTool[]> {
+): Promise<Acceptance[]> {
   const server = await known.find(name);
   const listed = await known.refresh(server, new CancelSource().signal);
   const names = listed.tools.map((tool) => tool.name);
@@ -62,7 +62,7 @@ async function exactName(server: string, wanted: string, listed: readonly string
   return wanted;
 }
 
-export function renderAccepted(server: string, reported: readonly AcceptedTool[]): string {
+export function renderAccepted(server: string, reported: readonly Acceptance[]): string {
   if (reported.length === 0) {
     return `Nothing of '${escapeControls(server)}' differs from what was accepted.\n`;
   }
@@ -71,7 +71,7 @@ export function renderAccepted(server: string, reported: readonly AcceptedTool[]
   return `${reported.map(renderOne).join('\n\n')}\n\n${count} ${isAccepted ? 'accepted' : 'not accepted'}.\n`;
 }
 
-function renderOne({ tool, change, before, after }: AcceptedTool): string {
+function renderOne({ tool, change, before, after }: Acceptance): string {
   const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after)])];
   const parts = all.filter((part) => change.parts.length === 0 || change.parts.includes(part));
   const patches = parts.map((part) => patchOf(part, before?.[part] ?? '', after[part] ?? ''));

@@ -1,6 +1,7 @@
 /** How a tool differs from what was accepted of it, as data and as texts. Pure. */
 
 import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import type { KnownTool, ToolChange } from '../catalog/known.ts';
 import type { ShownTexts } from '../directory/server-metadata.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
@@ -14,13 +15,9 @@ const MAX_NAMED = 5;
 const DATE_CHARS = '2026-11-21'.length;
 
 /** What a person types to look at a change and accept it. */
-export function approveCommand(server: string, tool?: string): string {
-  const words = [server, ...(tool === undefined ? [] : [tool])].map(quoteWord).join(' ');
+export function hintToAccept(server: string, tool?: string): string {
+  const words = [server, ...(tool === undefined ? [] : [tool])].map((word) => quoteShellWord(word)).join(' ');
   return `A person can look at it and accept it: ${COMMAND} servers approve ${words}`;
-}
-
-function quoteWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** Undefined for a tool that is as it was accepted. */
@@ -75,5 +72,5 @@ export function summarize(server: string, news: readonly ToolNews[]): string {
   const more = news.length - MAX_NAMED;
   const named = news.slice(0, MAX_NAMED).map(({ clause }) => clause);
   const clauses = more > 0 ? [...named, `${more} more tools changed`] : named;
-  return `${clauses.join('; ')}. ${approveCommand(server, news.length === 1 ? news[0]?.tool : undefined)}`;
+  return `${clauses.join('; ')}. ${hintToAccept(server, news.length === 1 ? news[0]?.tool : undefined)}`;
 }

@@ -15,10 +15,9 @@ import type { PolicyCommand } from './command-line.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 import type { PolicyTool } from './rules/decision.ts';
 import { hintsOf } from './rules/hints.ts';
-import { type Explanation, explain } from './rules/trace.ts';
+import { explain } from './rules/trace.ts';
 import { readCalls } from './static-calls.ts';
-import type { CheckedCall, ExplainedTool } from './text.ts';
-import { renderCalls, renderExplained, renderPolicies } from './text.ts';
+import { type CheckedCall, type ExplainedTool, renderCalls, renderExplained, renderPolicies } from './text.ts';
 
 export interface PolicyOptions extends CommandContext {
   readonly input: NodeJS.ReadableStream;

@@ -1,7 +1,7 @@
 /** Hides the tools that a policy denies whatever the arguments. */
 
 import { BridgeError } from '../base/errors.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
+import type { CatalogTool } from '../catalog/known.ts';
 import type { VisibleTools } from '../directory/visible-tools.ts';
 import type { CurrentPolicies } from './current-policies.ts';
 import { deniedCall } from './gate.ts';

@@ -1,8 +1,5 @@
 /** Runs a command that gives a secret: without a shell, for a short time, and takes what it prints. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { messageOf } from '../base/errors.ts';
-import { endTree, LEADS_GROUP } from '../base/process-tree.ts';
-import { startableCommand } from '../base/windows.ts';
+import { type ProcessEnd, runProcess } from '../base/run-process.ts';
 
 /** A keyring may ask the person to unlock it. Chosen. */
 const TIME_LIMIT_MS = 30_000;
@@ -19,73 +16,39 @@ export interface CommandPlace {
 
 /** What the command printed. Rejects with why it gave nothing, and nothing of what it printed. */
 export async function runCommand(words: readonly string[], place: CommandPlace): Promise<Buffer> {
-  const [program = ''] = words;
-  const { timeLimitMs = TIME_LIMIT_MS, input } = place;
-  const child = start(words, place);
-  // One that ends without reading it says so by its exit code.
-  child.stdin.on('error', () => undefined).end(input);
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+  const { timeLimitMs = TIME_LIMIT_MS, ...rest } = place;
+  const end = await runProcess(words, {
+    ...rest,
+    deadlineMs: timeLimitMs,
+    maxOutputBytes: MAX_BYTES,
+    // What it complains about may hold the secret.
+    ignoresStderr: true,
     // It asks a person for 30 s, and whoever ends the bridge does not wait for that.
-    const onExit = (): void => end(child);
-    process.once('exit', onExit);
-    const fail = (reason: string): void => {
-      clearTimeout(timer);
-      process.removeListener('exit', onExit);
-      end(child);
-      reject(new Error(`'${program}' ${reason}`));
-    };
-    const timer = setTimeout(() => fail(`did not end within ${timeLimitMs / 1000} s`), timeLimitMs);
-    child.stdout.on('data', (chunk: Buffer) => {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > MAX_BYTES) {
-        fail(`printed more than ${MAX_BYTES.toLocaleString('en-US')} bytes`);
-      }
-    });
-    child.once('error', (error) => fail(`could not be started: ${startFailure(error)}`));
-    child.once('close', (exitCode, signal) => {
-      if (exitCode === 0) {
-        clearTimeout(timer);
-        process.removeListener('exit', onExit);
-        resolve(Buffer.concat(chunks));
-      } else {
-        fail(signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`);
-      }
-    });
+    endsWithProcess: true,
   });
-}
-
-function start([program = '', ...rest]: readonly string[], { cwd, env }: CommandPlace) {
-  try {
-    const { command, args, isVerbatim } = startableCommand(program, rest, env);
-    return spawn(command, args, {
-      cwd,
-      env,
-      // What it complains about may hold the secret, so it is not even read.
-      stdio: ['pipe', 'pipe', 'ignore'],
-      detached: LEADS_GROUP,
-      windowsHide: true,
-      windowsVerbatimArguments: isVerbatim,
-    });
-  } catch (error) {
-    throw new Error(`'${program}' could not be started: ${startFailure(error)}`, { cause: error });
+  if (end.endedBy === 'exit' && end.exitCode === 0) {
+    return end.stdout;
   }
+  throw new Error(`'${words[0] ?? ''}' ${whyNothing(end, timeLimitMs)}`);
 }
 
-/** With everything it started, which may hold its output open. */
-function end(child: ChildProcess): void {
-  child.stdout?.destroy();
-  endTree(child, 'SIGKILL');
-}
-
-/** Without the arguments, which the message of the operating system may repeat. */
-function startFailure(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOENT') {
-    return 'it was not found';
+/** Without what the system says, which may repeat the arguments. */
+function whyNothing({ endedBy, exitCode, signal }: ProcessEnd, timeLimitMs: number): string {
+  switch (endedBy) {
+    case 'exit':
+      return `ended with exit code ${exitCode}`;
+    case 'signal':
+      return `was ended by ${signal}`;
+    case 'deadline':
+      return `did not end within ${timeLimitMs / 1000} s`;
+    case 'output limit':
+      return `printed more than ${MAX_BYTES.toLocaleString('en-US')} bytes`;
+    case 'not found':
+      return 'could not be started: it was not found';
+    case 'not executable':
+      // Also for a program that is nowhere, when one folder of PATH cannot be read.
+      return 'could not be started: it was not found, or it is not executable';
+    case 'not started':
+      return 'could not be started';
   }
-  // Also for a program that is nowhere, when one folder of PATH cannot be read.
-  return code === 'EACCES' ? 'it was not found, or it is not executable' : messageOf(error);
 }

@@ -47,7 +47,7 @@ export interface ArgumentRules {
  * The arguments with defaults filled in. `null` counts as left out, because some clients send it for every optional
  * argument. Rejects with `ARGUMENT_INVALID`, one sentence; with what `whyDisabled` gives for a server that is disabled.
  */
-export async function checkArguments(given: unknown, rules: ArgumentRules): Promise<CellArguments> {
+export async function checkRunArguments(given: unknown, rules: ArgumentRules): Promise<CellArguments> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw refusal(`The arguments are ${shown(given)}; an object with \`code\` is needed.`);
   }

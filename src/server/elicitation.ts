@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
+import { isObject } from '../base/is-object.ts';
 
 /** What a client says it can show. */
 interface Modes {
@@ -79,8 +80,4 @@ function isFieldValue(value: unknown): value is FieldValue {
   return Array.isArray(value)
     ? value.every((item) => typeof item === 'string')
     : ['string', 'number', 'boolean'].includes(typeof value);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

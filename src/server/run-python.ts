@@ -4,7 +4,7 @@ import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT, type Pe
 import { BridgeError, type ErrorCode, renderError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
-import { type CellArguments, checkArguments } from './arguments.ts';
+import { type CellArguments, checkRunArguments } from './arguments.ts';
 import type { CellRunner } from './cell-runner.ts';
 
 export interface RunPythonOptions {
@@ -36,7 +36,7 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
     timeoutSeconds: options.defaultTimeoutSeconds,
   };
   try {
-    const { code, ...rest } = await checkArguments(call.given, {
+    const { code, ...rest } = await checkRunArguments(call.given, {
       defaultTimeoutSeconds: options.defaultTimeoutSeconds,
       maxTimeoutSeconds: options.maxTimeoutSeconds,
       knownServers: () => options.runner.knownServers(),
@@ -74,7 +74,7 @@ export function render(options: RunPythonOptions, answer: CellAnswer): Promise<R
   return renderAnswer(answer, options.outputMode, options.maxOutputChars);
 }
 
-/** Codes of what `checkArguments` refuses. */
+/** Codes of what `checkRunArguments` refuses. */
 const REFUSED_ARGUMENTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ARGUMENT_INVALID', 'SERVER_NOT_AVAILABLE']);
 
 function failureOf(error: BridgeError) {

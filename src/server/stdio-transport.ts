@@ -6,6 +6,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { messageOf } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH, MAX_UNREAD_BYTES } from '../base/limits.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
 import { type DroppedLine, LineReader } from '../protocol/line-reader.ts';
@@ -18,7 +19,7 @@ const PREVIEW_BYTES = 200;
  * a request that cannot be served is answered with -32600 if it has an id. `onclose`, and then `onClosed`, fires once:
  * when `input` ends, when `output` fails (a client that is gone), or after `close()`.
  */
-export class StdioTransport implements Transport {
+export class StdioServerTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
@@ -146,8 +147,7 @@ export class StdioTransport implements Transport {
 function parseObject(line: Buffer): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(line.toString('utf8'));
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     // Not JSON: the caller reports it.
     return undefined;

@@ -5,10 +5,9 @@
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { bridgeDepth } from '../base/bridge-depth.ts';
 import { BridgeError } from '../base/errors.ts';
 
-/** Number of bridges above this process, set in the environment of every server. */
-export const DEPTH_VARIABLE = 'MCP_BRIDGE_DEPTH';
 const ALLOW_VARIABLE = 'MCP_BRIDGE_ALLOW_SELF_SERVER';
 /** Even allowed nesting ends here. Chosen: nobody has a use for more, and a ring must end. */
 const MAX_DEPTH = 3;
@@ -29,7 +28,7 @@ const LAUNCHERS: ReadonlySet<string> = new Set(
 );
 const SUBCOMMANDS: ReadonlySet<string> = new Set(['exec', 'x', 'dlx', 'run', 'tool', 'start', '/c', '/d', '/s']);
 
-export interface ServerCommand {
+export interface NamedCommand {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -43,7 +42,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * Why this entry would start the bridge again, in one clause, or undefined if it would not. A path that is only an
  * argument of another program (the bridge's folder served by a file server) is no reason.
  */
-export function findSelfReference(entry: ServerCommand, env: Environment): string | undefined {
+export function findSelfReference(entry: NamedCommand, env: Environment): string | undefined {
   if (OWN_NAMES.has(entry.name)) {
     return 'its name is that of this bridge';
   }
@@ -63,12 +62,6 @@ export function findSelfReference(entry: ServerCommand, env: Environment): strin
   }
   const script = programs.find((program) => isWrapperScript(program, entry.cwd, env));
   return script === undefined ? undefined : `the script ${script} starts this bridge`;
-}
-
-/** Bridges above this process, as its environment says; 0 for one that a client started. */
-export function bridgeDepth(env: Environment): number {
-  const depth = Number.parseInt(env[DEPTH_VARIABLE] ?? '0', 10);
-  return Number.isSafeInteger(depth) && depth > 0 ? depth : 0;
 }
 
 /** Throws `CONFIG_INVALID` when this process was started as a server of another bridge and that is not allowed. */
@@ -104,7 +97,7 @@ function isOwnName(part: string): boolean {
 }
 
 /** The words that a launcher takes as the program to run. */
-function programsOf(entry: ServerCommand): string[] {
+function programsOf(entry: NamedCommand): string[] {
   if (!LAUNCHERS.has(baseName(entry.command))) {
     return [];
   }
@@ -125,7 +118,7 @@ function isSkippable(argument: string): boolean {
 }
 
 /** The text given to `sh -c` and the like. */
-function shellTextOf(entry: ServerCommand): string | undefined {
+function shellTextOf(entry: NamedCommand): string | undefined {
   const flag = entry.args.findIndex((argument) => /^(?:-\w*c|\/c|-Command)$/i.test(argument));
   return flag === -1 ? undefined : entry.args.slice(flag + 1).join(' ');
 }

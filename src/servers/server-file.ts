@@ -1,7 +1,9 @@
 /** Reads the text of one server file: what it defines and what is wrong with it. No I/O but the look at wrapper scripts. */
+
 import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { type ConfigIssue, explainZodIssues, renderPath } from '../base/config-issue.ts';
+import { isObject } from '../base/is-object.ts';
 import { parseJson } from '../base/json-text.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
 import { type ExpandContext, expandHome, expandVariables, REFERENCE } from './expand.ts';
@@ -338,8 +340,4 @@ function canonicalJson(value: unknown): string {
       ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : member;
   });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,7 +4,7 @@
  */
 import { extname } from 'node:path';
 import { homeFolder } from '../base/home.ts';
-import { type FileFormat, type FileObject } from '../clients/file-format.ts';
+import type { FileFormat, FileObject } from '../clients/file-format.ts';
 import { entriesAt, loadFormat } from '../clients/format.ts';
 import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf, type FileFormatName } from '../clients/table.ts';
 

@@ -1,7 +1,8 @@
 /** Which server stands in which file, whether or not its entry is valid, and whether the file is one that we may change. */
+
 import { readFileSync, statSync } from 'node:fs';
+import { isObject } from '../base/is-object.ts';
 import { parseJson } from '../base/json-text.ts';
-import { isObject } from '../clients/file-format.ts';
 import { entriesAt } from '../clients/format.ts';
 import { type DiscoveryOptions, discoverServers, listServerFiles, MAX_SERVER_FILE_BYTES } from './discover.ts';
 

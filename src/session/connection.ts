@@ -26,7 +26,7 @@ import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { Outbox } from './outbox.ts';
 import type { CallCounts, CallWatch } from './progress.ts';
 import {
-  describeEnd,
+  describeSandboxEnd,
   type EndedReport,
   type StartedReport,
   type SupervisorWatch,
@@ -74,7 +74,7 @@ interface RunningCell {
   readonly resolve: (result: ResultFrame | KernelEnd) => void;
 }
 
-export class Connection {
+export class KernelConnection {
   readonly sandbox: Sandbox;
   readonly outbox: Outbox;
   readonly #options: ConnectionOptions;
@@ -135,7 +135,7 @@ export class Connection {
   }
 
   /** Runs a cell. One at a time: the caller waits for the result before the next. */
-  runCell(
+  execute(
     frame: Omit<ExecuteFrame, 'type'>,
     listener: CellListener,
     asker: Asker | undefined,
@@ -291,7 +291,7 @@ export class Connection {
     const report = this.#endReport;
     this.#passLeftovers(report);
     const { memoryBytes, pids } = this.#options.limits;
-    const reason = this.#killReason ?? (report && describeEnd(report, memoryBytes, pids)) ?? describeExit(exit);
+    const reason = this.#killReason ?? (report && describeSandboxEnd(report, memoryBytes, pids)) ?? describeExit(exit);
     this.#dispatcher.close();
     this.#end ??= { reason };
     // By hand: a reaction of each cell to `ended` would keep the cell until the session ends.

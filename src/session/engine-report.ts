@@ -3,7 +3,7 @@ import type { EngineReport } from '../base/cell.ts';
 import { CONTAINER_ENGINE_NAMES, type Engine } from '../engines/engine.ts';
 
 /** The engine as it is now. */
-export function reportOf({ name, isolation, refused = [] }: Engine): EngineReport {
+export function reportEngine({ name, isolation, refused = [] }: Engine): EngineReport {
   return { name, isolation, refused: refused.map(({ engine, reason }) => ({ engine, reason })) };
 }
 
@@ -26,7 +26,7 @@ export function withMissing(manual: string, { missing }: Engine): string {
 
 /** The engine in a paragraph, for people and models who ask. */
 export function describeEngine(engine: Engine): string {
-  const { isolation, name, refused } = reportOf(engine);
+  const { isolation, name, refused } = reportEngine(engine);
   const reasons = refused.map(({ reason }) => reason).join('; ');
   return [
     `Sessions run on ${name}: ${isolation}.`,

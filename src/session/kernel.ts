@@ -27,12 +27,12 @@ import {
 import type { Asker } from './asker.ts';
 import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
 import type { CodePackStore } from './code-packs.ts';
-import { type CellListener, Connection, type FailedStart, type KernelEnd } from './connection.ts';
+import { type CellListener, type FailedStart, KernelConnection, type KernelEnd } from './connection.ts';
 import type { HandleCall } from './dispatch.ts';
-import { reportOf, withMissing } from './engine-report.ts';
+import { reportEngine, withMissing } from './engine-report.ts';
 import { prepareInTime } from './prepare.ts';
 import type { CallCounts } from './progress.ts';
-import { describeEnd, type StartedReport } from './supervisor.ts';
+import { describeSandboxEnd, type StartedReport } from './supervisor.ts';
 
 /** Starts may be repeated when the engine learned something (another flag set, an image pulled), but not for ever. */
 const MAX_START_ROUNDS = 8;
@@ -65,7 +65,7 @@ export interface Kernel {
   /** Resolves when the kernel has ended, whoever ended it. Never rejects. */
   readonly ended: Promise<KernelEnd>;
   /** Runs a cell, whose calls may use `asker`. Resolves with its result, or with the end of the kernel when there is none. */
-  runCell(
+  execute(
     frame: Omit<ExecuteFrame, 'type'>,
     listener: CellListener,
     asker: Asker | undefined,
@@ -86,7 +86,7 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
     const packKey = `${engine.name} ${options.packKey}`;
     const pack = await packs.load(packKey);
     const sandbox = await engine.start({ command: kernelCommand(sources), session: options.session });
-    const connection = new Connection(sandbox, { ...options, packKey });
+    const connection = new KernelConnection(sandbox, { ...options, packKey });
     if (sandbox.isPreloaded !== true) {
       connection.outbox.sendRaw(bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack }));
     }
@@ -121,20 +121,20 @@ function helloFrame({ engine, session, generation, hello, limits }: KernelOption
   };
 }
 
-function toKernel(connection: Connection, ready: ReadyFrame, engine: Engine): Kernel {
+function toKernel(connection: KernelConnection, ready: ReadyFrame, engine: Engine): Kernel {
   return {
-    engine: reportOf(engine),
+    engine: reportEngine(engine),
     ready,
     measured: () => connection.measured,
     ended: connection.ended,
-    runCell: (frame, listener, asker) => connection.runCell(frame, listener, asker),
+    execute: (frame, listener, asker) => connection.execute(frame, listener, asker),
     calls: () => connection.calls(),
     interrupt: (cell, reason) => connection.outbox.sendInterrupt({ cell, reason }),
     kill: (reason) => connection.kill(reason),
   };
 }
 
-function explainStart(failure: FailedStart, connection: Connection, options: KernelOptions): BridgeError {
+function explainStart(failure: FailedStart, connection: KernelConnection, options: KernelOptions): BridgeError {
   const stderr = connection.stderrTail;
   void connection.kill('it did not start');
   // An engine that brings the kernel knows best why it cannot be set up.
@@ -142,7 +142,7 @@ function explainStart(failure: FailedStart, connection: Connection, options: Ker
   if (failure.report !== undefined && !isEnginesFault) {
     const { memoryBytes, pids } = options.limits;
     const last = stderr === '' ? '' : `: ${stderr.split('\n').at(-1)}`;
-    const why = describeEnd(failure.report, memoryBytes, pids);
+    const why = describeSandboxEnd(failure.report, memoryBytes, pids);
     return new BridgeError('ENGINE_FAILED', `the sandbox ended while starting: ${why}${last}`, {
       hint: 'Check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY; the log on stderr has what the sandbox said.',
       data: { stderr },

@@ -10,7 +10,7 @@ export interface SessionRun {
   readonly generation: number;
 }
 
-export interface CellRun extends SessionRun {
+export interface RecordedCell extends SessionRun {
   readonly cell: number;
 }
 
@@ -22,8 +22,8 @@ export interface SessionRecorder {
    * A cell is about to run and may call `servers`. It waits for the promise, if there is one; when that rejects, it is not
    * run, and the client gets the error.
    */
-  cellStarted(run: CellRun, request: CellRequest, servers: readonly string[]): Promise<void> | undefined;
-  cellEnded(run: CellRun, outcome: CellOutcome, durationMs: number): void;
+  cellStarted(run: RecordedCell, request: CellRequest, servers: readonly string[]): Promise<void> | undefined;
+  cellEnded(run: RecordedCell, outcome: CellOutcome, durationMs: number): void;
   /** A cell was not run, for a reason that has nothing to do with the record. */
   cellRefused(request: CellRequest, error: BridgeError): void;
 }

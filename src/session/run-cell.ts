@@ -39,7 +39,7 @@ export type CellOutcome = Pick<
 
 type Cause = 'deadline' | 'cancelled';
 
-export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome> {
+export async function runInKernel(kernel: Kernel, run: CellRun): Promise<CellOutcome> {
   const output = { stdout: createOutputBuffer(), stderr: createOutputBuffer() };
   const attachments = createAttachments();
   const guard = watchForEnd(kernel, run);
@@ -57,7 +57,7 @@ export async function runCell(kernel: Kernel, run: CellRun): Promise<CellOutcome
     onProgress: (stated) => progress?.setStated(stated),
     callWatch: progress,
   };
-  const end = await kernel.runCell(run.frame, listener, asker);
+  const end = await kernel.execute(run.frame, listener, asker);
   asker?.close();
   progress?.stop();
   guard.stop();

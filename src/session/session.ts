@@ -9,8 +9,8 @@ import { MAX_REPORTED_NAMES, START_GRACE_MS, START_TIMEOUT_MS } from '../base/li
 import type { ServerReference } from '../protocol/frames.ts';
 import { standInNotice } from './engine-report.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
-import type { CellRun, SessionRecorder } from './recorder.ts';
-import { type CellOutcome, runCell } from './run-cell.ts';
+import type { RecordedCell, SessionRecorder } from './recorder.ts';
+import { type CellOutcome, runInKernel } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
 export interface SessionOptions
@@ -145,9 +145,9 @@ export class Session {
     };
   }
 
-  async #runRecorded(kernel: Kernel, run: CellRun, request: CellRequest): Promise<CellOutcome> {
+  async #runRecorded(kernel: Kernel, run: RecordedCell, request: CellRequest): Promise<CellOutcome> {
     const start = performance.now();
-    const outcome = await runCell(kernel, {
+    const outcome = await runInKernel(kernel, {
       frame: { cell: run.cell, code: request.code, ...(await this.#serversForFrame()) },
       timeoutMs: request.timeoutMs,
       signal: request.signal,

@@ -52,7 +52,7 @@ function parseReport(text: string): SupervisorReport | undefined {
 }
 
 /** One clause that says why a worker ended, for messages: `it ran out of memory (limit 512 MiB)`. */
-export function describeEnd(report: EndedReport, memoryBytes: number, pids: number): string {
+export function describeSandboxEnd(report: EndedReport, memoryBytes: number, pids: number): string {
   switch (report.cause) {
     case 'memory':
       return `it ran out of memory (limit ${formatMebibytes(memoryBytes)})`;

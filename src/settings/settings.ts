@@ -2,8 +2,10 @@
  * The settings, read from environment variables. One table holds name, default, meaning and check of each; the
  * documentation is generated from it. A bad value stops the start: a setting that is ignored is found too late.
  */
+
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { DEPTH_VARIABLE } from '../base/bridge-depth.ts';
 import { messageOf } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../base/limits.ts';
@@ -11,7 +13,6 @@ import { escapeControls, LOG_LEVELS } from '../base/log.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { parseDurationMs, parseSizeBytes } from '../base/units.ts';
 import { CLIENT_IDS } from '../clients/table.ts';
-import { DEPTH_VARIABLE } from '../servers/self.ts';
 import { type ConfigSource, parseSources } from '../servers/sources.ts';
 import { AUDIT_SETTINGS } from './audit-settings.ts';
 import { parseMounts } from './mounts.ts';

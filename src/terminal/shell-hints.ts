@@ -1,5 +1,5 @@
 /** Next steps for a person at a shell, in place of those that the same failure has for an agent. */
-import { inShell } from '../base/in-shell.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 
 const HINT_LINE = /^\s*Hint: .*$/gm;
 const LOAD = /[Cc]all run_python again with servers=\['([^'\n]+)'\]/g;
@@ -8,7 +8,7 @@ const LOAD = /[Cc]all run_python again with servers=\['([^'\n]+)'\]/g;
 export function hintsForShell(error: string): string {
   return error.replace(HINT_LINE, (line) =>
     line
-      .replace(LOAD, (_whole, name: string) => `Add --server ${inShell(name)}`)
+      .replace(LOAD, (_whole, name: string) => `Add --server ${quoteShellWord(name)}`)
       .replace('with the argument timeout', 'with --timeout SECONDS'),
   );
 }

@@ -1,7 +1,8 @@
 /** The person at a terminal: the fields of a question are asked one after the other. */
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
-import { isSchema, listOf, type Schema } from '../catalog/json-schema.ts';
+import { isObject } from '../base/is-object.ts';
+import { listOf, type Schema } from '../catalog/json-schema.ts';
 import { oneLine } from '../catalog/shown-text.ts';
 
 export interface Terminal {
@@ -46,8 +47,8 @@ async function askForm(
   const { properties, required } = question.requestedSchema;
   const content: Record<string, FieldValue> = {};
   output.write(`${question.message}\n`);
-  for (const [name, schema] of Object.entries(isSchema(properties) ? properties : {})) {
-    const value = await askField(name, isSchema(schema) ? schema : {}, (prompt) => lines.question(prompt, { signal }));
+  for (const [name, schema] of Object.entries(isObject(properties) ? properties : {})) {
+    const value = await askField(name, isObject(schema) ? schema : {}, (prompt) => lines.question(prompt, { signal }));
     if (value !== undefined) {
       content[name] = value;
     } else if (listOf(required).includes(name)) {
@@ -91,11 +92,11 @@ interface Choice {
 
 /** What may be chosen, also of a list of choices. */
 function choicesOf(schema: Schema): Choice[] {
-  const facts = schema['type'] === 'array' && isSchema(schema['items']) ? schema['items'] : schema;
+  const facts = schema['type'] === 'array' && isObject(schema['items']) ? schema['items'] : schema;
   const names = listOf(facts['enumNames']);
   const plain = listOf(facts['enum']).map((value, index) => ({ value, label: names[index] ?? value }));
   const titled = [...listOf(facts['oneOf']), ...listOf(facts['anyOf'])]
-    .filter(isSchema)
+    .filter(isObject)
     .map((one) => ({ value: one['const'], label: one['title'] ?? one['const'] }));
   return [...plain, ...titled].map(({ value, label }) => ({ value: String(value), label: String(label) }));
 }

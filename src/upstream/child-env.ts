@@ -2,6 +2,7 @@
  * The environment of an upstream server: named safe variables of the bridge, the entry's own `env`, and nothing else,
  * so that tokens in the user's shell do not reach every server. What a server needs beyond that stands in its entry.
  */
+import { bridgeDepth, DEPTH_VARIABLE } from '../base/bridge-depth.ts';
 
 /** Who the user is, where programs and files are, and in which language to speak. */
 const BASIC = 'PATH HOME USER LOGNAME SHELL TERM LANG LANGUAGE TZ TMPDIR TEMP TMP';
@@ -28,8 +29,6 @@ export const INHERITED_NAMES: ReadonlySet<string> = new Set(
 );
 /** Prefixes of names that every server inherits. */
 export const INHERITED_PREFIXES = ['LC_', 'XDG_'] as const;
-/** Counts the bridges above a server, so that a bridge among the servers notices that it is one. */
-export const DEPTH_VARIABLE = 'MCP_BRIDGE_DEPTH';
 
 /**
  * The environment for a server whose entry has `entryEnv`. Of inherited variables, addresses that hold a password
@@ -53,8 +52,7 @@ export function childEnvironment(
     }
     child.set(name, value);
   }
-  const depth = Number.parseInt(env[DEPTH_VARIABLE] ?? '0', 10);
-  child.set(DEPTH_VARIABLE, String((depth > 0 ? depth : 0) + 1));
+  child.set(DEPTH_VARIABLE, String(bridgeDepth(env) + 1));
   return Object.fromEntries(child);
 }
 

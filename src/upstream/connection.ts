@@ -25,7 +25,7 @@ export interface ServerInfo {
   readonly pid: number | undefined;
 }
 
-export interface Connection {
+export interface ServerConnection {
   readonly info: ServerInfo;
   /** Resolves when the server is gone, for whatever reason. Never rejects. */
   readonly exited: Promise<ServerExit>;

@@ -57,7 +57,3 @@ export interface OAuthSettings {
 
 /** A JSON object as it came off the wire: nothing about its members is known. */
 export type JsonObject = Record<string, unknown>;
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -7,9 +7,10 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
-import type { Connection } from './connection.ts';
+import { isObject } from '../base/is-object.ts';
+import type { ServerConnection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
-import { isJsonObject, type JsonObject } from './definition.ts';
+import type { JsonObject } from './definition.ts';
 import type { Elicit } from './elicit.ts';
 import { type Answer, RequestError, type RequestLimits, type Requests } from './requests.ts';
 
@@ -40,12 +41,12 @@ export class ServerQuestions {
     if (typeof id !== 'string' && typeof id !== 'number') {
       return;
     }
-    void this.#answer(id, isJsonObject(params) ? params : {});
+    void this.#answer(id, isObject(params) ? params : {});
   }
 
   /** Takes the `params` of `notifications/cancelled`; false when it takes back none of these questions. */
   cancel(params: unknown): boolean {
-    const open = isJsonObject(params) ? this.#open.get(params['requestId']) : undefined;
+    const open = isObject(params) ? this.#open.get(params['requestId']) : undefined;
     open?.abort();
     return open !== undefined;
   }
@@ -90,7 +91,7 @@ interface AskedRequest {
  * stands still while the person is asked. Rejects as `open.request` does.
  */
 export function requestWithInput(
-  open: Pick<Connection, 'request'>,
+  open: Pick<ServerConnection, 'request'>,
   request: AskedRequest,
   { signal, onProgress, elicit }: Omit<RequestLimits, 'timeoutMs'>,
   deadline: Deadline,
@@ -124,7 +125,7 @@ function asksForInput({ result }: Answer): boolean {
 }
 
 async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: Deadline): Promise<JsonObject> {
-  const requests = isJsonObject(inputRequests) ? Object.entries(inputRequests) : [];
+  const requests = isObject(inputRequests) ? Object.entries(inputRequests) : [];
   if (requests.length === 0 || requests.length > MAX_QUESTIONS) {
     throw malformed(`it asked for ${requests.length} inputs at once; 1 to ${MAX_QUESTIONS} can be given`);
   }
@@ -142,11 +143,11 @@ async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: De
 
 /** The `params` of an embedded `elicitation/create`. */
 function readRequest(request: unknown): JsonObject {
-  const { method, params } = isJsonObject(request) ? request : {};
+  const { method, params } = isObject(request) ? request : {};
   if (method !== 'elicitation/create') {
     throw malformed(`it asked for ${JSON.stringify(method ?? null).slice(0, 100)}, which the bridge does not offer`);
   }
-  return isJsonObject(params) ? params : {};
+  return isObject(params) ? params : {};
 }
 
 function malformed(message: string): RequestError {

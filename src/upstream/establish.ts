@@ -2,7 +2,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../base/cancel.ts';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { type Connection, type ConnectOptions, SessionLostError } from './connection.ts';
+import { type ConnectOptions, type ServerConnection, SessionLostError } from './connection.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import type { ElicitationOffer } from './elicit.ts';
 import type { ServerQuestions } from './elicitation.ts';
@@ -24,7 +24,7 @@ interface Parts {
 }
 
 /** The connection that these parts are, once hands were shaken. */
-export async function establish(definition: UpstreamDefinition, parts: Parts): Promise<Connection> {
+export async function establish(definition: UpstreamDefinition, parts: Parts): Promise<ServerConnection> {
   const { client, transport, requests, failures, elicitation } = parts;
   const protocolVersion = client.getNegotiatedProtocolVersion() ?? 'unknown';
   const envelope = await envelopeOf(client, elicitation);

@@ -1,6 +1,7 @@
 /** What to say of a server that is started here and fails: why, the end of its stderr, and the next step. Pure. */
 import { messageOf } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
+import { quoteShellWord } from '../base/shell-word.ts';
 import type { JsonObject, ProcessDefinition } from './definition.ts';
 import type { ServerExit } from './server-process.ts';
 
@@ -45,7 +46,7 @@ function isOnPath(command: string): boolean {
 /** The command as one would type it. */
 export function runByHand({ command, args }: ProcessDefinition, mask: (text: string) => string): string {
   // Masked before it is cut: half a secret would not be recognised.
-  const typed = mask([command, ...args].map(quoteWord).join(' ')).slice(0, SHOWN_COMMAND_CHARS);
+  const typed = mask([command, ...args].map((word) => quoteShellWord(word)).join(' ')).slice(0, SHOWN_COMMAND_CHARS);
   return `Run it by hand to see more: ${typed}`;
 }
 
@@ -60,7 +61,7 @@ export function explainDownload({ command }: ProcessDefinition): string {
 }
 
 /** How it ended, with the end of its stderr. */
-export function describeEnd({ exitCode, signal }: ServerExit, stderrTail: string): string {
+export function describeServerEnd({ exitCode, signal }: ServerExit, stderrTail: string): string {
   const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;
   return `${signal === undefined ? code : ` (killed by ${signal})`}${quoteStderr(stderrTail)}`;
 }
@@ -76,8 +77,4 @@ export function quoteStderr(tail: string): string {
 
 function codeOf(cause: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
-}
-
-function quoteWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

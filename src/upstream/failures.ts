@@ -4,7 +4,7 @@ import { MAX_RESULT_BYTES } from '../base/limits.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import { hintForDocker } from './explain-docker.ts';
 import {
-  describeEnd,
+  describeServerEnd,
   exitData,
   explainDownload,
   explainSpawn,
@@ -60,7 +60,7 @@ export class Failures {
 
   /** `SERVER_START_FAILED`: the process ended before it was ready. */
   endedAtStart(exit: ServerExit, stderrTail: string): BridgeError {
-    return this.#fail('SERVER_START_FAILED', `ended while it was starting${describeEnd(exit, stderrTail)}`, {
+    return this.#fail('SERVER_START_FAILED', `ended while it was starting${describeServerEnd(exit, stderrTail)}`, {
       hint: this.#nextStep(stderrTail),
       data: exitData(exit),
     });
@@ -102,7 +102,7 @@ export class Failures {
         hint: 'The next call connects again. The call may have had an effect.',
       });
     }
-    return this.#fail('SERVER_EXITED', `ended before it answered${describeEnd(exit, stderrTail)}`, {
+    return this.#fail('SERVER_EXITED', `ended before it answered${describeServerEnd(exit, stderrTail)}`, {
       hint: 'The next call starts it again. The call may have had an effect before the server ended.',
       data: exitData(exit),
     });

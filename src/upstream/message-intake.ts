@@ -2,12 +2,13 @@
  * What comes from a server, message by message: read, bounded, matched with the requests that wait, and handed on. Both
  * transports share it. Whatever a server sends, at worst the calls in flight fail; nothing here throws at the process.
  */
+import { isObject } from '../base/is-object.ts';
 import { MAX_JSON_DEPTH, MAX_RESULT_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
 import { parseExact } from '../protocol/exact-json.ts';
 import { type DroppedLine, idOfLine, isNoise } from '../protocol/line-reader.ts';
-import { isJsonObject, type JsonObject } from './definition.ts';
+import type { JsonObject } from './definition.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;
@@ -59,7 +60,7 @@ export class MessageIntake {
   /** Takes note of a message that is about to be sent. */
   noteSent(message: JsonObject): void {
     const { id, method, params } = message;
-    if (method === 'notifications/cancelled' && isJsonObject(params)) {
+    if (method === 'notifications/cancelled' && isObject(params)) {
       this.#pending.delete(params['requestId'] as MessageId);
     } else if (method !== undefined && isMessageId(id)) {
       this.#pending.add(id);
@@ -181,7 +182,7 @@ function answerAfterNoise(line: Buffer): JsonObject | undefined {
 function parseMessage(line: Buffer): JsonObject | undefined {
   try {
     const value: unknown = parseExact(line.toString('utf8'));
-    return isJsonObject(value) && value['jsonrpc'] === '2.0' ? value : undefined;
+    return isObject(value) && value['jsonrpc'] === '2.0' ? value : undefined;
   } catch {
     // Noise; the caller counts it.
     return undefined;

@@ -2,10 +2,11 @@
  * Connections to servers that are started here. The SDK's client does the handshake of both protocol eras; tool calls and
  * tool lists go past it (see requests.ts).
  */
+import { isObject } from '../base/is-object.ts';
 import { childEnvironment } from './child-env.ts';
-import type { Connection, ConnectOptions } from './connection.ts';
+import type { ConnectOptions, ServerConnection } from './connection.ts';
 import { Deadline } from './deadline.ts';
-import { isJsonObject, type JsonObject, type ProcessDefinition } from './definition.ts';
+import type { JsonObject, ProcessDefinition } from './definition.ts';
 import { ServerQuestions } from './elicitation.ts';
 import { establish, explainHandshake, intercept } from './establish.ts';
 import { Failures } from './failures.ts';
@@ -14,10 +15,10 @@ import { createMask } from './mask.ts';
 import { Requests } from './requests.ts';
 import { createResultMask } from './result-mask.ts';
 import { secretsOf } from './secrets.ts';
-import { StdioTransport } from './stdio-transport.ts';
+import { StdioClientTransport } from './stdio-transport.ts';
 
 /** Starts the server and connects to it. Rejects with `SERVER_START_FAILED`; nothing is left running then. */
-export async function openProcess(definition: ProcessDefinition, options: ConnectOptions): Promise<Connection> {
+export async function openProcess(definition: ProcessDefinition, options: ConnectOptions): Promise<ServerConnection> {
   const { legacyServers, logger } = options;
   const mode = legacyServers.has(definition.definitionHash) ? 'initialize' : 'probe';
   try {
@@ -49,14 +50,14 @@ async function attempt(
   definition: ProcessDefinition,
   options: ConnectOptions,
   mode: HandshakeMode,
-): Promise<Connection> {
+): Promise<ServerConnection> {
   const failures = new Failures(definition);
   let isModern = false;
   // The transport hands messages to the requests, and the requests write to the transport: the loop is closed here.
   const requests: Requests = new Requests((message) => transport.send(message));
   const elicitation = options.elicitation();
   const questions = elicitation && new ServerQuestions(requests, (message) => transport.send(message));
-  const transport: StdioTransport = new StdioTransport({
+  const transport: StdioClientTransport = new StdioClientTransport({
     ...definition,
     env: childEnvironment(options.env, definition.env),
     guardian: options.guardian,
@@ -98,5 +99,5 @@ async function attempt(
 
 /** Whether a message is the answer of a server that speaks 2026-07-28 or later to `server/discover`. */
 function isDiscovery({ result }: JsonObject): boolean {
-  return isJsonObject(result) && Array.isArray(result['supportedVersions']);
+  return isObject(result) && Array.isArray(result['supportedVersions']);
 }

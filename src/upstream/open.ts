@@ -1,5 +1,5 @@
 /** Opens the connection to a server, whichever way it is reached. */
-import type { Connection, ConnectOptions } from './connection.ts';
+import type { ConnectOptions, ServerConnection } from './connection.ts';
 import type { RemoteDefinition, UpstreamDefinition } from './definition.ts';
 import { openProcess } from './open-process.ts';
 
@@ -7,7 +7,10 @@ import { openProcess } from './open-process.ts';
  * Starts the server, or reaches it, and shakes hands. Rejects with `SERVER_START_FAILED`, for a remote server with
  * `SERVER_UNREACHABLE`, `SERVER_PROTOCOL` or `LOGIN_REQUIRED`; nothing is left running then.
  */
-export async function openConnection(definition: UpstreamDefinition, options: ConnectOptions): Promise<Connection> {
+export async function openConnection(
+  definition: UpstreamDefinition,
+  options: ConnectOptions,
+): Promise<ServerConnection> {
   options.onStep?.('resolved');
   const connection =
     definition.url === undefined ? await openProcess(definition, options) : await reach(definition, options);
@@ -15,7 +18,7 @@ export async function openConnection(definition: UpstreamDefinition, options: Co
   return connection;
 }
 
-async function reach(definition: RemoteDefinition, options: ConnectOptions): Promise<Connection> {
+async function reach(definition: RemoteDefinition, options: ConnectOptions): Promise<ServerConnection> {
   // Most users have no remote server, and pay for none.
   const { openRemote } = await import('./http/open-remote.ts');
   return openRemote(definition, options);

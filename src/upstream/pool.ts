@@ -11,13 +11,19 @@ import type { ElicitationOffer } from './elicit.ts';
 import { Guardian } from './guardian.ts';
 import { PROBE_TIMEOUT_MS } from './handshake.ts';
 import type { LoginStore } from './oauth/login-record.ts';
-import { MAX_LISTING_AGE_MS, type ServerListing, type ServerState, type ToolCall, UpstreamServer } from './server.ts';
+import {
+  MAX_LISTING_AGE_MS,
+  type ServerListing,
+  type ServerState,
+  type ToolRequest,
+  UpstreamServer,
+} from './server.ts';
 import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 
 export type { ServerInfo, StartStep } from './connection.ts';
 export type { JsonObject, ProcessDefinition, RemoteDefinition, UpstreamDefinition } from './definition.ts';
 export type { LoginRecord, LoginStore } from './oauth/login-record.ts';
-export type { ServerListing, ServerState, ToolCall } from './server.ts';
+export type { ServerListing, ServerState, ToolRequest } from './server.ts';
 export type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 export type { UpstreamTool } from './tool-list.ts';
 
@@ -67,7 +73,7 @@ export interface UpstreamPool {
    * The result as the server sent it, `isError` included. Rejects as `describe` does, and with `TOOL_UNKNOWN`,
    * `TOOL_FAILED` (a protocol error of the server) and `LIMIT_RESULT`.
    */
-  callTool(call: ToolCall): Promise<JsonObject>;
+  callTool(call: ToolRequest): Promise<JsonObject>;
   /**
    * One request for resources or prompts. Rejects as `describe` does, and with `CAPABILITY_MISSING`, `TOOL_FAILED` (a
    * protocol error of the server) and `LIMIT_RESULT`.
@@ -121,7 +127,7 @@ class Pool implements UpstreamPool {
     return this.#serverOf(server).describe(options.signal);
   }
 
-  callTool(call: ToolCall): Promise<JsonObject> {
+  callTool(call: ToolRequest): Promise<JsonObject> {
     const server = this.#servers.get(call.server);
     return server === undefined ? Promise.reject(unknownServer(call.server)) : server.callTool(call);
   }

@@ -6,8 +6,9 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
+import { isObject } from '../base/is-object.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import { isJsonObject, type JsonObject } from './definition.ts';
+import type { JsonObject } from './definition.ts';
 import type { Elicit } from './elicit.ts';
 
 /** The SDK counts its own requests from 0. Fits a signed 32-bit number, which is all some servers read. */
@@ -149,7 +150,7 @@ export class Requests {
 
   /** Takes the `params` of a progress notification; what is malformed or belongs to no request is passed over. */
   acceptProgress(params: unknown): void {
-    const { progressToken, progress, total, message } = isJsonObject(params) ? params : {};
+    const { progressToken, progress, total, message } = isObject(params) ? params : {};
     if (isFiniteNumber(progress)) {
       // Some servers send number 7 back as "7", as `accept` knows.
       this.#waiting.get(Number(progressToken))?.onProgress?.({
@@ -215,7 +216,7 @@ export class Requests {
 }
 
 function inEnvelope(params: JsonObject, envelope: JsonObject): JsonObject {
-  const meta = isJsonObject(params['_meta']) ? params['_meta'] : {};
+  const meta = isObject(params['_meta']) ? params['_meta'] : {};
   return { ...params, _meta: { ...envelope, ...meta } };
 }
 
@@ -225,7 +226,7 @@ function isFiniteNumber(value: unknown): value is number {
 
 function readResponse(message: JsonObject, mayAsk: boolean): JsonObject | RequestError {
   const { result, error } = message;
-  if (!isJsonObject(result) || isJsonObject(error)) {
+  if (!isObject(result) || isObject(error)) {
     return errorOf(error);
   }
   try {
@@ -240,7 +241,7 @@ function readResponse(message: JsonObject, mayAsk: boolean): JsonObject | Reques
 
 /** What the `error` of a response means; undefined for a response that has none, and no result either. */
 export function errorOf(error: unknown): RequestError {
-  if (!isJsonObject(error)) {
+  if (!isObject(error)) {
     return new RequestError('malformed', 'the response has neither a result object nor an error object');
   }
   const code = typeof error['code'] === 'number' ? error['code'] : undefined;

@@ -3,8 +3,9 @@
  * at as bytes: 0.4 µs for a small one, 40 ms for 64 MiB (measured). A server that wants to give a secret away can write
  * it in ways that nobody recognises; this is for those that repeat it by accident.
  */
+import { isObject } from '../base/is-object.ts';
 import { isCarriedNumber, stringifyExact } from '../protocol/exact-json.ts';
-import { isJsonObject, type JsonObject } from './definition.ts';
+import type { JsonObject } from './definition.ts';
 
 /** What stands in the place of a secret. */
 export const MASK = '***';
@@ -57,7 +58,7 @@ export function createResultMask(secrets: readonly string[]): ResultMask {
     if (Array.isArray(value)) {
       return maskElements(value, mask);
     }
-    if (!isJsonObject(value)) {
+    if (!isObject(value)) {
       return value;
     }
     if (isCarriedNumber(value)) {

@@ -1,12 +1,13 @@
 /** One configured server through its life: not running, starting, ready, failing, retired. */
+
 import { setMaxListeners } from 'node:events';
 import type { CancelSignal } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
 import { Admission } from './admission.ts';
-import { type Connection, type ConnectOptions, type ServerInfo, SessionLostError } from './connection.ts';
+import { type ConnectOptions, type ServerConnection, type ServerInfo, SessionLostError } from './connection.ts';
 import { atMostEvery, Deadline, isAbortError, unlessAborted } from './deadline.ts';
 import type { JsonObject, UpstreamDefinition } from './definition.ts';
-import { type Elicit } from './elicit.ts';
+import type { Elicit } from './elicit.ts';
 import { requestWithInput } from './elicitation.ts';
 import { noticesForTools } from './explain-docker.ts';
 import { Failures } from './failures.ts';
@@ -44,7 +45,7 @@ export interface ServerListing extends ToolList {
   readonly info: ServerInfo;
 }
 
-export interface ToolCall {
+export interface ToolRequest {
   readonly server: string;
   /** The exact name the server gave it. */
   readonly tool: string;
@@ -75,9 +76,9 @@ export class UpstreamServer {
   #failures: Failures;
   /** What was put in at the last start. */
   #secrets: UpstreamDefinition['secrets'];
-  #connection: Connection | undefined;
+  #connection: ServerConnection | undefined;
   readonly #admission = new Admission();
-  #starting: Promise<Connection> | undefined;
+  #starting: Promise<ServerConnection> | undefined;
   #listing: Promise<ServerListing> | undefined;
   #listedAt = 0;
   #requests = 0;
@@ -136,7 +137,7 @@ export class UpstreamServer {
     }
   }
 
-  async callTool(call: ToolCall): Promise<JsonObject> {
+  async callTool(call: ToolRequest): Promise<JsonObject> {
     const ofCallMs = call.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;
     const timeoutMs = Math.min(ofCallMs, this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY);
     const deadline = new Deadline(timeoutMs, call.signal);
@@ -233,7 +234,7 @@ export class UpstreamServer {
   }
 
   /** Uses the running server, which is started if need be. */
-  async #withConnection<Value>(deadline: Deadline, use: (open: Connection) => Promise<Value>): Promise<Value> {
+  async #withConnection<Value>(deadline: Deadline, use: (open: ServerConnection) => Promise<Value>): Promise<Value> {
     this.#requests += 1;
     try {
       for (let isSecond = false; ; isSecond = true) {
@@ -270,11 +271,11 @@ export class UpstreamServer {
       : this.#failures.ofRequest(error, tool);
   }
 
-  #openConnection(): Connection | undefined {
+  #openConnection(): ServerConnection | undefined {
     return this.#connection?.isOpen() === true ? this.#connection : undefined;
   }
 
-  #connect(): Promise<Connection> {
+  #connect(): Promise<ServerConnection> {
     const open = this.#openConnection();
     if (open !== undefined) {
       return Promise.resolve(open);
@@ -292,7 +293,7 @@ export class UpstreamServer {
     return this.#starting;
   }
 
-  async #start(): Promise<Connection> {
+  async #start(): Promise<ServerConnection> {
     const { logger } = this.#options;
     try {
       const prepared = await unlessAborted(this.#options.prepare(this.#definition), this.#closing.signal);
@@ -317,7 +318,7 @@ export class UpstreamServer {
     }
   }
 
-  #forget(closed: Connection, failure: BridgeError): void {
+  #forget(closed: ServerConnection, failure: BridgeError): void {
     const isCurrent = this.#connection === closed;
     if (isCurrent) {
       this.#connection = undefined;

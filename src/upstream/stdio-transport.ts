@@ -21,7 +21,7 @@ export interface StdioTransportOptions extends ServerCommand, MessageHandlers {
 const TAKEN = Promise.resolve();
 
 /** A transport that starts `options.command` when the SDK (or the caller) calls `start`. */
-export class StdioTransport implements ServerTransport {
+export class StdioClientTransport implements ServerTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport['onmessage'];

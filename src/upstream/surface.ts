@@ -3,7 +3,8 @@
  * and single items as the server sent them.
  */
 import type { CancelSignal } from '../base/cancel.ts';
-import { isJsonObject, type JsonObject } from './definition.ts';
+import { isObject } from '../base/is-object.ts';
+import type { JsonObject } from './definition.ts';
 import type { Elicit } from './elicit.ts';
 import { type Answer, RequestError } from './requests.ts';
 
@@ -61,7 +62,7 @@ export async function askSurface(
   ask: Ask,
 ): Promise<SurfaceAnswer> {
   const { capability, list } = METHODS[method];
-  if (!isJsonObject(capabilities[capability])) {
+  if (!isObject(capabilities[capability])) {
     throw new MissingCapabilityError(capability, Object.keys(capabilities).slice(0, 20));
   }
   return list === undefined
@@ -90,7 +91,7 @@ async function readPages(askNext: (page: JsonObject) => Promise<Answer>, key: st
     const answer = await askNext(page);
     bytes += answer.bytes;
     const found: unknown = answer.result[key];
-    items.push(...(Array.isArray(found) ? found.filter(isJsonObject) : []));
+    items.push(...(Array.isArray(found) ? found.filter(isObject) : []));
     const cursor = answer.result['nextCursor'];
     if (typeof cursor !== 'string' || cursor === '') {
       return { items: items.slice(0, MAX_ITEMS), notices: items.length > MAX_ITEMS ? [TOO_MANY] : [] };

@@ -2,8 +2,9 @@
  * The tools of one server: all pages, within bounds, as the server described them. Pages are read tool by tool, so that
  * a long list does not hold up what others wait for.
  */
+import { isObject } from '../base/is-object.ts';
 import { createPause } from '../base/slices.ts';
-import { isJsonObject, type JsonObject } from './definition.ts';
+import type { JsonObject } from './definition.ts';
 import { type CutMembers, fingerprintTool, hashOf } from './fingerprint.ts';
 import { JsonCursor, type JsonRange, TooManyMembersError } from './json-cursor.ts';
 import { checkResultType, errorOf, RequestError } from './requests.ts';
@@ -226,7 +227,7 @@ function readLargeTool(cursor: JsonCursor, tool: JsonRange, { notices, cut }: La
 
 /** A description that is no text is dropped, and a schema that is no object becomes one that allows everything. */
 function toTool(entry: unknown): UpstreamTool | undefined {
-  if (!isJsonObject(entry) || typeof entry['name'] !== 'string' || entry['name'] === '') {
+  if (!isObject(entry) || typeof entry['name'] !== 'string' || entry['name'] === '') {
     return undefined;
   }
   const { description, inputSchema, ...rest } = entry;
@@ -234,6 +235,6 @@ function toTool(entry: unknown): UpstreamTool | undefined {
     ...rest,
     name: entry['name'],
     ...(typeof description === 'string' ? { description } : {}),
-    inputSchema: isJsonObject(inputSchema) ? inputSchema : { type: 'object' },
+    inputSchema: isObject(inputSchema) ? inputSchema : { type: 'object' },
   };
 }

@@ -8,18 +8,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
-import { ARTIFACT } from '../../src/engines/embedded/child/artifacts.ts';
+import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/artifacts.ts';
+import { BUILT_FILE } from '../../src/engines/embedded/child/artifacts.ts';
 import { addSnapshot } from '../../src/engines/embedded/child/make-snapshot.ts';
 import { SupervisorReportSchema } from '../../src/protocol/frames.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const MIB = 1024 * 1024;
-const NAMES = [ARTIFACT.MODULE, ARTIFACT.LIBRARY];
+const NAMES = [BUILT_FILE.MODULE, BUILT_FILE.LIBRARY];
 
 /** Whether this checkout was built with Python for the embedded engine. */
 export function hasPython(): boolean {
-  return NAMES.every((name) => existsSync(join(ARTIFACTS_FOLDER, name)));
+  return NAMES.every((name) => existsSync(join(BUILT_FILES_FOLDER, name)));
 }
 
 /** A folder with everything a child needs; to be removed with `removeFolder`. */
@@ -35,7 +35,7 @@ export async function makeChildFolder(bootFile: string): Promise<string> {
     target: 'node20.19',
   });
   for (const name of NAMES) {
-    symlinkSync(join(ARTIFACTS_FOLDER, name), join(folder, name));
+    symlinkSync(join(BUILT_FILES_FOLDER, name), join(folder, name));
   }
   addSnapshot(folder, readFileSync(bootFile, 'utf8'));
   return folder;

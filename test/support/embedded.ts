@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../src/base/log.ts';
-import { runCommand } from '../../src/engines/client.ts';
-import { ARTIFACTS_FOLDER } from '../../src/engines/embedded/artifacts.ts';
+import { runEngineCommand } from '../../src/engines/client.ts';
+import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/artifacts.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
 import type { LayerName } from '../../src/engines/embedded/layer.ts';
 import type { Engine } from '../../src/engines/engine.ts';
@@ -89,7 +89,7 @@ async function whyNotAllowed({ commands: [command], userId }: TestSurroundings):
   try {
     const executable = addCommand(folder, command, userId);
     const trial = [...(NAMESPACE_TRIALS[command] ?? []), process.execPath, '--version'];
-    const { exitCode, stderr } = await runCommand({ executable, env: {} }, trial);
+    const { exitCode, stderr } = await runEngineCommand({ executable, env: {} }, trial);
     return exitCode === 0 ? undefined : stderr.trim();
   } finally {
     removeFolder(folder);
@@ -159,7 +159,7 @@ export function folderWithProgram(source: string): string {
 /** A copy of the built files. */
 export function copyOfBuilt(): string {
   const folder = temporaryFolder();
-  cpSync(ARTIFACTS_FOLDER, folder, { recursive: true });
+  cpSync(BUILT_FILES_FOLDER, folder, { recursive: true });
   return folder;
 }
 

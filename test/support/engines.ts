@@ -7,7 +7,7 @@ import { basename, delimiter, join } from 'node:path';
 import { messageOf } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { createBubblewrapEngine } from '../../src/engines/bubblewrap/bubblewrap.ts';
-import { type CommandResult, type EngineCommand, runCommand } from '../../src/engines/client.ts';
+import { type CommandResult, type EngineCommand, runEngineCommand } from '../../src/engines/client.ts';
 import { clientEnvironment } from '../../src/engines/client-env.ts';
 import type { ContainerEngineOptions } from '../../src/engines/container/container-engine.ts';
 import { createDockerEngine } from '../../src/engines/container/docker.ts';
@@ -155,7 +155,7 @@ export function testEngine(
         logger: silentLogger,
         ...options,
       }),
-    run: (...commandArguments) => runCommand(command, commandArguments, { timeoutMs: RUN_TIMEOUT_MS }),
+    run: (...commandArguments) => runEngineCommand(command, commandArguments, { timeoutMs: RUN_TIMEOUT_MS }),
   };
 }
 

@@ -11,7 +11,7 @@ import { DescriptorTable, type Device } from '../../src/engines/embedded/child/w
 import { ERRNO } from '../../src/engines/embedded/child/wasi/errno.ts';
 import { GuestMemory } from '../../src/engines/embedded/child/wasi/guest-memory.ts';
 import { guardedImports, wasiFunctions } from '../../src/engines/embedded/child/wasi/imports.ts';
-import type { Machine, Waiter } from '../../src/engines/embedded/child/wasi/machine.ts';
+import type { Waiter, WasiMachine } from '../../src/engines/embedded/child/wasi/machine.ts';
 
 export const PAGE_BYTES = 65_536;
 export const ROOT_FD = 7;
@@ -36,7 +36,7 @@ export type Call = (...args: (number | bigint)[]) => number;
 
 export interface Guest {
   readonly memory: WebAssembly.Memory;
-  readonly machine: Machine;
+  readonly machine: WasiMachine;
   readonly root: DirectoryNode;
   readonly call: Readonly<Record<string, Call>>;
 }
@@ -48,7 +48,7 @@ export function createGuest(options: GuestOptions = {}): Guest {
   const clock = createSteadyClock(1_000);
   const root = createRoot(openLibrary, { tmpBytes, workspaceBytes }, clock.realtime());
   const devices = options.devices ?? Array.from({ length: 7 }, () => ({}));
-  const machine: Machine = {
+  const machine: WasiMachine = {
     memory: new GuestMemory(memory),
     descriptors: new DescriptorTable([
       ...devices.map((device) => ({ kind: 'device', device }) as const),

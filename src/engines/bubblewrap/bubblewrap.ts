@@ -6,7 +6,7 @@ import { lstatSync, readlinkSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import { type EngineCommand, openPipe, runCommand } from '../client.ts';
+import { type EngineCommand, openPipe, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
 import { findExecutable, findExecutables } from '../executable.ts';
@@ -143,7 +143,7 @@ async function askInterpreters(env: Environment, launch: readonly string[]): Pro
   const refusals: string[] = [];
   for (const path of findExecutables('python3', env)) {
     const [command, words] = toCommand([...launch, path, '-I', '-c', FACTS_PROGRAM], env);
-    const { stdout } = await runCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
+    const { stdout } = await runEngineCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
     const facts = parseFacts(stdout);
     const judged = facts === undefined ? `${path} does not run for this user` : judgeInterpreter(facts, homes);
     if (typeof judged !== 'string') {

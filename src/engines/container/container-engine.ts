@@ -7,15 +7,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import {
-  type EngineCommand,
-  hasEnded,
-  hasSpoken,
-  killGroup,
-  openPipe,
-  type PipeProcess,
-  runCommand,
-} from '../client.ts';
+import { endTree, hasEnded } from '../../base/process-tree.ts';
+import { type EngineCommand, hasSpoken, openPipe, type PipeProcess, runEngineCommand } from '../client.ts';
 import { clientEnvironment, type Environment } from '../client-env.ts';
 import type {
   Engine,
@@ -234,7 +227,7 @@ class ContainerEngine implements Engine {
     const check = async (): Promise<void> => {
       if (isSilent() && !(await this.#answers()) && isSilent()) {
         this.#unanswered.add(sandbox);
-        killGroup(child.pid, child);
+        endTree(child, 'SIGKILL');
       }
     };
     const timer = setTimeout(() => void check(), SILENCE_MS).unref();
@@ -243,7 +236,7 @@ class ContainerEngine implements Engine {
 
   async #answers(): Promise<boolean> {
     const filter = `--filter=label=${INSTANCE_LABEL}=${this.#options.instanceId}`;
-    const result = await runCommand(this.#command, ['ps', '--quiet', filter], { timeoutMs: ANSWER_TIMEOUT_MS });
+    const result = await runEngineCommand(this.#command, ['ps', '--quiet', filter], { timeoutMs: ANSWER_TIMEOUT_MS });
     return !result.isTimedOut;
   }
 
@@ -280,7 +273,7 @@ class ContainerEngine implements Engine {
   async #pull(onProgress: ProgressListener): Promise<void> {
     const { image, env } = this.#options;
     // The user may have brought it in the meantime, perhaps on a machine without a network.
-    const there = await runCommand(this.#command, ['image', 'inspect', image], { timeoutMs: INSPECT_TIMEOUT_MS });
+    const there = await runEngineCommand(this.#command, ['image', 'inspect', image], { timeoutMs: INSPECT_TIMEOUT_MS });
     if (there.exitCode !== 0) {
       const command = { ...this.#command, env: clientEnvironment(env, true) };
       await pullImage(this.name, command, this.#dialect.pullReference(image), onProgress);

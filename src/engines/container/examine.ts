@@ -1,5 +1,6 @@
 /** What podman and docker tell of themselves, read for people: `info` of each, in our few words. */
-import { type EngineCommand, runCommand } from '../client.ts';
+
+import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineFact, EngineName } from '../engine.ts';
 import { judgeRuntime } from './runtime-faults.ts';
 
@@ -26,9 +27,9 @@ const INFO_TIMEOUT_MS = 10_000;
 /** Asks the engine. Never rejects: an engine that does not answer is found out by its start. */
 export async function examineContainerEngine(engine: EngineName, command: EngineCommand): Promise<EngineFact[]> {
   const format = engine === 'podman' ? 'json' : '{{json .}}';
-  const result = await runCommand(command, ['info', '--format', format], { timeoutMs: INFO_TIMEOUT_MS });
+  const result = await runEngineCommand(command, ['info', '--format', format], { timeoutMs: INFO_TIMEOUT_MS });
   const info = result.exitCode === 0 ? readInfo(engine, result.stdout) : undefined;
-  return info === undefined ? [] : judge(info);
+  return info === undefined ? [] : judgeEngine(info);
 }
 
 /** `podman info --format json`, `docker info --format '{{json .}}'`; undefined for anything else, and when the daemon did not answer. */
@@ -104,7 +105,7 @@ function versionIn(text: string | undefined): string | undefined {
 }
 
 /** The facts of an engine that answered, the plain ones first. */
-export function judge(info: ContainerEngineInfo): EngineFact[] {
+export function judgeEngine(info: ContainerEngineInfo): EngineFact[] {
   const { cgroupVersion, hasSeccomp, isRootless, ociRuntime, ociRuntimeVersion, version } = info;
   const parts = [
     version && `version ${version}`,

@@ -2,7 +2,7 @@
  * What `doctor` tells of the Podman machine of macOS and Windows. The machine is asked and never changed. The shapes are those of
  * podman 4 and 5 (`machine list`, `machine inspect`, `version`, each as JSON).
  */
-import { type EngineCommand, runCommand } from '../client.ts';
+import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineFact } from '../engine.ts';
 import { chooseMachine } from './machine.ts';
 
@@ -33,9 +33,9 @@ const MEBIBYTE = 1024 * 1024;
 const SYSTEM_MEBIBYTES = 512;
 
 /** Asks podman. Never rejects. */
-export async function examineMachine(command: EngineCommand, memoryBytes: number): Promise<EngineFact[]> {
+export async function examinePodmanMachine(command: EngineCommand, memoryBytes: number): Promise<EngineFact[]> {
   const ask = async (...words: string[]): Promise<string> => {
-    const { stdout } = await runCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
+    const { stdout } = await runEngineCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
     return stdout;
   };
   const [list, version] = await Promise.all([

@@ -3,7 +3,7 @@
  * never changed or stopped: it is the user's, and may run other containers.
  */
 import { BridgeError } from '../../base/errors.ts';
-import { type EngineCommand, runCommand } from '../client.ts';
+import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { PrepareProgress } from '../engine.ts';
 
@@ -70,13 +70,15 @@ export async function startPodmanMachine(
   command: EngineCommand,
   onProgress: (progress: PrepareProgress) => void,
 ): Promise<void> {
-  const listing = await runCommand(command, ['machine', 'list', '--format', 'json'], { timeoutMs: LIST_TIMEOUT_MS });
+  const listing = await runEngineCommand(command, ['machine', 'list', '--format', 'json'], {
+    timeoutMs: LIST_TIMEOUT_MS,
+  });
   const decision = decideMachine(listing.stdout);
   if (decision.action === 'refuse') {
     throw unavailable(decision.reason, 'See: podman machine list; a new one is made by: podman machine init --now');
   }
   onProgress({ message: `starting the Podman machine ${decision.machine}` });
-  const result = await runCommand(command, ['machine', 'start', decision.machine]);
+  const result = await runEngineCommand(command, ['machine', 'start', decision.machine]);
   if (result.exitCode !== 0 && !/already running/i.test(result.stderr)) {
     throw unavailable(
       `the Podman machine ${decision.machine} did not start: ${result.stderr.trim().slice(-600)}`,

@@ -4,7 +4,7 @@ import { type Environment, withoutPassword } from '../client-env.ts';
 import type { Engine } from '../engine.ts';
 import { type ContainerEngineOptions, createContainerEngine, type Dialect } from './container-engine.ts';
 import { hasPodmanMachine, isRemote, startPodmanMachine } from './machine.ts';
-import { examineMachine } from './machine-facts.ts';
+import { examinePodmanMachine } from './machine-facts.ts';
 
 function podman({ env, platform = process.platform }: ContainerEngineOptions): Dialect {
   const usesMachine = hasPodmanMachine(platform, env);
@@ -17,7 +17,7 @@ function podman({ env, platform = process.platform }: ContainerEngineOptions): D
       : 'Check that "podman info" works, or set MCP_BRIDGE_RUNTIME=docker.',
     forbiddenHint: 'Check the permissions of the podman socket that CONTAINER_HOST names.',
     revive: usesMachine ? startPodmanMachine : undefined,
-    examineHost: usesMachine ? examineMachine : undefined,
+    examineHost: usesMachine ? examinePodmanMachine : undefined,
   };
 }
 

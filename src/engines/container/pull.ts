@@ -3,7 +3,7 @@
  */
 import { BridgeError } from '../../base/errors.ts';
 import { KEPT_STDERR_BYTES } from '../../base/limits.ts';
-import { type EngineCommand, runCommand } from '../client.ts';
+import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineName, PrepareProgress } from '../engine.ts';
 import { hintOfImageFailure, lastWordsOf } from './image-failure.ts';
 
@@ -22,7 +22,7 @@ export async function pullImage(
 ): Promise<void> {
   const progress = createPullProgress(reference);
   onProgress({ message: `pulling ${reference}`, percent: 0 });
-  const result = await runCommand(command, ['pull', reference], {
+  const result = await runEngineCommand(command, ['pull', reference], {
     endsWithProcess: true,
     onLine(line) {
       const changed = progress.next(line);

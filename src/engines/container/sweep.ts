@@ -3,7 +3,7 @@
  * living second bridge are never touched.
  */
 import { setTimeout } from 'node:timers/promises';
-import { type CommandResult, type EngineCommand, runCommand } from '../client.ts';
+import { type CommandResult, type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineName } from '../engine.ts';
 import { isOwnerGone } from '../owner.ts';
 import { INSTANCE_LABEL, readLabels, type SandboxLabels } from './labels.ts';
@@ -82,7 +82,7 @@ export async function removeContainer(command: EngineCommand, id: string, rounds
 
 /** Rejects when there is no answer in time. */
 async function ask(command: EngineCommand, commandArguments: readonly string[]): Promise<CommandResult> {
-  const result = await runCommand(command, commandArguments, { timeoutMs: COMMAND_TIMEOUT_MS });
+  const result = await runEngineCommand(command, commandArguments, { timeoutMs: COMMAND_TIMEOUT_MS });
   if (result.isTimedOut) {
     throw new Error(`no answer to "${commandArguments[0]}" within ${COMMAND_TIMEOUT_MS} ms`);
   }

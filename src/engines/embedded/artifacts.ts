@@ -8,24 +8,23 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf } from '../../base/errors.ts';
 import { PACKAGE_ROOT } from '../../base/package.ts';
+import { readManifest } from './child/artifacts.ts';
 
 /** Where `npm run build` puts them; also used by the sources when they run as they are. */
-export const ARTIFACTS_FOLDER = fileURLToPath(new URL('dist/embedded/', PACKAGE_ROOT));
-/** Names of the others as keys of `files`, each with its `sha256` in hexadecimal. */
-export const MANIFEST = 'manifest.json';
+export const BUILT_FILES_FOLDER = fileURLToPath(new URL('dist/embedded/', PACKAGE_ROOT));
 
-export interface ArtifactCheck {
+export interface BuiltFilesCheck {
   /** What is wrong with the files, in one clause; undefined when they are what was built. Never rejects. */
   run(): Promise<string | undefined>;
 }
 
 /** A check of the files in `folder`, whose good result is kept until one of them changes. */
-export function createArtifactCheck(folder: string): ArtifactCheck {
+export function createBuiltFilesCheck(folder: string): BuiltFilesCheck {
   let known: { readonly stamp: string; readonly fault: Promise<string | undefined> } | undefined;
   return {
     async run() {
       try {
-        const files = await readManifest(folder);
+        const files = Object.entries(readManifest(folder).files);
         const stamp = await stampOf(folder, files);
         if (known?.stamp !== stamp) {
           known = { stamp, fault: findFault(folder, files) };
@@ -39,30 +38,12 @@ export function createArtifactCheck(folder: string): ArtifactCheck {
   };
 }
 
-type Manifest = readonly (readonly [name: string, sha256: string])[];
-
-async function readManifest(folder: string): Promise<Manifest> {
-  const text = await readFile(join(folder, MANIFEST), 'utf8').catch(() => {
-    throw new Error(`${MANIFEST} is missing`);
-  });
-  try {
-    const { files } = JSON.parse(text) as { files: Record<string, string | { sha256: string }> };
-    const entries = Object.entries(files).map(
-      ([name, entry]) => [name, typeof entry === 'string' ? entry : entry.sha256] as const,
-    );
-    if (entries.length > 0) {
-      return entries;
-    }
-  } catch {
-    // Told below, like a manifest that is JSON and lists nothing.
-  }
-  throw new Error(`${MANIFEST} is damaged`);
-}
+type Files = readonly (readonly [name: string, entry: { readonly sha256: string }])[];
 
 /** Changes when a file does. Rejects naming one that is missing. */
-async function stampOf(folder: string, files: Manifest): Promise<string> {
+async function stampOf(folder: string, files: Files): Promise<string> {
   const stamps = await Promise.all(
-    files.map(async ([name, sha256]) => {
+    files.map(async ([name, { sha256 }]) => {
       const { ino, mtimeMs, size } = await stat(join(folder, name)).catch(() => {
         throw new Error(`${name} is missing`);
       });
@@ -72,9 +53,9 @@ async function stampOf(folder: string, files: Manifest): Promise<string> {
   return stamps.join('\n');
 }
 
-async function findFault(folder: string, files: Manifest): Promise<string | undefined> {
+async function findFault(folder: string, files: Files): Promise<string | undefined> {
   const faults = await Promise.all(
-    files.map(async ([name, sha256]) => {
+    files.map(async ([name, { sha256 }]) => {
       // Not createHash: it would hold the thread that has to start the sandbox.
       const digest = await webcrypto.subtle.digest('SHA-256', await readFile(join(folder, name)));
       return Buffer.from(digest).toString('hex') === sha256 ? [] : [`${name} is not what was built (SHA-256 differs)`];

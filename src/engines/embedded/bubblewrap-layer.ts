@@ -2,7 +2,7 @@
  * bubblewrap around the child: a root that holds Node, its shared objects and the built files, all read-only, and nothing
  * else: no /proc, no /dev, no place to write. No network, no privileges, our system-call filter.
  */
-import type { Machine, Surroundings } from './layer.ts';
+import type { HostMachine, Surroundings } from './layer.ts';
 import { FOLDER, mountsOf, NODE } from './small-root.ts';
 
 /** Tells the loader where shared objects are, on systems where the folders do not tell. */
@@ -17,7 +17,11 @@ const ISOLATION = [
 ].flatMap((words) => words.split(' '));
 
 /** The layer; without `filter`, on a machine whose system-call numbers are not known, its words say so. */
-export function buildBubblewrapLayer(machine: Machine, bwrap: string, filter: Uint8Array | undefined): Surroundings {
+export function buildBubblewrapLayer(
+  machine: HostMachine,
+  bwrap: string,
+  filter: Uint8Array | undefined,
+): Surroundings {
   const mounts = mountsOf(machine);
   return {
     layer: 'bubblewrap',

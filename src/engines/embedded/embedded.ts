@@ -3,18 +3,20 @@
  * engine. The way out of WebAssembly is a handful of functions of ours; where the system has them, a layer of its own is
  * put around the child (layers.ts). Needs nothing but the files of this package.
  */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import { hasEnded, hasSpoken, killGroup, openPipe, type PipeProcess } from '../client.ts';
+import { endTree, hasEnded } from '../../base/process-tree.ts';
+import { hasSpoken, openPipe, type PipeProcess } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
 import { createSandbox } from '../sandbox.ts';
-import { ARTIFACTS_FOLDER, createArtifactCheck, MANIFEST } from './artifacts.ts';
+import { BUILT_FILES_FOLDER, createBuiltFilesCheck } from './artifacts.ts';
+import { MANIFEST } from './child/artifacts.ts';
 import { childArguments } from './child-command.ts';
-import type { Machine, Surroundings } from './layer.ts';
-import { LAYER_NAMES, type LayerRefusal } from './layer.ts';
+import { type HostMachine, LAYER_NAMES, type LayerRefusal, type Surroundings } from './layer.ts';
 import { chooseSurroundings, readMachine } from './layers.ts';
 import { embeddedStartError, missingFiles, noMounts } from './start-failure.ts';
 
@@ -47,7 +49,7 @@ const MISSING =
   'They need a container engine (podman or docker) on the machine of the bridge.';
 
 /** Whether the built files are there at all. */
-export function hasEmbeddedFiles(folder: string = ARTIFACTS_FOLDER): boolean {
+export function hasEmbeddedFiles(folder: string = BUILT_FILES_FOLDER): boolean {
   return existsSync(join(folder, MANIFEST));
 }
 
@@ -68,19 +70,19 @@ class EmbeddedEngine implements Engine {
   readonly missing = MISSING;
   readonly #options: EmbeddedOptions;
   readonly #folder: string;
-  readonly #check: ReturnType<typeof createArtifactCheck>;
+  readonly #check: ReturnType<typeof createBuiltFilesCheck>;
   readonly #refusedLayers: LayerRefusal[];
   readonly #starts = new WeakMap<Sandbox, Start>();
   readonly #running = new Set<Sandbox>();
-  #machine: Machine | undefined;
+  #machine: HostMachine | undefined;
   #choosing: Promise<Surroundings> | undefined;
   #surroundings: Surroundings | undefined;
   #startedCount = 0;
 
   constructor(options: EmbeddedOptions) {
     this.#options = options;
-    this.#folder = options.folder ?? ARTIFACTS_FOLDER;
-    this.#check = createArtifactCheck(this.#folder);
+    this.#folder = options.folder ?? BUILT_FILES_FOLDER;
+    this.#check = createBuiltFilesCheck(this.#folder);
     this.#refusedLayers = options.isBare === true ? LAYER_NAMES.map((layer) => ({ layer, reason: 'not wanted' })) : [];
   }
 
@@ -168,7 +170,7 @@ class EmbeddedEngine implements Engine {
       if (found === undefined) {
         child.stdin.uncork();
       } else {
-        killGroup(child.pid, child);
+        endTree(child, 'SIGKILL');
       }
     });
     this.#limitSilence(child, start);
@@ -187,7 +189,7 @@ class EmbeddedEngine implements Engine {
     const timer = setTimeout(() => {
       if (!hasEnded(child) && !hasSpoken(child)) {
         start.silentMs = limitMs;
-        killGroup(child.pid, child);
+        endTree(child, 'SIGKILL');
       }
     }, limitMs).unref();
     child.once('exit', () => clearTimeout(timer));

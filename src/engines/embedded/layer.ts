@@ -6,7 +6,7 @@ export const LAYER_NAMES = ['bubblewrap', 'unshare', 'seatbelt'] as const;
 export type LayerName = (typeof LAYER_NAMES)[number];
 
 /** What a layer needs to know of this machine. */
-export interface Machine {
+export interface HostMachine {
   readonly platform: NodeJS.Platform;
   readonly arch: string;
   readonly env: Environment;

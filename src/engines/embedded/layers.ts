@@ -6,14 +6,13 @@
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
-import { killGroup, openPipe } from '../client.ts';
+import { type CommandResult, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import { findExecutable } from '../executable.ts';
 import { findRestriction, readNamespaceSettings } from '../namespace-settings.ts';
 import { buildBubblewrapLayer } from './bubblewrap-layer.ts';
 import { FILTER_PROGRAMS } from './filter-programs.ts';
-import type { LayerName, LayerRefusal, Machine, Surroundings } from './layer.ts';
-import { LAYER_NAMES } from './layer.ts';
+import { type HostMachine, LAYER_NAMES, type LayerName, type LayerRefusal, type Surroundings } from './layer.ts';
 import { buildSeatbeltLayer } from './seatbelt-layer.ts';
 import { buildUnshareLayer } from './unshare-layer.ts';
 
@@ -30,7 +29,7 @@ const PLATFORMS: Readonly<Record<LayerName, NodeJS.Platform>> = {
 const MAX_QUOTED_CHARS = 200;
 
 /** This machine and this Node. Takes 4 ms (measured). Throws `ENGINE_UNAVAILABLE` if this Node is gone. */
-export function readMachine(folder: string, env: Environment): Machine {
+export function readMachine(folder: string, env: Environment): HostMachine {
   return {
     platform: process.platform,
     arch: process.arch,
@@ -42,7 +41,7 @@ export function readMachine(folder: string, env: Environment): Machine {
 }
 
 /** The strongest surroundings that work here, but for the layers in `refused`, which grows by those that do not. */
-export async function chooseSurroundings(machine: Machine, refused: LayerRefusal[]): Promise<Surroundings> {
+export async function chooseSurroundings(machine: HostMachine, refused: LayerRefusal[]): Promise<Surroundings> {
   for (const layer of LAYER_NAMES.filter((name) => PLATFORMS[name] === machine.platform)) {
     if (!refused.some((refusal) => refusal.layer === layer)) {
       const built = buildLayer(layer, machine);
@@ -57,7 +56,7 @@ export async function chooseSurroundings(machine: Machine, refused: LayerRefusal
 }
 
 /** The child as a process like any other. */
-function plainSurroundings({ folder, node }: Machine): Surroundings {
+function plainSurroundings({ folder, node }: HostMachine): Surroundings {
   return {
     words: 'with no layer of the operating system around it',
     folder,
@@ -66,7 +65,7 @@ function plainSurroundings({ folder, node }: Machine): Surroundings {
 }
 
 /** The layer, or why it cannot be built. */
-function buildLayer(layer: LayerName, machine: Machine): Surroundings | string {
+function buildLayer(layer: LayerName, machine: HostMachine): Surroundings | string {
   const command = (name: string): string | undefined => findExecutable(name, machine.env);
   switch (layer) {
     case 'bubblewrap': {
@@ -100,39 +99,19 @@ function filterFor(arch: string): Uint8Array | undefined {
 
 /** Starts Node in the layer, to print its version. Why that failed, or undefined. */
 async function whyNot({ launch }: Surroundings): Promise<string | undefined> {
-  const { executable, arguments: words, input } = launch(['--version']);
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    const child = await openPipe({ executable, env: {} }, words, input);
-    let stderr = '';
-    child.stderr.on('data', (chunk: Buffer) => {
-      stderr = `${stderr}${chunk.toString('utf8')}`.slice(0, MAX_QUOTED_CHARS);
-    });
-    child.stdout.resume();
-    child.stdin.on('error', () => undefined).end();
-    timer = setTimeout(() => {
-      killGroup(child.pid, child);
-      // What left the group may hold the pipes open.
-      child.stdout.destroy();
-      child.stderr.destroy();
-    }, PROBE_LIMIT_MS);
-    const exitCode = await new Promise<number | null>((resolve) => {
-      child.once('close', resolve);
-    });
-    return exitCode === 0 ? undefined : explainFailure(stderr, exitCode);
-  } catch (error) {
-    return messageOf(error);
-  } finally {
-    clearTimeout(timer);
-  }
+  const { arguments: words, executable, input } = launch(['--version']);
+  const options = { extraInput: input, timeoutMs: PROBE_LIMIT_MS };
+  const result = await runEngineCommand({ executable, env: {} }, words, options);
+  return result.exitCode === 0 ? undefined : explainFailure(result);
 }
 
 /** The tool's first line, because what follows is advice such as to read dmesg, and the kernel setting that may be the reason. */
-function explainFailure(stderr: string, exitCode: number | null): string {
-  const [line = ''] = stderr.trim().split('\n');
+function explainFailure({ exitCode, isTimedOut, stderr }: CommandResult): string {
+  const [line = ''] = stderr.slice(0, MAX_QUOTED_CHARS).trim().split('\n');
   const words = line.replace(/^(?:bwrap|unshare): /, '').replace(/\.$/, '');
-  const ending = exitCode === null ? `no answer within ${PROBE_LIMIT_MS / 1_000} s` : `exit code ${exitCode}`;
-  return [words || ending, findRestriction(readNamespaceSettings()) ?? []].flat().join(', and ');
+  const ending = exitCode === undefined ? 'it was ended by a signal' : `exit code ${exitCode}`;
+  const reason = isTimedOut ? `no answer within ${PROBE_LIMIT_MS / 1_000} s` : words || ending;
+  return [reason, findRestriction(readNamespaceSettings()) ?? []].flat().join(', and ');
 }
 
 /** The path of this Node without links. Throws `ENGINE_UNAVAILABLE` if it is not there. */

@@ -2,12 +2,12 @@
  * The sandbox of macOS around the child. Written from Apple's own profiles in /System/Library/Sandbox/Profiles and not run
  * on a Mac yet: if Node does not start in it, the probe or the first start says so, and it is left out.
  */
-import type { Machine, Surroundings } from './layer.ts';
+import type { HostMachine, Surroundings } from './layer.ts';
 
 const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
 
 /** Everything is denied but running Node and reading what it is made of. `node` and `folder` are paths without links. */
-export function seatbeltProfile({ folder, node }: Pick<Machine, 'folder' | 'node'>): string {
+export function seatbeltProfile({ folder, node }: Pick<HostMachine, 'folder' | 'node'>): string {
   return [
     '(version 1)',
     '(deny default)',
@@ -21,7 +21,7 @@ export function seatbeltProfile({ folder, node }: Pick<Machine, 'folder' | 'node
 }
 
 /** The layer. */
-export function buildSeatbeltLayer(machine: Machine): Surroundings {
+export function buildSeatbeltLayer(machine: HostMachine): Surroundings {
   return {
     layer: 'seatbelt',
     words: 'inside a sandbox of macOS',

@@ -1,5 +1,5 @@
 /** What a root of its own holds for the child: Node, its shared objects, and the built files. */
-import type { Machine } from './layer.ts';
+import type { HostMachine } from './layer.ts';
 
 /** Where the child finds Node: the real path would tell of the user's folders. */
 export const NODE = '/node';
@@ -7,6 +7,6 @@ export const NODE = '/node';
 export const FOLDER = '/embedded';
 
 /** Files and folders of the host, and where each appears. */
-export function mountsOf({ folder, node, sharedObjects }: Machine): [source: string, place: string][] {
+export function mountsOf({ folder, node, sharedObjects }: HostMachine): [source: string, place: string][] {
   return [[node, NODE], [folder, FOLDER], ...sharedObjects.map((path): [string, string] => [path, path])];
 }

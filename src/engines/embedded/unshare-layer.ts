@@ -5,7 +5,7 @@
  * last `unshare` leaves it for a second one, as a user without capabilities: Node can neither change a mount nor add one,
  * and because its root is changed, the kernel lets it make no third user namespace either.
  */
-import type { Machine, Surroundings } from './layer.ts';
+import type { HostMachine, Surroundings } from './layer.ts';
 import { FOLDER, mountsOf, NODE } from './small-root.ts';
 
 const USER = '65534';
@@ -46,7 +46,7 @@ mount -o remount,bind,ro,nosuid,nodev "$root"
 exec "$unshare" --user --map-user=${USER} --map-group=${USER} --root="$root" --wd=/ -- "$@"`;
 
 /** The layer. Needs `sh`, `mount` and `mkdir` beside `unshare`; the probe shows whether they are there. */
-export function buildUnshareLayer(machine: Machine, unshare: string, setpriv?: string): Surroundings {
+export function buildUnshareLayer(machine: HostMachine, unshare: string, setpriv?: string): Surroundings {
   const mounts = mountsOf(machine);
   const needed = [unshare, ...mounts.map(([source]) => source)];
   const roots = ROOTS.filter((root) => !needed.some((path) => path.startsWith(`${root}/`)));

@@ -27,7 +27,11 @@ const TOO_MANY = unsure(`has more than ${MAX_MEMBERS} members`);
  *
  * @param key its name, in the schema or in Python, or a JSON pointer to a value in it (RFC 6901) that begins with `/`.
  */
-export function judge(key: string, condition: Condition, call: Pick<PolicyCall, 'arguments' | 'tool'>): Verdict {
+export function judgeCondition(
+  key: string,
+  condition: Condition,
+  call: Pick<PolicyCall, 'arguments' | 'tool'>,
+): Verdict {
   const values = valuesAt(key, call);
   if (values.length === 0) {
     return condition.missing === undefined ? MISSING : condition.missing ? YES : NO;

@@ -5,7 +5,7 @@
 import { BridgeError } from '../../base/errors.ts';
 import { type Caller, CallsOfCell, CallsOfMinute } from './counts.ts';
 import { InFlight } from './in-flight.ts';
-import { type Place, placed } from './rules.ts';
+import { type PolicyPlace, placed } from './rules.ts';
 import type { Limit, Policy } from './schema.ts';
 import type { Selector } from './selectors.ts';
 
@@ -32,7 +32,7 @@ interface Counts {
 export type KeptCounts = ReadonlyMap<string, Counts>;
 
 /** The limits of a policy; their counts go on from `kept`. Of equal entries the first alone counts. */
-export function compileLimits(policy: Policy, place: Place, kept: KeptCounts): CompiledLimit[] {
+export function compileLimits(policy: Policy, place: PolicyPlace, kept: KeptCounts): CompiledLimit[] {
   const limits = policy.limits.map((limit, index): CompiledLimit => {
     const { callsPerCell, callsPerMinute, callsInFlight, resultBytes, deadline, ...selector } = limit;
     const key = JSON.stringify([place.file, place.path, limit]);

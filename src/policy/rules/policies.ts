@@ -2,17 +2,17 @@
  * All policies of the moment as one: `policy.json` and those in the entries of servers. Each decides by itself and the
  * stricter counts, so an entry copied from somewhere can forbid more but never allow what `policy.json` does not.
  */
-import { type Decision } from '../../calls/contract.ts';
+import type { Decision } from '../../calls/contract.ts';
 import { type PolicyCall, type PolicyServer, type PolicyTool, stricter } from './decision.ts';
 import { describePolicy, type ShownPolicy } from './describe.ts';
 import { type CompiledLimit, compileLimits, type KeptCounts } from './limits.ts';
 import type { ReadPolicy } from './read-policy.ts';
-import { type CompiledRule, compileRules, decide, deniesServer, type Place, rulesFor } from './rules.ts';
+import { type CompiledRule, compileRules, decide, deniesServer, type PolicyPlace, rulesFor } from './rules.ts';
 import { selects } from './selectors.ts';
 
 /** Rules of one policy, whole. */
 export interface RuleSet {
-  readonly place: Place;
+  readonly place: PolicyPlace;
   readonly rules: readonly CompiledRule[];
 }
 

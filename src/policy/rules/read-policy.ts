@@ -1,10 +1,10 @@
 /** Checks what stands in a file as a policy. */
 import { explainZodIssues } from '../../base/config-issue.ts';
-import type { Place } from './rules.ts';
+import type { PolicyPlace } from './rules.ts';
 import { EntryPolicySchema, type Policy, PolicyFileSchema } from './schema.ts';
 
 /** A policy as it was read, or why it cannot be used: then every call it is about is refused. */
-export type ReadPolicy = { readonly place: Place } & ({ readonly policy: Policy } | { readonly problem: string });
+export type ReadPolicy = { readonly place: PolicyPlace } & ({ readonly policy: Policy } | { readonly problem: string });
 
 /** Faults named in one message; more are rarely mended at once. */
 const MAX_FAULTS = 3;
@@ -13,7 +13,7 @@ const MAX_FAULTS = 3;
  * @param keys what leads to the policy in its file; none when the file is one.
  */
 export function readPolicy(value: unknown, file: string, keys: readonly string[] = []): ReadPolicy {
-  const place: Place = { file, path: keys.length === 0 ? '' : keys.join('.') };
+  const place: PolicyPlace = { file, path: keys.length === 0 ? '' : keys.join('.') };
   const schema = keys.length === 0 ? PolicyFileSchema : EntryPolicySchema;
   const parsed = schema.safeParse(value);
   if (parsed.success) {

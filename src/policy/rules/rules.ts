@@ -4,15 +4,15 @@
  * milder than it reads.
  */
 
-import { type Decision, type Effect } from '../../calls/contract.ts';
-import { judge } from './conditions.ts';
+import type { Decision, Effect } from '../../calls/contract.ts';
+import { judgeCondition } from './conditions.ts';
 import { type PolicyCall, type PolicyServer, type PolicyTool, stricter } from './decision.ts';
 import type { Condition, Policy, Rule } from './schema.ts';
 import { type Selector, selects, selectsServer } from './selectors.ts';
 import { all, type Verdict, YES } from './verdict.ts';
 
 /** Where a policy stands. */
-export interface Place {
+export interface PolicyPlace {
   /** Absolute path. */
   readonly file: string;
   /** Where in the file; empty for all of it, else such as `mcpServers.files.policy`. */
@@ -30,7 +30,7 @@ export interface CompiledRule extends Selector {
 }
 
 /** The rules as `policy` has them, then its preset or default, which matches every call. */
-export function compileRules(policy: Policy, place: Place): CompiledRule[] {
+export function compileRules(policy: Policy, place: PolicyPlace): CompiledRule[] {
   const written = policy.rules.map((rule, index) => compile(rule, placed(place, `rules[${index}]`)));
   return [...written, ...fallback(policy, place)];
 }
@@ -79,7 +79,7 @@ export function verdictOf({ conditions }: CompiledRule, call: PolicyCall): Verdi
   }
   return all(
     conditions.map(([key, condition]): Verdict => {
-      const verdict = judge(key, condition, call);
+      const verdict = judgeCondition(key, condition, call);
       return verdict.is === 'unsure' ? { is: 'unsure', why: `the argument '${key}' ${verdict.why}` } : verdict;
     }),
   );
@@ -94,7 +94,7 @@ function compile(rule: Rule, place: string): CompiledRule {
   return { effect, server, tool, annotations, conditions, place, reason, decision };
 }
 
-function fallback(policy: Policy, place: Place): CompiledRule[] {
+function fallback(policy: Policy, place: PolicyPlace): CompiledRule[] {
   if (policy.preset === undefined) {
     const { default: effect } = policy;
     return [effect === undefined ? endOf(place) : compile({ effect }, placed(place, '"default"'))];
@@ -108,13 +108,13 @@ function fallback(policy: Policy, place: Place): CompiledRule[] {
       ];
 }
 
-function endOf(place: Place): CompiledRule {
+function endOf(place: PolicyPlace): CompiledRule {
   const reason = `no rule of ${placed(place, undefined)} is about it`;
   return { ...compile({ effect: 'allow' }, placed(place, 'end')), decision: { effect: 'allow', reason } };
 }
 
 /** `rules[1] of FILE (mcpServers.files.policy)`. */
-export function placed({ file, path }: Place, what: string | undefined): string {
+export function placed({ file, path }: PolicyPlace, what: string | undefined): string {
   return `${what === undefined ? '' : `${what} of `}${file}${path === '' ? '' : ` (${path})`}`;
 }
 

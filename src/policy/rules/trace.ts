@@ -1,6 +1,6 @@
 /** What each rule has to say of a call, for people who want to know why. */
 import { EFFECTS, type Effect } from '../../calls/contract.ts';
-import { type PolicyServer, type PolicyTool } from './decision.ts';
+import type { PolicyServer, PolicyTool } from './decision.ts';
 import type { Policies } from './policies.ts';
 import { type CompiledRule, verdictOf } from './rules.ts';
 import { selects } from './selectors.ts';

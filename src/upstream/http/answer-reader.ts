@@ -1,7 +1,7 @@
 /** Reads the answer to one request: JSON, or a stream of events that may break off and be taken up again. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isObject } from '../../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../../base/limits.ts';
-import { isJsonObject } from '../definition.ts';
 import type { MessageId, MessageIntake } from '../message-intake.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
 import { BodyTooLongError, type HttpAnswer, readBody } from './http-client.ts';
@@ -95,7 +95,7 @@ export class AnswerReader {
       return;
     }
     const messages = JSON.parse(body.toString('utf8')) as unknown[];
-    messages.filter(isJsonObject).forEach((message) => this.#intake.takeMessage(message, body.length));
+    messages.filter(isObject).forEach((message) => this.#intake.takeMessage(message, body.length));
   }
 }
 

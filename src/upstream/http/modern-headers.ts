@@ -2,7 +2,8 @@
  * Headers that repeat parts of a message, from MCP 2026-07-28 on ("Streamable HTTP", standard request headers): those in
  * between need not read the body. The SDK (2.4.0) has the same functions and does not export them.
  */
-import { isJsonObject, type JsonObject } from '../definition.ts';
+import { isObject } from '../../base/is-object.ts';
+import type { JsonObject } from '../definition.ts';
 
 /** Key of `_meta` that says which version a message speaks; only messages of 2026-07-28 and later have it. */
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
@@ -18,13 +19,13 @@ const NAMED_BY: Readonly<Record<string, string>> = {
 
 /** The headers for a message; none for one of an earlier version. */
 export function modernHeaders({ method, params }: JsonObject): Record<string, string> {
-  const meta = isJsonObject(params) ? params['_meta'] : undefined;
-  const version = isJsonObject(meta) ? meta[VERSION_KEY] : undefined;
+  const meta = isObject(params) ? params['_meta'] : undefined;
+  const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
   if (typeof version !== 'string' || typeof method !== 'string') {
     return {};
   }
   const key = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
-  const name = key !== undefined && isJsonObject(params) ? params[key] : undefined;
+  const name = key !== undefined && isObject(params) ? params[key] : undefined;
   return {
     'mcp-protocol-version': version,
     'mcp-method': method,

@@ -3,7 +3,7 @@
  * older transport (specification 2025-11-25, "Transports", backwards compatibility).
  */
 import { BridgeError } from '../../base/errors.ts';
-import type { Connection, ConnectOptions } from '../connection.ts';
+import type { ConnectOptions, ServerConnection } from '../connection.ts';
 import { Deadline } from '../deadline.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import { ServerQuestions } from '../elicitation.ts';
@@ -28,7 +28,7 @@ const FAILS_AT_UNKNOWN: ReadonlySet<number | undefined> = new Set([500, 501]);
 const OLD_TRANSPORT_STATUSES: ReadonlySet<number | undefined> = new Set([400, 404, 405]);
 
 /** Rejects with `SERVER_UNREACHABLE`, `SERVER_PROTOCOL`, `LOGIN_REQUIRED` and `SERVER_START_FAILED`. */
-export async function openRemote(definition: RemoteDefinition, options: ConnectOptions): Promise<Connection> {
+export async function openRemote(definition: RemoteDefinition, options: ConnectOptions): Promise<ServerConnection> {
   const failures = new Failures(definition);
   const deadline = new Deadline(options.startTimeoutMs, options.signal);
   const attempt: Attempt = { definition, options, deadline, failures, address: addressOf(definition, options) };
@@ -51,7 +51,7 @@ interface Attempt {
   readonly address: RemoteAddress;
 }
 
-async function openEither(attempt: Attempt): Promise<Connection> {
+async function openEither(attempt: Attempt): Promise<ServerConnection> {
   const { transport: kind } = attempt.definition;
   if (kind === 'sse') {
     return openWith(attempt, SseTransport, 'initialize');
@@ -68,7 +68,7 @@ async function openEither(attempt: Attempt): Promise<Connection> {
   }
 }
 
-async function openStreamable(attempt: Attempt): Promise<Connection> {
+async function openStreamable(attempt: Attempt): Promise<ServerConnection> {
   try {
     // A server that sleeps takes a while for its first answer, which is always one: it is waited for.
     return await openWith(attempt, StreamableTransport, 'patient');
@@ -82,7 +82,7 @@ async function openStreamable(attempt: Attempt): Promise<Connection> {
 
 type TransportClass = new (options: SseTransportOptions) => ServerTransport;
 
-async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeMode): Promise<Connection> {
+async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeMode): Promise<ServerConnection> {
   const { definition, options, deadline, failures, address } = attempt;
   // The transport hands messages to the requests, and the requests write to the transport: the loop is closed here.
   const requests: Requests = new Requests((message) => transport.send(message));

@@ -3,7 +3,8 @@
  * Streamable HTTP, custom headers. A tool whose marks break the rules must not be called. The SDK (2.4.0) has the same and does not
  * export it.
  */
-import { isJsonObject, type JsonObject } from '../definition.ts';
+import { isObject } from '../../base/is-object.ts';
+import type { JsonObject } from '../definition.ts';
 import type { UpstreamTool } from '../tool-list.ts';
 import { encodeHeaderValue } from './modern-headers.ts';
 
@@ -72,8 +73,8 @@ function look(schema: JsonObject, path: readonly string[], found: HeaderParamete
   if (Object.entries(others).some(([key, value]) => key !== MARK && !DATA_KEYS.has(key) && hasMark(value, 0))) {
     return `a header is wanted for a part of '${path.join('.')}' that is no plain parameter`;
   }
-  for (const [name, child] of isJsonObject(properties) ? Object.entries(properties) : []) {
-    const fault = isJsonObject(child) ? look(child, [...path, name], found) : undefined;
+  for (const [name, child] of isObject(properties) ? Object.entries(properties) : []) {
+    const fault = isObject(child) ? look(child, [...path, name], found) : undefined;
     if (fault !== undefined) {
       return fault;
     }
@@ -112,7 +113,7 @@ function hasMark(value: unknown, depth: number): boolean {
 
 /** The headers of one call; arguments that are missing, null or no single value are left out. */
 export function parameterHeaders({ method, params }: JsonObject, parameters: HeaderParameters): Record<string, string> {
-  if (method !== 'tools/call' || !isJsonObject(params) || typeof params['name'] !== 'string') {
+  if (method !== 'tools/call' || !isObject(params) || typeof params['name'] !== 'string') {
     return {};
   }
   const headers: Record<string, string> = {};
@@ -127,7 +128,7 @@ export function parameterHeaders({ method, params }: JsonObject, parameters: Hea
 
 function valueAt(given: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
-    (value, key) => (isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+    (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     given,
   );
 }

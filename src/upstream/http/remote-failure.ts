@@ -65,14 +65,14 @@ export interface Authorization {
    * Called when the server refused `used` with this `WWW-Authenticate`. Resolves when there is another one to try;
    * rejects with a `BridgeError` (`LOGIN_REQUIRED`) when a person has to act. Never opens a browser.
    */
-  renew(refusal: Refusal): Promise<void>;
+  renew(refusal: TokenRefusal): Promise<void>;
   /** What of it must not be shown; the same array as long as the login is the same. */
   secrets(): readonly string[];
   /** The `LOGIN_REQUIRED` for a scope that the user did not grant yet. */
   lacksScope(scope: string | undefined): BridgeError;
 }
 
-export interface Refusal {
+export interface TokenRefusal {
   readonly used: string | undefined;
   readonly challenge: string | undefined;
 }

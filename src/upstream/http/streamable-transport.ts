@@ -3,9 +3,11 @@
  * answer is JSON or a stream of events. Not the SDK's transport (2.4.0), for the reasons in
  * docs/decisions/026-remote-servers.md; its client does the handshakes on this one.
  */
+
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
+import { isObject } from '../../base/is-object.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
-import { isJsonObject, type JsonObject } from '../definition.ts';
+import type { JsonObject } from '../definition.ts';
 import { isMessageId, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { UpstreamTool } from '../tool-list.ts';
@@ -169,7 +171,7 @@ export class StreamableTransport implements ServerTransport {
 
   /** Servers before 2026-07-28 are told; later ones notice that nobody reads. */
   async #cancel(sent: JsonObject): Promise<void> {
-    const id = isJsonObject(sent['params']) ? (sent['params']['requestId'] as MessageId) : '';
+    const id = isObject(sent['params']) ? (sent['params']['requestId'] as MessageId) : '';
     if (Object.keys(modernHeaders(sent)).length === 0) {
       const answer = await this.#post(sent, undefined);
       answer.body.resume();
@@ -257,7 +259,7 @@ export class StreamableTransport implements ServerTransport {
 function rpcErrorIn(text: string): JsonObject | undefined {
   try {
     const body: unknown = JSON.parse(text);
-    return isJsonObject(body) && isJsonObject(body['error']) && body['jsonrpc'] === '2.0' ? body['error'] : undefined;
+    return isObject(body) && isObject(body['error']) && body['jsonrpc'] === '2.0' ? body['error'] : undefined;
   } catch {
     // No JSON: a proxy or a web server speaks, and its words are in the refusal.
     return undefined;

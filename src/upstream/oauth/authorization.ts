@@ -5,9 +5,10 @@
 import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
 import { BridgeError } from '../../base/errors.ts';
 import { COMMAND } from '../../base/package.ts';
+import { quoteShellWord } from '../../base/shell-word.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
-import { type Authorization, type Refusal, RemoteFailure } from '../http/remote-failure.ts';
+import { type Authorization, RemoteFailure, type TokenRefusal } from '../http/remote-failure.ts';
 import { secretsOf } from '../secrets.ts';
 import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
@@ -64,7 +65,7 @@ class StoredAuthorization implements Authorization {
   }
 
   /** Calls that are refused at the same time wait for one renewal. */
-  async renew(refusal: Refusal): Promise<void> {
+  async renew(refusal: TokenRefusal): Promise<void> {
     this.#renewing ??= this.#renew(refusal).finally(() => {
       this.#renewing = undefined;
     });
@@ -77,11 +78,11 @@ class StoredAuthorization implements Authorization {
 
   lacksScope(scope: string | undefined): BridgeError {
     const what = scope === undefined ? 'a permission' : `the scope '${scope}'`;
-    const option = scope === undefined ? '' : ` --scope ${quoteWord(uniteScopes(this.#scope, scope))}`;
+    const option = scope === undefined ? '' : ` --scope ${quoteShellWord(uniteScopes(this.#scope, scope))}`;
     return this.#loginRequired(`wants ${what} that the login does not have (HTTP 403)`, { option });
   }
 
-  async #renew({ used }: Refusal): Promise<void> {
+  async #renew({ used }: TokenRefusal): Promise<void> {
     if (this.#takeIfNew(await this.#store.load(this.#key), used)) {
       return;
     }
@@ -156,7 +157,7 @@ class StoredAuthorization implements Authorization {
   #loginRequired(reason: string, { option = '', cause }: { option?: string; cause?: unknown } = {}): BridgeError {
     const { name } = this.#definition;
     return new BridgeError('LOGIN_REQUIRED', `server '${name}' ${reason}`, {
-      hint: `Run this in a terminal: ${COMMAND} servers login ${quoteWord(name)}${option}`,
+      hint: `Run this in a terminal: ${COMMAND} servers login ${quoteShellWord(name)}${option}`,
       data: { server: name },
       cause,
     });
@@ -170,9 +171,4 @@ function bearerOf({ tokens }: LoginRecord): string {
 /** A challenge may repeat what the login has (RFC 6750, section 3). */
 function uniteScopes(...scopes: readonly string[]): string {
   return [...new Set(scopes.flatMap((scope) => scope.split(' ')))].filter((scope) => scope !== '').join(' ');
-}
-
-/** A text as one word of a shell. */
-function quoteWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

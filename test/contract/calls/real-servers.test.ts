@@ -2,17 +2,20 @@
  * Code as models write it, against real servers: the kernel in the local Python, the pool, the host calls and what npm
  * has of server-filesystem, server-memory and server-everything.
  */
+
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { artifactMethods, createArtifacts } from '../../../src/artifacts/index.ts';
+import { artifactMethods } from '../../../src/artifacts/calls.ts';
+import { createArtifacts } from '../../../src/artifacts/index.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { assignServerAliases } from '../../../src/catalog/names.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { createSavedTools, savedToolMethods } from '../../../src/saved-tools/index.ts';
+import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
+import { createSavedTools } from '../../../src/saved-tools/index.ts';
 import { createUpstreamPool, type ProcessDefinition, type UpstreamPool } from '../../../src/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';

@@ -2,17 +2,20 @@
  * How tools look to code, through the whole way: a server with schemas of every kind, the host calls, the kernel in the
  * local Python. The server writes down each call that reaches it.
  */
+
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { artifactMethods, createArtifacts } from '../../../src/artifacts/index.ts';
+import { artifactMethods } from '../../../src/artifacts/calls.ts';
+import { createArtifacts } from '../../../src/artifacts/index.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { createSavedTools, savedToolMethods } from '../../../src/saved-tools/index.ts';
+import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
+import { createSavedTools } from '../../../src/saved-tools/index.ts';
 import { createUpstreamPool, type UpstreamPool } from '../../../src/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { runCommand } from '../../../src/engines/client.ts';
+import { runEngineCommand } from '../../../src/engines/client.ts';
 import { clientEnvironment } from '../../../src/engines/client-env.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import { processEnvironment, testEngine } from '../../support/engines.ts';
@@ -44,14 +44,14 @@ describe.runIf(engines.some(({ label }) => label === 'docker'))('docker elsewher
   ])('is found through the context %s', async (_how, name, variables) => {
     const env = { ...processEnvironment(), DOCKER_CONFIG: temporaryFolder() };
     const local = { executable: 'docker', env: clientEnvironment(processEnvironment()) };
-    const endpoint = await runCommand(local, ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}']);
+    const endpoint = await runEngineCommand(local, ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}']);
     const context = { executable: 'docker', env: clientEnvironment({ ...env, DOCKER_HOST: undefined }) };
-    await runCommand(context, ['context', 'create', name, '--docker', `host=${endpoint.stdout.trim()}`]);
+    await runEngineCommand(context, ['context', 'create', name, '--docker', `host=${endpoint.stdout.trim()}`]);
     if (!('DOCKER_CONTEXT' in variables)) {
-      await runCommand(context, ['context', 'use', name]);
+      await runEngineCommand(context, ['context', 'use', name]);
     }
     const shown = { executable: 'docker', env: clientEnvironment({ ...env, DOCKER_HOST: '', ...variables }) };
-    expect((await runCommand(shown, ['context', 'show'])).stdout).toBe(name);
+    expect((await runEngineCommand(shown, ['context', 'show'])).stdout).toBe(name);
     await expectEcho({ ...env, DOCKER_HOST: '', ...variables });
   });
 

@@ -7,7 +7,7 @@ import { createLogger } from '../../../src/base/log.ts';
 import { createConfiguredServers } from '../../../src/bridge/configured-servers.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createCallPipeline } from '../../../src/calls/pipeline.ts';
-import { type ConfiguredServers } from '../../../src/directory/configured-servers.ts';
+import type { ConfiguredServers } from '../../../src/directory/configured-servers.ts';
 import { createPinGate } from '../../../src/pins/gate.ts';
 import { accept, renderAccepted } from '../../../src/pins/run.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';

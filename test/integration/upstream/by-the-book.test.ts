@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
-import type { JsonObject, ToolCall, UpstreamPool } from '../../../src/upstream/pool.ts';
+import type { JsonObject, ToolRequest, UpstreamPool } from '../../../src/upstream/pool.ts';
 import { callText, failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
 
 const KEY = 'io.modelcontextprotocol';
@@ -23,7 +23,7 @@ function start(revision: string): UpstreamPool {
   return pool;
 }
 
-function call(pool: UpstreamPool, tool: string, args: JsonObject = {}, more: Partial<ToolCall> = {}) {
+function call(pool: UpstreamPool, tool: string, args: JsonObject = {}, more: Partial<ToolRequest> = {}) {
   return pool.callTool({ server: 'book', tool, arguments: args, ...more });
 }
 

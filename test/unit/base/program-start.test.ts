@@ -1,12 +1,12 @@
 /** How the program was started, and what starts it again, in layouts of installations as package managers make them. */
 import { describe, expect, it } from 'vitest';
-import { findProgramStart, type Machine, type ProgramStart, quoteShellWord } from '../../../src/base/program-start.ts';
+import { findProgramStart, type ProgramStart, type StartContext } from '../../../src/base/program-start.ts';
 
 const NAME = 'mcp-server-code-execution-mode';
 const NODE = '/usr/bin/node';
 const WINDOWS_NODE = 'C:\\Program Files\\nodejs\\node.exe';
 
-interface Layout extends Partial<Pick<Machine, 'platform' | 'execPath' | 'cwd'>> {
+interface Layout extends Partial<Pick<StartContext, 'platform' | 'execPath' | 'cwd'>> {
   readonly path?: string;
   /** Links, by where they lead; a file leads to itself. */
   readonly links?: Readonly<Record<string, string>>;
@@ -159,10 +159,4 @@ describe('a dependency of a project', () => {
     const start = find(`${folder}\\${NAME}`, { platform: 'win32', cwd: 'C:\\project', path: '', links: known });
     expect(start).toMatchObject({ kind: 'dependency', shellWords: ['npx', NAME] });
   });
-});
-
-it('quotes words as shells want them', () => {
-  expect(quoteShellWord('/a/b-c_1.js', 'linux')).toBe('/a/b-c_1.js');
-  expect(quoteShellWord("/my files/it's.js", 'linux')).toBe("'/my files/it'\\''s.js'");
-  expect(quoteShellWord('C:\\Program Files\\x.js', 'win32')).toBe('"C:\\Program Files\\x.js"');
 });

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { artifactMethods, createArtifacts } from '../../../src/artifacts/index.ts';
+import { artifactMethods } from '../../../src/artifacts/calls.ts';
+import { createArtifacts } from '../../../src/artifacts/index.ts';
 import type { CancelSignal } from '../../../src/base/cancel.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
@@ -9,7 +10,7 @@ import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
-import { savedToolMethods } from '../../../src/saved-tools/index.ts';
+import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
 
 const AT = { session: 'default', generation: 1, cell: 1, call: 1 };
 const TOOLS: Readonly<Record<string, readonly { name: string; description?: string; inputSchema?: unknown }[]>> = {

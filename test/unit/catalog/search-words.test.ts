@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createReader, isPlural, splitWords, stemOf } from '../../../src/catalog/search-words.ts';
+import { createReader, isPlural, searchWordsOf, stemOf } from '../../../src/catalog/search-words.ts';
 
 describe('splitWords', () => {
   test.each([
@@ -14,7 +14,7 @@ describe('splitWords', () => {
     ['__proto__', ['proto']],
     ['', []],
   ])('%j', (text, words) => {
-    expect(splitWords(text)).toEqual(words);
+    expect(searchWordsOf(text)).toEqual(words);
   });
 });
 

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { type FileObject } from '../../../src/clients/file-format.ts';
+import type { FileObject } from '../../../src/clients/file-format.ts';
 import { entriesAt, loadFormat } from '../../../src/clients/format.ts';
 import type { FileFormatName } from '../../../src/clients/table.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkArguments } from '../../../src/manage-servers/argument-check.ts';
+import { checkToolArguments } from '../../../src/manage-servers/argument-check.ts';
 
 const SERVER = { name: 'git-hub', alias: 'git_hub', description: '' };
 const TOOL = {
@@ -19,7 +19,7 @@ const TOOL = {
     additionalProperties: false,
   },
 };
-const check = (given: Readonly<Record<string, unknown>>) => checkArguments(SERVER, TOOL, Object.entries(given));
+const check = (given: Readonly<Record<string, unknown>>) => checkToolArguments(SERVER, TOOL, Object.entries(given));
 
 describe('arguments of a person', () => {
   test('get the names that the server knows; null that is not allowed is left out', async () => {
@@ -54,5 +54,5 @@ describe('arguments of a person', () => {
 
 test('a schema without an end is left to the server', async () => {
   const endless = { ...TOOL, inputSchema: { properties: { title: {} }, allOf: [{ allOf: [{ $ref: '#' }] }] } };
-  expect(await checkArguments(SERVER, endless, [['title', 5]])).toEqual({ title: 5 });
+  expect(await checkToolArguments(SERVER, endless, [['title', 5]])).toEqual({ title: 5 });
 });

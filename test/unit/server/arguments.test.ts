@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { MAX_CODE_BYTES } from '../../../src/base/limits.ts';
-import { checkArguments } from '../../../src/server/arguments.ts';
+import { checkRunArguments } from '../../../src/server/arguments.ts';
 
 const rules = {
   defaultTimeoutSeconds: 30,
@@ -10,7 +10,7 @@ const rules = {
 };
 
 async function refusal(given: unknown, knownServers = rules.knownServers): Promise<string> {
-  const thrown = await checkArguments(given, { ...rules, knownServers }).then(
+  const thrown = await checkRunArguments(given, { ...rules, knownServers }).then(
     () => new Error('was accepted'),
     (error: unknown) => error,
   );
@@ -22,23 +22,23 @@ async function refusal(given: unknown, knownServers = rules.knownServers): Promi
 describe('accepted arguments', () => {
   test('get defaults', async () => {
     const checked = { code: 'x', servers: [], timeoutSeconds: 30, session: 'default' };
-    expect(await checkArguments({ code: 'x' }, rules)).toEqual(checked);
+    expect(await checkRunArguments({ code: 'x' }, rules)).toEqual(checked);
   });
 
   test('may be null where they may be left out', async () => {
     const given = { code: 'x', servers: null, timeout: null, session: null };
-    expect(await checkArguments(given, rules)).toEqual(await checkArguments({ code: 'x' }, rules));
+    expect(await checkRunArguments(given, rules)).toEqual(await checkRunArguments({ code: 'x' }, rules));
   });
 
   test('keep the order of servers and name each once', async () => {
     const given = { code: 'x', servers: ['filesystem', 'github', 'filesystem'] };
-    expect((await checkArguments(given, rules)).servers).toEqual(['filesystem', 'github']);
+    expect((await checkRunArguments(given, rules)).servers).toEqual(['filesystem', 'github']);
   });
 
   test('reach the bounds', async () => {
     const code = '#'.repeat(MAX_CODE_BYTES);
-    expect((await checkArguments({ code, timeout: 120, session: 'A.b-c_9' }, rules)).timeoutSeconds).toBe(120);
-    expect((await checkArguments({ code, timeout: 1, session: 'a'.repeat(64) }, rules)).timeoutSeconds).toBe(1);
+    expect((await checkRunArguments({ code, timeout: 120, session: 'A.b-c_9' }, rules)).timeoutSeconds).toBe(120);
+    expect((await checkRunArguments({ code, timeout: 1, session: 'a'.repeat(64) }, rules)).timeoutSeconds).toBe(1);
   });
 
   test.each([
@@ -47,7 +47,7 @@ describe('accepted arguments', () => {
     ['5.0', 5],
     ['007', 7],
   ])('may give the timeout as the text %j', async (timeout, seconds) => {
-    expect((await checkArguments({ code: 'x', timeout }, rules)).timeoutSeconds).toBe(seconds);
+    expect((await checkRunArguments({ code: 'x', timeout }, rules)).timeoutSeconds).toBe(seconds);
   });
 
   test.each([
@@ -56,13 +56,13 @@ describe('accepted arguments', () => {
     [' ["github"]\n', ['github']],
     ['[]', []],
   ])('may give the servers as the text %j', async (servers, names) => {
-    expect((await checkArguments({ code: 'x', servers }, rules)).servers).toEqual(names);
+    expect((await checkRunArguments({ code: 'x', servers }, rules)).servers).toEqual(names);
   });
 
   // A name of a server may hold any character but controls.
   test.each(['a, b', '["github"]', ' github '])('name the server that is called %j, and no other', async (name) => {
     const knownServers = async () => ['a', 'b', 'github', name];
-    expect((await checkArguments({ code: 'x', servers: name }, { ...rules, knownServers })).servers).toEqual([name]);
+    expect((await checkRunArguments({ code: 'x', servers: name }, { ...rules, knownServers })).servers).toEqual([name]);
   });
 
   test.each([
@@ -70,12 +70,12 @@ describe('accepted arguments', () => {
     [0, '0'],
     [Number.MAX_SAFE_INTEGER, '9007199254740991'],
   ])('may give the session as the number %d', async (session, name) => {
-    expect((await checkArguments({ code: 'x', session }, rules)).session).toBe(name);
+    expect((await checkRunArguments({ code: 'x', session }, rules)).session).toBe(name);
   });
 
   test('do not ask for the configured servers when none is named', async () => {
     const knownServers = () => Promise.reject(new Error('must not be called'));
-    await expect(checkArguments({ code: 'x', servers: [] }, { ...rules, knownServers })).resolves.toBeDefined();
+    await expect(checkRunArguments({ code: 'x', servers: [] }, { ...rules, knownServers })).resolves.toBeDefined();
   });
 });
 
@@ -177,7 +177,7 @@ describe('refused arguments', () => {
     const sentence = "`servers` names 'github', but no server is configured.";
     expect(await refusal({ code: 'x', servers: ['github'] }, async () => [])).toBe(sentence);
     const given = { code: 'x', servers: ['github'] };
-    await expect(checkArguments(given, { ...rules, knownServers: async () => [] })).rejects.toMatchObject({
+    await expect(checkRunArguments(given, { ...rules, knownServers: async () => [] })).rejects.toMatchObject({
       hint: expect.stringContaining('install CLIENT --import'),
     });
   });
@@ -189,7 +189,7 @@ describe('refused arguments', () => {
       '/3.json: bad',
       '/4.json: mcpServers.slack: bad',
     ];
-    const asked = checkArguments({ code: 'x', servers: ['slack'] }, { ...rules, serverFileProblems });
+    const asked = checkRunArguments({ code: 'x', servers: ['slack'] }, { ...rules, serverFileProblems });
     await expect(asked).rejects.toMatchObject({
       hint: 'The user must fix these problems in server files: /4.json: mcpServers.slack: bad; /1.json: bad; /2.json: bad.',
     });
@@ -199,10 +199,10 @@ describe('refused arguments', () => {
     const reason = new BridgeError('SERVER_NOT_AVAILABLE', 'it is disabled');
     const whyDisabled = async (name: string) => (name === 'off' ? reason : undefined);
     const given = { code: 'x', servers: ['github', 'off'] };
-    await expect(checkArguments(given, { ...rules, whyDisabled })).rejects.toBe(reason);
+    await expect(checkRunArguments(given, { ...rules, whyDisabled })).rejects.toBe(reason);
     const alone = { ...rules, whyDisabled, knownServers: async () => [] };
-    await expect(checkArguments({ code: 'x', servers: ['off'] }, alone)).rejects.toBe(reason);
-    const other = checkArguments({ code: 'x', servers: ['githb'] }, { ...rules, whyDisabled });
+    await expect(checkRunArguments({ code: 'x', servers: ['off'] }, alone)).rejects.toBe(reason);
+    const other = checkRunArguments({ code: 'x', servers: ['githb'] }, { ...rules, whyDisabled });
     await expect(other).rejects.toMatchObject({ code: 'ARGUMENT_INVALID' });
   });
 

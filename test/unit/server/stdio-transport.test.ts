@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
-import { StdioTransport } from '../../../src/server/stdio-transport.ts';
+import { StdioServerTransport } from '../../../src/server/stdio-transport.ts';
 
 async function started(output: Writable = new PassThrough()) {
   const input = new PassThrough();
   const messages: JSONRPCMessage[] = [];
   const errors: string[] = [];
   let closedCount = 0;
-  const transport = new StdioTransport(input, output, () => {
+  const transport = new StdioServerTransport(input, output, () => {
     closedCount += 1;
   });
   transport.onmessage = (message) => messages.push(message);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engines/engine.ts';
-import { describeEngine, reportOf, standInNotice, withMissing } from '../../../src/session/engine-report.ts';
+import { describeEngine, reportEngine, standInNotice, withMissing } from '../../../src/session/engine-report.ts';
 
 const refusal = { engine: 'podman', reason: 'podman is not on PATH', hint: 'Install Podman.' } as const;
 
@@ -10,7 +10,7 @@ function engine(fields: Partial<Engine>): Engine {
 
 describe('what is told of an engine', () => {
   it('names it, its isolation, and what was refused without the hints', () => {
-    expect(reportOf(engine({ refused: [refusal] }))).toEqual({
+    expect(reportEngine(engine({ refused: [refusal] }))).toEqual({
       name: 'embedded',
       isolation: 'Python in WebAssembly',
       refused: [{ engine: 'podman', reason: 'podman is not on PATH' }],
@@ -18,14 +18,14 @@ describe('what is told of an engine', () => {
   });
 
   it('is a notice when a weaker engine stands in', () => {
-    expect(standInNotice(reportOf(engine({ refused: [refusal] })))).toBe(
+    expect(standInNotice(reportEngine(engine({ refused: [refusal] })))).toBe(
       'embedded runs this session, which is weaker than a container: Python in WebAssembly. Not used: podman is not on PATH.',
     );
   });
 
   it('is no notice between equals, nor for what was asked for', () => {
-    expect(standInNotice(reportOf(engine({ name: 'docker', refused: [refusal] })))).toBeUndefined();
-    expect(standInNotice(reportOf(engine({})))).toBeUndefined();
+    expect(standInNotice(reportEngine(engine({ name: 'docker', refused: [refusal] })))).toBeUndefined();
+    expect(standInNotice(reportEngine(engine({})))).toBeUndefined();
   });
 
   it('ends the manual with what Python lacks', () => {

@@ -1,4 +1,5 @@
 /** What `install` shows of a change: all of it, and nothing that the client keeps beside. */
+
 import { describe, expect, it } from 'vitest';
 import { loadFormat } from '../../../src/clients/format.ts';
 import { newClientFile } from '../../../src/servers/client-file.ts';

@@ -8,35 +8,55 @@ import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } 
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 
-export const ARTIFACT = { MODULE: 'python.wasm', LIBRARY: 'stdlib.pack', SNAPSHOT: 'memory.snapshot' } as const;
-type ArtifactName = (typeof ARTIFACT)[keyof typeof ARTIFACT];
-const MANIFEST = 'manifest.json';
+export const BUILT_FILE = { MODULE: 'python.wasm', LIBRARY: 'stdlib.pack', SNAPSHOT: 'memory.snapshot' } as const;
+type BuiltFileName = (typeof BUILT_FILE)[keyof typeof BUILT_FILE];
+export const MANIFEST = 'manifest.json';
 const PIECE_BYTES = 1024 * 1024;
 
 interface ManifestEntry {
   readonly bytes: number;
-  readonly crc32: number;
   readonly sha256: string;
+  readonly crc32: number;
 }
 
+/** What was built. The program of the child, which only the host checks, has no `crc32`. */
 export interface Manifest {
-  readonly files: Readonly<Record<ArtifactName, ManifestEntry>>;
+  readonly files: Readonly<Record<BuiltFileName, ManifestEntry>>;
 }
 
-/** The manifest of a directory; throws when there is none. */
+/** The manifest of a folder; throws when it is missing or damaged. */
 export function readManifest(directory: string): Manifest {
-  return JSON.parse(readFileSync(join(directory, MANIFEST), 'utf8')) as Manifest;
+  let text: string;
+  try {
+    text = readFileSync(join(directory, MANIFEST), 'utf8');
+  } catch (error) {
+    throw new Error(`${MANIFEST} is missing`, { cause: error });
+  }
+  const manifest = parse(text);
+  if (Object.keys(manifest?.files ?? {}).length === 0) {
+    throw new Error(`${MANIFEST} is damaged`);
+  }
+  return manifest as Manifest;
+}
+
+function parse(text: string): Partial<Manifest> | null {
+  try {
+    return JSON.parse(text) as Partial<Manifest> | null;
+  } catch {
+    // As a manifest that lists nothing: its reader says that it is damaged.
+    return null;
+  }
 }
 
 /** A whole file, checked. */
-export function readArtifact(directory: string, name: ArtifactName, manifest: Manifest): Buffer {
+export function readBuiltFile(directory: string, name: BuiltFileName, manifest: Manifest): Buffer {
   const bytes = readFileSync(join(directory, name));
   check(name, manifest, bytes.length, crc32(bytes));
   return bytes;
 }
 
 /** Checks a file that is not read as a whole. */
-export function checkArtifact(directory: string, name: ArtifactName, manifest: Manifest): void {
+export function checkBuiltFile(directory: string, name: BuiltFileName, manifest: Manifest): void {
   const path = join(directory, name);
   const { size } = statSync(path);
   const fd = openSync(path, 'r');
@@ -52,7 +72,7 @@ export function checkArtifact(directory: string, name: ArtifactName, manifest: M
 /** Writes the manifest of the three files, which are there. */
 export function writeManifest(directory: string): void {
   const files = Object.fromEntries(
-    Object.values(ARTIFACT).map((name) => {
+    Object.values(BUILT_FILE).map((name) => {
       const bytes = readFileSync(join(directory, name));
       const sha256 = createHash('sha256').update(bytes).digest('hex');
       return [name, { bytes: bytes.length, crc32: crc32(bytes), sha256 }];
@@ -61,7 +81,7 @@ export function writeManifest(directory: string): void {
   writeFileSync(join(directory, MANIFEST), `${JSON.stringify({ files }, undefined, 2)}\n`);
 }
 
-function check(name: ArtifactName, manifest: Manifest, bytes: number, sum: number): void {
+function check(name: BuiltFileName, manifest: Manifest, bytes: number, sum: number): void {
   const expected = manifest.files[name];
   if (bytes !== expected.bytes || sum !== expected.crc32) {
     throw new Error(`${name} is damaged: install the package again`);

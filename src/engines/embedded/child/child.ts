@@ -1,18 +1,18 @@
 /**
  * The program of the child process of the embedded engine: restores CPython from its snapshot and runs it until it ends
- * or the host does. `node child.mjs ARTIFACTS_DIRECTORY MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`; frames on stdin and
+ * or the host does. `node child.mjs FOLDER MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`; frames on stdin and
  * stdout, reports on stderr. The main thread reads the host's pipe and ends the process; the same program runs again in
  * a second thread, where Python computes and sleeps.
  */
 import { setFlagsFromString } from 'node:v8';
 import { isMainThread, MessageChannel, parentPort, Worker, workerData } from 'node:worker_threads';
 import { messageOf } from '../../../base/errors.ts';
-import { ARTIFACT, readArtifact, readManifest } from './artifacts.ts';
+import { BUILT_FILE, readBuiltFile, readManifest } from './artifacts.ts';
 import { HostInput } from './host-input.ts';
 import { readInput, type SharedInput } from './input-reader.ts';
 import { createWords } from './input-words.ts';
 import { report } from './report.ts';
-import { runSandbox, type SandboxOptions } from './sandbox.ts';
+import { type ChildOptions, runSandbox } from './sandbox.ts';
 
 /** `EX_SOFTWARE` of BSD sysexits.h, as the supervisor of the container engines ends with. */
 const EXIT_FAILED = 70;
@@ -25,7 +25,7 @@ const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, stackSizeMb: 8 };
 
 interface GuestData {
   readonly shared: SharedInput;
-  readonly options: SandboxOptions;
+  readonly options: ChildOptions;
 }
 
 /**
@@ -72,7 +72,7 @@ function startGuest(): void {
   guest.on('exit', (status) => process.exit(status));
   readInput({ words, port: port1 });
   // Compiled here while the other thread comes up: both take as long.
-  guest.postMessage(new WebAssembly.Module(readArtifact(directory, ARTIFACT.MODULE, readManifest(directory))), []);
+  guest.postMessage(new WebAssembly.Module(readBuiltFile(directory, BUILT_FILE.MODULE, readManifest(directory))), []);
 }
 
 /** Node ends a thread whose JavaScript memory is full. */

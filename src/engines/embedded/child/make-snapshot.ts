@@ -4,11 +4,11 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ARTIFACT, writeManifest } from './artifacts.ts';
+import { BUILT_FILE, writeManifest } from './artifacts.ts';
 import { Capture } from './capture.ts';
 import { createRoot } from './files/root.ts';
 import { openIndexedFile } from './indexed-file.ts';
-import { createProgram, type Program, type Surroundings } from './program.ts';
+import { type GuestEnvironment, instantiateProgram, type Program } from './program.ts';
 import { encodeSnapshot } from './snapshot.ts';
 import { createSteadyClock } from './wasi/clock.ts';
 import { NULL_DEVICE } from './wasi/descriptors.ts';
@@ -24,13 +24,13 @@ const FIXED_DESCRIPTORS = 8;
 
 /** Writes snapshot and manifest beside the module and the library that `directory` has. */
 export function addSnapshot(directory: string, bootSource: string): void {
-  writeFileSync(join(directory, ARTIFACT.SNAPSHOT), makeSnapshot(directory, bootSource));
+  writeFileSync(join(directory, BUILT_FILE.SNAPSHOT), makeSnapshot(directory, bootSource));
   writeManifest(directory);
 }
 
 /** The snapshot after `bootSource` ran. Throws with Python's words when it fails. */
 export function makeSnapshot(directory: string, bootSource: string): Uint8Array {
-  const module = new WebAssembly.Module(readFileSync(join(directory, ARTIFACT.MODULE)));
+  const module = new WebAssembly.Module(readFileSync(join(directory, BUILT_FILE.MODULE)));
   const outputs = [new Capture('stdout'), new Capture('stderr')] as const;
   const program = create(module, directory, outputs);
   const fresh = new Uint8Array(program.memory.buffer).slice();
@@ -56,13 +56,13 @@ function create(module: WebAssembly.Module, directory: string, [stdout, stderr]:
   const clock = createSteadyClock(STARTED_MS);
   const limits = { tmpBytes: SCRATCH_BYTES, workspaceBytes: SCRATCH_BYTES };
   const noHost = { ...NULL_DEVICE, hasInput: () => false, wait: () => false };
-  const surroundings: Surroundings = {
-    root: createRoot(() => openIndexedFile(join(directory, ARTIFACT.LIBRARY)), limits, clock.realtime()),
+  const surroundings: GuestEnvironment = {
+    root: createRoot(() => openIndexedFile(join(directory, BUILT_FILE.LIBRARY)), limits, clock.realtime()),
     clock,
     waiter: noHost,
     devices: [NULL_DEVICE, stdout.writeEnd, stderr.writeEnd, noHost, noHost, stdout.readEnd, stderr.readEnd],
     fillRandom: (target) => target.fill(0),
     takeInterrupt: () => 0,
   };
-  return createProgram(module, { initial: INITIAL_PAGES, maximum: MAXIMUM_PAGES }, surroundings);
+  return instantiateProgram(module, { initial: INITIAL_PAGES, maximum: MAXIMUM_PAGES }, surroundings);
 }

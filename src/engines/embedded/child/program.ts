@@ -11,7 +11,7 @@ export const PAGE_BYTES = 65_536;
 export const HOST_INPUT_FD = 3;
 
 /** What the program is given; the order of the devices is that of their descriptors. */
-export interface Surroundings {
+export interface GuestEnvironment {
   readonly root: DirectoryNode;
   readonly clock: Clock;
   readonly waiter: Waiter;
@@ -35,10 +35,10 @@ export interface Program {
 }
 
 /** `initialPages` is at least what the module declares; `maximumPages` bounds the memory of the guest. */
-export function createProgram(
+export function instantiateProgram(
   module: WebAssembly.Module,
   pages: { readonly initial: number; readonly maximum: number },
-  surroundings: Surroundings,
+  surroundings: GuestEnvironment,
 ): Program {
   const { root, devices, clock, waiter } = surroundings;
   const memory = new WebAssembly.Memory(pages);

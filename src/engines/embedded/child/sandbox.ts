@@ -1,13 +1,13 @@
 /** One sandbox in this process: makes its parts, restores the program, runs it, and says how it ended. */
 import { randomFillSync } from 'node:crypto';
 import { join } from 'node:path';
-import { ARTIFACT, checkArtifact, readManifest } from './artifacts.ts';
+import { BUILT_FILE, checkBuiltFile, readManifest } from './artifacts.ts';
 import { Capture } from './capture.ts';
 import { createRoot } from './files/root.ts';
 import type { HostInput } from './host-input.ts';
 import { createHostOutput } from './host-output.ts';
 import { openIndexedFile } from './indexed-file.ts';
-import { createProgram, PAGE_BYTES, type Program, type Surroundings } from './program.ts';
+import { type GuestEnvironment, instantiateProgram, PAGE_BYTES, type Program } from './program.ts';
 import { report } from './report.ts';
 import { runProgram } from './run-program.ts';
 import { restoreSnapshot, snapshotPages } from './snapshot.ts';
@@ -18,8 +18,8 @@ const STDOUT = 1;
 /** What a shell would say of an end by a signal. */
 const SIGNAL_STATUS = 128;
 
-export interface SandboxOptions {
-  /** Where the artifacts are. */
+export interface ChildOptions {
+  /** Where the built files are. */
   readonly directory: string;
   readonly memoryBytes: number;
   readonly tmpBytes: number;
@@ -27,7 +27,7 @@ export interface SandboxOptions {
 }
 
 /** Returns the exit status of this process. Throws when the sandbox cannot be set up. */
-export function runSandbox(options: SandboxOptions, module: WebAssembly.Module, input: HostInput): number {
+export function runSandbox(options: ChildOptions, module: WebAssembly.Module, input: HostInput): number {
   const outputs = [new Capture('stdout'), new Capture('stderr')] as const;
   const program = restoreProgram(options, module, surroundings(options, input, outputs));
   report({ report: 'started', memory_limit_bytes: options.memoryBytes, pids_limit: null, seccomp: false });
@@ -37,31 +37,31 @@ export function runSandbox(options: SandboxOptions, module: WebAssembly.Module, 
   return end.exit_code ?? SIGNAL_STATUS + (end.signal ?? 0);
 }
 
-function restoreProgram(options: SandboxOptions, module: WebAssembly.Module, around: Surroundings): Program {
+function restoreProgram(options: ChildOptions, module: WebAssembly.Module, around: GuestEnvironment): Program {
   const { directory } = options;
-  checkArtifact(directory, ARTIFACT.SNAPSHOT, readManifest(directory));
-  const snapshot = openIndexedFile(join(directory, ARTIFACT.SNAPSHOT));
+  checkBuiltFile(directory, BUILT_FILE.SNAPSHOT, readManifest(directory));
+  const snapshot = openIndexedFile(join(directory, BUILT_FILE.SNAPSHOT));
   const initial = snapshotPages(snapshot);
   const maximum = Math.floor(options.memoryBytes / PAGE_BYTES);
   if (maximum < initial) {
     throw new Error(`${options.memoryBytes} bytes of memory are too few: Python alone has ${initial * PAGE_BYTES}`);
   }
-  const program = createProgram(module, { initial, maximum }, around);
+  const program = instantiateProgram(module, { initial, maximum }, around);
   restoreSnapshot(snapshot, program.memory);
   snapshot.close();
   return program;
 }
 
 function surroundings(
-  options: SandboxOptions,
+  options: ChildOptions,
   input: HostInput,
   [stdout, stderr]: readonly [Capture, Capture],
-): Surroundings {
+): GuestEnvironment {
   const output = createHostOutput(STDOUT, () => input.checkEnd());
   const { directory } = options;
   const openLibrary = () => {
-    checkArtifact(directory, ARTIFACT.LIBRARY, readManifest(directory));
-    return openIndexedFile(join(directory, ARTIFACT.LIBRARY));
+    checkBuiltFile(directory, BUILT_FILE.LIBRARY, readManifest(directory));
+    return openIndexedFile(join(directory, BUILT_FILE.LIBRARY));
   };
   return {
     root: createRoot(openLibrary, options, SYSTEM_CLOCK.realtime()),

@@ -7,7 +7,7 @@ import { delimiter, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../../src/base/log.ts';
 import { buildBubblewrapCommand } from '../../../../src/engines/bubblewrap/argv.ts';
-import { runCommand } from '../../../../src/engines/client.ts';
+import { runEngineCommand } from '../../../../src/engines/client.ts';
 import { type DetectOptions, detectEngine } from '../../../../src/engines/detect.ts';
 import { findExecutable } from '../../../../src/engines/executable.ts';
 import { coverEngines } from '../../../support/covered-engines.ts';
@@ -169,7 +169,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
       command: ['python3', '-I', '-c', 'import os; print(os.getpid(), os.getuid(), os.path.exists("/home"))'],
     });
     const [executable = '', ...words] = [...becomeUser(ORDINARY_USER_ID), ...command];
-    const { stderr, stdout } = await runCommand({ executable, env: {} }, words);
+    const { stderr, stdout } = await runEngineCommand({ executable, env: {} }, words);
     expect({ stderr, stdout }).toEqual({ stderr: '', stdout: '1 65534 False' });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type ContainerEngineInfo, judge, readInfo } from '../../../../src/engines/container/examine.ts';
+import { type ContainerEngineInfo, judgeEngine, readInfo } from '../../../../src/engines/container/examine.ts';
 
 /** What podman 4.3.1 of Debian 12 says as root, shortened. */
 const PODMAN = JSON.stringify({
@@ -72,7 +72,7 @@ describe('what the engines say', () => {
 
   test('a Docker Desktop that was switched to Windows containers, which is no engine for sandboxes', () => {
     const info = readInfo('docker', JSON.stringify({ OSType: 'windows', ServerVersion: '28.3.2' }));
-    expect(info && judge(info)).toEqual([
+    expect(info && judgeEngine(info)).toEqual([
       { level: 'ok', text: 'version 28.3.2, as root' },
       {
         level: 'warning',
@@ -88,10 +88,11 @@ describe('what the engines say', () => {
 });
 
 describe('what is made of it', () => {
-  const levels = (change: Partial<ContainerEngineInfo>) => judge({ ...GOOD, ...change }).map(({ level }) => level);
+  const levels = (change: Partial<ContainerEngineInfo>) =>
+    judgeEngine({ ...GOOD, ...change }).map(({ level }) => level);
 
   test('one line when all is well', () => {
-    expect(judge(GOOD)).toEqual([{ level: 'ok', text: 'version 5.6.0, rootless, cgroup v2, crun 1.24' }]);
+    expect(judgeEngine(GOOD)).toEqual([{ level: 'ok', text: 'version 5.6.0, rootless, cgroup v2, crun 1.24' }]);
   });
 
   test('warnings for missing limits, a missing filter, and crun on mixed hierarchies', () => {
@@ -101,7 +102,12 @@ describe('what is made of it', () => {
   });
 
   test('a warning for a runtime with known faults', () => {
-    const facts = judge({ ...GOOD, ociRuntime: 'runc', ociRuntimeVersion: '1.1.5', ociRuntimePackage: 'runc_1.1.5' });
+    const facts = judgeEngine({
+      ...GOOD,
+      ociRuntime: 'runc',
+      ociRuntimeVersion: '1.1.5',
+      ociRuntimePackage: 'runc_1.1.5',
+    });
     expect(facts[1]).toMatchObject({
       level: 'warning',
       text: expect.stringMatching(/^runc 1\.1\.5 has .* runc_1\.1\.5\)$/),
@@ -110,6 +116,6 @@ describe('what is made of it', () => {
 
   test('what is not known is not said', () => {
     const nothing = Object.fromEntries(Object.keys(GOOD).map((key) => [key, undefined])) as never;
-    expect(judge(nothing)).toEqual([]);
+    expect(judgeEngine(nothing)).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { createArtifactCheck } from '../../../../src/engines/embedded/artifacts.ts';
+import { createBuiltFilesCheck } from '../../../../src/engines/embedded/artifacts.ts';
 
 const FILES = { 'child.mjs': 'the program', 'python.wasm': 'the code' };
 
@@ -12,7 +12,7 @@ describe('the check of the built files', () => {
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'artifacts-'));
+    folder = mkdtempSync(join(tmpdir(), 'built-files-'));
     const hashes = Object.entries(FILES).map(([name, text]) => {
       write(name, text);
       return [name, { sha256: createHash('sha256').update(text).digest('hex') }];
@@ -22,7 +22,7 @@ describe('the check of the built files', () => {
   });
 
   it('finds nothing wrong with what was built', async () => {
-    expect(await createArtifactCheck(folder).run()).toBeUndefined();
+    expect(await createBuiltFilesCheck(folder).run()).toBeUndefined();
   });
 
   it.each([
@@ -35,11 +35,11 @@ describe('the check of the built files', () => {
     ['a manifest of another form', () => write('manifest.json', 'null'), 'manifest.json is damaged'],
   ])('names %s', async (_what, damage, fault) => {
     damage();
-    expect(await createArtifactCheck(folder).run()).toBe(fault);
+    expect(await createBuiltFilesCheck(folder).run()).toBe(fault);
   });
 
   it('sees a change after a good result, and a repair after a bad one', async () => {
-    const check = createArtifactCheck(folder);
+    const check = createBuiltFilesCheck(folder);
     expect(await check.run()).toBeUndefined();
     appendFileSync(join(folder, 'python.wasm'), '!');
     expect(await check.run()).toBe('python.wasm is not what was built (SHA-256 differs)');

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildBubblewrapLayer } from '../../../../src/engines/embedded/bubblewrap-layer.ts';
 import { FILTER_PROGRAMS } from '../../../../src/engines/embedded/filter-programs.ts';
-import type { LayerName, LayerRefusal, Machine } from '../../../../src/engines/embedded/layer.ts';
+import type { HostMachine, LayerName, LayerRefusal } from '../../../../src/engines/embedded/layer.ts';
 import { chooseSurroundings } from '../../../../src/engines/embedded/layers.ts';
 import { buildSeatbeltLayer, seatbeltProfile } from '../../../../src/engines/embedded/seatbelt-layer.ts';
 import { buildUnshareLayer } from '../../../../src/engines/embedded/unshare-layer.ts';
 
-const machine: Machine = {
+const machine: HostMachine = {
   platform: 'linux',
   arch: 'x64',
   env: { PATH: '' },

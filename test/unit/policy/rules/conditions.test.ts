@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { judge } from '../../../../src/policy/rules/conditions.ts';
+import { judgeCondition } from '../../../../src/policy/rules/conditions.ts';
 import type { Condition } from '../../../../src/policy/rules/schema.ts';
 
 const TOOL = { name: 't', alias: 't', inputSchema: { properties: { from: {}, 'issue-number': {} } } };
 const verdict = (key: string, condition: Condition, given: Record<string, unknown>) =>
-  judge(key, condition, { tool: TOOL, arguments: given });
+  judgeCondition(key, condition, { tool: TOOL, arguments: given });
 
 const UNDER: Condition = { under: ['/data', '/tmp'] };
 

@@ -11,7 +11,7 @@ const MAX_NAME_BYTES = 255;
 const MAX_LINKS = 40;
 
 /** Where a path leads. `name` is empty when it ends in the root, `.` or `..`: such a node is not renamed or removed. */
-export interface Place {
+export interface ResolvedPath {
   readonly parent: DirectoryNode;
   readonly name: string;
   readonly node: FileTreeNode | undefined;
@@ -20,7 +20,7 @@ export interface Place {
 }
 
 /** The place of `path` seen from `start`; NOENT or NOTDIR when a directory on the way is missing. */
-export function resolve(start: DirectoryNode, path: string, followLast: boolean): Place {
+export function resolve(start: DirectoryNode, path: string, followLast: boolean): ResolvedPath {
   if (path === '') {
     throw new WasiError(ERRNO.NOENT);
   }
@@ -54,18 +54,18 @@ function components(path: string): string[] {
     .toReversed();
 }
 
-function walk(directory: DirectoryNode, part: string): Place {
+function walk(directory: DirectoryNode, part: string): ResolvedPath {
   if (part === '.') {
     return atDirectory(directory);
   }
   return part === '..' ? atDirectory(directory.parent) : inDirectory(directory, part);
 }
 
-function atDirectory(node: DirectoryNode): Place {
+function atDirectory(node: DirectoryNode): ResolvedPath {
   return { parent: node.parent, name: '', node, wantsDirectory: false };
 }
 
-function inDirectory(parent: DirectoryNode, name: string): Place {
+function inDirectory(parent: DirectoryNode, name: string): ResolvedPath {
   if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
     throw new WasiError(ERRNO.NAMETOOLONG);
   }
@@ -88,25 +88,25 @@ function asDirectory(node: FileTreeNode | undefined): DirectoryNode {
 }
 
 /** The node of a place; NOENT when there is none. */
-export function existing(place: Place): FileTreeNode {
+export function existing(place: ResolvedPath): FileTreeNode {
   if (place.node === undefined) {
     throw new WasiError(ERRNO.NOENT);
   }
   return place.node;
 }
 
-export function makeDirectory(place: Place, now: bigint): void {
+export function makeDirectory(place: ResolvedPath, now: bigint): void {
   add(place, () => new DirectoryNode(place.parent.volume, now, place.parent), now);
 }
 
-export function makeLink(place: Place, target: string, now: bigint): void {
+export function makeLink(place: ResolvedPath, target: string, now: bigint): void {
   if (target === '') {
     throw new WasiError(ERRNO.NOENT);
   }
   add(place, () => new LinkNode(place.parent.volume, now, target), now);
 }
 
-export function makeFile(place: Place, now: bigint): FileNode {
+export function makeFile(place: ResolvedPath, now: bigint): FileNode {
   if (place.wantsDirectory) {
     throw new WasiError(ERRNO.ISDIR);
   }
@@ -114,7 +114,7 @@ export function makeFile(place: Place, now: bigint): FileNode {
   return add(place, () => new FileNode(volume, now, new MemoryContent(volume)), now);
 }
 
-function add<Added extends FileTreeNode>(place: Place, create: () => Added, now: bigint): Added {
+function add<Added extends FileTreeNode>(place: ResolvedPath, create: () => Added, now: bigint): Added {
   if (place.node !== undefined) {
     throw new WasiError(ERRNO.EXIST);
   }
@@ -127,7 +127,7 @@ function add<Added extends FileTreeNode>(place: Place, create: () => Added, now:
   return node;
 }
 
-function put(place: Place, node: FileTreeNode, now: bigint): void {
+function put(place: ResolvedPath, node: FileTreeNode, now: bigint): void {
   place.parent.entries.set(place.name, node);
   touch(place.parent, now);
 }
@@ -137,7 +137,7 @@ function touch(directory: DirectoryNode, now: bigint): void {
   directory.times.changed = now;
 }
 
-export function removeDirectory(place: Place, now: bigint): void {
+export function removeDirectory(place: ResolvedPath, now: bigint): void {
   const directory = asDirectory(existing(place));
   checkChangeable(place);
   if (directory.entries.size > 0) {
@@ -146,7 +146,7 @@ export function removeDirectory(place: Place, now: bigint): void {
   remove(place, directory, now);
 }
 
-export function removeFile(place: Place, now: bigint): void {
+export function removeFile(place: ResolvedPath, now: bigint): void {
   const node = existing(place);
   if (node.kind === 'directory') {
     throw new WasiError(ERRNO.ISDIR);
@@ -156,14 +156,14 @@ export function removeFile(place: Place, now: bigint): void {
 }
 
 /** A volume's own directory stands in a read-only parent, so it cannot be removed or renamed. */
-function checkChangeable(place: Place): void {
+function checkChangeable(place: ResolvedPath): void {
   if (place.name === '') {
     throw new WasiError(ERRNO.INVAL);
   }
   place.parent.volume.checkWritable();
 }
 
-function remove(place: Place, node: FileTreeNode, now: bigint): void {
+function remove(place: ResolvedPath, node: FileTreeNode, now: bigint): void {
   place.parent.entries.delete(place.name);
   touch(place.parent, now);
   node.isLinked = false;
@@ -174,7 +174,7 @@ function remove(place: Place, node: FileTreeNode, now: bigint): void {
 }
 
 /** rename(2), which replaces what is at `to`. XDEV between volumes. */
-export function rename(from: Place, to: Place, now: bigint): void {
+export function rename(from: ResolvedPath, to: ResolvedPath, now: bigint): void {
   const node = existing(from);
   checkChangeable(from);
   checkChangeable(to);
@@ -196,7 +196,7 @@ export function rename(from: Place, to: Place, now: bigint): void {
   put(to, node, now);
 }
 
-function checkTarget(node: FileTreeNode, to: Place): void {
+function checkTarget(node: FileTreeNode, to: ResolvedPath): void {
   if (!to.parent.isLinked) {
     throw new WasiError(ERRNO.NOENT);
   }

@@ -3,7 +3,7 @@ import type { FileTreeNode } from '../files/node.ts';
 import { existing, resolve } from '../files/tree.ts';
 import type { OpenDirectory } from './descriptors.ts';
 import { ERRNO, WasiError } from './errno.ts';
-import type { ImportTable, Machine } from './machine.ts';
+import type { ImportTable, WasiMachine } from './machine.ts';
 import {
   ALL_RIGHTS,
   FD_FLAGS,
@@ -23,7 +23,7 @@ const NOT_PREOPENED = 0xff;
 const DIRENT_BYTES = 24;
 const ROOT = new TextEncoder().encode('/');
 
-export function describeFunctions(machine: Machine): ImportTable {
+export function describeFunctions(machine: WasiMachine): ImportTable {
   const { memory, descriptors, clock } = machine;
 
   function setTimes(node: FileTreeNode, accessed: bigint, modified: bigint, flags: number): void {

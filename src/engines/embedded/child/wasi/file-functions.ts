@@ -1,10 +1,10 @@
 /** The `fd_…` functions that move bytes and positions. */
-import { type Descriptor, type OpenFile } from './descriptors.ts';
+import type { Descriptor, OpenFile } from './descriptors.ts';
 import { ERRNO, WasiError } from './errno.ts';
-import type { ImportTable, Machine } from './machine.ts';
+import type { ImportTable, WasiMachine } from './machine.ts';
 import { FD_FLAGS, WHENCE } from './types.ts';
 
-export function fileFunctions({ memory, descriptors, clock }: Machine): ImportTable {
+export function fileFunctions({ memory, descriptors, clock }: WasiMachine): ImportTable {
   function readPieces(file: OpenFile, pieces: readonly Uint8Array[], position: number): number {
     if (!file.canRead) {
       throw new WasiError(ERRNO.BADF);

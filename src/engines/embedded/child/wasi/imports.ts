@@ -5,14 +5,14 @@
 import { describeFunctions } from './describe-functions.ts';
 import { ERRNO, ProgramExit, WasiError } from './errno.ts';
 import { fileFunctions } from './file-functions.ts';
-import type { ImportFunction, ImportTable, Machine } from './machine.ts';
+import type { ImportFunction, ImportTable, WasiMachine } from './machine.ts';
 import { pathFunctions } from './path-functions.ts';
 import { systemFunctions } from './system-functions.ts';
 
 export const WASI_MODULE = 'wasi_snapshot_preview1';
 
 /** Every function of the interface that does something, by name. */
-export function wasiFunctions(machine: Machine): ImportTable {
+export function wasiFunctions(machine: WasiMachine): ImportTable {
   return {
     ...systemFunctions(machine),
     ...fileFunctions(machine),
@@ -24,7 +24,7 @@ export function wasiFunctions(machine: Machine): ImportTable {
 type GuestFunction = (...args: never[]) => number;
 
 /** The functions named, guarded. */
-export function guardedImports(machine: Machine, names: readonly string[]): Record<string, GuestFunction> {
+export function guardedImports(machine: WasiMachine, names: readonly string[]): Record<string, GuestFunction> {
   const functions = new Map(Object.entries(wasiFunctions(machine)));
   return Object.fromEntries(names.map((name) => [name, guard(functions.get(name) ?? notImplemented)]));
 }

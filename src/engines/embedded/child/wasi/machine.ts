@@ -14,7 +14,7 @@ export interface Waiter {
   wait(timeoutMs: number, wantsInput: boolean): boolean;
 }
 
-export interface Machine {
+export interface WasiMachine {
   readonly memory: GuestMemory;
   readonly descriptors: DescriptorTable;
   readonly clock: Clock;

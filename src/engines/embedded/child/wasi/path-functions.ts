@@ -4,7 +4,7 @@ import {
   makeDirectory,
   makeFile,
   makeLink,
-  type Place,
+  type ResolvedPath,
   removeDirectory,
   removeFile,
   rename,
@@ -12,7 +12,7 @@ import {
 } from '../files/tree.ts';
 import type { Descriptor } from './descriptors.ts';
 import { ERRNO, WasiError } from './errno.ts';
-import type { ImportTable, Machine } from './machine.ts';
+import type { ImportTable, WasiMachine } from './machine.ts';
 import { FD_FLAGS, LOOKUP_FOLLOW, OPEN_FLAGS, RIGHTS } from './types.ts';
 
 interface OpenRequest {
@@ -21,12 +21,12 @@ interface OpenRequest {
   readonly descriptorFlags: number;
 }
 
-export function pathFunctions({ memory, descriptors, clock }: Machine): ImportTable {
-  function placeOf(fd: number, path: number, length: number, followLast: boolean): Place {
+export function pathFunctions({ memory, descriptors, clock }: WasiMachine): ImportTable {
+  function placeOf(fd: number, path: number, length: number, followLast: boolean): ResolvedPath {
     return resolve(descriptors.directory(fd).node, memory.path(path, length), followLast);
   }
 
-  function open(place: Place, request: OpenRequest): Descriptor {
+  function open(place: ResolvedPath, request: OpenRequest): Descriptor {
     const { flags, rights } = request;
     const node = place.node ?? create(place, flags);
     if ((flags & OPEN_FLAGS.EXCLUSIVE) !== 0 && place.node !== undefined && (flags & OPEN_FLAGS.CREATE) !== 0) {
@@ -59,7 +59,7 @@ export function pathFunctions({ memory, descriptors, clock }: Machine): ImportTa
     };
   }
 
-  function create(place: Place, flags: number): ReturnType<typeof makeFile> {
+  function create(place: ResolvedPath, flags: number): ReturnType<typeof makeFile> {
     if ((flags & OPEN_FLAGS.CREATE) === 0 || (flags & OPEN_FLAGS.DIRECTORY) !== 0) {
       throw new WasiError(ERRNO.NOENT);
     }

@@ -1,7 +1,7 @@
 /** `poll_oneoff`: waits for time, for the host's input, or for nothing at all, because everything else is ready. */
 import { readClock } from './clock.ts';
 import { ERRNO, WasiError } from './errno.ts';
-import type { ImportFunction, Machine } from './machine.ts';
+import type { ImportFunction, WasiMachine } from './machine.ts';
 
 /** Chosen: far more than the descriptors anybody waits for. */
 const MAX_SUBSCRIPTIONS = 1024;
@@ -28,7 +28,7 @@ interface Event {
   readonly errno: number;
 }
 
-export function pollFunction(machine: Machine): ImportFunction {
+export function pollFunction(machine: WasiMachine): ImportFunction {
   const { memory } = machine;
   return (input: number, output: number, count: number, result: number): void => {
     if (count === 0 || count >>> 0 > MAX_SUBSCRIPTIONS) {
@@ -52,7 +52,7 @@ export function pollFunction(machine: Machine): ImportFunction {
   };
 }
 
-function readSubscription(machine: Machine, view: DataView): Subscription {
+function readSubscription(machine: WasiMachine, view: DataView): Subscription {
   const type = view.getUint8(8);
   const userData = view.getBigUint64(0, true);
   if (type === TYPE_CLOCK) {
@@ -68,7 +68,7 @@ function readSubscription(machine: Machine, view: DataView): Subscription {
 }
 
 /** The events of what is ready, after waiting until something is. */
-function waitFor(machine: Machine, subscriptions: readonly Subscription[]): Event[] {
+function waitFor(machine: WasiMachine, subscriptions: readonly Subscription[]): Event[] {
   const ready = subscriptions.filter(({ type }) => type !== TYPE_CLOCK).flatMap((one) => descriptorEvent(machine, one));
   if (ready.length > 0) {
     return ready;
@@ -81,7 +81,7 @@ function waitFor(machine: Machine, subscriptions: readonly Subscription[]): Even
 }
 
 /** Nothing for the host's input while it has none; every other descriptor is ready, or closed. */
-function descriptorEvent(machine: Machine, { userData, type, fd }: Subscription): Event[] {
+function descriptorEvent(machine: WasiMachine, { userData, type, fd }: Subscription): Event[] {
   if (fd === machine.inputFd && type === TYPE_READ && !machine.waiter.hasInput()) {
     return [];
   }

@@ -1,13 +1,13 @@
 /** Environment (empty), clocks, random bytes, waiting, and the end of the program. */
 import { readClock } from './clock.ts';
 import { ProgramExit } from './errno.ts';
-import type { ImportTable, Machine } from './machine.ts';
+import type { ImportTable, WasiMachine } from './machine.ts';
 import { pollFunction } from './poll.ts';
 
 /** What both clocks can tell apart, in nanoseconds. */
 const CLOCK_RESOLUTION_NS = 1000n;
 
-export function systemFunctions(machine: Machine): ImportTable {
+export function systemFunctions(machine: WasiMachine): ImportTable {
   const { memory, clock } = machine;
 
   function noStrings(count: number, bytes: number): void {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ARTIFACTS_FOLDER } from '../../../../../src/engines/embedded/artifacts.ts';
+import { BUILT_FILES_FOLDER } from '../../../../../src/engines/embedded/artifacts.ts';
 import { hasEmbeddedFiles } from '../../../../../src/engines/embedded/embedded.ts';
 import { readKernelSources } from '../../../../../src/session/boot.ts';
 
@@ -11,7 +11,7 @@ const isBuilt = hasEmbeddedFiles();
 const notCovered = isBuilt ? '' : 'not covered: embedded: dist/embedded is not built: ';
 
 it.skipIf(!isBuilt)(`${notCovered}the snapshot holds the kernel of these sources`, async () => {
-  const manifest = JSON.parse(readFileSync(join(ARTIFACTS_FOLDER, 'manifest.json'), 'utf8')) as { kernel: string };
+  const manifest = JSON.parse(readFileSync(join(BUILT_FILES_FOLDER, 'manifest.json'), 'utf8')) as { kernel: string };
   const { hash } = await readKernelSources(KERNEL);
   expect(manifest.kernel).toBe(hash);
 });
