@@ -12,7 +12,6 @@ import { createToolPins, type ToolPins } from '../pins/pinned-tools.ts';
 import { createToolPinStore } from '../pins/tool-pins.ts';
 import { type CurrentPolicies, createCurrentPolicies } from '../policy/current-policies.ts';
 import type { ServerReference } from '../protocol/frames.ts';
-import { createKeyring } from '../secrets/keyring.ts';
 import { createKnownSecrets, type KnownSecrets } from '../secrets/known-secrets.ts';
 import {
   createServerDiscovery,
@@ -75,7 +74,7 @@ export async function createConfiguredServers(
   const { stateDir } = settings;
   const discover = createServerDiscovery(await discoveryOptionsOf(settings));
   const secrets = createKnownSecrets(() => current.servers);
-  const logins = loginsOf(settings);
+  const logins = loginsOf(settings, logger);
   const failures = createServerFailures({ stateDir, logger });
   const pool: UpstreamPool = createUpstreamPool({
     logger,
@@ -125,9 +124,8 @@ function logIssue(issue: ConfigIssue, logger: Logger, concerns: (server: string)
 }
 
 /** Logins at remote servers. */
-export function loginsOf({ stateDir, keyring: mode }: Settings): LoginStore {
-  const keyring = createKeyring({ mode, platform: process.platform, env: process.env });
-  return createLoginStore<LoginRecord>(stateDir, keyring);
+export function loginsOf({ stateDir }: Settings, logger: Logger): LoginStore {
+  return createLoginStore<LoginRecord>(stateDir, logger);
 }
 
 /** Where the settings say that servers are looked for. */

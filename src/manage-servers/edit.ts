@@ -1,6 +1,7 @@
 /** `servers add`, `remove`, `enable` and `disable`: changes the user's server files. Needs no engine and starts no server. */
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
 import { discoveryOptionsOf, loginsOf } from '../bridge/configured-servers.ts';
 import { writeClientFile } from '../servers/client-file.ts';
 import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
@@ -101,7 +102,8 @@ function findRemaining({ servers }: EditPlan, options: DiscoveryOptions): Server
 /** A login is for a server at an address; when that is gone, no command could find it. */
 async function forgetLogins({ servers, before }: EditPlan, settings: Settings): Promise<void> {
   const removed = new Set(servers.filter(({ outcome }) => outcome === 'removed').map(({ name }) => name));
-  const logins = loginsOf(settings);
+  // Nothing is read, so there is nothing to report.
+  const logins = loginsOf(settings, silentLogger);
   for (const definition of before) {
     // An address out of a file or a command is not looked up for this.
     if (removed.has(definition.name) && definition.url !== undefined && referenceKinds(definition).size === 0) {

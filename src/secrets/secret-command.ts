@@ -1,4 +1,4 @@
-/** Runs a command that gives a secret: without a shell, for a short time, and takes what it prints. */
+/** Runs the command of a `${cmd:…}`: without a shell, for a short time, and takes what it prints. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { messageOf } from '../base/errors.ts';
 import { endTree, LEADS_GROUP } from '../base/process-tree.ts';
@@ -13,17 +13,13 @@ export interface CommandPlace {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly timeLimitMs?: number;
-  /** What it reads from its standard input; nothing when undefined. */
-  readonly input?: string | undefined;
 }
 
 /** What the command printed. Rejects with why it gave nothing, and nothing of what it printed. */
 export async function runCommand(words: readonly string[], place: CommandPlace): Promise<Buffer> {
   const [program = ''] = words;
-  const { timeLimitMs = TIME_LIMIT_MS, input } = place;
+  const { timeLimitMs = TIME_LIMIT_MS } = place;
   const child = start(words, place);
-  // One that ends without reading it says so by its exit code.
-  child.stdin.on('error', () => undefined).end(input);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -64,7 +60,7 @@ function start([program = '', ...rest]: readonly string[], { cwd, env }: Command
       cwd,
       env,
       // What it complains about may hold the secret, so it is not even read.
-      stdio: ['pipe', 'pipe', 'ignore'],
+      stdio: ['ignore', 'pipe', 'ignore'],
       detached: LEADS_GROUP,
       windowsHide: true,
       windowsVerbatimArguments: isVerbatim,

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { renderError, toBridgeError } from '../../../src/base/errors.ts';
+import { silentLogger } from '../../../src/base/log.ts';
 import { loginsOf } from '../../../src/bridge/configured-servers.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { editServers } from '../../../src/manage-servers/edit.ts';
@@ -301,7 +302,7 @@ describe('remove, enable and disable', () => {
 
   it('remove forgets the login at the address', async () => {
     put(fileOf(), { mcpServers: { a: { url: 'https://a.example/mcp' } } });
-    const logins = loginsOf(loadSettings(env));
+    const logins = loginsOf(loadSettings(env), silentLogger);
     const key = { name: 'a', url: 'https://a.example/mcp' };
     await logins.save(key, LOGIN);
     await servers('disable', 'a');
