@@ -1,5 +1,5 @@
 /**
- * What code in a sandbox may ask of the host: calls of tools, documents about them, and keeping functions.
+ * What code in a sandbox may ask of the host: calls of tools, documents about them, keeping functions and files, and TOON.
  * Everything that arrives is checked here, whatever the proxies in the sandbox did: the parameters by a schema, the
  * server against the servers loaded in that session, the tool against what its server lists.
  */
@@ -14,6 +14,8 @@ import { isPythonKeyword } from '../catalog/names.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
 import type { Guard } from '../policy/gate.ts';
+import { carriedAsText } from '../protocol/exact-json.ts';
+import { encodeToon } from '../render/toon.ts';
 import type { SavedTools } from '../saved-tools/saved-tools.ts';
 import type { HandleCall } from '../session/dispatch.ts';
 import { createFindCallable } from './callable-servers.ts';
@@ -84,6 +86,7 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
     ['save_artifact', checked(SaveArtifactParams, artifacts.save)],
     ['load_artifact', checked(LoadArtifactParams, artifacts.load)],
     ['list_artifacts', checked(z.strictObject({}), artifacts.list)],
+    ['to_toon', checked(z.strictObject({ value: z.unknown() }), ({ value }) => encodeToon(carriedAsText(value)))],
   ]);
   return ({ method, params }, context) => {
     const run = methods.get(method);
