@@ -6,7 +6,7 @@ import type { Payload } from './payload.ts';
 
 /** A JSON value as TOON. Rejects with `LIMIT_RESULT` for a text that is too long, `CALL_REFUSED` for one that is not Unicode. */
 export async function encodeToon(value: unknown): Promise<string> {
-  // Loaded on demand: few use it.
+  // Loaded on demand: not every session uses it.
   const { encodeLines } = await import('@toon-format/toon');
   const lines: string[] = [];
   let chars = 0;

@@ -25,7 +25,7 @@ const PREFIX = 'MCP_BRIDGE_';
 /** Set by the bridge itself, in the environment of the servers it starts. */
 const INTERNAL_VARIABLES: readonly string[] = [DEPTH_VARIABLE];
 /** Settings that existed once, and what holds instead. */
-const REMOVED_VARIABLES: Readonly<Record<string, string>> = {
+export const REMOVED_VARIABLES: Readonly<Record<string, string>> = {
   MCP_BRIDGE_KEYRING: 'logins are always kept in files that only you can read',
 };
 const MAX_SHOWN_VALUE_CHARS = 80;

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Artifacts } from '../../../src/artifacts/artifacts.ts';
 import { silentLogger } from '../../../src/base/log.ts';
-import { createHostCalls, type ToolPool } from '../../../src/calls/host-calls.ts';
+import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
 import { createUpstreamPool } from '../../../src/upstream/pool.ts';
@@ -49,7 +49,7 @@ describe.skipIf(!hasLocalPython())('runtime.to_toon', () => {
     harness = await createHarness({
       engine: createLocalPythonEngine(),
       handleCall: createHostCalls({
-        pool: pool as ToolPool,
+        pool,
         directory,
         savedTools: { list: async () => [], save: async () => undefined },
         artifacts: {} as Artifacts,
