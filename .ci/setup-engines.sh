@@ -17,8 +17,6 @@ say() { printf 'setup-engines: %s\n' "$*"; }
 
 install_packages() {
   local wanted=(podman runc conmon uidmap fuse-overlayfs slirp4netns docker.io bubblewrap mmdebstrap python3)
-  # No engines: the keyring that logins can be sealed with.
-  wanted+=(gnome-keyring libsecret-tools dbus libglib2.0-bin)
   local missing=()
   for package in "${wanted[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")

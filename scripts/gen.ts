@@ -21,7 +21,6 @@ import {
   renderSettings,
   renderSupervisorReports,
 } from './generate/tables.ts';
-import { renderToonGolden } from './generate/toon-golden.ts';
 
 /** Path below the root of the package, and what it holds given what it holds now. */
 const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<string>>> = {
@@ -47,7 +46,6 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
     }),
   'docs/policy.schema.json': renderPolicySchema,
   'docs/cli.md': (current) => replaceGenerated(current, { commands: renderCommands }),
-  'test/fixtures/toon/golden.jsonl': renderToonGolden,
   'docs/README.md': (current) => replaceGenerated(current, { 'quick start': renderQuickStart }),
   'docs/clients.md': (current) =>
     replaceGenerated(current, { clients: renderClientFiles, 'sources of clients': renderClientSources }),

@@ -12,7 +12,7 @@ import { createUpstreamPool } from '../../src/upstream/pool.ts';
 import { descendantsOf } from '../../test/support/processes.ts';
 import { definitions, fixtureServer } from '../../test/support/upstream.ts';
 import type { BenchContext } from '../context.ts';
-import { type Measure, type Quantity, type Row, atMost, rowsOrReason } from '../rows.ts';
+import { atMost, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
 import { withBridge } from '../support/bridge.ts';
 import { withFolder } from '../support/folder.ts';
 import { median } from '../support/statistics.ts';

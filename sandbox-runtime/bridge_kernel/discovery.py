@@ -290,7 +290,7 @@ class Runtime(ModuleType):
         """`value` as TOON text, which shows lists of records in fewer tokens than JSON."""
         from bridge_kernel.toon import to_toon
 
-        return to_toon(value)
+        return to_toon(self._host, value)
 
     def reset(self) -> str:
         """Ends this session after the cell; the next cell starts with nothing."""

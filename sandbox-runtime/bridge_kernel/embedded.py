@@ -18,7 +18,6 @@ import time
 from asyncio import events, tasks
 
 from bridge_kernel import missing, nested_run, rpc, stdio
-from bridge_kernel.errors import MCPError
 from bridge_kernel.loop import CellLoop
 
 TYPE_CHECKING = False
@@ -65,22 +64,6 @@ class Channel(rpc.Channel):
                 return False
             self.pump(left)
         return True
-
-    def call_sync(
-        self,
-        method: str,
-        params: dict[str, object],
-        timeout: float | None = None,
-        on_progress: Callable[[Frame], None] | None = None,
-    ) -> object:
-        """As in any channel; while no cell runs there is nobody who could open the gate, so it is refused."""
-        if not rpc.current_job.get() and not self._gate.is_set():
-            raise MCPError(
-                f"{method} was called without await while no cell runs",
-                "CALL_REFUSED",
-                hint="Await the call in code that goes on between cells; it then waits for the next cell.",
-            )
-        return super().call_sync(method, params, timeout, on_progress)
 
     def pump(self, timeout: float | None) -> None:
         """Waits for the host, at most `timeout` seconds, and takes what has come. Ends with the host."""

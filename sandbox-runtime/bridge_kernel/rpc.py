@@ -280,9 +280,16 @@ class Channel:
     ) -> object:
         """Asks the host and blocks this thread until the answer is there; `on_progress` is called in this thread.
 
-        Raises MCPError as the host answered.
+        Raises MCPError as the host answered, and in the main thread while no cell runs: that thread starts the next
+        cell, so it would wait forever.
         """
-        if not current_job.get():
+        if not current_job.get() and not self._gate.is_set():
+            if threading.current_thread() is threading.main_thread():
+                raise MCPError(
+                    f"{method} was called without await while no cell runs",
+                    "CALL_REFUSED",
+                    hint="Run code that goes on between cells as a job: runtime.background(...).",
+                )
             self.wait(self._gate)
         news = threading.Event()
         box: list[tuple[object, MCPError | None]] = []

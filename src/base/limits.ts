@@ -35,6 +35,8 @@ export const MAX_JOBS = 16;
 export const MAX_CALLS_WAITING = 20_000;
 /** Bytes of one upstream result. The product promises 64 MiB; the rest is JSON escaping. */
 export const MAX_RESULT_BYTES = 160 * MIB;
+/** Characters of one value as TOON. Indentation makes 94 MB of the 8 MiB that a sandbox can send; a person reads far less. Chosen. */
+export const MAX_TOON_CHARS = 8 * MIB;
 /** Bytes of answers not yet taken by one sandbox, before further answers are refused. */
 export const MAX_UNSENT_BYTES = 256 * MIB;
 /** Text of one stream kept from the start of a cell, in bytes; the same again is kept from its end. */

@@ -12,14 +12,14 @@ import { allVisible } from '../directory/visible-tools.ts';
 import { createToolPinStore, createToolPins } from '../pins/index.ts';
 import { type CurrentPolicies, createCurrentPolicies, createVisibleTools } from '../policy/index.ts';
 import type { ServerReference } from '../protocol/frames.ts';
-import { createKeyring, createKnownSecrets } from '../secrets/index.ts';
+import { createKnownSecrets } from '../secrets/index.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../servers/discover.ts';
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { findingOfIssue, renderLine } from '../terminal/finding.ts';
 import { likelySecrets } from '../upstream/mask.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
-import { createUpstreamPool, type LoginRecord, type LoginStore, type UpstreamPool } from '../upstream/pool.ts';
+import { createUpstreamPool, type LoginRecord, type UpstreamPool } from '../upstream/pool.ts';
 
 /** What the bridge needs besides. */
 export interface BridgeServers extends ConfiguredServers {
@@ -37,7 +37,7 @@ export async function createConfiguredServers(
   const logger = isSilent ? silentLogger : ownLogger;
   const discover = createServerDiscovery(await discoveryOptionsOf(settings));
   const secrets = createKnownSecrets(() => current.servers);
-  const logins = loginsOf(settings);
+  const logins = createLoginStore<LoginRecord>(stateDir, logger);
   const failures = createServerFailures({ stateDir, logger });
   const pool: UpstreamPool = createUpstreamPool({
     logger,
@@ -84,12 +84,6 @@ export async function createConfiguredServers(
 function logIssue(issue: ConfigIssue, logger: Logger, concerns: (server: string) => boolean): void {
   const level = issue.server === undefined || concerns(issue.server) ? issue.level : 'debug';
   logger[level](renderLine(findingOfIssue(issue)));
-}
-
-/** Logins at remote servers. */
-export function loginsOf({ stateDir, keyring: mode }: Settings): LoginStore {
-  const keyring = createKeyring({ mode, platform: process.platform, env: process.env });
-  return createLoginStore<LoginRecord>(stateDir, keyring);
 }
 
 function toCallable(definition: ServerDefinition): CallableServer {

@@ -11,6 +11,8 @@ import { describeTool, toolMetadata } from '../catalog/describe.ts';
 import { describeHit } from '../catalog/describe-hit.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
+import { carriedAsText } from '../protocol/exact-json.ts';
+import { encodeToon } from '../render/toon.ts';
 import type { HandleCall } from '../session/dispatch.ts';
 import { createFindCallable } from './callable-servers.ts';
 import { checked, type Method, nameParam } from './checked-call.ts';
@@ -18,10 +20,8 @@ import { findServersMethod } from './find-servers.ts';
 import { createObservedResults, type ObservedResults } from './observed-results.ts';
 import { type CallPipeline, createCallPipeline } from './pipeline.ts';
 import { specMethods } from './spec-calls.ts';
-import type { SurfacePool } from './surface-calls.ts';
-import { surfaceMethods } from './surface-calls.ts';
-import type { ToolCaller } from './tool-calls.ts';
-import { toolMethods } from './tool-calls.ts';
+import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
+import { type ToolCaller, toolMethods } from './tool-calls.ts';
 
 /** The connections to the servers. */
 export interface ToolPool extends SurfacePool, ToolCaller {}
@@ -69,6 +69,7 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
     ...surfaceMethods({ findCallable, pool, logger, calls }),
     findServersMethod(directory, autoload),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
+    ['to_toon', checked(z.strictObject({ value: z.unknown() }), ({ value }) => encodeToon(carriedAsText(value)))],
     ...(options.methods ?? []),
   ]);
   return ({ method, params }, context) => {

@@ -2,7 +2,9 @@
  * Entries of other clients as entries of our own server files. Clients agree on `command`, `args` and `env`; this knows
  * where they do not. Values are passed on as they are: whoever reads the entry checks them.
  */
-import { type FileObject, isObject } from './file-format.ts';
+
+import { isObject } from '../base/is-object.ts';
+import { type FileObject } from './file-format.ts';
 
 /** An entry in our shape, or why there is none; `isClientPart` when it never was a server of its own. */
 export type ClientEntry = { readonly entry: FileObject } | { readonly reason: string; readonly isClientPart: boolean };

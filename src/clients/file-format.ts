@@ -37,10 +37,6 @@ export class UnsafeEditError extends Error {
   override readonly name = 'UnsafeEditError';
 }
 
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Line and column, from 1, of a place in a text. */
 export function positionAt(text: string, offset: number): { line: number; column: number } {
   const before = text.slice(0, offset).split('\n');

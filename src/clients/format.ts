@@ -4,14 +4,8 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type EntryPlace,
-  type FileFormat,
-  type FileObject,
-  FileSyntaxError,
-  isObject,
-  UnsafeEditError,
-} from './file-format.ts';
+import { isObject } from '../base/is-object.ts';
+import { type EntryPlace, type FileFormat, type FileObject, FileSyntaxError, UnsafeEditError } from './file-format.ts';
 import type { FileFormatName } from './table.ts';
 
 /** The parsers of TOML and YAML take 1.5 s and 8 s for so much (measured), and more than twice that for twice as much. */

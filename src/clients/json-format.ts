@@ -10,14 +10,8 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
-import {
-  type FileFormat,
-  type FileObject,
-  FileSyntaxError,
-  isObject,
-  positionAt,
-  UnsafeEditError,
-} from './file-format.ts';
+import { isObject } from '../base/is-object.ts';
+import { type FileFormat, type FileObject, FileSyntaxError, positionAt, UnsafeEditError } from './file-format.ts';
 
 const PARSE_OPTIONS = { allowTrailingComma: true };
 

@@ -1,13 +1,7 @@
 /** TOML: an entry is a table of its own with its sub-tables, added at the end and taken out line by line. */
 import { type AST, getStaticTOMLValue, ParseError, parseTOML, traverseNodes } from 'toml-eslint-parser';
-import {
-  type EntryPlace,
-  type FileFormat,
-  type FileObject,
-  FileSyntaxError,
-  isObject,
-  UnsafeEditError,
-} from './file-format.ts';
+import { isObject } from '../base/is-object.ts';
+import { type EntryPlace, type FileFormat, type FileObject, FileSyntaxError, UnsafeEditError } from './file-format.ts';
 
 export const tomlFormat: FileFormat = {
   parse: (text) => getStaticTOMLValue(parseRoot(text)),

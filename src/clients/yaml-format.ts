@@ -1,13 +1,7 @@
 /** YAML: an entry is a block of lines in its mapping; mappings in one line are extended in that line. */
 import { type Document, isMap, isScalar, LineCounter, type Pair, parseDocument, stringify, type YAMLMap } from 'yaml';
-import {
-  type EntryPlace,
-  type FileFormat,
-  type FileObject,
-  FileSyntaxError,
-  isObject,
-  UnsafeEditError,
-} from './file-format.ts';
+import { isObject } from '../base/is-object.ts';
+import { type EntryPlace, type FileFormat, type FileObject, FileSyntaxError, UnsafeEditError } from './file-format.ts';
 
 export const yamlFormat: FileFormat = {
   parse: (text) => toObject(toValue(read(text))),

@@ -1,11 +1,10 @@
-/** The arguments of a call that a person makes, checked as those of code are: the same refusals in the same words (`specs.py` of the kernel). */
+/** The arguments of a call that a person makes: their names, and what is certainly wrong with their values. */
 
 import { BridgeError } from '../base/errors.ts';
-import { isObject } from '../base/is-object.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import { type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
-import { findProblem } from './schema-check.ts';
+import { createSchemaCheck, type SchemaCheck } from './schema-check.ts';
 
 const MAX_SIGNATURE_CHARS = 600;
 
@@ -28,23 +27,28 @@ export async function checkToolArguments(
       data: { server: server.name, tool: tool.name, argument: place },
     });
   };
-  const named = await bind(spec, given, refuse);
+  const check = await createSchemaCheck(spec.input_schema);
+  const named = await bind(spec, given, check, refuse);
   const missing = spec.parameters.filter(({ name, required }) => required && !Object.hasOwn(named, name));
   if (missing.length > 0) {
     const places = missing.map(({ alias }) => alias).join(', ');
     throw refuse(places, missing.length === 1 ? 'is missing' : 'are missing');
   }
-  const problem = findProblem(named, spec.input_schema, spec.input_schema);
+  const problem = await check.find(named);
   if (problem !== undefined) {
-    const near = problem.guess === undefined ? '' : await didYouMean(problem.guess.word, problem.guess.known);
-    throw refuse(placeOf(problem.path, spec), near === '' ? problem.text : `${problem.text}.${near}`);
+    throw refuse(placeOf(problem.path, spec), problem.text);
   }
   return named;
 }
 
 type Refuse = (place: string, text: string) => BridgeError;
 
-async function bind(spec: ToolSpec, given: Given, refuse: Refuse): Promise<Record<string, unknown>> {
+async function bind(
+  spec: ToolSpec,
+  given: Given,
+  check: SchemaCheck,
+  refuse: Refuse,
+): Promise<Record<string, unknown>> {
   // What the server itself calls a parameter means that parameter.
   const originals = new Map([
     ...spec.parameters.map(({ alias, name }) => [alias, name] as const),
@@ -63,24 +67,20 @@ async function bind(spec: ToolSpec, given: Given, refuse: Refuse): Promise<Recor
     bound.set(name, value);
   }
   // fromEntries defines members, so a key `__proto__` is data like any other.
-  return Object.fromEntries([...bound].filter(([name, value]) => value !== null || !isLeftOut(spec, name)));
+  return Object.fromEntries([...bound].filter(([name, value]) => value !== null || !isLeftOut(spec, name, check)));
 }
 
 /** Whether null means "not given": the parameter is optional, and its schema allows no null. */
-function isLeftOut({ parameters, input_schema: schema }: ToolSpec, name: string): boolean {
+function isLeftOut({ parameters }: ToolSpec, name: string, check: SchemaCheck): boolean {
   const parameter = parameters.find((one) => one.name === name);
-  if (parameter === undefined || parameter.required) {
-    return false;
-  }
-  const properties = isObject(schema['properties']) ? schema['properties'] : {};
-  return findProblem(null, Object.hasOwn(properties, name) ? properties[name] : undefined, schema) !== undefined;
+  return parameter !== undefined && !parameter.required && check.refusesNull(name);
 }
 
 /** `filters.labels[0]`, with the first name as Python spells it. */
-function placeOf([first, ...rest]: readonly (string | number)[], { parameters }: ToolSpec): string {
+function placeOf([first, ...rest]: readonly string[], { parameters }: ToolSpec): string {
   if (first === undefined) {
     return 'the arguments';
   }
   const name = parameters.find((one) => one.name === first)?.alias ?? first;
-  return `${name}${rest.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('')}`;
+  return `${name}${rest.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`)).join('')}`;
 }

@@ -2,15 +2,15 @@
 
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { loginsOf } from '../bridge/configured-servers.ts';
+import { silentLogger } from '../base/log.ts';
 import { writeClientFile } from '../servers/client-file.ts';
-import type { DiscoveryOptions } from '../servers/discover.ts';
-import { discoverServers } from '../servers/discover.ts';
+import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/references.ts';
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { withFileLock } from '../state/file-lock.ts';
 import { makeFolders } from '../state/make-folders.ts';
+import { createLoginStore } from '../upstream/oauth/login-store.ts';
 import type { EditServersCommand } from './edit-command-line.ts';
 import { type EditPlan, planEdit } from './edit-plan.ts';
 import { renderEdit, renderExamples, reportEdit, type ServerPlace } from './edit-text.ts';
@@ -104,7 +104,8 @@ function findRemaining({ servers }: EditPlan, options: DiscoveryOptions): Server
 /** A login is for a server at an address; when that is gone, no command could find it. */
 async function forgetLogins({ servers, before }: EditPlan, settings: Settings): Promise<void> {
   const removed = new Set(servers.filter(({ outcome }) => outcome === 'removed').map(({ name }) => name));
-  const logins = loginsOf(settings);
+  // Nothing is read, so there is nothing to report.
+  const logins = createLoginStore(settings.stateDir, silentLogger);
   for (const definition of before) {
     // An address out of a file or a command is not looked up for this.
     if (removed.has(definition.name) && definition.url !== undefined && referenceKinds(definition).size === 0) {

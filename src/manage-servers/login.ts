@@ -35,11 +35,9 @@ export async function logIn(
     },
   });
   const { tools } = await configured.known.refresh(server, new CancelSource().signal);
-  const isSealed = outcome === 'logged-in' && (await configured.logins.seals());
-  print({ server: server.name, outcome, tools: tools.length, isSealed }, () => {
+  print({ server: server.name, outcome, tools: tools.length }, () => {
     const what = outcome === 'logged-in' ? 'Logged in at' : 'No login is needed at';
-    const where = isSealed ? ' The login is sealed with a key in the keyring.' : '';
-    return `${what} server '${server.name}', which has ${countOf(tools.length)}.${where}\n`;
+    return `${what} server '${server.name}', which has ${countOf(tools.length)}.\n`;
   });
   return 0;
 }

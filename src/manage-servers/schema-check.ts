@@ -1,198 +1,180 @@
 /**
- * A value against a JSON Schema: what is certainly wrong with it, in the words of the check that code in a sandbox passes
- * (`json_schema.py` of the kernel; a test compares the two). What is in doubt passes, and the server judges it: keywords
- * that are not read here, references out of the document, patterns, and what lies beyond a bounded number of steps.
+ * Values against a tool's input schema: what is certainly wrong with them, in words for a person. The validator is the one
+ * of the MCP client. What it cannot compile, or not in time, passes, and the server judges it.
  */
 
+import { runInNewContext } from 'node:vm';
 import { isObject } from '../base/is-object.ts';
-import { follow, listOf, type Schema } from '../catalog/json-schema.ts';
-import { isCarriedNumber } from '../protocol/exact-json.ts';
-import {
-  listProblem,
-  literalProblem,
-  numberProblem,
-  shownValue,
-  sizeProblem,
-  textProblem,
-  typeProblem,
-} from './schema-values.ts';
+import { didYouMean } from '../base/suggest.ts';
+import type { Schema } from '../catalog/json-schema.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
+import { looseSchema } from './loose-schema.ts';
 
 /** What is wrong, and where. */
 export interface Problem {
   /** Leads from the value that was checked to the place. */
-  readonly path: readonly (string | number)[];
+  readonly path: readonly string[];
   readonly text: string;
-  /** What would be right, when the value as a whole is wrong; empty when that cannot be said. */
-  readonly expected: string;
-  /** A word that may be meant to be one of these. */
-  readonly guess?: { readonly word: string; readonly known: readonly string[] };
 }
 
-/** Values or names listed in one message. */
+export interface SchemaCheck {
+  /** The first thing that is certainly wrong with `value`. */
+  find(value: unknown): Promise<Problem | undefined>;
+  /** Whether the schema of one property certainly refuses null. */
+  refusesNull(property: string): boolean;
+}
+
+/** What the validator says of one keyword. */
+interface Failure {
+  readonly keyword: string;
+  /** A JSON pointer (RFC 6901). */
+  readonly instancePath: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly message?: string | undefined;
+  readonly schema?: unknown;
+  readonly parentSchema?: Schema | undefined;
+  readonly data?: unknown;
+}
+
+/** A schema of a server can refer to itself so often that validation does not end. Chosen: a real one takes milliseconds. */
+const TIME_LIMIT_MS = 1_000;
+/** The name of the schema in its validator, which holds no other. */
+const KEY = 'tool';
+const MAX_SHOWN_CHARS = 80;
 const MAX_CHOICES = 20;
-const MAX_STEPS = 10_000;
 
-/** The first thing that is certainly wrong with `value`, a JSON value; references are those of `root`. */
-export function findProblem(value: unknown, schema: unknown, root: Schema): Problem | undefined {
-  try {
-    return new Check(root).problem(value, schema);
-  } catch (error) {
-    if (error instanceof RangeError) {
-      return undefined; // Nested deeper than the stack is.
-    }
-    throw error;
-  }
-}
+/** As signatures write them. */
+const PYTHON_TYPES: Readonly<Record<string, string>> = {
+  string: 'str',
+  integer: 'int',
+  number: 'float',
+  boolean: 'bool',
+  array: 'list',
+  object: 'dict',
+  null: 'None',
+};
 
-class Check {
-  readonly #root: Schema;
-  #steps = MAX_STEPS;
-
-  constructor(root: Schema) {
-    this.#root = root;
-  }
-
-  problem(value: unknown, schema: unknown): Problem | undefined {
-    this.#steps -= 1;
-    // A number beyond 2^53 is an object here, and nothing is said of it.
-    const isCarried = isObject(value) && isCarriedNumber(value);
-    if (this.#steps < 0 || isCarried || schema === true || schema === undefined) {
-      return undefined;
-    }
-    if (!isObject(schema)) {
-      return schema === false ? wrong('is not allowed') : undefined;
-    }
-    // An embedded document has references of its own, which are not followed.
-    if (schema !== this.#root && (schema['$id'] !== undefined || typeof schema['id'] === 'string')) {
-      return undefined;
-    }
-    // Alone: in older drafts everything beside a reference is ignored.
-    if (schema['$ref'] !== undefined) {
-      return this.problem(value, follow(schema, this.#root));
-    }
-    return schema['nullable'] === true && value === null ? undefined : this.#first(value, schema);
-  }
-
-  /** In the order in which problems are told. */
-  #first(value: unknown, schema: Schema): Problem | undefined {
-    return (
-      literalProblem(value, schema) ??
-      typeProblem(value, schema) ??
-      textProblem(value, schema) ??
-      numberProblem(value, schema) ??
-      this.#ofList(value, schema) ??
-      this.#ofObject(value, schema) ??
-      this.#ofAll(value, schema) ??
-      this.#ofAny(value, schema)
-    );
-  }
-
-  #ofList(value: unknown, schema: Schema): Problem | undefined {
-    if (!Array.isArray(value)) {
-      return undefined;
-    }
-    // Draft 2019-09 and before have the first members in `items`.
-    const [first, items] = Array.isArray(schema['items'])
-      ? [schema['items'], schema['additionalItems']]
-      : [schema['prefixItems'], schema['items']];
-    const places = listOf(first);
-    const problem = listProblem(value, schema);
-    return (
-      problem ??
-      firstOf(value, (member, index) => {
-        return at(index, this.problem(member, index < places.length ? places[index] : items));
-      })
-    );
-  }
-
-  #ofObject(value: unknown, schema: Schema): Problem | undefined {
-    if (!isObject(value)) {
-      return undefined;
-    }
-    const properties = isObject(schema['properties']) ? schema['properties'] : {};
-    const missing = listOf(schema['required']).find((name): name is string => {
-      // A server fills in a default itself, also where it lists the key as required.
-      return typeof name === 'string' && !Object.hasOwn(value, name) && !hasDefault(own(properties, name));
-    });
-    const size = sizeProblem(Object.keys(value).length, schema, ['minProperties', 'maxProperties', 'keys']);
-    if (size !== undefined || missing !== undefined) {
-      return size ?? at(missing ?? '', wrong('is missing'));
-    }
-    return firstOf(Object.entries(value), ([key, member]) => {
-      return at(
-        key,
-        Object.hasOwn(properties, key) ? this.problem(member, properties[key]) : this.#ofOther(key, member, schema),
-      );
-    });
-  }
-
-  /** A key that `properties` does not name. A pattern that may match leaves it to the server. */
-  #ofOther(key: string, member: unknown, schema: Schema): Problem | undefined {
-    const patterns = isObject(schema['patternProperties']) ? Object.keys(schema['patternProperties']) : [];
-    const more = schema['additionalProperties'];
-    if (patterns.length > 0 || more !== false) {
-      return patterns.length > 0 ? undefined : this.problem(member, more);
-    }
-    const known = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
-    const names = known.length === 0 ? '' : `. Known: ${known.slice(0, MAX_CHOICES).join(', ')}`;
-    return { ...wrong(`is not a known key${names}`), guess: { word: key, known } };
-  }
-
-  #ofAll(value: unknown, schema: Schema): Problem | undefined {
-    return firstOf(listOf(schema['allOf']), (member) => this.problem(value, member));
-  }
-
-  #ofAny(value: unknown, schema: Schema): Problem | undefined {
-    return firstOf(['anyOf', 'oneOf'], (keyword) => {
-      const problems: Problem[] = [];
-      for (const member of listOf(schema[keyword])) {
-        const found = this.problem(value, member);
-        if (found === undefined) {
-          return undefined;
-        }
-        problems.push(found);
+export async function createSchemaCheck(schema: Schema): Promise<SchemaCheck> {
+  const { Ajv } = await import('../upstream/ajv.ts');
+  const ajv = new Ajv({
+    strict: false,
+    validateSchema: false,
+    meta: false,
+    verbose: true,
+    inlineRefs: false,
+    ownProperties: true,
+    logger: false,
+  });
+  const failuresOf = (value: unknown, pointer = ''): readonly Failure[] =>
+    inTime(() => {
+      if (ajv.schemas[KEY] === undefined) {
+        ajv.addSchema(looseSchema(asNumbers(schema) as Schema), KEY);
       }
-      return problems.length === 0 ? undefined : nearest(problems, value);
+      const validate = ajv.getSchema(`${KEY}#${pointer}`);
+      return validate?.(asNumbers(value)) === false ? (validate.errors ?? []) : [];
     });
+  return {
+    async find(value) {
+      const failure = nearest(failuresOf(value));
+      return failure && describe(failure);
+    },
+    refusesNull(property) {
+      const name = encodeURIComponent(property.replaceAll('~', '~0').replaceAll('/', '~1'));
+      return failuresOf(null, `/properties/${name}`).length > 0;
+    },
+  };
+}
+
+/** Nothing when the schema has what the validator does not take, or takes too long. */
+function inTime(find: () => readonly Failure[]): readonly Failure[] {
+  try {
+    return runInNewContext('find()', { find }, { timeout: TIME_LIMIT_MS }) as readonly Failure[];
+  } catch {
+    return []; // The server has the last word anyway.
   }
 }
 
-/** The problem to tell when no alternative fits: that of the one that came nearest, else what would be right. */
-function nearest(problems: readonly Problem[], value: unknown): Problem | undefined {
-  const [deepest] = problems.toSorted((left, right) => right.path.length - left.path.length);
-  const expected = [...new Set(problems.map((problem) => problem.expected))];
-  if (deepest === undefined || deepest.path.length > 0 || expected.includes('')) {
+/** Numbers beyond 2^53 as the nearest one that JavaScript holds. */
+function asNumbers(value: unknown): unknown {
+  return JSON.parse(stringifyExact(value));
+}
+
+/** The failure to report: when no alternative fits, that of the one that came nearest. */
+function nearest(failures: readonly Failure[]): Failure | undefined {
+  const last = failures.at(-1);
+  if (last?.keyword !== 'anyOf') {
+    return last;
+  }
+  const leaves = failures.filter(({ keyword }) => keyword !== 'anyOf');
+  const deepest = leaves.reduce((best, one) => (depthOf(one) > depthOf(best) ? one : best), last);
+  if (depthOf(deepest) > depthOf(last)) {
     return deepest;
   }
-  const said = expected.slice(0, MAX_CHOICES).join(' or ');
-  return { path: [], text: `must be ${said}, not ${shownValue(value)}`, expected: said };
+  const expected = leaves.map(expectedBy);
+  return expected.includes(undefined) ? (leaves[0] ?? last) : { ...last, params: { expected } };
 }
 
-function at(key: string | number, problem: Problem | undefined): Problem | undefined {
-  return problem && { ...problem, path: [key, ...problem.path] };
+function depthOf({ instancePath }: Failure): number {
+  return instancePath.split('/').length;
 }
 
-function wrong(text: string): Problem {
-  return { path: [], text, expected: '' };
-}
-
-function hasDefault(schema: unknown): boolean {
-  return isObject(schema) && Object.hasOwn(schema, 'default');
-}
-
-function own(value: Schema, key: string): unknown {
-  return Object.hasOwn(value, key) ? value[key] : undefined;
-}
-
-function firstOf<Value, Found>(
-  values: readonly Value[],
-  look: (value: Value, index: number) => Found | undefined,
-): Found | undefined {
-  for (const [index, value] of values.entries()) {
-    const found = look(value, index);
-    if (found !== undefined) {
-      return found;
+/** What would be right; undefined when the keyword does not say it. */
+function expectedBy({ keyword, params }: Failure): string | undefined {
+  switch (keyword) {
+    case 'type':
+      return [params['type']]
+        .flat()
+        .map((type) => PYTHON_TYPES[String(type)])
+        .join(' or ');
+    case 'const':
+      return shown(params['allowedValue']);
+    case 'enum': {
+      const allowed = params['allowedValues'] as readonly unknown[];
+      const more = allowed.length > MAX_CHOICES ? `, … (${allowed.length} in all)` : '';
+      return `${allowed.length > 1 ? 'one of ' : ''}${allowed.slice(0, MAX_CHOICES).map(shown).join(', ')}${more}`;
     }
+    case 'anyOf':
+      return (params['expected'] as readonly string[] | undefined)?.filter(isFirst).join(' or ');
+    default:
+      return undefined;
   }
-  return undefined;
+}
+
+function isFirst(value: unknown, index: number, all: readonly unknown[]): boolean {
+  return all.indexOf(value) === index;
+}
+
+async function describe(failure: Failure): Promise<Problem> {
+  const { keyword, instancePath, params, data, message = 'is not accepted' } = failure;
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const expected = expectedBy(failure);
+  if (expected !== undefined) {
+    const strings = [params['allowedValues'] ?? params['allowedValue']].flat().filter((one) => typeof one === 'string');
+    const near = typeof data === 'string' ? await didYouMean(data, strings) : '';
+    return { path, text: `must be ${expected}, not ${shown(data)}${near === '' ? '' : `.${near}`}` };
+  }
+  switch (keyword) {
+    case 'required':
+      return { path: [...path, String(params['missingProperty'])], text: 'is missing' };
+    case 'additionalProperties': {
+      const name = String(params['additionalProperty']);
+      const properties = failure.parentSchema?.['properties'];
+      const near = await didYouMean(name, isObject(properties) ? Object.keys(properties) : []);
+      return { path: [...path, name], text: `is not a known key${near === '' ? '' : `.${near}`}` };
+    }
+    case 'false schema':
+      return { path, text: 'is not allowed' };
+    default:
+      return { path, text: `${message.replace('NOT', 'not')}; ${shown(data)} was given` };
+  }
+}
+
+/** A value as JSON, cut in the middle. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  const half = MAX_SHOWN_CHARS / 2;
+  return text.length <= MAX_SHOWN_CHARS ? text : `${text.slice(0, half)}…${text.slice(-half)}`;
 }

@@ -30,6 +30,12 @@ export function stringifyExact(value: unknown): string {
   return text.includes(KEY) ? text.replace(CARRIED, '$1') : text;
 }
 
+/** `value` with each carried number as a text of its digits, for code that takes plain JSON. */
+export function carriedAsText(value: unknown): unknown {
+  const text = JSON.stringify(value) ?? 'null';
+  return text.includes(KEY) ? JSON.parse(text.replace(CARRIED, '"$1"')) : value;
+}
+
 /** Whether an object of `parseExact` stands for a number. */
 export function isCarriedNumber(value: object): boolean {
   return Object.hasOwn(value, KEY);

@@ -176,6 +176,7 @@ export const CALL_METHODS = [
   'save_artifact',
   'load_artifact',
   'list_artifacts',
+  'to_toon',
   'start_job',
   'reset',
 ] as const;

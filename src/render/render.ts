@@ -4,7 +4,6 @@ import { MAX_SHOWN_CHARS } from '../base/limits.ts';
 import { renderCompact } from './compact.ts';
 import { renderJson } from './json.ts';
 import { buildPayload, type Payload } from './payload.ts';
-import { renderToon } from './toon.ts';
 
 export const OUTPUT_MODES = ['compact', 'toon', 'json'] as const;
 export type OutputMode = (typeof OUTPUT_MODES)[number];
@@ -58,7 +57,12 @@ function withoutTheUsual({ status: _status, ...news }: Payload): Readonly<Record
 }
 
 async function renderVerbose(payload: Payload, mode: 'toon' | 'json'): Promise<string> {
-  return mode === 'toon' ? renderToon(payload) : renderJson(payload);
+  if (mode === 'json') {
+    return renderJson(payload);
+  }
+  // Loaded on demand: it is the mode of few.
+  const { renderToon } = await import('./toon.ts');
+  return renderToon(payload);
 }
 
 function toBlock(attachment: Attachment): AttachmentBlock {

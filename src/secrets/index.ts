@@ -1,4 +1,3 @@
 /** The secrets of server entries: read from files and commands when a server starts, masked wherever text leaves the host. */
-export { createKeyring } from './keyring.ts';
 export { createKnownSecrets } from './known-secrets.ts';
 export { createSecretMask } from './secret-mask.ts';

@@ -1,4 +1,4 @@
-/** Runs a command that gives a secret: without a shell, for a short time, and takes what it prints. */
+/** Runs the command of a `${cmd:…}`: without a shell, for a short time, and takes what it prints. */
 import { type ProcessEnd, runProcess } from '../base/run-process.ts';
 
 /** A keyring may ask the person to unlock it. Chosen. */
@@ -10,8 +10,6 @@ export interface CommandPlace {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly timeLimitMs?: number;
-  /** What it reads from its standard input; nothing when undefined. */
-  readonly input?: string | undefined;
 }
 
 /** What the command printed. Rejects with why it gave nothing, and nothing of what it printed. */

@@ -4,7 +4,8 @@
  * path of its file, and that of one folder by `FILE#FOLDER`. Pure: texts in, texts out.
  */
 import { createHash } from 'node:crypto';
-import { type FileFormat, type FileObject, isObject } from '../clients/file-format.ts';
+import { isObject } from '../base/is-object.ts';
+import { type FileFormat, type FileObject } from '../clients/file-format.ts';
 import { entriesAt } from '../clients/format.ts';
 import type { ListedServer } from '../clients/server-lists.ts';
 

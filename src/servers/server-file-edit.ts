@@ -3,7 +3,8 @@
  * compared with what was meant: a file that cannot be changed in place is refused, never damaged.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { type FileObject, isObject, UnsafeEditError } from '../clients/file-format.ts';
+import { isObject } from '../base/is-object.ts';
+import { type FileObject, UnsafeEditError } from '../clients/file-format.ts';
 import { entriesAt } from '../clients/format.ts';
 import { jsonFormat } from '../clients/json-format.ts';
 

@@ -25,6 +25,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const PREFIX = 'MCP_BRIDGE_';
 /** Set by the bridge itself, in the environment of the servers it starts. */
 const INTERNAL_VARIABLES: readonly string[] = [DEPTH_VARIABLE];
+/** Settings that existed once, and what holds instead. */
+export const REMOVED_VARIABLES: Readonly<Record<string, string>> = {
+  MCP_BRIDGE_KEYRING: 'logins are always kept in files that only you can read',
+};
 const MAX_SHOWN_VALUE_CHARS = 80;
 /** A reason repeats a part of the value. Chosen. */
 const MAX_REASON_CHARS = 200;
@@ -283,13 +287,16 @@ export function loadSettings(env: Environment): Settings {
   return finish(values as unknown as Settings, env);
 }
 
-/** One sentence for each `MCP_BRIDGE_*` variable that no setting reads; probably a misspelling. */
+/** One sentence for each `MCP_BRIDGE_*` variable that no setting reads: one that was removed, or probably a misspelling. */
 export async function describeUnknownVariables(env: Environment): Promise<string[]> {
   const known = [...SETTINGS_TABLE.map((setting) => setting.variable), ...INTERNAL_VARIABLES];
   const unknown = Object.keys(env).filter((variable) => variable.startsWith(PREFIX) && !known.includes(variable));
   return Promise.all(
     unknown.map(async (variable) => {
-      return `${variable} is set, but there is no such setting.${await didYouMean(variable, known)}`;
+      const instead = REMOVED_VARIABLES[variable];
+      return instead === undefined
+        ? `${variable} is set, but there is no such setting.${await didYouMean(variable, known)}`
+        : `${variable} is set, but this setting was removed: ${instead}.`;
     }),
   );
 }

@@ -2,14 +2,6 @@
 import { oneOf, onOrOff, type SettingDefinition } from './setting-schemas.ts';
 
 export const TRUST_DEFINITIONS = {
-  keyring: {
-    variable: 'MCP_BRIDGE_KEYRING',
-    default: 'off',
-    meaning:
-      'Whether new logins at remote servers are sealed with a key in the keyring of the system: `auto` seals them where there is one that works (`secret-tool` on Linux, `security` on macOS).',
-    allowed: 'off or auto',
-    schema: oneOf(['off', 'auto']),
-  },
   masksSecrets: {
     variable: 'MCP_BRIDGE_MASK_SECRETS',
     default: '1',

@@ -1,7 +1,7 @@
 /** What `install` shows of a change: the lines that differ, without the secrets of the file. */
 import { styleText } from 'node:util';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
-import { isObject } from '../clients/file-format.ts';
+import { isObject } from '../base/is-object.ts';
 import type { FileChange } from '../servers/client-file.ts';
 import { createMask, SECRET_NAME } from '../upstream/mask.ts';
 

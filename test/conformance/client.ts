@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BridgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
-import { createKeyring } from '../../src/secrets/keyring.ts';
 import { login } from '../../src/upstream/oauth/login.ts';
 import type { LoginRecord } from '../../src/upstream/oauth/login-record.ts';
 import { createLoginStore } from '../../src/upstream/oauth/login-store.ts';
@@ -39,7 +38,7 @@ const clientMetadataUrl =
 
 const url = process.argv.at(-1) ?? '';
 const stateDir = mkdtempSync(join(tmpdir(), 'conformance-client-'));
-const store = createLoginStore<LoginRecord>(stateDir, createKeyring({ mode: 'off', platform: 'linux', env: {} }));
+const store = createLoginStore<LoginRecord>(stateDir, silentLogger);
 const server = {
   name: 'suite',
   url,

@@ -99,7 +99,7 @@ describe('servers call', () => {
   it('refuses wrong names and arguments before anything is sent, in the words of the proxies', async () => {
     expect(await call('filesystem', 'read_text_file', 'path=5', 'head=x')).toMatchObject({
       stderr: expect.stringMatching(
-        /^TOOL_ARGUMENT_INVALID: filesystem\.read_text_file: head must be float, not 'x' \(str\)\nHint: The signature is read_text_file\(path: str, /,
+        /^TOOL_ARGUMENT_INVALID: filesystem\.read_text_file: head must be float, not "x"\nHint: The signature is read_text_file\(path: str, /,
       ),
       exitCode: 70,
     });

@@ -52,6 +52,14 @@ prompt = await mcp_everything.get_prompt("args-prompt", city="Bern")
       expect(text).toContain("TOOL_FAILED: server 'everything' refused 'resources/read'");
     });
 
+    it('a value is written as TOON, also one that is answered in parts', async () => {
+      const code = `print(runtime.to_toon([{"id": 1, "name": "a"}, {"id": 2**60, "name": "b"}]))
+len(runtime.to_toon([{"id": id, "text": "x" * 80} for id in range(20_000)]))`;
+      const { structured } = await run(code);
+      expect(structured['stdout']).toEqual(['[2]{id,name}:', '  1,a', '  "1152921504606846976",b']);
+      expect(Number(structured['result'])).toBeGreaterThan(1_600_000);
+    });
+
     it('progress reaches a callback, awaited and blocking', async () => {
       const code = `seen = []
 slow = mcp_everything.trigger_long_running_operation.with_options(on_progress=lambda *r: seen.append(r), timeout=20)

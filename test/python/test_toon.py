@@ -1,4 +1,4 @@
-"""TOON from the sandbox: the text of the host's encoder, and what Python has beyond JSON."""
+"""TOON from the sandbox: what the host is asked to write, for values that Python has beyond JSON."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ import dataclasses
 import datetime as dt
 import json
 import unittest
-from pathlib import Path
 
+from fake_host import FakeHost
+
+from bridge_kernel.errors import MCPError
 from bridge_kernel.toon import to_toon
 
-GOLDEN = Path(__file__).parent.parent / "fixtures" / "toon" / "golden.jsonl"
 
-
-class Golden(unittest.TestCase):
-    def test_writes_what_the_encoder_of_the_host_writes(self) -> None:
-        pairs = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").split("\n") if line]
-        self.assertGreater(len(pairs), 300)
-        for value, text in pairs:
-            with self.subTest(value=value):
-                self.assertEqual(to_toon(json.loads(value)), text)
+def sent(value: object) -> object:
+    """What the host would be sent for `value`."""
+    host = FakeHost()
+    host.answers["to_toon"] = lambda params: json.dumps(params, allow_nan=False)
+    return json.loads(to_toon(host, value))["value"]
 
 
 class PythonValues(unittest.TestCase):
@@ -29,26 +27,46 @@ class PythonValues(unittest.TestCase):
             x: int
             when: dt.date
 
-        self.assertEqual(to_toon([Point(1, dt.date(2026, 4, 8))]), "[1]{x,when}:\n  1,2026-04-08")
-        self.assertEqual(to_toon({"both": (1, 2), "one": {3}}), "both[2]: 1,2\none[1]: 3")
+        self.assertEqual(sent([Point(1, dt.date(2026, 4, 8))]), [{"x": 1, "when": "2026-04-08"}])
+        self.assertEqual(sent({"both": (1, 2), "one": {3}, 4: None}), {"both": [1, 2], "one": [3], "4": None})
+
+    def test_takes_tables_and_numbers_of_other_libraries(self) -> None:
+        class Table:
+            def to_dict(self, orient: str) -> list[dict[str, object]]:
+                return [{"orient": orient, "n": Number()}]
+
+        class Number:
+            def tolist(self) -> float:
+                return 1.5
+
+        self.assertEqual(sent(Table()), [{"orient": "records", "n": 1.5}])
 
     def test_keeps_every_digit_of_a_large_integer(self) -> None:
-        self.assertEqual(to_toon({"id": 2**53 + 1}), 'id: "9007199254740993"')
+        self.assertEqual(sent({"id": 2**53 + 1}), {"id": 2**53 + 1})
 
-    def test_writes_what_is_no_number_as_null(self) -> None:
-        self.assertEqual(to_toon([float("nan"), float("inf"), -0.0]), "[3]: null,null,0")
+    def test_sends_what_is_not_a_number_as_null(self) -> None:
+        self.assertEqual(sent([float("nan"), float("inf"), True]), [None, None, True])
 
     def test_names_the_place_of_what_it_cannot_write(self) -> None:
         with self.assertRaisesRegex(TypeError, r"value\['a'\]\[1\]: object has no TOON form"):
-            to_toon({"a": [1, object()]})
+            sent({"a": [1, object()]})
         with self.assertRaisesRegex(ValueError, r"value\['a'\]: text with a lone surrogate at index 1"):
-            to_toon({"a": "x\ud800"})
+            sent({"a": "x\ud800"})
 
     def test_refuses_what_contains_itself(self) -> None:
         loop: list[object] = []
         loop.append(loop)
         with self.assertRaisesRegex(ValueError, "contains itself"):
-            to_toon(loop)
+            sent(loop)
+
+    def test_says_what_to_do_about_a_value_that_is_too_large(self) -> None:
+        def refuse(_params: dict[str, object]) -> object:
+            raise MCPError("a call of 9 bytes is too large; the limit is 8 bytes", "LIMIT_FRAME", "Send less.")
+
+        host = FakeHost()
+        host.answers["to_toon"] = refuse
+        with self.assertRaisesRegex(MCPError, "too large for runtime.to_toon: .*\nHint: Write fewer rows at once."):
+            to_toon(host, [])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createKeyring } from '../../src/secrets/keyring.ts';
+import { silentLogger } from '../../src/base/log.ts';
 import { type LoginOptions, type LoginOutcome, login } from '../../src/upstream/oauth/login.ts';
 import { createLoginStore } from '../../src/upstream/oauth/login-store.ts';
 import type { LoginRecord, LoginStore, RemoteDefinition, UpstreamPool } from '../../src/upstream/pool.ts';
@@ -22,8 +22,7 @@ export interface Logins {
 export function useLogins(): Logins {
   const folder = mkdtempSync(join(tmpdir(), 'logins-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const store = (): LoginStore =>
-    createLoginStore<LoginRecord>(folder, createKeyring({ mode: 'off', platform: 'linux', env: {} }));
+  const store = (): LoginStore => createLoginStore<LoginRecord>(folder, silentLogger);
   return {
     folder,
     store,

@@ -27,15 +27,10 @@ export interface LoginKey {
 
 /** Logins on disk, shared by all bridges of this user. */
 export interface LoginStore {
-  /**
-   * The login as it is now; undefined when there is none, or what is kept cannot be used. Rejects with `LOGIN_REQUIRED` when
-   * the keyring does not open it.
-   */
+  /** The login as it is now; undefined when there is none, or what is kept cannot be used. */
   load(key: LoginKey): Promise<LoginRecord | undefined>;
   /** Keeps it, for the owner alone. Rejects with `STATE_WRITE_FAILED`. */
   save(key: LoginKey, record: LoginRecord): Promise<void>;
-  /** Whether what is kept from now on is sealed with a key of the keyring. */
-  seals(): Promise<boolean>;
   /** Whether there was one. */
   remove(key: LoginKey): Promise<boolean>;
   /** Runs `work` while no other process does so with this login. */

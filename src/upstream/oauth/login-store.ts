@@ -1,16 +1,15 @@
 /**
  * Logins at remote servers, below the state directory: one file each, for the owner alone, named after server and address,
- * so that a changed address gets no token of another one. Several bridges may use a login at the same time. With a key of
- * the system's keyring they are sealed.
+ * so that a changed address gets no token of another one. Several bridges may use a login at the same time.
  */
 import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
-import type { Keyring } from '../../secrets/keyring.ts';
+import { quoteShellWord } from '../../base/shell-word.ts';
 import { withFileLock } from '../../state/file-lock.ts';
-import { seal, unseal } from '../../state/seal.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../../state/state-files.ts';
 
 const FOLDER = '.logins';
@@ -31,22 +30,33 @@ interface KeptLogin {
 }
 
 /** `Login` is what is kept of one. */
-export function createLoginStore<Login extends KeptLogin>(stateDir: string, keyring: Keyring) {
+export function createLoginStore<Login extends KeptLogin>(stateDir: string, logger: Logger) {
   const folder = join(stateDir, FOLDER);
-  const fileOf = (key: Key): string => join(folder, `${digestOf(placeOf(key))}.json`);
+  const fileOf = ({ name, url }: Key): string => join(folder, `${digestOf(`${name}\n${url}`)}.json`);
+  const reportedAsSealed = new Set<string>();
+  /** Versions before the first release could encrypt the file with a key from the system's keyring. */
+  const reportSealed = ({ name }: Key): void => {
+    if (!reportedAsSealed.has(name)) {
+      reportedAsSealed.add(name);
+      logger.warning(
+        `The login at server '${name}' is encrypted with a key from the system's keyring, which this version no longer reads. To log in again, run: ${COMMAND} servers login ${quoteShellWord(name)}`,
+      );
+    }
+  };
 
   return {
-    /** Rejects with `LOGIN_REQUIRED` when the keyring does not open it. */
+    /** Undefined when there is none, and when the file is not a login that this version reads. */
     async load(key: Key): Promise<Login | undefined> {
       try {
         const text = (await readBounded(fileOf(key), MAX_FILE_BYTES)).toString('utf8');
-        const login = await opened<Login>(JSON.parse(text), key, keyring);
-        return isLogin(login) && login.url === key.url ? login : undefined;
-      } catch (error) {
-        if (error instanceof BridgeError) {
-          throw error;
+        const kept = JSON.parse(text) as Login | { readonly sealed: string };
+        if ('sealed' in kept) {
+          reportSealed(key);
+          return undefined;
         }
-        // None yet, or a file that is none of ours: a new login mends both.
+        return isLogin(kept) && kept.url === key.url ? kept : undefined;
+      } catch {
+        // No login yet, or a file that is not a login: logging in fixes both.
         return undefined;
       }
     },
@@ -54,20 +64,13 @@ export function createLoginStore<Login extends KeptLogin>(stateDir: string, keyr
     async save(key: Key, login: Login): Promise<void> {
       try {
         await ensureDirectory(folder);
-        const text = JSON.stringify(login);
-        const secret = await keyring.keyForSaving();
-        await writeAtomically(fileOf(key), [secret === undefined ? text : sealed(text, secret, key)]);
+        await writeAtomically(fileOf(key), [JSON.stringify(login)]);
       } catch (error) {
         throw new BridgeError('STATE_WRITE_FAILED', `the login could not be kept in ${folder}: ${messageOf(error)}`, {
           hint: 'Make the state directory writable, then log in again.',
           cause: error,
         });
       }
-    },
-
-    /** Whether what is kept from now on is sealed. */
-    async seals(): Promise<boolean> {
-      return (await keyring.keyForSaving()) !== undefined;
     },
 
     async remove(key: Key): Promise<boolean> {
@@ -82,33 +85,8 @@ export function createLoginStore<Login extends KeptLogin>(stateDir: string, keyr
   };
 }
 
-function placeOf({ name, url }: Key): string {
-  return `${name}\n${url}`;
-}
-
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
-}
-
-function sealed(text: string, secret: Buffer, key: Key): string {
-  return JSON.stringify({ sealed: seal(text, secret, placeOf(key)) });
-}
-
-/** Rejects with `LOGIN_REQUIRED` when there is no key, and otherwise when the key is not the right one. */
-async function opened<Login>(kept: Login | { readonly sealed: string }, key: Key, keyring: Keyring): Promise<Login> {
-  if (typeof kept !== 'object' || kept === null || !('sealed' in kept)) {
-    return kept;
-  }
-  const secret = await keyring.keyForReading();
-  if (secret !== undefined) {
-    return JSON.parse(unseal(kept.sealed, secret, placeOf(key))) as Login;
-  }
-  const { name } = key;
-  const message = `the login at server '${name}' cannot be opened: the keyring of the system does not give its key`;
-  throw new BridgeError('LOGIN_REQUIRED', message, {
-    hint: `Unlock the keyring, or log in anew where it is not needed: MCP_BRIDGE_KEYRING=off ${COMMAND} servers login ${name}`,
-    data: { server: name },
-  });
 }
 
 function isLogin({ url, redirectUrl, tokens, client }: Partial<KeptLogin>): boolean {

@@ -67,8 +67,7 @@ async function logInWith(
   const { store, timeoutMs } = options;
   const key: LoginKey = { name: definition.name, url: definition.url };
   const state = randomBytes(32).toString('base64url');
-  // One that the keyring does not open is replaced.
-  const before = await store.load(key).catch(() => undefined);
+  const before = await store.load(key);
   const callback = await listen(state, options.port ?? definition.oauth?.callbackPort, before);
   try {
     const provider = new LoginProvider(definition, {

@@ -4,6 +4,25 @@ import type { Subject } from './subject.ts';
 
 export function describeJobs({ run, tools }: Subject): void {
   describe('a job', () => {
+    // A call that blocked for the next cell blocked the thread that starts it, and the session was lost.
+    it('does not block the session with a call outside of the job, between cells', async () => {
+      const code = `import asyncio, contextvars
+def ask():
+    try:
+        runtime.to_toon([1])
+    except Exception as error:
+        return str(error)
+async def work():
+    while (said := contextvars.Context().run(ask)) is None:
+        await asyncio.sleep(0.05)
+    await mcp_fake.asked(n=1)
+    return said
+refused = runtime.background(work())`;
+      await run(code);
+      await expect.poll(() => tools.calls.includes('asked')).toBe(true);
+      expect((await run('await refused')).value).toContain('CALL_REFUSED: to_toon was called without await');
+    });
+
     it('goes on between cells, calls included, and tells how it went', async () => {
       const code = `import asyncio
 async def work():

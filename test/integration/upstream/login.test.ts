@@ -56,6 +56,18 @@ it('logs in, says what the server has, and logs out', async () => {
   expect((await run('logout', 'tracker')).out).toBe("There was no login at server 'tracker'.\n");
 });
 
+it('treats a login that the keyring of an earlier version encrypted as none, until the next login', async () => {
+  const server = await startOAuth();
+  const { run, stateDir } = setUp({ tracker: { url: server.url } });
+  await run('login', 'tracker', '--no-browser');
+  const [name = ''] = readdirSync(join(stateDir, '.logins'));
+  writeFileSync(join(stateDir, '.logins', name), '{"sealed":"b2xk"}');
+  expect((await run('list')).exitCode).toBe(0);
+  expect((await run('refresh', 'tracker')).out).toContain('wants a login');
+  await run('login', 'tracker', '--no-browser');
+  expect((await run('refresh', 'tracker')).exitCode).toBe(0);
+});
+
 it('lists and tests a server that wants a login as one, and tells what is known of the login', async () => {
   const server = await startOAuth();
   const { run, stateDir } = setUp({ tracker: { url: server.url }, hidden: { url: '${file:address}' } });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkToolArguments } from '../../../src/manage-servers/argument-check.ts';
+import { parseExact } from '../../../src/protocol/exact-json.ts';
 
 const SERVER = { name: 'git-hub', alias: 'git_hub', description: '' };
 const TOOL = {
@@ -32,14 +33,14 @@ describe('arguments of a person', () => {
 
   test.each([
     [{}, 'title is missing'],
-    [{ title: 5 }, 'title must be str, not 5 (int)'],
-    [{ title: 'x', issue_number: 'a' }, "issue_number must be int, not 'a' (str)"],
-    [{ title: 'x', 'issue-number': 0 }, 'issue_number must be at least 1, not 0 (int)'],
+    [{ title: 5 }, 'title must be str, not 5'],
+    [{ title: 'x', issue_number: 'a' }, 'issue_number must be int, not "a"'],
+    [{ title: 'x', 'issue-number': 0 }, 'issue_number must be >= 1; 0 was given'],
     [
       { title: 'x', state: 'opne' },
-      "state must be one of 'open', 'closed', not 'opne' (str). Did you mean 'open' or 'closed'?",
+      'state must be one of "open", "closed", not "opne". Did you mean \'open\' or \'closed\'?',
     ],
-    [{ title: 'x', filter: { labels: ['a', 1] } }, 'filter.labels[1] must be str, not 1 (int)'],
+    [{ title: 'x', filter: { labels: ['a', 1] } }, 'filter.labels[1] must be str, not 1'],
     [{ titel: 'x' }, "titel is not a parameter of this tool. Did you mean 'title' or 'state'?"],
     [{ title: 'x', zzz: 1 }, 'zzz is not a parameter of this tool'],
     [{ title: 'x', 'issue-number': 1, issue_number: 1 }, 'issue_number was given twice'],
@@ -52,7 +53,99 @@ describe('arguments of a person', () => {
   });
 });
 
+/** Checks one argument `x` against a schema of its own. */
+async function checkValue(schema: object, x: unknown, root: object = {}): Promise<string | undefined> {
+  const inputSchema = { type: 'object', properties: { x: schema }, ...root };
+  return checkToolArguments(SERVER, { ...TOOL, inputSchema }, [['x', x]]).then(
+    () => undefined,
+    (error: unknown) => (error as Error).message.replace('git-hub.create-issue: ', ''),
+  );
+}
+
+describe('a value', () => {
+  const point = { type: 'object', properties: { at: { type: 'object', required: ['lat', 'lon'] } } };
+  test.each([
+    [{ type: ['string', 'null'] }, 5, 'x must be str or None, not 5'],
+    [{ const: 'a' }, 'b', 'x must be "a", not "b"'],
+    [
+      { anyOf: [{ type: 'string' }, { type: 'integer' }, { type: 'string', maxLength: 2 }] },
+      1.5,
+      'x must be str or int, not 1.5',
+    ],
+    [
+      { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'integer' } }] },
+      [1, 'a'],
+      'x[1] must be int, not "a"',
+    ],
+    [{ oneOf: [{ enum: ['a', 'b'] }, { const: 1 }] }, 'c', 'x must be one of "a", "b" or 1, not "c"'],
+    [point, { at: { lat: 1 } }, 'x.at.lon is missing'],
+    [
+      { type: 'object', properties: { name: {} }, additionalProperties: false },
+      { nmae: 1 },
+      "x.nmae is not a known key. Did you mean 'name'?",
+    ],
+    [{ type: 'array', maxItems: 1 }, [1, 2], 'x must not have more than 1 items; [1,2] was given'],
+    [
+      { prefixItems: [{ type: 'integer' }], items: false },
+      [1, 2],
+      'x must not have more than 1 items; [1,2] was given',
+    ],
+    [{ type: 'integer' }, 'y'.repeat(200), `x must be int, not "${'y'.repeat(39)}…${'y'.repeat(39)}"`],
+    [{ $ref: '#/$defs/size' }, 'XL', 'x must be one of "S", "M", not "XL"'],
+    [false, 1, 'x is not allowed'],
+  ])('of %j is refused: %j', async (schema, value, why) => {
+    expect(await checkValue(schema as object, value, { $defs: { size: { enum: ['S', 'M'] } } })).toBe(why);
+  });
+
+  test.each([
+    ['an unknown type', { type: 'decimal' }, 'a'],
+    ['an unknown format', { type: 'string', format: 'galaxy' }, 'a'],
+    ['a pattern of another language', { type: 'string', pattern: '(?i)\\A[a-z]+\\Z' }, '5'],
+    ['a pattern that is none', { type: 'string', pattern: '[' }, 'a'],
+    [
+      'a name between patterns',
+      { patternProperties: { '^a': { type: 'string' } }, additionalProperties: false },
+      { b: 1 },
+    ],
+    ['a reference to nothing', { $ref: '#/$defs/none' }, 5],
+    ['a reference out of the document', { $ref: 'https://example.com/schema.json' }, 5],
+    ['the bounds of draft 4', { type: 'number', minimum: 5, exclusiveMinimum: true }, 5],
+    ['a tuple of draft 7', { type: 'array', items: [{ type: 'integer' }, { type: 'string' }] }, [1, 'a', null]],
+    ['a tuple of 2020-12', { prefixItems: [{ type: 'integer' }], items: { type: 'string' } }, [1, 'a']],
+    ['null of OpenAPI', { enum: ['a'], nullable: true }, null],
+    ['a key that is required and has a default', { required: ['a'], properties: { a: { default: 1 } } }, {}],
+    ['alternatives that differ in patterns', { oneOf: [{ pattern: '^a' }, { pattern: '^b' }] }, 'a'],
+    ['a schema that is excluded', { not: { pattern: 'b' } }, 'a'],
+    ['a step that is a fraction', { multipleOf: 0.1 }, 0.3],
+    ['names that objects have', { properties: { constructor: { type: 'string' }, toString: { type: 'string' } } }, {}],
+    ['a schema that is no schema', { type: 5, enum: 'a', properties: [], required: 'x', anyOf: {} }, 5],
+    ['another draft', { $schema: 'https://example.com/my-draft', type: 'string' }, 'a'],
+  ])('of %s is left to the server', async (_, schema, value) => {
+    expect(await checkValue(schema, value)).toBeUndefined();
+  });
+
+  test('that is a number beyond 2^53 is compared as a number', async () => {
+    const large = parseExact('12345678901234567890');
+    expect(await checkValue({ type: 'integer' }, large)).toBeUndefined();
+    expect(await checkValue({ type: 'string' }, large)).toMatch(/^x must be str, not 1234567890123456\d+$/);
+  });
+});
+
+test('a schema of a draft that is not known is read as far as it is certain', async () => {
+  const root = { $schema: 'http://json-schema.org/draft-03/schema#', $id: 'https://example.com/tool' };
+  expect(await checkValue({ type: 'string' }, 5, root)).toBe('x must be str, not 5');
+});
+
 test('a schema without an end is left to the server', async () => {
   const endless = { ...TOOL, inputSchema: { properties: { title: {} }, allOf: [{ allOf: [{ $ref: '#' }] }] } };
   expect(await checkToolArguments(SERVER, endless, [['title', 5]])).toEqual({ title: 5 });
+});
+
+test('a schema that would take a validator years is left to the server in time', async () => {
+  const levels = Array.from({ length: 40 }, (_, level) => {
+    const next = { $ref: `#/$defs/l${level + 1}` };
+    return [`l${level}`, { allOf: [next, next] }] as const;
+  });
+  const $defs = { ...Object.fromEntries(levels), l40: {} };
+  expect(await checkValue({ $ref: '#/$defs/l0' }, 5, { $defs })).toBeUndefined();
 });

@@ -17,10 +17,11 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { renderError, toBridgeError } from '../../../src/base/errors.ts';
-import { loginsOf } from '../../../src/bridge/configured-servers.ts';
+import { silentLogger } from '../../../src/base/log.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { editServers } from '../../../src/manage-servers/edit.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
+import { createLoginStore } from '../../../src/upstream/oauth/login-store.ts';
 
 const SECRET = 'sk-0123456789abcdef';
 const LOGIN = {
@@ -301,7 +302,7 @@ describe('remove, enable and disable', () => {
 
   it('remove forgets the login at the address', async () => {
     put(fileOf(), { mcpServers: { a: { url: 'https://a.example/mcp' } } });
-    const logins = loginsOf(loadSettings(env));
+    const logins = createLoginStore(loadSettings(env).stateDir, silentLogger);
     const key = { name: 'a', url: 'https://a.example/mcp' };
     await logins.save(key, LOGIN);
     await servers('disable', 'a');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseExact, stringifyExact } from '../../../src/protocol/exact-json.ts';
+import { carriedAsText, parseExact, stringifyExact } from '../../../src/protocol/exact-json.ts';
 
 describe('exact JSON', () => {
   it.each([
@@ -33,4 +33,16 @@ describe('exact JSON', () => {
     const text = JSON.stringify({ long: '\\"\n'.repeat(2_000_000), id: 1 }).replace('"id":1', '"id":9007199254740993');
     expect(stringifyExact(parseExact(text))).toBe(text);
   });
+});
+
+it('gives the digits of carried numbers as text to code that takes plain JSON', () => {
+  const value = parseExact('{"id":9007199254740993,"list":[-12345678901234567890,1.5],"text":"9007199254740993"}');
+  expect(carriedAsText(value)).toEqual({
+    id: '9007199254740993',
+    list: ['-12345678901234567890', 1.5],
+    text: '9007199254740993',
+  });
+  const plain = { a: [1, null] };
+  expect(carriedAsText(plain)).toBe(plain);
+  expect(carriedAsText(undefined)).toBeUndefined();
 });

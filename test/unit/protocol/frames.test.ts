@@ -57,6 +57,7 @@ it('has these call methods', () => {
     'save_artifact',
     'load_artifact',
     'list_artifacts',
+    'to_toon',
     'start_job',
     'reset',
   ]);

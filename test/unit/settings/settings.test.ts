@@ -40,7 +40,6 @@ test('the defaults', () => {
     logLevel: 'INFO',
     allowSelfServer: false,
     autoload: false,
-    keyring: 'off',
     masksSecrets: true,
     pin: 'warn',
   });
@@ -169,6 +168,12 @@ test('misspelled variables are named, with what was probably meant', async () =>
     expect.stringMatching(
       /^MCP_BRIDGE_TIMOUT is set, but there is no such setting\. Did you mean 'MCP_BRIDGE_TIMEOUT'/,
     ),
+  ]);
+});
+
+test('a setting that was removed is named, with what holds instead', async () => {
+  expect(await describeUnknownVariables({ MCP_BRIDGE_KEYRING: 'auto' })).toEqual([
+    'MCP_BRIDGE_KEYRING is set, but this setting was removed: logins are always kept in files that only you can read.',
   ]);
 });
 
