@@ -126,10 +126,23 @@ class Running(CheckTestCase):
         self.assertIn("POLICY_DENIED: files.wipe was not called: a rule denies it\n    Hint: Ask.", said)
         self.assertEqual(self.host.methods(), ["tool_specs"])
         self.assertFalse((await self.check("try:\n    await mcp_files.wipe()\nexcept PolicyError:\n    pass"))[1])
+
+    async def test_the_call_of_a_tool_that_a_policy_hides_reaches_the_host_which_refuses_it(self) -> None:
+        refused = {"code": "POLICY_DENIED", "message": "files.wipe was not called: a rule denies it", "hint": "Ask."}
+
+        def refuse(params: dict[str, object]) -> object:
+            raise PolicyError(f"{params['server']}.{params['tool']} was not called: by the host", "POLICY_DENIED")
+
+        self.host.answers.update(tool_specs=lambda _: [{"refused": refused}], call_tool=refuse)
         files: Any = self.namespace["mcp_files"]
-        with self.assertRaises(PolicyError) as caught:
-            await files.wipe()
-        self.assertEqual(caught.exception.message, refused["message"])
+        with self.assertRaisesRegex(PolicyError, "by the host"):
+            await files.wipe(path="/")
+        with self.assertRaisesRegex(PolicyError, "by the host"):
+            files.wipe.sync(path="/")
+        # Without their names the arguments cannot be sent.
+        with self.assertRaisesRegex(PolicyError, "a rule denies it"):
+            await files.wipe("/")
+        self.assertEqual(self.host.methods().count("call_tool"), 2)
 
     async def test_a_fault_of_the_check_is_said_and_the_cell_runs(self) -> None:
         del self.host.answers["tool_specs"]
