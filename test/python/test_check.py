@@ -11,7 +11,7 @@ from check_cells import VALID, WRONG
 from fake_host import FILES, GIT, OPEN_SPEC, READ_FILE_SPEC, ApiTestCase
 
 from bridge_kernel.errors import CheckError, MCPError, PolicyError
-from bridge_kernel.repl import Repl, format_error
+from bridge_kernel.repl import Repl
 
 ISSUES: Any = {"name": "issues", "alias": "issues"}
 CREATE_ISSUE: dict[str, object] = {
@@ -104,8 +104,15 @@ class Running(CheckTestCase):
         self.assertNotIn("x", repl.namespace)
         self.assertEqual(caught.exception.code, "CHECK_FAILED")
         said = "CHECK_FAILED: the cell was not run and had no effect. The check found 1 mistake.\n"
-        self.assertTrue(format_error(caught.exception).startswith(said))
+        self.assertTrue(str(caught.exception).startswith(said))
+        self.assertFalse(repl.has_begun)
         self.assertNotIn("call_tool", self.host.methods())
+
+    async def test_code_that_raises_the_exception_of_the_check_has_begun(self) -> None:
+        repl = Repl(1000, 10)
+        with self.assertRaises(CheckError):
+            await repl.run(1, "from bridge_kernel.errors import CheckError\nraise CheckError('no')", self.api.check)
+        self.assertTrue(repl.has_begun)
 
     async def test_a_cell_that_names_no_server_asks_nothing(self) -> None:
         self.assertEqual(await self.check("x = 1\nprint(x)"), ("", False))
