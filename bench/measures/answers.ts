@@ -24,6 +24,8 @@ const TRACEBACK = `Traceback (most recent call last):
     total = sum(row["count"] for row in rows)
 KeyError: 'count'`;
 
+const EXCEPTION = { message: "'count'", exception: 'KeyError', traceback: TRACEBACK };
+
 /** What cells answer most. */
 const TYPICAL: Readonly<Record<string, CellAnswer>> = {
   'a value': answer({ value: "{'open': 12, 'closed': 30}" }),
@@ -31,7 +33,7 @@ const TYPICAL: Readonly<Record<string, CellAnswer>> = {
   '20 printed lines': answer({
     stdout: text(Array.from({ length: 20 }, (_, index) => `#${index + 1} Fix the ${index}th thing (open)\n`).join('')),
   }),
-  'an exception': answer({ status: 'error', exitCode: 1, error: TRACEBACK }),
+  'an exception': answer({ status: 'error', exitCode: 1, error: EXCEPTION }),
 };
 
 export const answers: Measure = {

@@ -232,20 +232,27 @@ class Kernel:
             print(code, file=sys.stderr)  # As the interpreter does.
 
     def _set_error(self, result: Frame, error: BaseException) -> None:
+        from bridge_kernel.errors import CheckError, MCPError, call_of
         from bridge_kernel.repl import format_error
 
         if isinstance(error, MemoryError):
             self._reserve = None
-        result["outcome"] = "interrupted" if self.loop.interrupted else "error"
-        try:
-            message = str(error)
-        except Exception:  # noqa: BLE001 The user's __str__ may raise anything.
-            message = ""
-        result["error"] = {
+        is_stopped = isinstance(error, CheckError) and not self.repl.has_begun
+        result["outcome"] = "not_run" if is_stopped else "interrupted" if self.loop.interrupted else "error"
+        call = call_of(error)
+        facts: dict[str, object] = {
             "name": type(error).__name__,
-            "message": self.repl.shorten(message),
-            "traceback": self.repl.shorten(format_error(error)),
+            "message": self.repl.shorten(_text_of(error)),
+            "traceback": "" if is_stopped else self.repl.shorten(format_error(error)),
         }
+        if isinstance(error, MCPError) and (is_stopped or call is not None):
+            # The code may have changed its exception.
+            facts["message"] = self.repl.shorten(str(error.message))
+            if error.hint is not None:
+                facts["hint"] = self.repl.shorten(str(error.hint))
+        if call is not None:
+            facts["call"] = call
+        result["error"] = facts
 
     def _send_output(self, stream: str, text: str, dropped_bytes: int, dropped_lines: int) -> None:
         frame: Frame = {"type": "output", "cell": self.cell, "stream": stream, "text": text}
@@ -253,6 +260,13 @@ class Kernel:
             frame["dropped_bytes"] = dropped_bytes
             frame["dropped_lines"] = dropped_lines
         self.channel.send(frame)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 The user's __str__ may raise anything.
+        return ""
 
 
 def _plain_error(error: BaseException, remark: str) -> dict[str, str]:

@@ -59,11 +59,19 @@ CODES = (
 """Every code of the bridge, in the order of `src/base/errors.ts`."""
 
 
+# Integers of the protocol are smaller.
+_MAX_CALLS = 1 << 53
+
+
 class MCPError(Exception):
     """A call that failed: `code` is stable, `message` says what failed, `hint` is one next step (or None)."""
 
     # User code reaches the class as `mcp.runtime.MCPError`, so that is the name tracebacks and pickles use.
     __module__ = "mcp.runtime"
+
+    # The call that the host answered with this error. The result of a cell names it, so that the host can look the code
+    # up in its own record: the code of an exception is whatever user code has written there.
+    _call: int | None = None
 
     def __init__(
         self,
@@ -119,24 +127,32 @@ class PolicyError(MCPError):
 
 
 class CheckError(MCPError):
-    """A cell that was not run, because reading it showed that it would fail. Its text stands for a traceback."""
+    """A cell that was not run, because reading it showed that it would fail."""
 
     __module__ = "mcp.runtime"
 
 
-def error_from_frame(error: object) -> MCPError:
-    """The exception for the `error` member of an `answer` frame."""
+def call_of(error: BaseException) -> int | None:
+    """The number of the call that the host answered with this very error; None for any other exception."""
+    call: object = getattr(error, "_call", None) if isinstance(error, MCPError) else None
+    return call if type(call) is int and 0 <= call < _MAX_CALLS else None
+
+
+def error_from_frame(error: object, call: int | None = None) -> MCPError:
+    """The exception for the `error` member of an `answer` frame; `call` is the one that it answers."""
     facts: dict[str, object] = {}
     if isinstance(error, dict):
         facts.update(error)  # pyright: ignore[reportUnknownArgumentType]
     code = str(facts.get("code", "INTERNAL"))
     hint, data = facts.get("hint"), facts.get("data")
-    return _class_of(code)(
+    raised = _class_of(code)(
         str(facts.get("message", "the host gave no reason")),
         code,
         hint if isinstance(hint, str) else None,
         data if isinstance(data, dict) else None,  # pyright: ignore[reportUnknownArgumentType]
     )
+    raised._call = call  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
+    return raised
 
 
 def _class_of(code: str) -> type[MCPError]:

@@ -14,7 +14,6 @@ import sys
 import traceback
 import types
 
-from bridge_kernel.errors import CheckError
 from bridge_kernel.importer import FILE_PREFIX
 from bridge_kernel.pending import begin_cell
 from bridge_kernel.shorten import short_repr
@@ -53,6 +52,8 @@ class Repl:
         self._max_reported_names = max_reported_names
         self._flags = 0
         self._reported: object = None
+        # Whether any of the cell has run, so that the check before it is over.
+        self.has_begun = False
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
         self.namespace: dict[str, object] = module.__dict__
@@ -69,6 +70,7 @@ class Repl:
 
         `check` sees the tree before anything runs, with the names used at the top level; what it gives is awaited.
         """
+        self.has_begun = False
         begin_cell(cell_file(cell))
         tree, body, last = self._compile(cell, code)
         if check is not None:
@@ -76,6 +78,7 @@ class Repl:
             checking = check(tree, code, used)
             if checking is not None:
                 await checking
+        self.has_begun = True
         if body is not None:
             await self._evaluate(body)
         return await self._evaluate(last) if last is not None else None
@@ -166,9 +169,7 @@ def _repr(value: object) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """The traceback as Python prints it, without the frames of the kernel; of a cell that never ran, its text alone."""
-    if isinstance(error, CheckError):
-        return str(error)
+    """The traceback as Python prints it, without the frames of the kernel."""
     report = traceback.TracebackException.from_exception(error, compact=True)
     _remove_kernel_frames(report, set())
     return "".join(report.format()).rstrip("\n")

@@ -165,11 +165,12 @@ class Channel:
             self._on_frame(frame)
 
     def _answer(self, frame: Frame) -> None:
-        pending = self._pending.pop(_number(frame["call"]), None)
+        number = _number(frame["call"])
+        pending = self._pending.pop(number, None)
         if pending is None:
             return  # Cancelled meanwhile.
         if frame["ok"] is not True:
-            pending.deliver(None, error_from_frame(frame.get("error")))
+            pending.deliver(None, error_from_frame(frame.get("error"), number))
             return
         if not pending.parts:
             pending.deliver(frame.get("value"), None)

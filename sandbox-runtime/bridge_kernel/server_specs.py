@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge_kernel.errors import ArgumentError, error_from_frame
+from bridge_kernel.errors import ArgumentError, PolicyError, error_from_frame
 from bridge_kernel.values import as_dict, as_list
 
 TYPE_CHECKING = False
@@ -121,12 +121,20 @@ class ServerSpecs:
             self._fresh.add(tool)
 
     async def arguments(self, tool: str, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
-        """The arguments of a call as the server knows them.
+        """The arguments of a call as the server knows them; unchecked when a policy hides the tool.
 
         Raises:
             ArgumentError: for what the tool certainly refuses.
             MCPError: when the host cannot tell.
         """
+        try:
+            return await self._arguments(tool, args, kwargs)
+        except PolicyError:
+            if args:
+                raise  # Nothing is known that would give them names.
+            return kwargs  # The host refuses the call itself, so that it has a record of it.
+
+    async def _arguments(self, tool: str, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         spec = self.known(tool) or await self.fetch(tool)
         try:
             return self._checked(spec, tool, args, kwargs)
@@ -137,6 +145,14 @@ class ServerSpecs:
 
     def arguments_sync(self, tool: str, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         """As `arguments`, blocking this thread."""
+        try:
+            return self._arguments_sync(tool, args, kwargs)
+        except PolicyError:
+            if args:
+                raise
+            return kwargs
+
+    def _arguments_sync(self, tool: str, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         spec = self.known(tool) or self.fetch_sync(tool)
         try:
             return self._checked(spec, tool, args, kwargs)

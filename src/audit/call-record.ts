@@ -1,7 +1,8 @@
 /** The record of a call that a person makes: a cell whose code is the command, without the values of its arguments. */
 
 import { NO_OUTPUT } from '../base/cell.ts';
-import { renderError, toBridgeError } from '../base/errors.ts';
+import { reportError } from '../base/error-report.ts';
+import { toBridgeError } from '../base/errors.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { AuditTrail } from './trail.ts';
 
@@ -43,13 +44,13 @@ export function createCallRecord(
       if (!hasBegun) {
         return; // The trail has said that it was not made.
       }
-      const text = error === undefined ? undefined : renderError(toBridgeError(error));
+      const report = error === undefined ? undefined : reportError(toBridgeError(error));
       const outcome = {
-        status: text === undefined ? 'success' : 'error',
+        status: report === undefined ? 'success' : 'error',
         stdout: NO_OUTPUT,
         stderr: NO_OUTPUT,
       } as const;
-      trail?.cellEnded(cell, { ...outcome, error: text, names: undefined }, performance.now() - startedAt);
+      trail?.cellEnded(cell, { ...outcome, error: report, names: undefined }, performance.now() - startedAt);
     },
     async close() {
       const notices = (await trail?.takeNotices()) ?? [];

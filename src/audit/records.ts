@@ -63,8 +63,12 @@ export const CellEndedSchema = z
     id: cellKey,
     status: z.enum(CELL_STATUSES).describe('How it ended.'),
     duration_ms: z.number().nonnegative().describe('Time since `cell_started`.'),
-    error_code: errorCode.optional(),
-    exception: z.string().optional().describe("Class of the exception that ended it, when it was the code's own."),
+    error_code: errorCode
+      .optional()
+      .describe(
+        'Code of the error, when the bridge ended the cell or did not run it, or refused the call that ended it. Code in the sandbox cannot set it.',
+      ),
+    exception: z.string().optional().describe('Class of the exception that ended it, as the sandbox says.'),
     exit_code: z.int().optional().describe('Exit code, where there is one.'),
     stdout_bytes: count.describe('What the code printed, in bytes of UTF-8.'),
     stderr_bytes: count.describe('The same for stderr.'),

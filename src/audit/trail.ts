@@ -5,10 +5,11 @@
  */
 import { createHash } from 'node:crypto';
 import type { CellAnswer, CellRequest, EngineReport, OutputText } from '../base/cell.ts';
-import { BridgeError, ERROR_CODES, type ErrorCode, messageOf } from '../base/errors.ts';
+import { BridgeError, type ErrorCode, messageOf } from '../base/errors.ts';
 import { AUDIT_FILES, AUDIT_WAIT_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Decision } from '../calls/contract.ts';
+import { renderCellError } from '../render/cell-error.ts';
 import type { RecordedCell, SessionRecorder, SessionRun } from '../session/recorder.ts';
 import type { CellOutcome } from '../session/run-cell.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -111,16 +112,17 @@ export class AuditTrail implements SessionRecorder {
   }
 
   cellEnded(run: RecordedCell, outcome: CellOutcome, durationMs: number): void {
-    const { status, exitCode, stdout, stderr, value = '', error = '', attachments = [] } = outcome;
+    const { status, exitCode, stdout, stderr, value = '', error, attachments = [] } = outcome;
     const facts = {
       status,
       duration_ms: rounded(durationMs),
-      ...(status === 'success' ? {} : nameOfError(error)),
+      ...(error?.code !== undefined && { error_code: error.code }),
+      ...(error?.exception !== undefined && { exception: error.exception }),
       ...(exitCode !== undefined && { exit_code: exitCode }),
       stdout_bytes: bytesOf(stdout),
       stderr_bytes: bytesOf(stderr),
       value_bytes: Buffer.byteLength(value),
-      error_bytes: Buffer.byteLength(error),
+      error_bytes: error === undefined ? 0 : Buffer.byteLength(renderCellError(error)),
       attachments: attachments.length,
     };
     const head = this.#head(Date.now());
@@ -254,17 +256,6 @@ const NOT_RUN = {
   error_bytes: 0,
   attachments: 0,
 } as const;
-
-/** The code that a text begins with, else the class of the exception that a traceback ends with. */
-function nameOfError(text: string): { error_code?: string; exception?: string } {
-  const code = /^([A-Z_]+): /.exec(text)?.[1] ?? '';
-  if (Object.hasOwn(ERROR_CODES, code)) {
-    return { error_code: code };
-  }
-  const lines = text.trimEnd().split('\n');
-  const exception = lines.map((line) => /^([A-Za-z_][\w.]{0,127})(?::|$)/.exec(line)?.[1]).findLast(Boolean);
-  return exception === undefined ? {} : { exception };
-}
 
 function bytesOf({ head, droppedBytes, tail }: OutputText): number {
   return Buffer.byteLength(head) + droppedBytes + Buffer.byteLength(tail);

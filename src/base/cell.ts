@@ -2,6 +2,7 @@
  * A cell as the front hands it to the sessions, and its answer as the sessions give it and the renderer shows it.
  * Types only: the three know of each other no more than this.
  */
+import type { ErrorCode } from './errors.ts';
 
 /** Name of the session when the client names none. */
 export const DEFAULT_SESSION = 'default';
@@ -81,6 +82,23 @@ export interface CellRequest {
 export const CELL_STATUSES = ['success', 'error', 'timeout', 'cancelled', 'validation_error'] as const;
 export type CellStatus = (typeof CELL_STATUSES)[number];
 
+/**
+ * Why a cell failed. Only the host sets a code: sandboxed code can raise, print and send what it likes, and none of it is
+ * read for one (docs/decisions/032).
+ */
+export interface CellError {
+  /** Why the bridge ended or refused the cell, or refused the call that ended it; undefined for a failure of the code's own. */
+  readonly code?: ErrorCode | undefined;
+  /** What failed; of an exception its text, which may be empty. */
+  readonly message: string;
+  /** One next step. */
+  readonly hint?: string | undefined;
+  /** Class of the uncaught exception, an identifier; undefined when none ended the cell. */
+  readonly exception?: string | undefined;
+  /** Where the exception was raised, or the interrupt struck, as Python prints it. */
+  readonly traceback?: string | undefined;
+}
+
 export interface CellAnswer {
   readonly status: CellStatus;
   readonly stdout: OutputText;
@@ -91,8 +109,7 @@ export interface CellAnswer {
   readonly cell?: number | undefined;
   /** Text of the last expression. */
   readonly value?: string | undefined;
-  /** A traceback, or `CODE: message` with `Hint: …` on its own line. */
-  readonly error?: string | undefined;
+  readonly error?: CellError | undefined;
   readonly exitCode?: number | undefined;
   /** Names of the servers loaded in the session. */
   readonly servers: readonly string[];

@@ -1,5 +1,5 @@
 /** Failures as data: what every command prints in place of its result when it is called with `--json`. */
-import { type BridgeError, ERROR_CODES, type ErrorCode } from './errors.ts';
+import type { BridgeError, ErrorCode } from './errors.ts';
 
 export interface ErrorReport {
   /** One of docs/errors.md; left out for an exception of the user's own code. */
@@ -12,15 +12,6 @@ export interface ErrorReport {
 
 export function reportError({ code, hint, message }: BridgeError): ErrorReport {
   return { code, message, ...(hint !== undefined && { hint }) };
-}
-
-/** The parts of a text that `renderError` made, also before a traceback; any other text is all message. */
-export function readErrorText(text: string): ErrorReport {
-  const [, code = '', message = '', hint, more] = /^([A-Z_]+): ([^\n]*)(?:\nHint: ([^\n]*))?(\n.*)?$/s.exec(text) ?? [];
-  if (!Object.hasOwn(ERROR_CODES, code)) {
-    return { message: text };
-  }
-  return { code: code as ErrorCode, message: `${message}${more ?? ''}`, ...(hint !== undefined && { hint }) };
 }
 
 /** `{"error": …}` on one line, so that it also fits where a command prints one object a line. */

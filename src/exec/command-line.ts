@@ -25,7 +25,7 @@ const NOTES = `Exactly one of FILE and --code is needed.
 
 At a terminal it says what it waits for until the code runs, and asks you where a policy says so, unless the code came from standard input.
 
-Ends with 0 when the cell succeeded, 1 when it failed, its own status after sys.exit(), and 124 at the deadline.`;
+Ends with 0 when the cell succeeded, 1 when its code failed, its own status after sys.exit(), 124 at the deadline, and with the exit code of the error when the bridge ended the cell or refused the call that did.`;
 
 export function defineExec(program: Command, settle: Settle<ExecCommand>): void {
   const exec = program

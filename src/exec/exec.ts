@@ -1,8 +1,8 @@
 /** `exec`: runs one cell from the shell, on the same path as a client's call, and prints its answer. */
 import type { CellAnswer, OutputText, Person } from '../base/cell.ts';
-import { readErrorText } from '../base/error-report.ts';
 import { ERROR_CODES } from '../base/errors.ts';
-import { renderAnswer } from '../render/render.ts';
+import { renderCellError } from '../render/cell-error.ts';
+import { buildReport } from '../render/payload.ts';
 import { describeGap } from '../render/truncate.ts';
 import { createLazyBridge } from '../server/lazy-runner.ts';
 import { answerCell } from '../server/run-python.ts';
@@ -54,7 +54,7 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   if ('reason' in first) {
     cancel.abort(first.reason);
   } else if (command.isJson) {
-    options.writeOut(`${JSON.stringify(await toJson(first, settings.maxOutputChars), undefined, 2)}\n`);
+    options.writeOut(`${JSON.stringify(buildReport(first, settings.maxOutputChars), undefined, 2)}\n`);
   } else {
     printAnswer(first, options);
   }
@@ -68,13 +68,6 @@ function personAt({ source }: ExecCommand, terminal: Terminal | undefined): Pers
   return terminal === undefined || isUsedUp ? undefined : createTerminalPerson(terminal);
 }
 
-/** The answer as a client gets it, but for its error, which has the shape of every command's. */
-async function toJson(answer: CellAnswer, maxOutputChars: number): Promise<object> {
-  const { structuredContent } = await renderAnswer(answer, 'json', maxOutputChars);
-  const { error } = structuredContent;
-  return typeof error === 'string' ? { ...structuredContent, error: readErrorText(error) } : structuredContent;
-}
-
 /** stdout and the value to stdout; notices, stderr and the error to stderr. */
 function printAnswer(answer: CellAnswer, options: Pick<ExecOptions, 'writeOut' | 'writeError'>): void {
   for (const notice of answer.notices) {
@@ -86,11 +79,11 @@ function printAnswer(answer: CellAnswer, options: Pick<ExecOptions, 'writeOut' |
   }
   options.writeError(wholeText(answer.stderr));
   if (answer.error !== undefined) {
-    options.writeError(endLine(answer.error));
+    options.writeError(endLine(renderCellError(answer.error)));
   }
 }
 
-/** 0 for success, 124 at the deadline, the table's code for `CODE: message`, else what the cell ended with, or 1. */
+/** 0 for success, 124 at the deadline, what the table says of an error code, else what the cell ended with, or 1. */
 function exitCodeOf(answer: CellAnswer): number {
   switch (answer.status) {
     case 'success':
@@ -100,7 +93,7 @@ function exitCodeOf(answer: CellAnswer): number {
     case 'cancelled':
       return ERROR_CODES.CELL_CANCELLED.exitCode;
     default: {
-      const { code } = readErrorText(answer.error ?? '');
+      const code = answer.error?.code;
       return code === undefined ? answer.exitCode || CELL_FAILED : ERROR_CODES[code].exitCode;
     }
   }

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import { summarizeCellError } from '../render/cell-error.ts';
 import type { CommandContext } from '../terminal/command.ts';
 
 /** Chosen: reading 1 MiB of code takes a few seconds. */
@@ -37,7 +38,10 @@ export async function readCalls(
       session: 'policy-check',
     });
     if (status !== 'success') {
-      throw new BridgeError('USAGE_INVALID', `The code cannot be read: ${lastLine(error ?? status)}`);
+      throw new BridgeError(
+        'USAGE_INVALID',
+        `The code cannot be read: ${(error && summarizeCellError(error)) ?? status}`,
+      );
     }
     return StaticCallsSchema.parse(JSON.parse(stdout.head));
   } finally {
@@ -49,8 +53,4 @@ export async function readCalls(
 function program(code: string): string {
   return `from bridge_kernel.static_calls import calls_of as _calls_of
 print(_calls_of(${JSON.stringify(code)}, runtime))`;
-}
-
-function lastLine(text: string): string {
-  return text.trimEnd().split('\n').at(-1) ?? '';
 }

@@ -215,10 +215,15 @@ export const CancelCallFrameSchema = z
     'Nobody waits for the answer any more: the host cancels the call at the upstream. An answer that still comes is ignored.',
   );
 
-const CellErrorSchema = z.strictObject({
+/** No member of it is a code: codes are the host's. */
+const ExceptionSchema = z.strictObject({
   name: z.string().describe('Class of the exception.'),
-  message: z.string().describe('`str()` of the exception; may be empty.'),
-  traceback: z.string().describe('Traceback without the frames of the kernel.'),
+  message: z
+    .string()
+    .describe('`str()` of the exception; may be empty. Without code and hint for a failed call or check.'),
+  hint: z.string().optional().describe('One next step, when a failed call or the check before the cell gave one.'),
+  traceback: z.string().describe('Traceback without the frames of the kernel; empty when `outcome` is `not_run`.'),
+  call: call.optional().describe('The call whose failed `answer` is this very exception, if there is one.'),
 });
 
 const NamesSchema = z.strictObject({
@@ -232,9 +237,11 @@ export const ResultFrameSchema = z
   .strictObject({
     type: z.literal('result'),
     cell,
-    outcome: z.enum(['ok', 'error', 'interrupted', 'exit']).describe('How the cell ended; `exit` is SystemExit.'),
+    outcome: z
+      .enum(['ok', 'error', 'interrupted', 'exit', 'not_run'])
+      .describe('How the cell ended: `exit` is SystemExit, `not_run` a cell that the check before it stopped.'),
     value: z.string().optional().describe('Text of the last expression, when it is one and not None.'),
-    error: CellErrorSchema.optional().describe('The exception, when `outcome` is `error` or `interrupted`.'),
+    error: ExceptionSchema.optional().describe('The exception, when `outcome` is `error`, `interrupted` or `not_run`.'),
     exit_code: z.int().optional().describe('Status of SystemExit, when `outcome` is `exit`.'),
     names: NamesSchema.optional().describe('Top-level names of the session; left out when they did not change.'),
     missed_frames: z

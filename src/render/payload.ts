@@ -5,6 +5,9 @@
  */
 
 import { type CellAnswer, DEFAULT_SESSION, type EngineReport, type OutputText } from '../base/cell.ts';
+import type { ErrorReport } from '../base/error-report.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import { renderCellError, reportCellError, summarizeCellError } from './cell-error.ts';
 import { settleReturns } from './returns.ts';
 import { cutEnd, cutMiddle, describeGap, shareOut } from './truncate.ts';
 
@@ -23,6 +26,8 @@ export interface Payload {
   /** Text of the last expression. */
   result?: string;
   error?: string;
+  /** Left out for a failure of the code's own. */
+  errorCode?: ErrorCode;
   servers?: readonly string[];
   timeoutSeconds: number;
   /** Left out for the default session. */
@@ -33,7 +38,18 @@ export interface Payload {
 
 /** The payload of an answer, all text well-formed, and cut to `maxChars` characters of output, value and error together. */
 export function buildPayload(answer: CellAnswer, maxChars: number): Payload {
-  const { value, error: failure } = answer;
+  return payloadOf(answer, answer.error && renderCellError(answer.error), maxChars);
+}
+
+/** The same with the error as `--json` has it everywhere. */
+export function buildReport(answer: CellAnswer, maxChars: number): object {
+  const report = answer.error && reportCellError(answer.error);
+  const { error = '', errorCode: _code, ...payload } = payloadOf(answer, report?.message, maxChars);
+  return report === undefined ? payload : { ...payload, error: { ...report, message: error } satisfies ErrorReport };
+}
+
+function payloadOf(answer: CellAnswer, failure: string | undefined, maxChars: number): Payload {
+  const { value } = answer;
   const lengths = [lengthOf(answer.stdout), lengthOf(answer.stderr), value?.length ?? 0, failure?.length ?? 0];
   const [stdoutChars = 0, stderrChars = 0, valueChars = 0, errorChars = 0] = shareOut(maxChars, lengths);
   const stdout = toLines(answer.stdout, stdoutChars, answer.cell && `runtime.output(${answer.cell})`);
@@ -50,6 +66,7 @@ export function buildPayload(answer: CellAnswer, maxChars: number): Payload {
     ...(stderr.length > 0 && { stderr }),
     ...(result !== undefined && { result }),
     ...(error !== undefined && error !== '' && { error }),
+    ...(answer.error?.code !== undefined && { errorCode: answer.error.code }),
     ...(answer.servers.length > 0 && { servers: answer.servers }),
     timeoutSeconds: answer.timeoutSeconds,
     ...(answer.session !== DEFAULT_SESSION && { session: answer.session }),
@@ -74,13 +91,10 @@ function summarize(answer: CellAnswer, hasOutput: boolean): string {
   }
 }
 
-/** What failed in one line: the first of `CODE: message`, the last of a traceback. */
-function summarizeError(answer: CellAnswer): string {
-  const lines = (answer.error ?? '').split('\n').filter((line) => line.trim() !== '');
-  const isCoded = /^[A-Z_]+: /.test(lines[0] ?? '');
-  const line = isCoded ? lines[0] : lines.at(-1);
+function summarizeError({ error, exitCode }: CellAnswer): string {
+  const line = error && summarizeCellError(error);
   if (line === undefined) {
-    return answer.exitCode === undefined ? 'Error' : `Exited with code ${answer.exitCode}`;
+    return exitCode === undefined ? 'Error' : `Exited with code ${exitCode}`;
   }
   return cutEnd(line, MAX_SUMMARY_CHARS).toWellFormed();
 }

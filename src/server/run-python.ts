@@ -1,7 +1,8 @@
 /** One call of `run_python`: arguments checked, the cell run, the answer rendered. Never rejects. */
 
 import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT, type Person } from '../base/cell.ts';
-import { BridgeError, type ErrorCode, renderError, toBridgeError } from '../base/errors.ts';
+import { reportError } from '../base/error-report.ts';
+import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
 import { type CellArguments, checkRunArguments } from './arguments.ts';
@@ -79,5 +80,5 @@ const REFUSED_ARGUMENTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ARGUMENT_
 
 function failureOf(error: BridgeError) {
   const status = REFUSED_ARGUMENTS.has(error.code) ? 'validation_error' : 'error';
-  return { status, stdout: NO_OUTPUT, stderr: NO_OUTPUT, error: renderError(error), notices: [] } as const;
+  return { status, stdout: NO_OUTPUT, stderr: NO_OUTPUT, error: reportError(error), notices: [] } as const;
 }

@@ -20,6 +20,7 @@ import {
   type SupervisorReport,
 } from '../protocol/frames.ts';
 import type { Asker } from './asker.ts';
+import { type CellEnd, endOfCell } from './cell-end.ts';
 import { type CodePackStore, PackCollector } from './code-packs.ts';
 import { createDeferred } from './deferred.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
@@ -71,7 +72,7 @@ export interface CellListener {
 interface RunningCell {
   readonly cell: number;
   readonly listener: CellListener;
-  readonly resolve: (result: ResultFrame | KernelEnd) => void;
+  readonly resolve: (end: CellEnd | KernelEnd) => void;
 }
 
 export class KernelConnection {
@@ -139,7 +140,7 @@ export class KernelConnection {
     frame: Omit<ExecuteFrame, 'type'>,
     listener: CellListener,
     asker: Asker | undefined,
-  ): Promise<ResultFrame | KernelEnd> {
+  ): Promise<CellEnd | KernelEnd> {
     if (this.#end !== undefined) {
       return Promise.resolve(this.#end);
     }
@@ -254,9 +255,10 @@ export class KernelConnection {
       // Too late: its sandbox is being ended, and the next cell must not run in that one.
       return true;
     }
+    const end = endOfCell(frame, this.#dispatcher);
     this.#running = undefined;
     this.#dispatcher.endCell(frame.outcome === 'interrupted');
-    cell.resolve(frame);
+    cell.resolve(end);
     return true;
   }
 

@@ -4,7 +4,7 @@
  */
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import type { Attachment } from '../base/cell.ts';
-import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
 import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../base/limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
@@ -65,6 +65,9 @@ export interface DispatcherOptions {
   readonly attach?: ((attachment: Attachment) => void) | undefined;
 }
 
+/** What the kernel's check asks for before a cell runs (`bridge_kernel/check.py`). Any other call is made by code. */
+const CALLS_OF_CHECK: ReadonlySet<string> = new Set(['tool_specs', 'list_tools']);
+
 const CALL_START = /^\{"type":"call","call":(\d{1,16}),/;
 
 export class Dispatcher {
@@ -78,6 +81,9 @@ export class Dispatcher {
   #asker: Asker | undefined;
   #watch: CallWatch | undefined;
   #callsOfCell = 0;
+  /** Calls that this cell began and the host answered with a failure. No text: there may be as many as calls. */
+  readonly #refused = new Map<number, ErrorCode>();
+  #hasCodeCalled = false;
   #toolCallsRunning = 0;
   #toolCallsDone = 0;
   #isClosed = false;
@@ -93,6 +99,8 @@ export class Dispatcher {
     this.#asker = asker;
     this.#watch = watch;
     this.#callsOfCell = 0;
+    this.#refused.clear();
+    this.#hasCodeCalled = false;
     this.#toolCallsDone = 0;
     this.#startWaiting();
   }
@@ -101,6 +109,16 @@ export class Dispatcher {
   counts(): CallCounts {
     const waiting = [...this.#waiting.values()].filter(isToolCall).length;
     return { done: this.#toolCallsDone, running: this.#toolCallsRunning + waiting };
+  }
+
+  /** See `CallsOfCell`. */
+  codeOfRefused(call: number): ErrorCode | undefined {
+    return this.#refused.get(call);
+  }
+
+  /** See `CallsOfCell`. */
+  get hasCodeCalled(): boolean {
+    return this.#hasCodeCalled;
   }
 
   /** No cell runs. With `cancel`, the calls that began in it are cancelled at the upstream. */
@@ -117,7 +135,7 @@ export class Dispatcher {
         continue;
       }
       this.#waiting.delete(call);
-      this.#refuse(call, new BridgeError('CALL_CANCELLED', 'the cell that made this call was ended'));
+      this.#refuse(call, new BridgeError('CALL_CANCELLED', 'the cell that made this call was ended'), ended);
     }
     for (const { cell, controller } of this.#running.values()) {
       if (cell === ended) {
@@ -134,9 +152,10 @@ export class Dispatcher {
     if (this.#isInUse(frame.call)) {
       return false;
     }
+    this.#hasCodeCalled ||= frame.job === undefined && !CALLS_OF_CHECK.has(frame.method);
     const reason = this.#reasonToRefuse(frame);
     if (reason !== undefined) {
-      this.#refuse(frame.call, reason);
+      this.#refuse(frame.call, reason, this.#cellOf(frame));
     } else if (this.#running.size >= MAX_CALLS_IN_FLIGHT) {
       this.#waiting.set(frame.call, frame);
     } else {
@@ -154,6 +173,7 @@ export class Dispatcher {
         new BridgeError('LIMIT_FRAME', `the call was not read: its line is ${reason}`, {
           hint: 'Send less at once, or as one text, for example of json.dumps.',
         }),
+        this.#cell,
       );
     }
   }
@@ -182,12 +202,16 @@ export class Dispatcher {
     return this.#running.has(call) || this.#waiting.has(call);
   }
 
+  #cellOf({ job }: CallFrame): number {
+    return job === undefined ? this.#cell : 0;
+  }
+
   async #run(frame: CallFrame): Promise<void> {
     const { call, job } = frame;
     const weight = isToolCall(frame) ? 1 : 0;
     this.#toolCallsRunning += weight;
     const controller = new CancelSource();
-    const cell = job === undefined ? this.#cell : 0;
+    const cell = this.#cellOf(frame);
     this.#running.set(call, { cell, controller });
     // Made by the first report: most calls have none.
     let progress: CallProgressReporter | undefined;
@@ -207,7 +231,7 @@ export class Dispatcher {
       this.#answer(call, value);
     } catch (error) {
       endProgress();
-      this.#refuse(call, toBridgeError(error));
+      this.#refuse(call, toBridgeError(error), cell);
     } finally {
       this.#running.delete(call);
       this.#toolCallsRunning -= weight;
@@ -258,7 +282,11 @@ export class Dispatcher {
     }
   }
 
-  #refuse(call: number, error: BridgeError): void {
+  /** `cell` is the one in which the call began; 0 for a call of a job. */
+  #refuse(call: number, error: BridgeError, cell: number): void {
+    if (cell !== 0 && cell === this.#cell && this.#refused.size < MAX_CALLS_PER_CELL) {
+      this.#refused.set(call, error.code);
+    }
     if (!this.#isClosed) {
       this.#outbox.send({ type: 'answer', call, ok: false, error: toFrameError(error) });
     }

@@ -17,15 +17,10 @@ import {
 } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Engine, PrepareProgress, SandboxLimits } from '../engines/engine.ts';
-import {
-  type ExecuteFrame,
-  type HelloFrame,
-  PROTOCOL_VERSION,
-  type ReadyFrame,
-  type ResultFrame,
-} from '../protocol/frames.ts';
+import { type ExecuteFrame, type HelloFrame, PROTOCOL_VERSION, type ReadyFrame } from '../protocol/frames.ts';
 import type { Asker } from './asker.ts';
 import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
+import type { CellEnd } from './cell-end.ts';
 import type { CodePackStore } from './code-packs.ts';
 import { type CellListener, type FailedStart, KernelConnection, type KernelEnd } from './connection.ts';
 import type { HandleCall } from './dispatch.ts';
@@ -69,7 +64,7 @@ export interface Kernel {
     frame: Omit<ExecuteFrame, 'type'>,
     listener: CellListener,
     asker: Asker | undefined,
-  ): Promise<ResultFrame | KernelEnd>;
+  ): Promise<CellEnd | KernelEnd>;
   /** Calls of the cell that runs. */
   calls(): CallCounts;
   interrupt(cell: number, reason: 'deadline' | 'cancelled'): void;

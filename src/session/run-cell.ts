@@ -4,17 +4,20 @@
  * is ended, and the answer says so.
  */
 
-import type { CellAnswer, CellProgress, CellStatus, Person } from '../base/cell.ts';
+import type { CellAnswer, CellError, CellProgress, CellStatus, Person } from '../base/cell.ts';
 import { Countdown } from '../base/countdown.ts';
-import { BridgeError, renderError } from '../base/errors.ts';
+import { reportError } from '../base/error-report.ts';
+import { BridgeError, type ErrorCode } from '../base/errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../base/limits.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
 import { CellAsker } from './asker.ts';
 import { createAttachments } from './attachments.ts';
+import type { CellEnd } from './cell-end.ts';
 import type { CellListener, KernelEnd } from './connection.ts';
 import type { Kernel } from './kernel.ts';
 import { createOutputBuffer } from './output.ts';
 import { watchProgress } from './progress.ts';
+import { isPythonName } from './python-name.ts';
 
 export interface CellRun {
   readonly frame: Omit<ExecuteFrame, 'type'>;
@@ -61,13 +64,13 @@ export async function runInKernel(kernel: Kernel, run: CellRun): Promise<CellOut
   asker?.close();
   progress?.stop();
   guard.stop();
-  const verdict = 'outcome' in end ? judgeResult(end, run, guard.cause()) : judgeLoss(end, run, guard.cause());
+  const verdict = 'result' in end ? judgeResult(end, run, guard.cause()) : judgeLoss(end, run, guard.cause());
   return {
     ...verdict,
     stdout: output.stdout.take(),
     stderr: output.stderr.take(),
     attachments: attachments.take(),
-    names: 'names' in end ? end.names : undefined,
+    names: 'result' in end ? end.result.names : undefined,
   };
 }
 
@@ -111,26 +114,42 @@ const NO_REACTION = `the code did not react to the interrupt within ${INTERRUPT_
 
 type Verdict = Pick<CellOutcome, 'status' | 'value' | 'error' | 'exitCode'>;
 
-function judgeResult(result: ResultFrame, run: CellRun, cause: Cause | undefined): Verdict {
-  const traceback = result.error?.traceback;
-  switch (result.outcome) {
-    case 'ok':
-      return { status: 'success', value: result.value };
-    case 'exit': {
-      const exitCode = result.exit_code ?? 0;
-      return exitCode === 0 ? { status: 'success' } : { status: 'error', exitCode, error: `SystemExit: ${exitCode}` };
-    }
-    case 'error':
-      return cause === undefined
-        ? { status: 'error', exitCode: 1, error: traceback }
-        : interrupted(run, cause, traceback);
-    case 'interrupted':
-      return interrupted(run, cause ?? 'cancelled', traceback);
+function judgeResult({ result, code }: CellEnd, run: CellRun, cause: Cause | undefined): Verdict {
+  const { outcome, error, value } = result;
+  if (outcome === 'ok') {
+    return { status: 'success', value };
   }
+  if (outcome === 'exit') {
+    return exited(result.exit_code ?? 0);
+  }
+  // Without a cause the host has interrupted nothing, whatever the frame says.
+  return cause === undefined
+    ? { status: 'error', exitCode: 1, error: error && errorOf(error, code) }
+    : interrupted(run, cause, error?.traceback);
+}
+
+/** Eight bits are what an operating system keeps of a status. */
+function exited(status: number): Verdict {
+  const exitCode = status & 0xff;
+  return exitCode === 0
+    ? { status: 'success' }
+    : { status: 'error', exitCode, error: { message: String(exitCode), exception: 'SystemExit' } };
+}
+
+/** What a class is called that gives itself a name which is none. */
+const SOME_EXCEPTION = 'Exception';
+
+/** The words are those of the sandbox; `code` is the host's. */
+function errorOf(raised: NonNullable<ResultFrame['error']>, code: ErrorCode | undefined): CellError {
+  const { name, message, hint, traceback } = raised;
+  if (code === 'CHECK_FAILED') {
+    return { code, message, hint };
+  }
+  return { code, message, hint, exception: isPythonName(name) ? name : SOME_EXCEPTION, traceback };
 }
 
 function interrupted(run: CellRun, cause: Cause, traceback: string | undefined): Verdict {
-  const text = renderError(
+  const error =
     cause === 'deadline'
       ? new BridgeError(
           'CELL_DEADLINE',
@@ -139,9 +158,8 @@ function interrupted(run: CellRun, cause: Cause, traceback: string | undefined):
             hint: 'Do less in one cell, or ask for more time with the argument timeout.',
           },
         )
-      : new BridgeError('CELL_CANCELLED', 'the client cancelled the cell; variables are kept'),
-  );
-  return { ...STATUS_OF[cause], error: traceback === undefined ? text : `${text}\n${traceback}` };
+      : new BridgeError('CELL_CANCELLED', 'the client cancelled the cell; variables are kept');
+  return { ...STATUS_OF[cause], error: { ...reportError(error), traceback } };
 }
 
 function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verdict {
@@ -149,7 +167,7 @@ function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verd
     const error = new BridgeError('SESSION_LOST', `the session ended while the cell ran: ${end.reason}`, {
       hint: 'Its variables and files are gone; the next cell runs in a new session.',
     });
-    return { status: 'error', exitCode: 1, error: renderError(error) };
+    return { status: 'error', exitCode: 1, error: reportError(error) };
   }
   const what =
     cause === 'deadline' ? `the cell reached its deadline of ${seconds(run)} s` : 'the client cancelled the cell';
@@ -160,7 +178,7 @@ function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verd
       hint: 'Its variables and files are gone; the next cell runs in a new session.',
     },
   );
-  return { ...STATUS_OF[cause], error: renderError(error) };
+  return { ...STATUS_OF[cause], error: reportError(error) };
 }
 
 /** 124 and 130 are what timeout(1) and an interrupted shell answer. */

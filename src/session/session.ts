@@ -9,6 +9,7 @@ import { MAX_REPORTED_NAMES, START_GRACE_MS, START_TIMEOUT_MS } from '../base/li
 import type { ServerReference } from '../protocol/frames.ts';
 import { standInNotice } from './engine-report.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
+import { isPythonName } from './python-name.ts';
 import type { RecordedCell, SessionRecorder } from './recorder.ts';
 import { type CellOutcome, runInKernel } from './run-cell.ts';
 
@@ -293,16 +294,9 @@ function throwIfCancelled({ signal }: CellRequest): void {
   }
 }
 
-/** Longer names are cut off the report; none that a person wrote is. Chosen. */
-const MAX_NAME_CHARS = 64;
-const IDENTIFIER = /^[\p{ID_Start}_]\p{ID_Continue}*$/u;
-
 /** A list of names from the sandbox as it may stand in our own sentence: identifiers alone, few, and short. */
 function reportable(names: readonly string[]): string {
-  return names
-    .filter((name) => name.length <= MAX_NAME_CHARS && IDENTIFIER.test(name))
-    .slice(0, MAX_REPORTED_NAMES)
-    .join(', ');
+  return names.filter(isPythonName).slice(0, MAX_REPORTED_NAMES).join(', ');
 }
 
 function describeLoss({ reason, names }: Loss): string {

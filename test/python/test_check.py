@@ -11,7 +11,7 @@ from check_cells import VALID, WRONG
 from fake_host import FILES, GIT, OPEN_SPEC, READ_FILE_SPEC, ApiTestCase
 
 from bridge_kernel.errors import CheckError, MCPError, PolicyError
-from bridge_kernel.repl import Repl, format_error
+from bridge_kernel.repl import Repl
 
 ISSUES: Any = {"name": "issues", "alias": "issues"}
 CREATE_ISSUE: dict[str, object] = {
@@ -104,8 +104,15 @@ class Running(CheckTestCase):
         self.assertNotIn("x", repl.namespace)
         self.assertEqual(caught.exception.code, "CHECK_FAILED")
         said = "CHECK_FAILED: the cell was not run and had no effect. The check found 1 mistake.\n"
-        self.assertTrue(format_error(caught.exception).startswith(said))
+        self.assertTrue(str(caught.exception).startswith(said))
+        self.assertFalse(repl.has_begun)
         self.assertNotIn("call_tool", self.host.methods())
+
+    async def test_code_that_raises_the_exception_of_the_check_has_begun(self) -> None:
+        repl = Repl(1000, 10)
+        with self.assertRaises(CheckError):
+            await repl.run(1, "from bridge_kernel.errors import CheckError\nraise CheckError('no')", self.api.check)
+        self.assertTrue(repl.has_begun)
 
     async def test_a_cell_that_names_no_server_asks_nothing(self) -> None:
         self.assertEqual(await self.check("x = 1\nprint(x)"), ("", False))
@@ -126,10 +133,23 @@ class Running(CheckTestCase):
         self.assertIn("POLICY_DENIED: files.wipe was not called: a rule denies it\n    Hint: Ask.", said)
         self.assertEqual(self.host.methods(), ["tool_specs"])
         self.assertFalse((await self.check("try:\n    await mcp_files.wipe()\nexcept PolicyError:\n    pass"))[1])
+
+    async def test_the_call_of_a_tool_that_a_policy_hides_reaches_the_host_which_refuses_it(self) -> None:
+        refused = {"code": "POLICY_DENIED", "message": "files.wipe was not called: a rule denies it", "hint": "Ask."}
+
+        def refuse(params: dict[str, object]) -> object:
+            raise PolicyError(f"{params['server']}.{params['tool']} was not called: by the host", "POLICY_DENIED")
+
+        self.host.answers.update(tool_specs=lambda _: [{"refused": refused}], call_tool=refuse)
         files: Any = self.namespace["mcp_files"]
-        with self.assertRaises(PolicyError) as caught:
-            await files.wipe()
-        self.assertEqual(caught.exception.message, refused["message"])
+        with self.assertRaisesRegex(PolicyError, "by the host"):
+            await files.wipe(path="/")
+        with self.assertRaisesRegex(PolicyError, "by the host"):
+            files.wipe.sync(path="/")
+        # Without their names the arguments cannot be sent.
+        with self.assertRaisesRegex(PolicyError, "a rule denies it"):
+            await files.wipe("/")
+        self.assertEqual(self.host.methods().count("call_tool"), 2)
 
     async def test_a_fault_of_the_check_is_said_and_the_cell_runs(self) -> None:
         del self.host.answers["tool_specs"]

@@ -7,7 +7,15 @@ import re
 import unittest
 from pathlib import Path
 
-from bridge_kernel.errors import CODES, MCPError, PolicyError, ServerNotAvailableError, ToolError, error_from_frame
+from bridge_kernel.errors import (
+    CODES,
+    MCPError,
+    PolicyError,
+    ServerNotAvailableError,
+    ToolError,
+    call_of,
+    error_from_frame,
+)
 
 ERRORS_TS = Path(__file__).parents[2] / "src" / "errors.ts"
 
@@ -45,6 +53,21 @@ class Errors(unittest.TestCase):
 
     def test_an_answer_without_facts_is_still_an_error(self) -> None:
         self.assertEqual(str(error_from_frame(None)), "INTERNAL: the host gave no reason")
+
+    def test_only_the_answer_of_a_call_belongs_to_one(self) -> None:
+        error = error_from_frame({"code": "POLICY_DENIED", "message": "no"}, 7)
+        self.assertEqual(call_of(error), 7)
+
+        class MineError(MCPError):
+            def __init__(self, text: str) -> None:
+                self.text = text
+
+        for other in (MCPError("no", "POLICY_DENIED"), MineError("no"), ValueError("no"), error_from_frame(None)):
+            self.assertIsNone(call_of(other))
+        # A frame with such a number would be dropped, and its cell would never end.
+        for number in (-1, 1 << 53, True, 1.5, "7"):
+            error.__dict__["_call"] = number
+            self.assertIsNone(call_of(error))
 
     def test_a_tool_error_carries_server_tool_and_result(self) -> None:
         error = ToolError("denied", "files", "read", {"isError": True})

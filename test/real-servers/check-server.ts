@@ -11,7 +11,7 @@ import { createServerDirectory } from '../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../src/directory/server-metadata.ts';
 import { createUpstreamPool } from '../../src/upstream/pool.ts';
 import { createLocalPythonEngine } from '../support/local-python.ts';
-import { createHarness, textOf } from '../support/session-harness.ts';
+import { createHarness, errorText, textOf } from '../support/session-harness.ts';
 import { definitions } from '../support/upstream.ts';
 import { minimalArguments } from './minimal-arguments.ts';
 
@@ -62,7 +62,7 @@ export async function checkServer(name: string, server: ServerCommand): Promise<
       places.push(hits.found.findIndex((hit) => hit.tool.name === tool.name));
     }
     const answer = await harness.run(cellFor(name, tools), { servers: [name], timeoutMs: CELL_TIMEOUT_MS });
-    const said = answer.error ?? textOf(answer.stdout);
+    const said = errorText(answer) || textOf(answer.stdout);
     return {
       tools: tools.length,
       protocolVersion: directory.metadata(found)?.protocolVersion ?? '',

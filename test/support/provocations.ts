@@ -11,7 +11,7 @@ import type { Engine } from '../../src/engines/engine.ts';
 import { prepareInTime } from '../../src/session/prepare.ts';
 import { CLI, ROOT } from './bridge-client.ts';
 import { createLocalPythonEngine } from './local-python.ts';
-import { createHarness } from './session-harness.ts';
+import { createHarness, errorText } from './session-harness.ts';
 import { fixtureServer, startPool } from './upstream.ts';
 
 /** What the command shows on stderr, in a state directory with nothing but what `prepare` puts there. */
@@ -62,7 +62,7 @@ export async function cancelledCell(): Promise<string> {
   const cancel = new AbortController();
   const running = harness.run('import time\ntime.sleep(30)', { signal: cancel.signal });
   cancel.abort();
-  const shown = await running.then(({ error = '' }) => error, renderCaught);
+  const shown = await running.then(errorText, renderCaught);
   await harness.close();
   return shown;
 }

@@ -6,6 +6,7 @@ import type { CellAnswer, CellRequest, OutputText } from '../../src/base/cell.ts
 import { createLogger, type Logger } from '../../src/base/log.ts';
 import type { Engine, SandboxLimits } from '../../src/engines/engine.ts';
 import type { ServerReference } from '../../src/protocol/frames.ts';
+import { renderCellError } from '../../src/render/cell-error.ts';
 import { readKernelSources } from '../../src/session/boot.ts';
 import { createCodePackStore } from '../../src/session/code-packs.ts';
 import type { HandleCall } from '../../src/session/dispatch.ts';
@@ -78,6 +79,11 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The error of a cell as a client reads it; empty when it has none. */
+export function errorText({ error }: Pick<CellAnswer, 'error'>): string {
+  return error === undefined ? '' : renderCellError(error);
 }
 
 /** A whole stream as one text; fails the test when part of it was left out. */

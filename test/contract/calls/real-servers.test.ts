@@ -18,7 +18,7 @@ import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
 import { createSavedTools } from '../../../src/saved-tools/index.ts';
 import { createUpstreamPool, type ProcessDefinition, type UpstreamPool } from '../../../src/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
-import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
+import { createHarness, errorText, type Harness, textOf } from '../../support/session-harness.ts';
 
 const PACKAGES = join(import.meta.dirname, '../../../node_modules/@modelcontextprotocol');
 
@@ -92,7 +92,7 @@ describe.skipIf(!hasLocalPython())('code on real servers', () => {
   async function failure(code: string, servers = ['file-system', 'Memory', 'everything']): Promise<string> {
     const answer = await harness.run(code, { servers, timeoutMs: 25_000 });
     expect(answer.status).toBe('error');
-    return answer.error ?? '';
+    return errorText(answer);
   }
 
   it('finds a word in a file, slices a text, keeps a JSON file as the text it is', async () => {
@@ -154,7 +154,7 @@ print(await echo('positional'))`);
   it('names the way to load a server that is not loaded', async () => {
     const fresh = { servers: [], session: 'fresh' };
     const answer = await harness.run('await mcp_memory.read_graph()', fresh);
-    expect(answer.error).toContain(
+    expect(errorText(answer)).toContain(
       "SERVER_NOT_AVAILABLE: Server 'Memory' is not available\n    Hint: Call run_python again with servers=['Memory'].",
     );
     const names = await harness.run('LOADED_MCP_SERVERS, runtime.discovered_servers()', fresh);
@@ -178,7 +178,9 @@ print(runtime.describe_server('memory').tools[0].alias, runtime.list_loaded_serv
 
   it('warns of a call that was not awaited, at its line', async () => {
     const stopped = await harness.run('x = 1\nmcp_memory.read_graph()\nNone');
-    expect(stopped.error).toContain("line 2: mcp_memory.read_graph()\n    mcp_memory.read_graph(...) without 'await'");
+    expect(errorText(stopped)).toContain(
+      "line 2: mcp_memory.read_graph()\n    mcp_memory.read_graph(...) without 'await'",
+    );
     // What the check before running cannot see is seen while it runs.
     const answer = await harness.run('x = 1\n[mcp_memory.read_graph()]\nNone');
     expect(textOf(answer.stderr)).toMatch(

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CellProgress } from '../../../src/base/cell.ts';
 import { createDeferred } from '../../../src/session/deferred.ts';
+import { errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
 /** One red pixel. */
@@ -78,7 +79,7 @@ len(out), out.lines(123_456, 123_458), out.grep("line 1999[89]\\\\d$", limit=2),
     it('is that of each stream, and of cells that wrote something', async () => {
       const { cell } = await run('import sys\nprint("only here", file=sys.stderr)');
       expect((await run(`str(runtime.output(${cell}, "stderr"))`)).value).toBe(String.raw`'only here\n'`);
-      const { error } = await run(`runtime.output(${cell})`);
+      const error = errorText(await run(`runtime.output(${cell})`));
       expect(error).toContain(`LookupError: cell ${cell} wrote nothing to stdout`);
     });
 

@@ -1,6 +1,6 @@
 /** Order, calls to the host, and frames that lie. */
 import { describe, expect, it } from 'vitest';
-import { createHarness } from '../../support/session-harness.ts';
+import { createHarness, errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
 export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject): void {
@@ -98,7 +98,7 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
     });
 
     it('refuse arguments over the limit before they are sent', async () => {
-      const { error } = await run('await mcp_fake.echo(text="x" * 9_000_000)');
+      const error = errorText(await run('await mcp_fake.echo(text="x" * 9_000_000)'));
       expect(error).toContain('LIMIT_FRAME');
       expect(error).toContain('8,388,608 bytes');
     });

@@ -1,6 +1,6 @@
 /** How cells and sandboxes end, and what stays. */
 import { describe, expect, it } from 'vitest';
-import { createHarness, textOf } from '../../support/session-harness.ts';
+import { createHarness, errorText, textOf } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
 export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: Subject): void {
@@ -9,7 +9,7 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       await run('kept = "yes"');
       const answer = await run(`print("partial")\n${code}`, { timeoutMs: 400 });
       expect(answer).toMatchObject({ status: 'timeout', exitCode: 124 });
-      expect(answer.error).toContain('CELL_DEADLINE: the cell was interrupted at its deadline of 0.4 s');
+      expect(errorText(answer)).toContain('CELL_DEADLINE: the cell was interrupted at its deadline of 0.4 s');
       expect(textOf(answer.stdout)).toBe('partial\n');
       expect(await run('kept')).toMatchObject({ value: "'yes'", notices: [] });
     }
@@ -82,7 +82,7 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       const code = 'import signal\nprint("said")\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass';
       const answer = await run(code, { timeoutMs: 300, session });
       expect(answer.status).toBe('timeout');
-      expect(answer.error).toContain(
+      expect(errorText(answer)).toContain(
         'its session was ended, because the code did not react to the interrupt within 2 s',
       );
       expect(textOf(answer.stdout)).toBe('said\n');
@@ -103,7 +103,7 @@ threading.Thread(target=os.read, args=(channel._read_descriptor, 1 << 16), daemo
 while True: await mcp_fake.echo(text="taken")`;
       const answer = await run(code, { timeoutMs: 500, session });
       expect(answer).toMatchObject({ status: 'timeout', exitCode: 124 });
-      expect(answer.error).toContain('its session was ended, because 1 frame that the host sent did not arrive');
+      expect(errorText(answer)).toContain('its session was ended, because 1 frame that the host sent did not arrive');
       const next = await run('1', { session });
       expect(next.value).toBe('1');
       expect(next.notices[0]).toContain('Gone: variables kept');
@@ -116,9 +116,9 @@ while True: await mcp_fake.echo(text="taken")`;
       await run('y = 1', { session });
       const answer = await run('import os\nprint("last words", flush=True)\nos._exit(7)', { session });
       expect(answer.status).toBe('error');
-      expect(answer.error).toContain('SESSION_LOST');
+      expect(errorText(answer)).toContain('SESSION_LOST');
       // Only a supervisor sees how Python ended, and what it had not sent yet.
-      expect(answer.error).toContain(isSupervised ? 'Python ended itself with exit code 7' : 'ended from outside');
+      expect(errorText(answer)).toContain(isSupervised ? 'Python ended itself with exit code 7' : 'ended from outside');
       expect(['last words\n', isSupervised ? 'last words\n' : '']).toContain(textOf(answer.stdout));
       const next = await run('z = 1', { session });
       expect(next).toMatchObject({ status: 'success' });
@@ -127,7 +127,7 @@ while True: await mcp_fake.echo(text="taken")`;
 
     itNeeds('ctypes')('by a crash names the signal', async () => {
       const answer = await run('import ctypes\nctypes.string_at(0)', { session: 'crashes' });
-      expect(answer.error).toContain(isSupervised ? 'signal 11 (SIGSEGV)' : 'ended from outside');
+      expect(errorText(answer)).toContain(isSupervised ? 'signal 11 (SIGSEGV)' : 'ended from outside');
     });
 
     it('by runtime.reset() is wanted, so it is not reported', async () => {

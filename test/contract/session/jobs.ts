@@ -1,5 +1,6 @@
 /** Work that goes on between cells. */
 import { describe, expect, it } from 'vitest';
+import { errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
 export function describeJobs({ run, tools }: Subject): void {
@@ -62,7 +63,7 @@ bad.status(), endless.status(), repr(bad)[:24]`;
       const answer = await run(code);
       expect(answer.stdout.head).toBe("the job 'endless' is not done after 0.05 s; it goes on\nTrue\n");
       expect(answer.value).toBe(`('failed', 'cancelled', "<job 'bad' failed, 0.0 s")`);
-      expect((await run('await bad')).error).toContain('ValueError: no');
+      expect(errorText(await run('await bad'))).toContain('ValueError: no');
     });
 
     it.each([
@@ -70,7 +71,7 @@ bad.status(), endless.status(), repr(bad)[:24]`;
       ['runtime.background(asyncio.sleep(0), "a b")', "ValueError: a job's name has"],
       ['[runtime.background(asyncio.sleep(60), "twin") for _i in "ab"]', "the job 'twin' is running"],
     ])('is refused: %s', async (code, reason) => {
-      expect((await run(code)).error).toContain(reason);
+      expect(errorText(await run(code))).toContain(reason);
       await run('[job.cancel() for job in runtime.jobs()]');
     });
   });

@@ -1,5 +1,6 @@
 /** What an engine without threads and processes says to code that needs them: the reason and the way out. */
 import { describe, expect, it } from 'vitest';
+import { errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
 const WAY_OUT =
@@ -38,7 +39,9 @@ export function describeMissing({ run }: Subject): void {
         /ModuleNotFoundError: No module named 'no_such_package': the embedded sandbox has the standard library/,
       ],
     ])('is told to code that wants %s', async (_, code, reason) => {
-      const { status, error } = await run(code);
+      const answer = await run(code);
+      const { status } = answer;
+      const error = errorText(answer);
       expect(status).toBe('error');
       expect(error).toMatch(reason);
       expect(error).toContain(WAY_OUT);
@@ -50,10 +53,12 @@ export function describeMissing({ run }: Subject): void {
     });
 
     it('leaves a wrong name an ordinary mistake', async () => {
-      const { error } = await run('import os\nos.getcwdd');
+      const error = errorText(await run('import os\nos.getcwdd'));
       expect(error).toContain("module 'os' has no attribute 'getcwdd'");
       expect(error).not.toContain('container engine');
-      expect((await run('import xml.nothing')).error).toContain("ModuleNotFoundError: No module named 'xml.nothing'");
+      expect(errorText(await run('import xml.nothing'))).toContain(
+        "ModuleNotFoundError: No module named 'xml.nothing'",
+      );
     });
   });
 }

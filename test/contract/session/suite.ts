@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engines/engine.ts';
 import { type Capability, createItNeeds } from '../../support/capabilities.ts';
-import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
+import { createHarness, errorText, type Harness, textOf } from '../../support/session-harness.ts';
 import { describeAnswers } from './answers.ts';
 import { describeAsking } from './asking.ts';
 import { describeCalls } from './calls.ts';
@@ -147,14 +147,16 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
       });
 
       it('gives stdin nothing', async () => {
-        expect((await run('input()')).error).toContain('EOFError');
+        expect(errorText(await run('input()'))).toContain('EOFError');
       });
     });
 
     describe('errors', () => {
       it('show the lines of the cell and nothing of the kernel', async () => {
         await run('def boom(n):\n    return 1 / n');
-        const { status, error, exitCode } = await run('try:\n    {}["k"]\nexcept KeyError:\n    boom(0)');
+        const answer = await run('try:\n    {}["k"]\nexcept KeyError:\n    boom(0)');
+        const { status, exitCode } = answer;
+        const error = errorText(answer);
         expect(status).toBe('error');
         expect(exitCode).toBe(1);
         expect(error).toContain('return 1 / n');
@@ -164,22 +166,22 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
       });
 
       it('of syntax point at the line', async () => {
-        const { error } = await run('x = (');
+        const error = errorText(await run('x = ('));
         expect(error).toMatch(/^ {2}File "<cell \d+>", line 1\n/);
         expect(error).toContain('SyntaxError');
       });
 
       it('show the right line whatever line ends a text holds', async () => {
-        const { error } = await run(
-          'a = "\\x0c\\u2028".join(["\u2028", "\u0085"])\r\nb = 2\r\nraise ValueError("third")',
+        const error = errorText(
+          await run('a = "\\x0c\\u2028".join(["\u2028", "\u0085"])\r\nb = 2\r\nraise ValueError("third")'),
         );
         expect(error).toContain('line 3, in <module>\n    raise ValueError("third")');
       });
 
       it('of exception groups and deep recursion are shown', async () => {
         const recursion = await run('def r(): return r()\nr()');
-        expect(recursion.error).toContain('RecursionError');
-        expect(recursion.error?.length).toBeLessThan(20_000);
+        expect(errorText(recursion)).toContain('RecursionError');
+        expect(errorText(recursion).length).toBeLessThan(20_000);
       });
 
       it.each([
@@ -205,8 +207,8 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
       ])('%s are told', async (_, code, expected) => {
         const answer = await run(code, { session: 'odd errors', timeoutMs: 1_000 });
         expect(['error', 'timeout']).toContain(answer.status);
-        expect(answer.error).toContain(expected);
-        expect(answer.error).not.toContain('its session was ended');
+        expect(errorText(answer)).toContain(expected);
+        expect(errorText(answer)).not.toContain('its session was ended');
         expect(answer.notices).toEqual([]);
       });
 

@@ -23,7 +23,7 @@ import {
 import { processEnvironment, testEngine } from '../../support/engines.ts';
 import { descendantsOf, isAlive } from '../../support/processes.ts';
 import { clientsOf, firstOutput, startOwner } from '../../support/sandbox.ts';
-import { createHarness } from '../../support/session-harness.ts';
+import { createHarness, errorText } from '../../support/session-harness.ts';
 
 const READY = 'process.stdout.write("ready\\n");';
 const DEAF = `${READY} setInterval(() => undefined, 1000);`;
@@ -298,7 +298,7 @@ describe.runIf(embedded !== undefined)('a session of its own', () => {
     onTestFinished(() => harness.close());
     await harness.run('kept = 42');
     const answer = await harness.run('b = []\nwhile True: b.append(bytearray(10_000_000))', { timeoutMs: 60_000 });
-    expect(answer.error).toContain('MemoryError');
+    expect(errorText(answer)).toContain('MemoryError');
     expect((await harness.run('b = None\nkept')).value).toBe('42');
   });
 

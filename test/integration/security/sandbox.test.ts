@@ -10,7 +10,7 @@ import { type Bait, hostEnvironment, layBait } from '../../support/probes/bait.t
 import { EXCEPTIONS } from '../../support/probes/exceptions.ts';
 import { isHeld, type ProbeRecord, RECORD_FILE, toRecord } from '../../support/probes/record.ts';
 import { runAll } from '../../support/probes/run.ts';
-import { createHarness, type Harness, TEST_LIMITS } from '../../support/session-harness.ts';
+import { createHarness, errorText, type Harness, TEST_LIMITS } from '../../support/session-harness.ts';
 
 const record = JSON.parse(readFileSync(RECORD_FILE, 'utf8')) as ProbeRecord;
 /** Bombs take their time: deadlines, and the watch of what no cgroup bounds. */
@@ -53,8 +53,8 @@ describe.each(engines)('hostile code on $label', { retry: 0 }, (engine) => {
       'os._exit(5)',
     ];
     const answer = await harness.run(code.join('\n'), { session: 'forger' });
-    expect(answer.error).toContain('Python ended itself with exit code 5');
-    expect(answer.error).not.toContain('ran out of memory');
+    expect(errorText(answer)).toContain('Python ended itself with exit code 5');
+    expect(errorText(answer)).not.toContain('ran out of memory');
   });
 
   it('can end its own sandbox at most, when it takes resources from the supervisor', async () => {

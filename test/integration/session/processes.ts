@@ -1,7 +1,7 @@
 /** What the processes of a cell can do to the machine and to the supervisor. */
 import { expect } from 'vitest';
 import type { ItNeeds } from '../../support/capabilities.ts';
-import type { Harness } from '../../support/session-harness.ts';
+import { errorText, type Harness } from '../../support/session-harness.ts';
 
 export function describeProcesses(harness: () => Harness, itNeeds: ItNeeds): void {
   itNeeds('child processes')('holds the memory of many processes together', async () => {
@@ -20,7 +20,7 @@ export function describeProcesses(harness: () => Harness, itNeeds: ItNeeds): voi
       'total < 280_000_000',
     ];
     const answer = await harness().run(code.join('\n'), { session: 'many', timeoutMs: 30_000 });
-    expect(answer.value ?? answer.error).toMatch(/True|out of memory/);
+    expect(answer.value ?? errorText(answer)).toMatch(/True|out of memory/);
   });
 
   itNeeds('child processes')('holds a fork bomb', async () => {

@@ -5,7 +5,7 @@ import { createItNeeds } from '../../support/capabilities.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import { TEST_IMAGES } from '../../support/engines.ts';
 import { signalSandbox } from '../../support/sandbox.ts';
-import { createHarness, type Harness, TEST_LIMITS, textOf } from '../../support/session-harness.ts';
+import { createHarness, errorText, type Harness, TEST_LIMITS, textOf } from '../../support/session-harness.ts';
 import { describeProcesses } from './processes.ts';
 
 const engines = await coverEngines();
@@ -31,7 +31,7 @@ for (const testEngine of engines) {
     it('ends at the memory limit, says so, and the next cell works', async () => {
       const answer = await harness.run('b = []\nwhile True: b.append(bytearray(10_000_000))', { timeoutMs: 60_000 });
       // With cgroups the kernel ends the process; without, the data limit raises MemoryError and the state stays.
-      expect(answer.error).toMatch(/it ran out of memory \(limit 256 MiB\)|MemoryError/);
+      expect(errorText(answer)).toMatch(/it ran out of memory \(limit 256 MiB\)|MemoryError/);
       expect((await harness.run('b = None\n1')).value).toBe('1');
     });
 
@@ -45,7 +45,7 @@ for (const testEngine of engines) {
       await new Promise((resolve) => setTimeout(resolve, 300));
       await signalSandbox(testEngine, `mcp-bridge-${instanceId}-1`, 'KILL');
       const answer = await running;
-      expect(answer.error).toContain('SESSION_LOST');
+      expect(errorText(answer)).toContain('SESSION_LOST');
       expect(textOf(answer.stdout)).toBe('so far\n');
       expect((await other.run('1')).notices[0]).toContain('variables gone');
       await other.close();

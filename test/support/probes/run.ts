@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CellAnswer } from '../../../src/base/cell.ts';
-import { type Harness, TEST_LIMITS, textOf } from '../session-harness.ts';
+import { summarizeCellError } from '../../../src/render/cell-error.ts';
+import { errorText, type Harness, TEST_LIMITS, textOf } from '../session-harness.ts';
 import type { Bait } from './bait.ts';
 
 export interface ProbeResult {
@@ -70,7 +71,7 @@ function probesWith(host: Readonly<Record<string, unknown>>): string {
 async function run(harness: Harness, code: string, session: string): Promise<ProbeResult[]> {
   const answer = await harness.run(code, { timeoutMs: PROBES_TIMEOUT_MS, session });
   if (answer.error !== undefined) {
-    throw new Error(`${session}: ${answer.error}`);
+    throw new Error(`${session}: ${errorText(answer)}`);
   }
   return JSON.parse(textOf(answer.stdout)) as ProbeResult[];
 }
@@ -123,12 +124,11 @@ async function runBombs(harness: Harness): Promise<ProbeResult[]> {
 async function namesIn(harness: Harness, code: string, session: string): Promise<string[]> {
   const answer = await harness.run(code, { session, timeoutMs: PROBES_TIMEOUT_MS });
   if (answer.error !== undefined) {
-    throw new Error(`${session}: ${answer.error}`);
+    throw new Error(`${session}: ${errorText(answer)}`);
   }
   return JSON.parse(textOf(answer.stdout).trim()) as string[];
 }
 
-function firstLine({ error = '' }: CellAnswer): string {
-  const lines = error.trim().split('\n');
-  return (/^[A-Z_]+: /.test(lines[0] ?? '') ? lines[0] : lines.at(-1)) ?? '';
+function firstLine({ error }: CellAnswer): string {
+  return (error && summarizeCellError(error)) ?? '';
 }

@@ -6,6 +6,8 @@ import { answerOf, text } from './answer-of.ts';
 
 const traceback = 'Traceback (most recent call last):\n  File "<cell 1>", line 1, in <module>\nValueError: no\n';
 
+const exception = { message: 'no', exception: 'ValueError', traceback };
+
 const podman = { name: 'podman', isolation: 'a container', refused: [] };
 const embedded = {
   name: 'embedded',
@@ -18,7 +20,7 @@ const full = answerOf({
   stdout: text('one\n\ntwo\n'),
   stderr: text('careful\n'),
   value: '42',
-  error: traceback,
+  error: exception,
   exitCode: 3,
   servers: ['github', 'memory'],
   session: 'work',
@@ -39,7 +41,7 @@ describe('compact', () => {
     ['an empty value, which is a value', answerOf({ value: '' }), ''],
     [
       'an exception',
-      answerOf({ status: 'error', error: traceback }),
+      answerOf({ status: 'error', error: exception }),
       'status: error\nTraceback (most recent call last):\n  File "<cell 1>", line 1, in <module>\nValueError: no',
     ],
     ['sys.exit(3)', answerOf({ status: 'error', exitCode: 3 }), 'status: error\nexit: 3\nExited with code 3'],
@@ -102,11 +104,16 @@ describe('structuredContent', () => {
   });
 
   test.each([
-    ['a code', 'ENGINE_UNAVAILABLE: no engine\nHint: install podman', 'ENGINE_UNAVAILABLE: no engine'],
-    ['a traceback', traceback, 'ValueError: no'],
-    ['an empty text', '', 'Error'],
-    ['a line that is too long', `E: ${'😀'.repeat(300)}`, `E: ${'😀'.repeat(98)}…`],
-  ])('sums up %s in one line', async (_name, error, summary) => {
+    [
+      'a code',
+      { code: 'ENGINE_UNAVAILABLE', message: 'no engine', hint: 'install podman' },
+      'ENGINE_UNAVAILABLE: no engine',
+    ],
+    ['a traceback', exception, 'ValueError: no'],
+    ['a traceback that looks like a code', { ...exception, traceback: 'A_CODE: x\nValueError: no' }, 'ValueError: no'],
+    ['an empty text', { message: '' }, 'Error'],
+    ['a line that is too long', { message: `E: ${'😀'.repeat(300)}` }, `E: ${'😀'.repeat(98)}…`],
+  ] as const)('sums up %s in one line', async (_name, error, summary) => {
     const { structuredContent } = await renderAnswer(answerOf({ status: 'error', error }), 'compact');
     expect(structuredContent.summary).toBe(summary);
   });
@@ -133,7 +140,13 @@ describe('output', () => {
 
   test('is made well-formed wherever it appears', async () => {
     const lone = 'a\ud800b';
-    const answer = answerOf({ stdout: text(lone), stderr: text(lone), value: lone, error: lone, notices: [lone] });
+    const answer = answerOf({
+      stdout: text(lone),
+      stderr: text(lone),
+      value: lone,
+      error: { message: lone },
+      notices: [lone],
+    });
     const { structuredContent } = await renderAnswer(answer, 'compact');
     const mended = 'a\ufffdb';
     expect(structuredContent).toMatchObject({

@@ -114,7 +114,7 @@ describe('an answer', () => {
   test('cuts values and errors too', async () => {
     const long = 'x'.repeat(MAX_SHOWN_CHARS * 3);
     const { structuredContent } = await renderAnswer(
-      answerOf({ status: 'error', value: long, error: long }),
+      answerOf({ status: 'error', value: long, error: { message: long } }),
       'compact',
     );
     expect(structuredContent.result).toContain('bytes are left out here.]');
@@ -128,7 +128,7 @@ describe('an answer', () => {
       stdout: text('short\n'),
       stderr: text(long),
       value: long,
-      error: 'E: short',
+      error: { message: 'E: short' },
     });
     const { content, structuredContent } = await renderAnswer(whole, 'compact', 10_000);
     expect(content[0].text.length).toBeGreaterThan(9_900);

@@ -63,7 +63,7 @@ test('a server that is disabled is a refused argument', async () => {
   };
   expect(await answerCell({ ...options, runner }, { given: { code: 'x', servers: ['off'] } })).toMatchObject({
     status: 'validation_error',
-    error: 'SERVER_NOT_AVAILABLE: it is disabled\nHint: enable it',
+    error: { code: 'SERVER_NOT_AVAILABLE', message: 'it is disabled', hint: 'enable it' },
   });
 });
 
@@ -75,7 +75,7 @@ describe('a rejected cell', () => {
     const options = front(() => Promise.reject(failure));
     expect(await answerCell(options, { given })).toMatchObject({
       status: 'error',
-      error: 'ENGINE_UNAVAILABLE: no engine\nHint: install podman',
+      error: { code: 'ENGINE_UNAVAILABLE', message: 'no engine', hint: 'install podman' },
       servers: ['github'],
       session: 's',
       timeoutSeconds: 7,
@@ -86,7 +86,7 @@ describe('a rejected cell', () => {
   test('is logged with its stack when it is a fault of ours', async () => {
     const options = front(() => Promise.reject(new TypeError('x is undefined')));
     expect(await answerCell(options, { given })).toMatchObject({
-      error: expect.stringMatching(/^INTERNAL: x is undefined\n/),
+      error: { code: 'INTERNAL', message: 'x is undefined', hint: expect.any(String) },
     });
     expect(options.logged).toEqual([expect.stringMatching(/ERROR TypeError: x is undefined.*run-python\.test/)]);
   });

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { BridgeError } from '../../../src/base/errors.ts';
 import { MAX_CALLS_IN_FLIGHT } from '../../../src/base/limits.ts';
 import { type CallContext, Dispatcher } from '../../../src/session/dispatch.ts';
 import { Outbox } from '../../../src/session/outbox.ts';
@@ -111,5 +112,65 @@ describe('a call that holds too much to be read', () => {
     expect(await answers()).toMatchObject([
       { call: 12, ok: false, error: { code: 'LIMIT_FRAME', message: expect.stringContaining('more than 10 values') } },
     ]);
+  });
+});
+
+describe('what a cell may say of its calls', () => {
+  const refusing = async (
+    frames: readonly { readonly call: number; readonly job?: string; readonly method?: string }[],
+  ) => {
+    const pipe = new PassThrough({ highWaterMark: 1 << 20 });
+    const dispatcher = new Dispatcher(
+      {
+        session: 'test',
+        generation: 1,
+        loaded: new Set(),
+        load: () => undefined,
+        handleCall: ({ params }) =>
+          params['n'] === 1
+            ? Promise.reject(new BridgeError('POLICY_DENIED', 'a rule denies it'))
+            : Promise.resolve('done'),
+      },
+      new Outbox(pipe),
+    );
+    dispatcher.beginCell(1, undefined);
+    for (const { method = 'call_tool', ...frame } of frames) {
+      dispatcher.receive({ type: 'call', method, params: { n: frame.call, name: 'j' }, ...frame });
+    }
+    await nextTurn();
+    return dispatcher;
+  };
+
+  it('is the code of those that the host refused in it', async () => {
+    const dispatcher = await refusing([{ call: 1 }, { call: 2 }]);
+    expect([1, 2, 3].map((call) => dispatcher.codeOfRefused(call))).toEqual(['POLICY_DENIED', undefined, undefined]);
+    dispatcher.endCell(false);
+    dispatcher.beginCell(2, undefined);
+    expect(dispatcher.codeOfRefused(1)).toBeUndefined();
+  });
+
+  it('holds none of a job', async () => {
+    const dispatcher = await refusing([
+      { call: 5, method: 'start_job' },
+      { call: 1, job: 'j' },
+    ]);
+    expect(dispatcher.codeOfRefused(1)).toBeUndefined();
+  });
+
+  it('holds those refused for their size', () => {
+    const { dispatcher } = setUp();
+    dispatcher.beginCell(1, undefined);
+    dispatcher.refuseUnread('{"type":"call","call":9,"method"', 'too long');
+    expect(dispatcher.codeOfRefused(9)).toBe('LIMIT_FRAME');
+  });
+
+  it('is nothing as long as only the check before the cell has asked', async () => {
+    const checked = await refusing([
+      { call: 2, method: 'tool_specs' },
+      { call: 3, method: 'list_tools' },
+    ]);
+    expect(checked.hasCodeCalled).toBe(false);
+    expect((await refusing([{ call: 2, method: 'call_tool' }])).hasCodeCalled).toBe(true);
+    expect((await refusing([{ call: 2, method: 'search_tool_docs' }])).hasCodeCalled).toBe(true);
   });
 });

@@ -1,29 +1,37 @@
 import { describe, expect, it } from 'vitest';
-import { renderError } from '../../../src/base/errors.ts';
+import { reportError } from '../../../src/base/error-report.ts';
 import { howToLoad } from '../../../src/catalog/describe.ts';
 import { serverNotLoaded } from '../../../src/directory/directory-errors.ts';
 import { hintsForShell } from '../../../src/terminal/shell-hints.ts';
 
 describe('hints of a failed cell at a shell', () => {
   it('name the options of exec', () => {
-    const error = renderError(serverNotLoaded('notes', { name: 'my notes', alias: 'my_notes' } as never));
-    expect(error).toContain(`Hint: C${howToLoad('my notes').slice(1)}`);
-    expect(hintsForShell(error)).toMatch(/\nHint: Add --server 'my notes'\.$/);
-    const late =
-      'CELL_DEADLINE: late\nHint: Do less in one cell, or ask for more time with the argument timeout.\nTrace';
-    expect(hintsForShell(late)).toBe(
-      'CELL_DEADLINE: late\nHint: Do less in one cell, or ask for more time with --timeout SECONDS.\nTrace',
-    );
+    const error = reportError(serverNotLoaded('notes', { name: 'my notes', alias: 'my_notes' } as never));
+    expect(error.hint).toBe(`C${howToLoad('my notes').slice(1)}.`);
+    expect(hintsForShell(error).hint).toBe("Add --server 'my notes'.");
+    const late = {
+      code: 'CELL_DEADLINE',
+      message: 'late',
+      hint: 'Do less in one cell, or ask for more time with the argument timeout.',
+      traceback: 'Trace',
+    } as const;
+    const hint = 'Do less in one cell, or ask for more time with --timeout SECONDS.';
+    expect(hintsForShell(late)).toEqual({ ...late, hint });
   });
 
-  it('are changed where a check indents them', () => {
-    const error =
-      "CHECK_FAILED: 1 mistake.\n    Hint: Call run_python again with servers=['notes'].\nHint: Correct it.";
-    expect(hintsForShell(error)).toBe('CHECK_FAILED: 1 mistake.\n    Hint: Add --server notes.\nHint: Correct it.');
+  it('are changed where a check indents them, and where a traceback ends with one', () => {
+    const hint = "Hint: Call run_python again with servers=['notes'].";
+    expect(
+      hintsForShell({ code: 'CHECK_FAILED', message: `1 mistake.\n    ${hint}`, hint: 'Correct it.' }),
+    ).toMatchObject({ message: '1 mistake.\n    Hint: Add --server notes.', hint: 'Correct it.' });
+    expect(hintsForShell({ message: '', exception: 'MCPError', traceback: `no\n${hint}` })).toMatchObject({
+      traceback: 'no\nHint: Add --server notes.',
+    });
   });
 
   it('leave what the code itself says alone', () => {
-    const error = "ValueError: call run_python again with servers=['notes']";
-    expect(hintsForShell(error)).toBe(error);
+    const text = "ValueError: call run_python again with servers=['notes']";
+    const error = { message: text, exception: 'ValueError', traceback: text };
+    expect(hintsForShell(error)).toEqual({ ...error, hint: undefined });
   });
 });
