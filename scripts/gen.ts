@@ -27,7 +27,7 @@ import { renderToonGolden } from './generate/toon-golden.ts';
 const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<string>>> = {
   'sandbox-runtime/bridge_kernel/frames.schema.json': renderFrameSchema,
   'src/engines/embedded/filter-programs.ts': renderFilterPrograms,
-  'docs/protocol.md': (current) =>
+  'docs/internals/protocol.md': (current) =>
     replaceGenerated(current, {
       'frames of the host': () => renderFrames('HostFrame'),
       'frames of the sandbox': () => renderFrames('SandboxFrame'),
@@ -39,7 +39,7 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
     replaceGenerated(current, { probes: renderProbes, 'probes that come out otherwise': renderExceptions }),
   'docs/errors.md': (current) =>
     replaceGenerated(current, { errors: renderErrors, 'pages of errors': renderErrorPages }),
-  'docs/faults.md': (current) =>
+  'docs/internals/faults.md': (current) =>
     replaceGenerated(current, {
       gates: renderGates,
       'fault cases': renderFaultCases,

@@ -3,7 +3,7 @@
  * here why not. What needs an engine is in `test/e2e/readme.test.ts` and `test/e2e/documented-commands.test.ts`.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -12,6 +12,7 @@ import { ERROR_CODES, messageOf, renderError, toBridgeError } from '../../src/ba
 import { silentLogger } from '../../src/base/log.ts';
 import { elicitFor } from '../../src/calls/server-questions.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
+import { slugOf } from '../../src/cli/help/page.ts';
 import { readPolicy } from '../../src/policy/rules/read-policy.ts';
 import { splitWords } from '../../src/secrets/secret-command.ts';
 import { parseServerFile } from '../../src/servers/server-file.ts';
@@ -119,6 +120,22 @@ it.each(DOCUMENTS)('%s names scripts that exist', (file) => {
   expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toEqual([]);
   const files = [...textOf(file).matchAll(/\bnode (scripts\/[\w./-]+)/g)].map(([, path = '']) => path);
   expect(files.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+describe('links', () => {
+  const outsideOfFences = (file: string) => textOf(file).replaceAll(/^```[\s\S]*?^```$/gm, '');
+  const headingsOf = (file: string) =>
+    [...outsideOfFences(file).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => slugOf(title));
+
+  it.each(DOCUMENTS)('of %s lead to files and headings that exist', (file) => {
+    const targets = [...outsideOfFences(file).matchAll(/\]\((?![a-z]+:)([^)\s]+)\)/g)].map(([, target = '']) => target);
+    const broken = targets.filter((target) => {
+      const [path = '', heading] = target.split('#');
+      const linked = path === '' ? file : join(dirname(file), path);
+      return !existsSync(join(ROOT, linked)) || (heading !== undefined && !headingsOf(linked).includes(heading));
+    });
+    expect(broken).toEqual([]);
+  });
 });
 
 describe('samples', () => {

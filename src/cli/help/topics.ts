@@ -1,6 +1,6 @@
 /** The pages of `docs` that are written for users: what each is about, in the order in which they are listed. */
 
-/** `help NAME` prints `docs/NAME.md`. */
+/** `help NAME` prints `docs/NAME.md`, or the page of that name in one of its `FOLDERS`. */
 export const TOPICS = {
   guide: 'writing code for the sandbox, with samples',
   configuration: 'settings, server files, secrets',
@@ -23,6 +23,20 @@ export const TOPICS = {
 export type Topic = keyof typeof TOPICS;
 
 export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
+
+/** The pages that are in a folder of `docs`. */
+const FOLDERS: Partial<Record<Topic, string>> = { engines: 'internals' };
+
+/** Where the page of a topic is, below `docs`. */
+export function fileOf(topic: Topic): string {
+  const folder = FOLDERS[topic];
+  return folder === undefined ? `${topic}.md` : `${folder}/${topic}.md`;
+}
+
+/** The topic whose page is this file below `docs`, if there is one. */
+export function topicOf(file: string): Topic | undefined {
+  return TOPIC_NAMES.find((topic) => fileOf(topic) === file);
+}
 
 export function isTopic(word: string): word is Topic {
   return Object.hasOwn(TOPICS, word);
