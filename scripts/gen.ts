@@ -5,7 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { renderAuditRecords } from './generate/audit-records.ts';
-import { renderClientFiles, renderClientSources, renderQuickStart } from './generate/clients.ts';
+import { renderClientFiles, renderClientSources } from './generate/clients.ts';
 import { renderCommands } from './generate/commands.ts';
 import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
 import { renderFilterPrograms } from './generate/filter-programs.ts';
@@ -34,10 +34,10 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'reports of the supervisor': renderSupervisorReports,
       'call methods': renderCallMethods,
     }),
-  'docs/audit.md': (current) => replaceGenerated(current, { records: renderAuditRecords }),
-  'docs/security.md': (current) =>
+  'docs/reference/audit-records.md': (current) => replaceGenerated(current, { records: renderAuditRecords }),
+  'docs/internals/isolation.md': (current) =>
     replaceGenerated(current, { probes: renderProbes, 'probes that come out otherwise': renderExceptions }),
-  'docs/errors.md': (current) =>
+  'docs/reference/errors.md': (current) =>
     replaceGenerated(current, { errors: renderErrors, 'pages of errors': renderErrorPages }),
   'docs/internals/faults.md': (current) =>
     replaceGenerated(current, {
@@ -45,13 +45,12 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'fault cases': renderFaultCases,
       'cases elsewhere': renderCasesElsewhere,
     }),
-  'docs/policy.schema.json': renderPolicySchema,
-  'docs/cli.md': (current) => replaceGenerated(current, { commands: renderCommands }),
+  'docs/reference/policy.schema.json': renderPolicySchema,
+  'docs/reference/commands.md': (current) => replaceGenerated(current, { commands: renderCommands }),
   'test/fixtures/toon/golden.jsonl': renderToonGolden,
-  'docs/README.md': (current) => replaceGenerated(current, { 'quick start': renderQuickStart }),
-  'docs/clients.md': (current) =>
-    replaceGenerated(current, { clients: renderClientFiles, 'sources of clients': renderClientSources }),
-  'docs/configuration.md': (current) => replaceGenerated(current, { settings: renderSettings }),
+  'docs/clients.md': (current) => replaceGenerated(current, { clients: renderClientFiles }),
+  'docs/internals/clients.md': (current) => replaceGenerated(current, { 'sources of clients': renderClientSources }),
+  'docs/reference/settings.md': (current) => replaceGenerated(current, { settings: renderSettings }),
 };
 
 const isCheck = process.argv.includes('--check');

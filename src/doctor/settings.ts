@@ -37,6 +37,6 @@ function listGiven(env: Environment): Finding {
 }
 
 async function warnOfUnknown(env: Environment): Promise<Finding[]> {
-  const hint = `For a list of all settings, run: ${COMMAND} help configuration settings`;
+  const hint = `For a list of all settings, run: ${COMMAND} help settings`;
   return (await describeUnknownVariables(env)).map((text) => ({ section: 'settings', level: 'warning', text, hint }));
 }

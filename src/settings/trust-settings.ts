@@ -6,14 +6,15 @@ export const TRUST_DEFINITIONS = {
     variable: 'MCP_BRIDGE_KEYRING',
     default: 'off',
     meaning:
-      'Whether new logins at remote servers are sealed with a key in the keyring of the system: `auto` seals them where there is one that works (`secret-tool` on Linux, `security` on macOS).',
+      'Whether new logins at remote servers are sealed with a key in the system keyring: `auto` does so if it works (`secret-tool` on Linux, `security` on macOS).',
     allowed: 'off or auto',
     schema: oneOf(['off', 'auto']),
   },
   masksSecrets: {
     variable: 'MCP_BRIDGE_MASK_SECRETS',
     default: '1',
-    meaning: "Whether secrets of a server's entry are masked in what the server says. In messages they always are.",
+    meaning:
+      "Whether secrets of a server's entry are masked in what the server sends. In messages of the bridge they always are.",
     allowed: '0 or 1',
     schema: onOrOff,
   },
@@ -21,7 +22,7 @@ export const TRUST_DEFINITIONS = {
     variable: 'MCP_BRIDGE_PIN',
     default: 'warn',
     meaning:
-      'What happens to a tool whose definition is not the one that was accepted: `warn` shows the change, `strict` refuses calls until `servers approve`.',
+      'What happens when the definition of a tool changes: `warn` shows it, `strict` refuses calls until `servers approve`.',
     allowed: 'off, warn or strict',
     schema: oneOf(['off', 'warn', 'strict']),
   },
