@@ -2,7 +2,7 @@
 /**
  * Bundles `src/cli.ts` and everything it uses into `dist/`, so that the package has no run-time dependencies: one small
  * install, and a start that reads few files. A module behind `import()` becomes a chunk that is read when it is first
- * needed. Reasons and figures: docs/decisions/001-bundled-dependencies.md.
+ * needed. Reasons and figures: docs/internals/decisions/001-bundled-dependencies.md.
  */
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { register } from 'node:module';

@@ -5,7 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { renderAuditRecords } from './generate/audit-records.ts';
-import { renderClientFiles, renderClientSources, renderQuickStart } from './generate/clients.ts';
+import { renderClientFiles, renderClientSources } from './generate/clients.ts';
 import { renderCommands } from './generate/commands.ts';
 import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
 import { renderFilterPrograms } from './generate/filter-programs.ts';
@@ -26,30 +26,29 @@ import {
 const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<string>>> = {
   'sandbox-runtime/bridge_kernel/frames.schema.json': renderFrameSchema,
   'src/engines/embedded/filter-programs.ts': renderFilterPrograms,
-  'docs/protocol.md': (current) =>
+  'docs/internals/protocol.md': (current) =>
     replaceGenerated(current, {
       'frames of the host': () => renderFrames('HostFrame'),
       'frames of the sandbox': () => renderFrames('SandboxFrame'),
       'reports of the supervisor': renderSupervisorReports,
       'call methods': renderCallMethods,
     }),
-  'docs/audit.md': (current) => replaceGenerated(current, { records: renderAuditRecords }),
-  'docs/security.md': (current) =>
+  'docs/reference/audit-records.md': (current) => replaceGenerated(current, { records: renderAuditRecords }),
+  'docs/internals/isolation.md': (current) =>
     replaceGenerated(current, { probes: renderProbes, 'probes that come out otherwise': renderExceptions }),
-  'docs/errors.md': (current) =>
+  'docs/reference/errors.md': (current) =>
     replaceGenerated(current, { errors: renderErrors, 'pages of errors': renderErrorPages }),
-  'docs/faults.md': (current) =>
+  'docs/internals/faults.md': (current) =>
     replaceGenerated(current, {
       gates: renderGates,
       'fault cases': renderFaultCases,
       'cases elsewhere': renderCasesElsewhere,
     }),
-  'docs/policy.schema.json': renderPolicySchema,
-  'docs/cli.md': (current) => replaceGenerated(current, { commands: renderCommands }),
-  'docs/README.md': (current) => replaceGenerated(current, { 'quick start': renderQuickStart }),
-  'docs/clients.md': (current) =>
-    replaceGenerated(current, { clients: renderClientFiles, 'sources of clients': renderClientSources }),
-  'docs/configuration.md': (current) => replaceGenerated(current, { settings: renderSettings }),
+  'docs/reference/policy.schema.json': renderPolicySchema,
+  'docs/reference/commands.md': (current) => replaceGenerated(current, { commands: renderCommands }),
+  'docs/clients.md': (current) => replaceGenerated(current, { clients: renderClientFiles }),
+  'docs/internals/clients.md': (current) => replaceGenerated(current, { 'sources of clients': renderClientSources }),
+  'docs/reference/settings.md': (current) => replaceGenerated(current, { settings: renderSettings }),
 };
 
 const isCheck = process.argv.includes('--check');

@@ -2,7 +2,7 @@
 
 Takes the raw `CallToolResult` (MCP 2025-06-18 and later, server/tools) and gives what code wants to hold: a dict with
 attribute access, a list, a plain `str`, an image object. The rules, and the servers they were read from, stand in
-`docs/decisions/002-results-as-python-values.md`.
+`docs/internals/decisions/002-results-as-python-values.md`.
 """
 
 from __future__ import annotations

@@ -2,14 +2,39 @@
 import { z } from 'zod';
 import { AuditRecordSchema } from '../../src/audit/records.ts';
 import type { ObjectSchema } from './frame-schema.ts';
-import { renderFields } from './tables.ts';
+import { fieldRows, renderTable } from './tables.ts';
 
-/** One section per type of line: what it is, and its fields. */
+/** The fields that every record has, then a section per type of record: what it is, and its other fields. */
 export function renderAuditRecords(): string {
   const { oneOf } = z.toJSONSchema(AuditRecordSchema) as unknown as { readonly oneOf: readonly ObjectSchema[] };
-  return oneOf
-    .map((record) => {
-      return `### \`${record.properties['type']?.const}\`\n\n${record.description}\n\n${renderFields(record, 'type')}`;
-    })
-    .join('\n\n');
+  const [first, ...others] = oneOf;
+  if (first === undefined) {
+    throw new Error('The schema of the audit log has no records.');
+  }
+  const shared = Object.keys(first.properties).filter((name) =>
+    others.every((record) => isShared(name, first, record)),
+  );
+  const sections = oneOf.map((record) => {
+    const own = renderFields(record, (name) => !shared.includes(name));
+    return `## \`${record.properties['type']?.const}\`\n\n${record.description}\n\n${own}`;
+  });
+  const head = `## Every record\n\n${renderFields(first, (name) => shared.includes(name))}`;
+  return [head, ...sections].join('\n\n');
+}
+
+/** Whether both records have the field, with the same meaning. */
+function isShared(name: string, one: ObjectSchema, other: ObjectSchema): boolean {
+  return JSON.stringify(one.properties[name]) === JSON.stringify(other.properties[name]);
+}
+
+function renderFields(record: ObjectSchema, isWanted: (name: string) => boolean): string {
+  const wanted = Object.entries(record.properties).filter(([name]) => name !== 'type' && isWanted(name));
+  const rows = fieldRows({ ...record, properties: Object.fromEntries(wanted) }, '').map(
+    ([name = '', type = '', required, meaning = '']) => [
+      name,
+      required === 'yes' ? type : `${type}, optional`,
+      meaning,
+    ],
+  );
+  return renderTable(['Field', 'Type', 'Meaning'], rows);
 }

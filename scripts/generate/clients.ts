@@ -1,4 +1,4 @@
-/** Tables of `docs/clients.md`, from the definitions in `src/clients/table.ts`. */
+/** Tables of `docs/clients.md` and `docs/internals/clients.md`, from the definitions in `src/clients/table.ts`. */
 import { CLIENT_IDS, type ClientSystem, clientOf, usualFileOf } from '../../src/clients/table.ts';
 import { renderTable } from './tables.ts';
 
@@ -28,15 +28,6 @@ export function renderClientFiles(): string {
     ];
   });
   return renderTable(['Client', 'Name', 'File', 'File of a project', 'Key', 'Then'], rows);
-}
-
-/** What to type for each client, and what makes it count. */
-export function renderQuickStart(): string {
-  const rows = CLIENT_IDS.map((id) => {
-    const { afterwards, title } = clientOf(id);
-    return [title, `\`mcp-server-code-execution-mode install ${id}\``, afterwards];
-  });
-  return renderTable(['Client', 'Command', 'Then'], rows);
 }
 
 /** Where the facts are from, and what could not be checked. */

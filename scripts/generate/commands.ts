@@ -1,9 +1,12 @@
 /** The reference of the command line, from its definition. */
-import type { Command } from 'commander';
+import type { Argument, Command } from 'commander';
 import { createProgram } from '../../src/cli/program.ts';
 import { notesOf } from '../../src/terminal/define.ts';
 
-/** A section for every command that does something; those that only shells ask are left out. */
+/**
+ * A section for every command that does something; those that only shells ask are left out. The page says of `--json` once
+ * which commands have it.
+ */
 export function renderCommands(): string {
   const program = createProgram({ settle: () => undefined, show: () => undefined });
   return leavesOf(program).map(renderCommand).join('\n\n');
@@ -23,12 +26,18 @@ function renderCommand(command: Command): string {
     .join(' ')
     .replace(/ [[<].*$/, '');
   const rows = [
-    ...help.visibleArguments(command).map((one) => [help.argumentTerm(one), help.argumentDescription(one)]),
+    ...help.visibleArguments(command).map((one) => [termOf(one), help.argumentDescription(one)]),
     ...help
       .visibleOptions(command)
-      .filter(({ long }) => long !== '--help')
+      .filter(({ long }) => long !== '--help' && long !== '--json')
       .map((one) => [help.optionTerm(one), help.optionDescription(one)]),
   ].map(([term, meaning]) => `- \`${term}\`: ${meaning}`);
-  const parts = [`### \`${name}\``, help.commandDescription(command), `\`\`\`\n${usage}\n\`\`\``, rows.join('\n')];
+  const parts = [`### \`${name}\``, help.commandDescription(command), rows.join('\n')];
   return [...parts, notesOf(command) ?? ''].filter((part) => part !== '').join('\n\n');
+}
+
+/** As usage lines show it: `<server...>`, `[file]`. */
+function termOf(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
 }

@@ -1,4 +1,4 @@
-/** The tables of `docs/faults.md`, from the cases and gates of the suite themselves. */
+/** The tables of `docs/internals/faults.md`, from the cases and gates of the suite themselves. */
 import { ALL_CASES } from '../../test/faults/cases/all.ts';
 import { CASES_ELSEWHERE } from '../../test/faults/cases/elsewhere.ts';
 import type { FaultCase } from '../../test/support/faults/fault-case.ts';

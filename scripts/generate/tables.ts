@@ -1,7 +1,7 @@
 /** The tables of the documentation, as Markdown. */
 
 import { ERROR_CODES, type ErrorCode } from '../../src/base/errors.ts';
-import { errorFacts } from '../../src/cli/help/error-texts.ts';
+import { ERROR_PAGES } from '../../src/cli/help/error-texts.ts';
 import { CALL_METHODS } from '../../src/protocol/frames.ts';
 import { SETTINGS_TABLE } from '../../src/settings/settings.ts';
 import { membersOf, type ObjectSchema, type PropertySchema } from './frame-schema.ts';
@@ -30,17 +30,25 @@ export function renderCallMethods(): string {
 
 export function renderErrors(): string {
   const rows = ERROR_CODE_NAMES.map((code) => {
-    const { meaning, retry, exitCode } = ERROR_CODES[code];
-    return [`[\`${code}\`](#${code.toLowerCase()})`, meaning, retry ? 'yes' : 'no', String(exitCode)];
+    const { meaning, fixedBy, retry, exitCode } = ERROR_CODES[code];
+    return [
+      `[\`${code}\`](#${code.toLowerCase()})`,
+      meaning,
+      FIXED_BY_WORD[fixedBy],
+      retry ? 'yes' : 'no',
+      String(exitCode),
+    ];
   });
-  return renderTable(['Code', 'Meaning', 'A retry can help', 'Exit code'], rows);
+  return renderTable(['Code', 'Meaning', 'Fixed by', 'Retry', 'Exit code'], rows);
 }
 
-/** One section per code. */
+const FIXED_BY_WORD = { user: 'you', model: 'the agent', us: 'us' } as const;
+
+/** One section per code: why it usually happens and what to do. The table has the rest. */
 export function renderErrorPages(): string {
   return ERROR_CODE_NAMES.map((code) => {
-    const facts = errorFacts(code).map(([name, text]) => `- **${name}**: ${text}`);
-    return `### ${code}\n\n${facts.join('\n')}`;
+    const { cause, remedy } = ERROR_PAGES[code];
+    return `### ${code}\n\n${cause}\n\n${remedy}`;
   }).join('\n\n');
 }
 
@@ -57,7 +65,8 @@ export function renderFields(schema: ObjectSchema, tag: string): string {
   return rows.length === 0 ? '' : renderTable(['Field', 'Type', 'Required', 'Meaning'], rows);
 }
 
-function fieldRows(schema: Pick<PropertySchema, 'properties' | 'required'>, prefix: string): string[][] {
+/** Name, type, whether it is required, and meaning of each field. */
+export function fieldRows(schema: Pick<PropertySchema, 'properties' | 'required'>, prefix: string): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const path = `${prefix}${name}`;
     const isRequired = schema.required?.includes(name) === true;

@@ -33,40 +33,38 @@ interface Options {
 const DAY_MS = 24 * 3_600_000;
 const DEFAULT_LINES = 10;
 const MAX_LINES = 100_000;
-const SINCE = 'only what is younger: 30m, 2h, 7d, or a time such as 2026-11-21 or 2026-11-21T17:00Z';
+const SINCE = 'only newer records: 30m, 2h, 7d, or a time such as 2026-11-21 or 2026-11-21T17:00Z';
 
 export function defineAudit(program: Command, settle: Settle<AuditCommand>): void {
   const group = program
     .command('audit')
     .summary('show the record of cells and calls')
-    .description(
-      'Show the record of cells and calls that is kept in the state directory. Without a subcommand: `audit show`.',
-    )
+    .description('Show the record of cells and calls. Without a subcommand: `audit show`.')
     .helpCommand(false);
   const take = (action: AuditCommand['action']) => (options: Options) => settle(toCommand(action, options));
 
   const show = group
     .command('show')
-    .description('Show cells with the calls that each made, the oldest first.')
+    .description('Show cells with their calls, oldest first.')
     .option('--session <name>', 'only this session')
     .option('--cell <id>', 'only this cell, with its code: an id, or its end such as default/1/7')
-    .option('--server <name>', 'only what called this server')
+    .option('--server <name>', 'only cells that called this server')
     .option('--since <time>', SINCE, since)
     .option('--failed', 'only what failed or was refused')
     .addOption(jsonOption())
     .action(take('show'));
-  addNotes(show, 'With --json one object in a line for each cell, with its records as they were written.');
+  addNotes(show, '--json prints one object per cell and line, with its records as written.');
   const tail = group
     .command('tail')
-    .description('Show the last records, and with -f those that come.')
+    .description('Show the last records.')
     .option('-n, --lines <number>', `records (default: ${DEFAULT_LINES})`, wholeNumber('a whole number', 0, MAX_LINES))
-    .option('-f, --follow', 'go on until it is ended')
+    .option('-f, --follow', 'also show new records until interrupted')
     .addOption(jsonOption())
     .action(take('tail'));
-  addNotes(tail, 'With --json the lines of the log as they were written.');
+  addNotes(tail, '--json prints the lines of the log as written.');
   group
     .command('stats')
-    .description('Count cells and calls: failures, refusals, times and sizes for each tool.')
+    .description('Count cells and calls per tool: failures, refusals, times and sizes.')
     .option('--since <time>', SINCE, since)
     .addOption(jsonOption())
     .action(take('stats'));

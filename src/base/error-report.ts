@@ -2,7 +2,7 @@
 import type { BridgeError, ErrorCode } from './errors.ts';
 
 export interface ErrorReport {
-  /** One of docs/errors.md; left out for an exception of the user's own code. */
+  /** One of docs/reference/errors.md; left out for an exception of the user's own code. */
   readonly code?: ErrorCode;
   /** What failed; of an exception the traceback. */
   readonly message: string;

@@ -8,7 +8,7 @@ const STATE_DIRECTORY = 'the state directory (MCP_BRIDGE_STATE_DIR; ~/MCPs when 
 export function howToAddServers(folder: string = STATE_DIRECTORY): string {
   return (
     `Add one to ${folder}: ${COMMAND} servers add NAME -- COMMAND. Or move the servers of your MCP client there: ` +
-    `${COMMAND} install CLIENT --import. For all forms, run: ${COMMAND} help configuration server-files`
+    `${COMMAND} install CLIENT --import. For all forms, run: ${COMMAND} help servers server-files`
   );
 }
 

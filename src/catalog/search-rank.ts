@@ -2,7 +2,7 @@
  * Orders tools by how well they fit a query. First every word of the query adds to the tools that have it or a word of
  * the same meaning (BM25F, Robertson and Zaragoza 2009); then the best are looked at closely: is the whole name asked
  * for, do words stand together, does the tool do what is wanted. All numbers below were found together on 311 queries
- * over 2,700 real tools, in halves and fourths of which one part was kept aside (docs/decisions/015-tool-search.md).
+ * over 2,700 real tools, in halves and fourths of which one part was kept aside (docs/internals/decisions/015-tool-search.md).
  */
 import { actionFit, synonymsOf } from './search-lexicon.ts';
 import type { Query, QueryWord } from './search-query.ts';

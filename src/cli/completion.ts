@@ -46,8 +46,8 @@ type Shell = keyof typeof SCRIPTS;
 export function defineCompletion(program: Command, settle: Settle<CompletionCommand | CompleteCommand>): void {
   program
     .command('completion')
-    .summary('print what makes a shell complete our words')
-    .description('Print a script that makes a shell complete commands, options, names of servers and topics of help.')
+    .summary('print a completion script for a shell')
+    .description('Print a script that completes commands, options, servers and help topics.')
     .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(SCRIPTS)))
     .addHelpText('after', `\nFor bash: eval "$(${COMMAND_NAME} completion bash)" in ~/.bashrc.`)
     .action((shell: Shell) => settle({ command: 'completion', script: SCRIPTS[shell] }));

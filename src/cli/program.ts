@@ -6,8 +6,7 @@ import { defineCompletion } from './completion.ts';
 import { defineHelp } from './help/define.ts';
 import { TOPIC_NAMES } from './help/topics.ts';
 
-/** As many as fit into a line of 80 characters. */
-const FIRST_LINE_TOPICS = 7;
+const LINE_CHARS = 80;
 
 export interface ProgramEnds {
   readonly settle: Settle<CommandLine>;
@@ -25,18 +24,31 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
   program
     .command('run')
     .summary('serve MCP over stdin and stdout (the default)')
-    .description('Serve MCP over stdin and stdout; an MCP client starts this. The default.')
+    .description('Serve MCP over stdin and stdout. MCP clients start this; it is the default.')
     .action(() => settle({ command: 'run' }));
   COMMANDS.forEach((command) => command.define(program, settle));
   defineCompletion(program, settle);
   defineHelp(program, settle);
   addNotes(
     program,
-    `Settings are environment variables, such as MCP_BRIDGE_TIMEOUT; \`help configuration\` lists them.
+    `Settings are environment variables, such as MCP_BRIDGE_TIMEOUT; \`help settings\` lists them.
 
-Topics: ${TOPIC_NAMES.slice(0, FIRST_LINE_TOPICS).join(', ')},
-${TOPIC_NAMES.slice(FIRST_LINE_TOPICS).join(', ')}.
+${wrap(`Topics: ${TOPIC_NAMES.join(', ')}.`)}
 \`help TOPIC\` prints one; \`help IMAGE_MISSING\` explains an error code, \`help MCP_BRIDGE_TIMEOUT\` a setting.`,
   );
   return program;
+}
+
+/** The words in lines of at most 80 characters. */
+function wrap(text: string): string {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) === '' ? word : `${lines.at(-1)} ${word}`;
+    if (line.length > LINE_CHARS) {
+      lines.push(word);
+    } else {
+      lines[lines.length - 1] = line;
+    }
+  }
+  return lines.join('\n');
 }

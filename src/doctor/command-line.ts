@@ -19,18 +19,21 @@ interface Given {
 export function defineDoctor(program: Command, settle: Settle<DoctorCommand>): void {
   const doctor = program
     .command('doctor')
-    .summary('say what is well here, what is not, and what to do')
+    .summary('find problems and name the fix')
     .description(
-      'Look at the machine, the engines, every server and the clients, and say what is not well and what to do about it. Starts an empty session and every server.',
+      'Check the machine, the engines, every server and the clients, and name the fix for each problem. Starts an empty session and every server.',
     )
-    .option('--fix', 'remove what bridges that are gone have left, pull a missing image, make the state directory safe')
-    .option('--no-servers', 'start no server')
+    .option(
+      '--fix',
+      'remove leftovers of ended bridges, pull a missing image, repair permissions of the state directory',
+    )
+    .option('--no-servers', 'do not start servers')
     .addOption(jsonOption())
     .action(({ fix, json, servers }: Given) =>
       settle({ command: 'doctor', isJson: json === true, isFix: fix === true, isStartingServers: servers }),
     );
   addNotes(
     doctor,
-    'Ends with 0 when there is no problem (warnings may remain), 69 when no cell can run, and 1 for any other problem.',
+    'Exit code: 0 without problems (warnings may remain), 69 if no cell can run, 1 for any other problem.',
   );
 }

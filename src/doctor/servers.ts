@@ -49,7 +49,7 @@ function disabledOf({ definitions }: ConfiguredServers): Finding[] {
 }
 
 function noneOf({ definitions }: ConfiguredServers): Finding[] {
-  const hint = `Run: ${COMMAND} install CLIENT --import (takes over the servers of a client). To write a server file yourself: ${COMMAND} help configuration server-files`;
+  const hint = `Run: ${COMMAND} install CLIENT --import (takes over the servers of a client). To write a server file yourself: ${COMMAND} help servers server-files`;
   return definitions().size > 0
     ? []
     : [{ section: 'servers', level: 'warning', text: 'no server is configured', hint }];

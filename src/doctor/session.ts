@@ -83,7 +83,7 @@ export function judgeBounds({ memory_limit_bytes: memoryBytes, pids_limit: pids,
       }
     : {
         level: 'warning' as const,
-        text: `the engine enforces no memory or process limit; the first process of the sandbox does (${COMMAND} help security where-cgroup-limits-are-not-there)`,
+        text: `the engine enforces no memory or process limit; the first process of the sandbox does (${COMMAND} help security without-cgroup-limits)`,
       };
   const filter = seccomp
     ? { level: 'ok' as const, text: 'the system-call filter (seccomp) is in force' }

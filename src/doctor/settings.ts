@@ -5,8 +5,7 @@ import { COMMAND } from '../base/package.ts';
 import { refusedVariables } from '../settings/refused-settings.ts';
 import { describeUnknownVariables, SETTINGS_TABLE } from '../settings/settings.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
-import type { Finding } from '../terminal/finding.ts';
-import { problemsOfSettings } from '../terminal/finding.ts';
+import { type Finding, problemsOfSettings } from '../terminal/finding.ts';
 
 type Environment = NodeJS.ProcessEnv;
 
@@ -44,6 +43,6 @@ function listGiven(env: Environment): Finding {
 }
 
 async function warnOfUnknown(env: Environment): Promise<Finding[]> {
-  const hint = `For a list of all settings, run: ${COMMAND} help configuration settings`;
+  const hint = `For a list of all settings, run: ${COMMAND} help settings`;
   return (await describeUnknownVariables(env)).map((text) => ({ section: 'settings', level: 'warning', text, hint }));
 }

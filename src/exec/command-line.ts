@@ -21,11 +21,9 @@ interface ExecOptions {
   readonly json?: true;
 }
 
-const NOTES = `Exactly one of FILE and --code is needed.
+const NOTES = `Give either FILE or --code. At a terminal it asks you where a policy says so, unless the code came from standard input.
 
-At a terminal it says what it waits for until the code runs, and asks you where a policy says so, unless the code came from standard input.
-
-Ends with 0 when the cell succeeded, 1 when its code failed, its own status after sys.exit(), 124 at the deadline, and with the exit code of the error when the bridge ended the cell or refused the call that did.`;
+Exit code: 0 for success, 1 if its code failed, the cell's own after sys.exit(), 124 at the deadline, and that of the error if the bridge ended the cell or refused the call that did.`;
 
 export function defineExec(program: Command, settle: Settle<ExecCommand>): void {
   const exec = program

@@ -54,18 +54,18 @@ export function defineImage(program: Command, settle: Settle<ImageCommand>): voi
         isJson: json === true,
       });
 
-  subcommand(group, 'list', 'List the image in use and those that were built here.').action(take('list'));
-  subcommand(group, 'pull', 'Pull an image, with the progress that the engine shows.')
-    .argument('[image]', 'its name; that of MCP_BRIDGE_IMAGE when left out', matching(IMAGE, 'the name of an image'))
+  subcommand(group, 'list', 'List the image in use and those built here.').action(take('list'));
+  subcommand(group, 'pull', 'Pull an image.')
+    .argument('[image]', 'its name; by default MCP_BRIDGE_IMAGE', matching(IMAGE, 'the name of an image'))
     .action((image: string | undefined, given: Given) => take('pull')(given, image));
-  const build = subcommand(group, 'build', 'Build an image whose Python starts faster, with packages if wanted.')
-    .option('--packages <names>', 'packages for pip, with commas in between', readPackages)
+  const build = subcommand(group, 'build', 'Build an image whose Python starts faster, with packages if you like.')
+    .option('--packages <names>', 'packages for pip, separated by commas', readPackages)
     .option('--data-science', `the packages ${DATA_SCIENCE.join(', ')}`)
     .option('--base <image>', 'image to build on (default: python:3.14-slim)', matching(IMAGE, 'the name of an image'))
     .option('--tag <tag>', 'tag of the image that is built', matching(TAG, 'a tag'))
     .action(take('build'));
-  addNotes(build, 'Prints the line that makes sandboxes use it: MCP_BRIDGE_IMAGE=localhost/mcp-bridge-python:TAG.');
-  subcommand(group, 'prune', 'Remove the images that were built here and are not in use.').action(take('prune'));
+  addNotes(build, 'Prints the setting that uses it: MCP_BRIDGE_IMAGE=localhost/mcp-bridge-python:TAG.');
+  subcommand(group, 'prune', 'Remove images that were built here and are not in use.').action(take('prune'));
 }
 
 function subcommand(group: Command, name: string, description: string): Command {

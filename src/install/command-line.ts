@@ -58,19 +58,16 @@ export function defineInstall(program: Command, settle: Settle<InstallCommand>):
   const install = defineOne(program, 'install')
     .summary('register this server in MCP clients')
     .description('Register this server in the configuration of MCP clients.')
-    .option('--import', "move the client's own servers to this one; uninstall puts them back")
-    .option('--no-import', 'leave them where they are, without asking')
-    .option('--global', 'install this package globally with npm, and register that: it starts without network')
-    .option('--command <words>', 'register this command instead of the one that started this program')
-    .option('--print', 'print the entry instead, to put in by hand')
+    .option('--import', "move the client's own servers behind this one; uninstall puts them back")
+    .option('--no-import', 'leave them, without asking')
+    .option('--global', 'install this package globally with npm and register that copy, which starts without network')
+    .option('--command <words>', 'register this command instead')
+    .option('--print', 'print the entry and change nothing')
     .action(take('install'));
-  addNotes(
-    install,
-    'Comments and order in the files survive, what was there is kept beside them, and a second run changes nothing.',
-  );
+  addNotes(install, 'Comments and order in the file stay, and a copy of the old file is kept beside it.');
   defineOne(program, 'uninstall')
-    .summary('take it out again')
-    .description('Take this server out of the configuration of MCP clients, and put back what install --import moved.')
+    .summary('remove it again')
+    .description('Remove this server from the configuration of MCP clients, and put back what install --import moved.')
     .action(take('uninstall'));
 }
 
@@ -80,7 +77,7 @@ function defineOne(program: Command, name: InstallCommand['command']): Command {
     .command(name)
     .addArgument(clients)
     .addOption(new Option('--scope <scope>', 'user, or project: the folder you are in').choices(SCOPES).default('user'))
-    .option('--dry-run', 'show what would change, and write nothing')
+    .option('--dry-run', 'show the change and write nothing')
     .addOption(jsonOption())
     .exitOverride((error) => {
       throw error.code === 'commander.missingArgument' ? noClient() : error;

@@ -80,20 +80,23 @@ export function defineServers(program: Command, settle: Settle<ServersCommand | 
 
   group
     .command('list')
-    .description(
-      'List every configured server: state, tools, what they would cost in tokens, transport, file. Starts none.',
-    )
+    .description('List every configured server: state, tools, their cost in tokens, transport, file. Starts none.')
     .addOption(jsonOption())
     .action((options) => take('list')([], options));
   defineServerEdits(group, settle);
-  defineOne(group, 'show', 'Show all that is known of one server, secrets masked. Starts none.', take('show'));
-  defineOne(group, 'tools', 'List the tools of one server; starts it when it was never asked.', take('tools'));
+  defineOne(
+    group,
+    'show',
+    'Show what is known about one server, with secrets masked. Does not start it.',
+    take('show'),
+  );
+  defineOne(group, 'tools', 'List the tools of one server. Starts it if its tools are not known yet.', take('tools'));
   defineSearch(group, take('search'));
   defineRefresh(group, take('refresh'));
   defineTest(group, take('test'));
   defineCall(group, take('call'));
   defineLogin(group, take('login'));
-  defineOne(group, 'logout', 'Forget the login at one remote server.', take('logout'));
+  defineOne(group, 'logout', 'Forget the login at a remote server.', take('logout'));
 }
 
 type Take = (names: readonly string[], options: Given) => void;
@@ -111,11 +114,11 @@ function defineOne(group: Command, word: string, description: string, take: Take
 function defineSearch(group: Command, take: Take): void {
   group
     .command('search')
-    .description('Find tools by words, over all servers; starts those that were never asked.')
+    .description('Find tools by words, in all servers. Starts those whose tools are not known yet.')
     .argument('<words...>', 'what to look for')
     .option(
       '--limit <number>',
-      `hits at most (default: ${DEFAULT_LIMIT})`,
+      `maximum number of results (default: ${DEFAULT_LIMIT})`,
       wholeNumber(`a whole number from 1 to ${MAX_LIMIT}`, 1, MAX_LIMIT),
     )
     .addOption(jsonOption())
@@ -125,41 +128,41 @@ function defineSearch(group: Command, take: Take): void {
 function defineRefresh(group: Command, take: Take): void {
   const refresh = group
     .command('refresh')
-    .description('Ask all servers, or those named, what they have now.')
+    .description('Ask all servers, or those named, for their current tools.')
     .argument('[server...]', 'their names')
     .addOption(jsonOption())
     .action(take);
-  addNotes(refresh, 'Ends with 69 when a server did not start.');
+  addNotes(refresh, 'Exit code: 69 if a server did not start.');
 }
 
 function defineTest(group: Command, take: Take): void {
   const test = group
     .command('test')
-    .description('Start all servers, or those named, step by step; where one fails, say why and what to do.')
+    .description('Start all servers, or those named, step by step, and explain failures.')
     .argument('[server...]', 'their names')
     .addOption(jsonOption())
     .action(take);
   addNotes(
     test,
-    'Ends with 69 when a server failed. Steps: resolve, start, initialize, list tools; for a remote server resolve, connect, list tools.',
+    'Exit code: 69 if a server failed. Steps: resolve, start, initialize, list tools; for a remote server resolve, connect, list tools.',
   );
 }
 
 const CALL_NOTES = [
-  'A value is read as the tool wants it: a number where it takes numbers, JSON for lists and objects; a name that stands several times gives a list.',
-  'It is a text wherever the tool takes a text. name=@FILE is the content of a file, name=@@TEXT a text that begins with @.',
-  'Policies, pins and the record hold for it as for calls of code. Ends with 70 when the tool fails, or does not take the arguments.',
+  'Values are read by the schema of the tool: text where it takes text, otherwise numbers, or JSON for lists and objects.',
+  'A repeated name makes a list. name=@FILE is the content of a file, name=@@TEXT a text that begins with @.',
+  'Policies, pins and the audit log apply as for code. Exit code: 70 if the tool fails or refuses the arguments.',
 ].join('\n');
 
 function defineCall(group: Command, take: Take): void {
   const call = group
     .command('call')
-    .description('Call one tool of one server, and print its answer: servers call files read_file path=/x')
+    .description('Call a tool and print its answer: servers call files read_file path=/x')
     .argument('<server>', 'its name')
-    .argument('<tool>', 'its name, of the server or in Python')
+    .argument('<tool>', 'its name, as the server or Python spells it')
     .argument('[name=value...]', 'arguments of the tool')
     .option('--json-args <json>', 'arguments as a JSON object; - reads it from stdin')
-    .option('--output <file>', 'where images, sounds and files go; the text, when there are none')
+    .option('--output <file>', 'where to write images, sounds and files, or the text if there are none')
     .option(
       '--timeout <seconds>',
       `time for the call (default: ${DEFAULT_CALL_SECONDS})`,
@@ -173,17 +176,17 @@ function defineCall(group: Command, take: Take): void {
 }
 
 function defineLogin(group: Command, take: Take): void {
-  const description = 'Log in at one remote server: opens the browser, and waits for it to come back.';
+  const description = 'Log in at a remote server. Opens the browser and waits for it to come back.';
   const login = defineOne(group, 'login', description, take)
-    .option('--no-browser', 'print the address, and open nothing')
-    .option('--port <number>', 'port of this machine to come back to', wholeNumber('a port', 1, 65_535))
-    .option('--scope <scopes>', 'what to ask for, separated by spaces')
+    .option('--no-browser', 'print the address instead of opening it')
+    .option('--port <number>', 'port of this machine for the browser to come back to', wholeNumber('a port', 1, 65_535))
+    .option('--scope <scopes>', 'scopes to ask for, separated by spaces')
     .option(
       '--timeout <seconds>',
       `time to finish in the browser (default: ${DEFAULT_LOGIN_SECONDS})`,
       wholeNumber(`a whole number of seconds from 1 to ${MAX_LOGIN_SECONDS}`, 1, MAX_LOGIN_SECONDS),
     );
-  addNotes(login, 'The login is kept in the state directory, for you alone: see `help remote logging-in`.');
+  addNotes(login, 'The login is kept in the state directory, readable only by you: see `help remote logging-in`.');
 }
 
 /** What was wished, and what is usual. */

@@ -56,16 +56,16 @@ const FORM = 'servers add NAME -- COMMAND ARG…';
 export function defineServerEdits(group: Command, settle: Settle<EditServersCommand>): void {
   defineAdd(group, settle);
   const edits = [
-    ['remove', 'Take servers out of the server files.'],
-    ['enable', 'Let code use servers again that were disabled.'],
-    ['disable', 'Keep servers in their files, but neither start nor offer them.'],
+    ['remove', 'Remove servers from the server files.'],
+    ['enable', 'Let code use disabled servers again.'],
+    ['disable', 'Keep servers in their files, but do not start or offer them.'],
   ] as const;
   for (const [action, description] of edits) {
     group
       .command(action)
       .description(description)
       .argument('<server...>', 'their names')
-      .option('--dry-run', 'show what would change, and write nothing')
+      .option('--dry-run', 'show the change and write nothing')
       .addOption(jsonOption())
       .action((names: readonly string[], given: Given) => {
         const uniqueNames = [...new Set(names)];
@@ -82,9 +82,9 @@ const ADD_NOTES = [
   "    servers add docs --url https://docs.example/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'",
   '    servers add --example everything',
   '',
-  'The server is written to servers.json in the state directory (~/MCPs); a bridge that is running offers it with its next call.',
-  'Keep secrets out of the file: --env KEY without a value writes ${KEY}, a reference to the variable of the bridge. In values,',
-  "'${NAME}', '${file:PATH}' and '${cmd:COMMAND}' are references too: `help configuration secrets` explains them.",
+  'Writes to servers.json in the state directory (~/MCPs); running bridges offer the server from their next call.',
+  '--env KEY without a value writes ${KEY}, a reference to a variable of the bridge, so that no secret is in the file.',
+  'More about secrets: `help servers secrets`.',
 ].join('\n');
 
 function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
@@ -92,18 +92,18 @@ function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
     .command('add')
     .description(`Add a server: ${FORM}, or NAME --url URL.`)
     .argument('[name]', 'what to call it')
-    .argument('[command...]', 'after --: the program that is the server, and its arguments')
-    .option('--url <url>', 'address of a remote server, instead of a command')
-    .option('-t, --transport <transport>', 'stdio, http or sse; sse is needed for servers that know no other')
+    .argument('[command...]', 'after --: the command of the server')
+    .option('--url <url>', 'address of a remote server')
+    .option('-t, --transport <transport>', 'stdio, http, or sse for servers that support nothing newer')
     .option('-e, --env <KEY=VALUE>', 'variable for the server; may be repeated', collect)
     .option('-H, --header <header>', "header for a remote server, 'Name: value'; may be repeated", collect)
     .option('--cwd <folder>', 'folder to start it in')
     .option('--description <text>', 'what it is for; the model reads it')
-    .option('--timeout <duration>', 'longest time of one call, such as 30s or 2m')
-    .option('--example [name]', 'add one of the examples that come with this package; without a name, list them')
-    .option('--json-entry <json>', 'the entry as JSON, as server files and READMEs have it; - reads it from stdin')
-    .option('--force', 'replace a server of that name; its policy and pin stay')
-    .option('--dry-run', 'show what would change, and write nothing')
+    .option('--timeout <duration>', 'longest time of one call, such as 2m')
+    .option('--example [name]', 'add an example that comes with this package, or list them')
+    .option('--json-entry <json>', 'the entry as JSON, as in server files; - reads it from stdin')
+    .option('--force', 'replace a server of that name; keeps its policy and pin')
+    .option('--dry-run', 'show the change and write nothing')
     .addOption(jsonOption())
     .exitOverride((error) => {
       throw error.code === 'commander.unknownOption' ? unknownOption(error.message) : error;

@@ -14,18 +14,15 @@ export const acceptCommand: Command<AcceptCommand> = {
   define(program, settle) {
     const approve = findGroup(program, 'servers')
       .command('approve')
-      .description('Show what changed in the tools of one server, and accept it; starts the server.')
+      .description('Start a server, show what changed in its tools, and accept it.')
       .argument('<server>', 'its name')
-      .argument('[tool...]', 'the tools to accept; all that changed when left out')
-      .option('--dry-run', 'show it, and accept nothing')
+      .argument('[tool...]', 'the tools to accept; by default all that changed')
+      .option('--dry-run', 'show the changes and accept nothing')
       .addOption(jsonOption())
       .action((server: string, tools: readonly string[], { json, dryRun }: Given) =>
         settle({ command: 'accept-tools', server, tools, isJson: json === true, isDryRun: dryRun === true }),
       );
-    addNotes(
-      approve,
-      'What a tool is compared with is what was first seen of it, or last accepted: see `help security pins`.',
-    );
+    addNotes(approve, 'Tools are compared with what was first seen or last accepted: see `help security pins`.');
   },
   async run(line, host) {
     const { acceptTools } = await import('./run.ts');

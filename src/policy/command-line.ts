@@ -35,23 +35,21 @@ export function definePolicy(program: Command, settle: Settle<PolicyCommand>): v
 
   group
     .command('show')
-    .description('Show the policies in force, and what is wrong with them. Starts no server.')
+    .description('Show the policies in force and their errors. Starts no server.')
     .addOption(jsonOption())
     .action((given: Given) => settle({ ...base(given), action: 'show' }));
 
   group
     .command('explain')
-    .description(
-      'Say what happens to a call of a tool, and which rule decides. Starts the server if it was never asked.',
-    )
-    .argument('<tool>', 'its name with that of its server, such as github.create_issue')
+    .description('Say what happens to a call and which rule decides. Starts the server if its tools are not known yet.')
+    .argument('<tool>', 'server and tool, such as github.create_issue')
     .option('--args <json>', 'arguments of the call, such as \'{"path": "/tmp/x"}\'', readArguments)
     .addOption(jsonOption())
     .action((tool: string, given: Given) => settle({ ...base(given), action: 'explain', tool, arguments: given.args }));
 
   const check = group
     .command('check')
-    .description('Say which calls a piece of code would make, and what happens to each. Runs none of it.')
+    .description('Say which calls code would make and what happens to each. Does not run it.')
     .argument('[file]', 'Python source; - is standard input')
     .option('-c, --code <code>', 'Python source, instead of a file')
     .addOption(jsonOption())
@@ -65,7 +63,7 @@ export function definePolicy(program: Command, settle: Settle<PolicyCommand>): v
     });
   addNotes(
     check,
-    'The code is read in a sandbox, so an engine is needed. Ends with 77 when a call in it would be refused, else with 0.',
+    'Reads the code in a sandbox, so it needs an engine. Exit code: 77 if a call would be refused, otherwise 0.',
   );
 }
 

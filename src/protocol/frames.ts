@@ -1,7 +1,7 @@
 /**
  * The frames between the host and the kernel in the sandbox: the one definition.
  * `npm run gen` writes `frames.schema.json` (which the Python mirror is tested against) and the field tables of
- * `docs/protocol.md` from it. One frame is one line of JSON in UTF-8; keys are snake_case on both sides.
+ * `docs/internals/protocol.md` from it. One frame is one line of JSON in UTF-8; keys are snake_case on both sides.
  */
 import { z } from 'zod';
 

@@ -20,22 +20,22 @@ export function defineSessions(program: Command, settle: Settle<SessionsCommand>
     .helpCommand(false);
   const list = group
     .command('list')
-    .description('List the sandboxes of every bridge, those included that a killed bridge left behind.')
+    .description('List the sandboxes of every bridge, including those that a killed bridge left behind.')
     .addOption(jsonOption())
     .action(({ json }: { json?: true }) =>
       settle({ command: 'sessions', action: 'list', names: [], isJson: json === true }),
     );
   addNotes(
     list,
-    'The engines bubblewrap and embedded keep no list: a sandbox there is a process of its bridge and ends with it.',
+    'Not listed: sandboxes on bubblewrap and embedded, which are processes of their bridge and end with it.',
   );
   const kill = group
     .command('kill')
-    .description('End sandboxes. The bridge tells its client with the next answer that the state is lost.')
-    .argument('<session...>', 'ids or their beginnings, or names of sessions')
+    .description('End sandboxes. The next answer of the session says that its state was lost.')
+    .argument('<session...>', 'ids, beginnings of ids, or names of sessions')
     .addOption(jsonOption())
     .action((names: readonly string[], { json }: { json?: true }) =>
       settle({ command: 'sessions', action: 'kill', names, isJson: json === true }),
     );
-  addNotes(kill, 'A name ends the sessions of that name of every bridge.');
+  addNotes(kill, 'A name ends the sessions of that name in every bridge.');
 }

@@ -12,7 +12,7 @@ export const AUDIT_SETTINGS = {
     variable: 'MCP_BRIDGE_AUDIT',
     default: '1',
     meaning:
-      'Whether a record of cells and calls is kept in the folder `audit` of the state directory. With `required`, a cell that cannot be recorded is not run.',
+      'Whether cells and calls are recorded in the audit log. With `required`, a cell that cannot be recorded is not run.',
     allowed: '0, 1 or required',
     schema: z
       .string()
@@ -22,14 +22,14 @@ export const AUDIT_SETTINGS = {
   auditMaxBytes: {
     variable: 'MCP_BRIDGE_AUDIT_MAX_SIZE',
     default: '256m',
-    meaning: 'Size of all files of the audit log; the oldest are removed when they are larger.',
+    meaning: 'Total size of the audit log; beyond it the oldest files are removed.',
     allowed: 'a size of at least 1m, such as 256m or 2g',
     schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_BYTES)),
   },
   auditMaxAgeDays: {
     variable: 'MCP_BRIDGE_AUDIT_DAYS',
     default: '90',
-    meaning: 'Days that files of the audit log are kept.',
+    meaning: 'Days that the audit log is kept.',
     allowed: `a whole number from 1 to ${MAX_DAYS}`,
     schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(1).max(MAX_DAYS)),
   },

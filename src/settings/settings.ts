@@ -61,14 +61,14 @@ const DEFINITIONS = {
   runtime: {
     variable: 'MCP_BRIDGE_RUNTIME',
     default: 'auto',
-    meaning: 'Engine. `auto` takes the first of the four that works, `container` none but podman or docker.',
+    meaning: 'Engine. `auto` takes the first of the four that works; `container` only podman or docker.',
     allowed: 'auto, podman, docker, bubblewrap, embedded or container',
     schema: oneOf(['auto', 'podman', 'docker', 'bubblewrap', 'embedded', 'container']),
   },
   image: {
     variable: 'MCP_BRIDGE_IMAGE',
     default: 'python:3.14-slim',
-    meaning: 'Image of the sandbox. Any image with Python 3.10 or newer works.',
+    meaning: 'Image of the sandbox: any with Python 3.10 or newer.',
     allowed: 'a name with optional registry, tag or digest, such as python:3.14-slim',
     // The first character keeps it from being read as an option of the engine.
     schema: z
@@ -79,13 +79,13 @@ const DEFINITIONS = {
   pull: {
     variable: 'MCP_BRIDGE_PULL',
     default: 'missing',
-    meaning: 'Whether a missing image is pulled. `never` answers with the command that would pull it.',
+    meaning: 'Whether a missing image is pulled. With `never`, the answer names the command that pulls it.',
     allowed: 'missing or never',
     schema: oneOf(['missing', 'never']),
   },
   ociRuntime: {
     variable: 'MCP_BRIDGE_OCI_RUNTIME',
-    meaning: "OCI runtime, passed to the engine as `--runtime`. The engine's own choice when left out.",
+    meaning: "OCI runtime, passed to the engine as `--runtime`; by default the engine's own.",
     allowed: 'a name or an absolute path, such as runc, crun, runsc or kata',
     schema: z
       .string()
@@ -95,7 +95,7 @@ const DEFINITIONS = {
   timeoutSeconds: {
     variable: 'MCP_BRIDGE_TIMEOUT',
     default: '30',
-    meaning: 'Deadline of a cell that names none. Never more than `MCP_BRIDGE_MAX_TIMEOUT`.',
+    meaning: 'Deadline of a cell that names none. At most `MCP_BRIDGE_MAX_TIMEOUT`.',
     allowed: 'whole seconds from 1s to 24h, such as 30, 30s or 2m',
     schema: wholeSeconds,
   },
@@ -109,21 +109,21 @@ const DEFINITIONS = {
   idleTimeoutMs: {
     variable: 'MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT',
     default: '300',
-    meaning: 'A session that was not used for this long ends, and its state with it.',
+    meaning: 'A session that is unused for this long ends, and its state is lost.',
     allowed: 'a duration from 100ms to 576h, such as 300, 90s or 15m',
     schema: z.string().transform(parseDurationMs).pipe(z.int().min(100).max(MAX_IDLE_MS)),
   },
   approvalTimeoutMs: {
     variable: 'MCP_BRIDGE_APPROVAL_TIMEOUT',
     default: '300',
-    meaning: 'How long a question to you waits for its answer. The deadline of the cell stands still meanwhile.',
+    meaning: 'How long a question waits for your answer. The deadline of the cell is paused meanwhile.',
     allowed: 'a duration from 1s to 24h, such as 300, 90s or 10m',
     schema: z.string().transform(parseDurationMs).pipe(z.int().min(1000).max(MAX_TIMEOUT_MS)),
   },
   memoryBytes: {
     variable: 'MCP_BRIDGE_MEMORY',
     default: '512m',
-    meaning: 'Memory of one sandbox, swap included.',
+    meaning: 'Memory of one sandbox, including swap.',
     allowed: 'a size of at least 32m, such as 512m or 2g',
     schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_MEMORY_BYTES)),
   },
@@ -136,7 +136,7 @@ const DEFINITIONS = {
   },
   cpus: {
     variable: 'MCP_BRIDGE_CPUS',
-    meaning: 'CPU cores one sandbox may use. No bound when left out.',
+    meaning: 'CPU cores that one sandbox may use; by default all.',
     allowed: 'a number from 0.01 to 1024, such as 2 or 0.5',
     schema: z
       .string()
@@ -147,14 +147,14 @@ const DEFINITIONS = {
   containerUser: {
     variable: 'MCP_BRIDGE_CONTAINER_USER',
     default: '65534:65534',
-    meaning: 'User and group the code runs as, inside the container.',
+    meaning: 'User and group of the code inside the container.',
     allowed: 'UID or UID:GID, numbers of at least 1 (not root)',
     schema: z.string().regex(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/),
   },
   stateDir: {
     variable: 'MCP_BRIDGE_STATE_DIR',
     default: '~/MCPs',
-    meaning: 'Folder of server files (`*.json`) and of saved tools.',
+    meaning: 'State directory: server files (`*.json`), policy, saved functions, artifacts, audit log.',
     allowed: 'a path; ~ is your home folder',
     schema: z.string(),
   },
@@ -168,7 +168,7 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_CONFIG_SOURCES',
     default: 'mcps',
     meaning:
-      'Where servers are looked for, in order of precedence: `mcps` is the state directory and `MCP_SERVERS_CONFIG`, a client is the file it keeps for all projects.',
+      'Where to find servers, in order of precedence: `mcps` is the state directory and `MCP_SERVERS_CONFIG`; the name of a client is its file for all projects.',
     allowed: `a list of mcps, all, claude (both), ${CLIENT_IDS.join(', ')}, and paths of files`,
     schema: z.string().transform((text, context) => {
       try {
@@ -181,7 +181,7 @@ const DEFINITIONS = {
   },
   mounts: {
     variable: 'MCP_BRIDGE_MOUNTS',
-    meaning: 'Folders of this machine that the code sees, separated by commas; `ro` (read-only) when nothing is said.',
+    meaning: 'Folders of this machine that code can see, separated by commas; read-only unless `rw` is given.',
     allowed: '/host/folder:/target[:ro|rw], where the target is a new folder such as /data',
     schema: z.string().transform((text, context) => {
       try {
@@ -195,14 +195,14 @@ const DEFINITIONS = {
   outputMode: {
     variable: 'MCP_BRIDGE_OUTPUT_MODE',
     default: 'compact',
-    meaning: 'Text of the answers: `compact` like a terminal, `toon` or `json` with every field.',
+    meaning: 'Text of the answers: `compact` reads like a terminal; `toon` and `json` have every field.',
     allowed: 'compact, toon or json',
     schema: oneOf(['compact', 'toon', 'json']),
   },
   maxOutputChars: {
     variable: 'MCP_BRIDGE_MAX_OUTPUT',
     default: String(MAX_SHOWN_CHARS),
-    meaning: 'Characters of output, value and error in one answer, about four to a token. The middle is cut.',
+    meaning: 'Characters of output, value and error in one answer, about four per token. The middle is cut.',
     allowed: `a whole number from ${MIN_SHOWN_CHARS} to ${MOST_OUTPUT_CHARS}`,
     schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(MIN_SHOWN_CHARS).max(MOST_OUTPUT_CHARS)),
   },
@@ -210,7 +210,7 @@ const DEFINITIONS = {
   logLevel: {
     variable: 'MCP_BRIDGE_LOG_LEVEL',
     default: 'INFO',
-    meaning: 'Least severity of the lines logged to stderr. Commands other than the server begin at `WARNING`.',
+    meaning: 'Lowest level logged to stderr. Commands other than the server log from `WARNING`.',
     allowed: LOG_LEVELS.join(', '),
     schema: z
       .string()
@@ -221,15 +221,14 @@ const DEFINITIONS = {
   allowSelfServer: {
     variable: 'MCP_BRIDGE_ALLOW_SELF_SERVER',
     default: '0',
-    meaning: 'Whether server entries that would start this bridge again are kept.',
+    meaning: 'Whether to keep server entries that would start this bridge again.',
     allowed: '0 or 1',
     schema: onOrOff,
   },
   autoload: {
     variable: 'MCP_BRIDGE_AUTOLOAD',
     default: '0',
-    meaning:
-      'Whether code may call every configured server: one that `servers` does not name is loaded by its first call.',
+    meaning: 'Whether code may call every configured server, even if `servers` does not name it.',
     allowed: '0 or 1',
     schema: onOrOff,
   },

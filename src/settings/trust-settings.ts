@@ -5,7 +5,8 @@ export const TRUST_DEFINITIONS = {
   masksSecrets: {
     variable: 'MCP_BRIDGE_MASK_SECRETS',
     default: '1',
-    meaning: "Whether secrets of a server's entry are masked in what the server says. In messages they always are.",
+    meaning:
+      "Whether secrets of a server's entry are masked in what the server sends. In messages of the bridge they always are.",
     allowed: '0 or 1',
     schema: onOrOff,
   },
@@ -13,7 +14,7 @@ export const TRUST_DEFINITIONS = {
     variable: 'MCP_BRIDGE_PIN',
     default: 'warn',
     meaning:
-      'What happens to a tool whose definition is not the one that was accepted: `warn` shows the change, `strict` refuses calls until `servers approve`.',
+      'What happens when the definition of a tool changes: `warn` shows it, `strict` refuses calls until `servers approve`.',
     allowed: 'off, warn or strict',
     schema: oneOf(['off', 'warn', 'strict']),
   },

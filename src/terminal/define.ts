@@ -1,4 +1,4 @@
-/** What the definitions of commands share. Everything a person may type stands in this folder; docs/cli.md is made from it. */
+/** What the definitions of commands share. Everything a person may type stands in this folder; docs/reference/commands.md is made from it. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 export { COMMAND_NAME } from '../base/package.ts';
@@ -8,7 +8,7 @@ export type Settle<Line> = (line: Line) => void;
 
 const notes = new WeakMap<Command, string>();
 
-/** Words below the options, in the help and in docs/cli.md: exit codes, examples. */
+/** Words below the options, in the help and in docs/reference/commands.md: exit codes, examples. */
 export function addNotes(command: Command, text: string): void {
   notes.set(command, text);
   command.addHelpText('after', `\n${text}`);

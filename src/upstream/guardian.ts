@@ -2,7 +2,7 @@
  * Ends the servers of a bridge that was killed with SIGKILL. A bridge that ends in order stops its servers itself, and
  * most servers end when their stdin does; the others would live for ever. One small shell process per bridge, in a
  * session of its own, reads the numbers of the process groups and ends those still listed when its stdin ends.
- * Measurements and alternatives: docs/decisions/011-guardian-of-servers.md.
+ * Measurements and alternatives: docs/internals/decisions/011-guardian-of-servers.md.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';

@@ -1,4 +1,4 @@
-/** The table of probes in `docs/security.md` is made from a record: it must hold every probe there is, and no other. */
+/** The table of probes in `docs/internals/isolation.md` is made from a record: it must hold every probe there is, and no other. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

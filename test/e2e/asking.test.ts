@@ -1,6 +1,6 @@
 /**
  * A person who decides, with real clients of both protocol eras, real servers and real sandboxes: questions about calls, and
- * questions of servers. `UPDATE_ASKING=1` writes what went over the wire to docs/asking.md, which is compared otherwise.
+ * questions of servers. `UPDATE_ASKING=1` writes what went over the wire to docs/internals/elicitation.md, which is compared otherwise.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -256,7 +256,7 @@ function render(wire: readonly string[], folder: string): string {
   return blocks.join('\n\n');
 }
 
-describe.skipIf(engines.length === 0)('docs/asking.md', () => {
+describe.skipIf(engines.length === 0)('docs/internals/elicitation.md', () => {
   it.each(ERAS)('shows what goes over the wire (%s)', async (era: Era) => {
     const [engine] = engines;
     if (engine === undefined) {
@@ -272,7 +272,7 @@ describe.skipIf(engines.length === 0)('docs/asking.md', () => {
     const wire = bridge.wire.filter(
       (line) => !/"method":"ping"|"id":0,"result":\{\}|"result":\{\},.*"id":0/.test(line),
     );
-    const file = join(ROOT, 'docs/asking.md');
+    const file = join(ROOT, 'docs/internals/elicitation.md');
     const marker = new RegExp(`(<!-- recorded: ${era} -->\n)[^]*?(\n<!-- end -->)`);
     const text = readFileSync(file, 'utf8');
     expect(text).toMatch(marker);

@@ -14,7 +14,7 @@ const NAME = 'mcp-server-code-execution-mode';
 const [engine] = await coverEngines();
 /** They have no end of their own, or wait for a person. */
 const ENDLESS = /audit tail -f/;
-const DOCUMENTS = ['docs/configuration.md', 'docs/audit.md'];
+const DOCUMENTS = ['docs/guide.md', 'docs/servers.md', 'docs/audit.md'];
 
 function commandsOf(document: string): string[] {
   const lines = readFences(document, '').flatMap((fence) => fence.split('\n'));

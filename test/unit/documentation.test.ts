@@ -3,7 +3,7 @@
  * here why not. What needs an engine is in `test/e2e/readme.test.ts` and `test/e2e/documented-commands.test.ts`.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -13,12 +13,15 @@ import { silentLogger } from '../../src/base/log.ts';
 import { splitWords } from '../../src/base/split-words.ts';
 import { elicitFor } from '../../src/calls/server-questions.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
+import { slugOf } from '../../src/cli/help/page.ts';
 import { readPolicy } from '../../src/policy/rules/read-policy.ts';
+import { buildPayload } from '../../src/render/payload.ts';
 import { parseServerFile } from '../../src/servers/server-file.ts';
 import { loadSettings, REMOVED_VARIABLES, SETTINGS_TABLE } from '../../src/settings/settings.ts';
 import { LoginProvider } from '../../src/upstream/oauth/login-provider.ts';
 import { ROOT } from '../support/bridge-client.ts';
 import { allFences, type Fence, findDocuments, readFences } from '../support/documented-samples.ts';
+import { answerOf, text as outputOf } from './render/answer-of.ts';
 
 const DOCUMENTS = findDocuments();
 const NAME = 'mcp-server-code-execution-mode';
@@ -37,7 +40,7 @@ describe('settings', () => {
   });
 
   it('stand in the reference, all of them', () => {
-    expect(known.filter((name) => !textOf('docs/configuration.md').includes(`\`${name}\``))).toEqual([]);
+    expect(known.filter((name) => !textOf('docs/reference/settings.md').includes(`\`${name}\``))).toEqual([]);
   });
 
   it('are refused as the reference shows', () => {
@@ -58,6 +61,9 @@ describe('commands', () => {
     [/\[[^\]]*\]/g, ''],
     [/\bCLIENT…?/g, 'cursor'],
     [/\bCODE\b/g, 'IMAGE_MISSING'],
+    [/\bCOMMAND\b/g, 'servers list'],
+    [/\bFILE\b/g, 'file.py'],
+    [/\bNAME\b/g, 'github'],
     // The command itself is meant.
     [/^exec$/g, 'exec -'],
   ];
@@ -79,7 +85,7 @@ describe('commands', () => {
     });
   }
 
-  const documents = DOCUMENTS.filter((file) => file !== 'docs/cli.md' && commandsIn(file).length > 0);
+  const documents = DOCUMENTS.filter((file) => commandsIn(file).length > 0);
 
   it.each(documents)('%s shows command lines that are understood', async (file) => {
     for (const command of commandsIn(file)) {
@@ -91,7 +97,7 @@ describe('commands', () => {
 
   it('are found in the documents', () => {
     expect(documents).toEqual(
-      expect.arrayContaining(['README.md', 'docs/README.md', 'docs/clients.md', 'docs/remote.md']),
+      expect.arrayContaining(['README.md', 'docs/start.md', 'docs/clients.md', 'docs/remote.md']),
     );
   });
 });
@@ -102,9 +108,9 @@ it.each(DOCUMENTS.filter((file) => file !== 'docs/changelog.md'))('%s names code
   const families = new Set(Object.keys(ERROR_CODES).map((code) => code.split('_')[0]));
   const named = [...textOf(file).matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)].map(([, code = '']) => code);
   const codes = named.filter((code) => families.has(code.split('_')[0]) && !others.includes(code));
-  expect(codes.filter((code) => !Object.hasOwn(ERROR_CODES, code) && !textOf('docs/errors.md').includes(code))).toEqual(
-    [],
-  );
+  expect(
+    codes.filter((code) => !Object.hasOwn(ERROR_CODES, code) && !textOf('docs/reference/errors.md').includes(code)),
+  ).toEqual([]);
 });
 
 it('README.md promises the figures that were measured', () => {
@@ -123,13 +129,50 @@ it.each(DOCUMENTS)('%s names scripts that exist', (file) => {
   expect(files.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
+describe('links', () => {
+  const outsideOfFences = (file: string) => textOf(file).replaceAll(/^```[\s\S]*?^```$/gm, '');
+  const headingsOf = (file: string) =>
+    [...outsideOfFences(file).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => slugOf(title));
+
+  it.each(DOCUMENTS)('of %s lead to files and headings that exist', (file) => {
+    const targets = [...outsideOfFences(file).matchAll(/\]\((?![a-z]+:)([^)\s]+)\)/g)].map(([, target = '']) => target);
+    const broken = targets.filter((target) => {
+      const [path = '', heading] = target.split('#');
+      const linked = path === '' ? file : join(dirname(file), path);
+      return !existsSync(join(ROOT, linked)) || (heading !== undefined && !headingsOf(linked).includes(heading));
+    });
+    expect(broken).toEqual([]);
+  });
+});
+
+/** Fields of an answer, as the reference lists them. */
+const ANSWER_FIELDS = [
+  ...textOf('docs/reference/answers.md').matchAll(/^\| (`\w+`(?:, `\w+`)*) \| (?:always|if|unless|in the)/gm),
+].flatMap(([, names = '']) => names.replaceAll('`', '').split(', '));
+
+it('docs/reference/answers.md has a row for each field of an answer, in order', () => {
+  const everything = answerOf({
+    status: 'error',
+    stdout: outputOf('out'),
+    stderr: outputOf('err'),
+    value: '1',
+    error: { code: 'INTERNAL', message: 'failed' },
+    exitCode: 1,
+    servers: ['memory'],
+    session: 'other',
+    notices: ['State was lost.'],
+    engine: { name: 'podman', isolation: 'container', refused: [] },
+  });
+  expect(ANSWER_FIELDS).toEqual(Object.keys(buildPayload(everything, 1000)));
+});
+
 describe('samples', () => {
   /** Tests that read all samples of a document, by language. */
   const READ_BY: Readonly<Record<string, readonly [languages: RegExp, test: string]>> = {
     'docs/gallery.md': [/python|text/, 'test/e2e/gallery.test.ts'],
     'docs/policy.md': [/json|python|text|console/, 'test/e2e/policy-docs.test.ts'],
     'docs/audit.md': [/jsonl/, 'test/e2e/audit.test.ts'],
-    'docs/cli.md': [/^$/, 'scripts/gen.ts'],
+    'docs/internals/elicitation.md': [/json/, 'test/e2e/asking.test.ts'],
   };
   /** Samples that no test runs, by their beginning, and why. */
   const NOT_RUN: Readonly<Record<string, string>> = {
@@ -138,6 +181,7 @@ describe('samples', () => {
       'the address of the repository is not known yet; test/e2e/install.test.ts runs `install` from a checkout',
     'npm ci ': 'the commands that CI runs; that the scripts exist is tested above',
     'npm run bench': 'takes minutes, and no test depends on figures; that the script exists is tested above',
+    'npx vitest run': 'runs tests, and a test that runs tests is a loop',
     '$ npx vitest run': 'runs tests, and a test that runs tests is a loop',
     '$ cat /usr/local/bin/runsc-no-network': 'gVisor is not on the machines that test',
     '$ podman ps': 'a command of podman',
@@ -152,8 +196,7 @@ describe('samples', () => {
       (language === 'text' && isRun(previous)) ||
       (languages?.test(language) === true && existsSync(join(ROOT, test))) ||
       (language === 'json' && (text.includes('"mcpServers"') || isReadHere(fence))) ||
-      (file === 'docs/asking.md' &&
-        (language === 'text' || textOf(file).indexOf('<!-- recorded') < textOf(file).indexOf(text))) ||
+      (file === 'docs/approvals.md' && language === 'text') ||
       (language === '' && (text.includes(NAME) || text.startsWith('CONFIG_INVALID'))) ||
       before === '<!-- not run -->' ||
       Object.keys(NOT_RUN).some((start) => text.startsWith(start))
@@ -178,6 +221,9 @@ describe('samples', () => {
       const provider = new LoginProvider({} as never, { redirectUrl } as never);
       return isDeepStrictEqual({ redirect_uris: addresses, ...rest }, provider.clientMetadata);
     }
+    if ('summary' in value) {
+      return Object.keys(value).every((field) => ANSWER_FIELDS.includes(field));
+    }
     if ('error' in value) {
       return Object.hasOwn(ERROR_CODES, (value.error as { code: string }).code);
     }
@@ -187,7 +233,7 @@ describe('samples', () => {
   }
 
   it('of a question are what a person sees', async () => {
-    const [ours, theirs] = readFences('docs/asking.md', 'text');
+    const [ours, theirs] = readFences('docs/approvals.md', 'text');
     const line = { number: 3, text: 'await mcp_github.delete_file(path=name, branch="main")' };
     const reason = 'rules[0] of /home/you/MCPs/policy.json wants a person to be asked';
     const call = {

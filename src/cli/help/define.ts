@@ -15,6 +15,8 @@ export interface TopicCommand {
   readonly usage?: string;
   /** Names of commands, which may have been meant. */
   readonly commands: readonly string[];
+  /** Names of its subcommands, if the topic is a command that has some. */
+  readonly subcommands?: readonly string[];
 }
 
 /** In place of the library's own, which knows commands only. */
@@ -23,8 +25,8 @@ export function defineHelp(program: Command, settle: Settle<TopicCommand>): void
     .helpCommand(false)
     .command('help')
     .summary('show help on a command, a topic, an error code or a setting')
-    .description('Show help on a command, or print a page of the documentation, an error code or a setting.')
-    .argument('[topic...]', 'a command, a topic and perhaps a section of it, an error code, or a setting')
+    .description('Show help on a command, a documentation topic, an error code or a setting.')
+    .argument('[topic...]', 'a command, a topic with or without a section, an error code, or a setting')
     .action((words: readonly string[]) => {
       const command = find(program, words);
       const [first = ''] = words;
@@ -35,14 +37,19 @@ export function defineHelp(program: Command, settle: Settle<TopicCommand>): void
       if (!isTopic(first) && words.length > 1 && namesOf(program).includes(first)) {
         program.error(`error: unknown command '${words.join(' ')}'`);
       }
-      settle(command === undefined ? topic : { ...topic, usage: command.helpInformation() });
+      const group = find(program, [first]);
+      settle({
+        ...topic,
+        ...(command !== undefined && { usage: command.helpInformation() }),
+        ...(words.length > 1 && group !== undefined && { subcommands: namesOf(group) }),
+      });
     });
   addNotes(
     help,
-    `Topics:\n\n${TOPIC_NAMES.map((name) => `- ${name}: ${TOPICS[name]}`).join('\n')}\n\n` +
-      'Examples: help security, help configuration secrets, help IMAGE_MISSING, help MCP_BRIDGE_TIMEOUT. ' +
+    'Examples: help security, help servers secrets, help IMAGE_MISSING, help MCP_BRIDGE_TIMEOUT. ' +
       'Piped, the text is Markdown.',
   );
+  help.addHelpText('after', `\nTopics:\n\n${TOPIC_NAMES.map((name) => `- ${name}: ${TOPICS[name]}`).join('\n')}`);
 }
 
 /** What may follow `help` and the words before. Names in capitals come once a letter says that one is meant: there are many. */

@@ -1,4 +1,4 @@
-/** `help CODE`: what docs/errors.md says about one error. */
+/** `help CODE`: what docs/reference/errors.md says about one error. */
 
 import type { ErrorCode } from '../../base/errors.ts';
 import { errorFacts } from './error-texts.ts';

@@ -3,9 +3,10 @@
  * page is the `help` command that prints it.
  */
 import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import { PACKAGE_ROOT } from '../../base/package.ts';
-import { isTopic, type Topic } from './topics.ts';
+import { fileOf, type Topic, topicOf } from './topics.ts';
 
 /** A heading with everything below it, up to the next heading of the same or a higher level. */
 export interface Section {
@@ -36,7 +37,7 @@ export function readPage(topic: Topic): string {
 
 /** Some installers leave out folders of documentation to save room. */
 function readMarkdown(topic: Topic): string {
-  const file = new URL(`docs/${topic}.md`, PACKAGE_ROOT);
+  const file = new URL(`docs/${fileOf(topic)}`, PACKAGE_ROOT);
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
@@ -94,10 +95,10 @@ function rewriteLink({ linked, open = '', target }: Link, from: Topic): string {
     return `${open}[${linked}](${target})`;
   }
   const [, file = '', section = ''] = /^([^#]*)#?(.*)$/.exec(target) ?? [];
-  const topic = file === '' ? from : file.replace(/\.md$/, '');
+  const topic = file === '' ? from : topicOf(posix.join(posix.dirname(fileOf(from)), file));
   // The table of error codes links each to its section.
   const isItself = linked.replaceAll('`', '').toLowerCase() === section;
-  if (!isTopic(topic) || isItself) {
+  if (topic === undefined || isItself) {
     return `${open}${linked}`;
   }
   const command = `\`help ${topic}${section === '' ? '' : ` ${section}`}\``;

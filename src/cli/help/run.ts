@@ -20,11 +20,11 @@ export async function help(command: TopicCommand, terminal: TerminalLook | undef
   return terminal === undefined ? markdown : renderForTerminal(markdown, terminal);
 }
 
-async function findHelp({ commands, usage, words }: TopicCommand): Promise<string> {
+async function findHelp({ commands, subcommands = [], usage, words }: TopicCommand): Promise<string> {
   const [first = '', ...others] = words;
   const topic = first.toLowerCase();
   if (isTopic(topic)) {
-    return others.length === 0 ? withUsage(readPage(topic), usage) : findSection(topic, others.join(' '));
+    return others.length === 0 ? withUsage(readPage(topic), usage) : findSection(topic, others.join(' '), subcommands);
   }
   const name = first.toUpperCase();
   const page = others.length === 0 ? await nameHelp(name) : undefined;
@@ -56,19 +56,21 @@ async function nameHelp(name: string): Promise<string | undefined> {
   return renderSettingPage(name);
 }
 
-async function findSection(topic: Topic, title: string): Promise<string> {
+async function findSection(topic: Topic, title: string, subcommands: readonly string[]): Promise<string> {
   const sections = sectionsOf(readPage(topic));
   const section = sections.find(({ slug }) => slug === slugOf(title));
   if (section !== undefined) {
     return section.text;
   }
-  const setting = topic === 'configuration' ? renderSettingPage(title.toUpperCase()) : undefined;
+  const setting =
+    topic === 'configuration' || topic === 'settings' ? renderSettingPage(title.toUpperCase()) : undefined;
   if (setting !== undefined) {
     return setting;
   }
-  const slugs = sections.map(({ slug }) => slug);
-  const guess = await didYouMean(slugOf(title), slugs);
-  throw new BridgeError('USAGE_INVALID', `'${topic}' has no section '${title.slice(0, MAX_SHOWN_CHARS)}'.${guess}`, {
+  const candidates = [...subcommands, ...sections.map(({ slug }) => slug)];
+  const guess = await didYouMean(slugOf(title), candidates);
+  const kinds = subcommands.length > 0 ? 'section or subcommand' : 'section';
+  throw new BridgeError('USAGE_INVALID', `'${topic}' has no ${kinds} '${title.slice(0, MAX_SHOWN_CHARS)}'.${guess}`, {
     hint: `Read all of it: ${COMMAND} help ${topic}`,
   });
 }

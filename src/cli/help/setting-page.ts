@@ -1,4 +1,4 @@
-/** `help MCP_BRIDGE_…`: what docs/configuration.md says about one setting. */
+/** `help MCP_BRIDGE_…`: what docs/reference/settings.md says about one setting. */
 import { SETTINGS_TABLE } from '../../settings/settings.ts';
 
 /** The page of a variable, as Markdown; undefined when there is no such setting. */
@@ -15,6 +15,6 @@ ${setting.meaning}
 - **Default**: ${standard}
 - **Allowed**: ${setting.allowed}
 
-Set it in the \`env\` of the entry that registers the bridge in your MCP client. \`help configuration\` lists all settings.
+Set it in the \`env\` of the entry that registers the bridge in your MCP client. \`help settings\` lists all.
 `;
 }

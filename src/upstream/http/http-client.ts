@@ -1,6 +1,6 @@
 /**
  * HTTP requests of the bridge. On `node:http` and not on `fetch`: fetch of Node 20 gives up an answer that takes 300 s,
- * cannot be told which addresses to refuse, and has no way to close its sockets (docs/decisions/026-remote-servers.md).
+ * cannot be told which addresses to refuse, and has no way to close its sockets (docs/internals/decisions/026-remote-servers.md).
  */
 import {
   type ClientRequest,

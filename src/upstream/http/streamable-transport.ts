@@ -1,7 +1,7 @@
 /**
  * MCP over Streamable HTTP (specifications 2025-11-25 with sessions, and 2026-07-28 without): each message is a POST whose
  * answer is JSON or a stream of events. Not the SDK's transport (2.4.0), for the reasons in
- * docs/decisions/026-remote-servers.md; its client does the handshakes on this one.
+ * docs/internals/decisions/026-remote-servers.md; its client does the handshakes on this one.
  */
 
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';

@@ -1,7 +1,7 @@
 /**
  * What hostile code in a cell can reach, tried for real on every engine: probes that look at effects from inside
  * (`test/fixtures/security/probes.py`) with bait laid out on the host, what stays of a session, and bombs. What comes out
- * is compared with the record that `docs/security.md` shows (`npm run probes`).
+ * is compared with the record that `docs/internals/isolation.md` shows (`npm run probes`).
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -199,7 +199,7 @@ describe('refused', () => {
     ],
     ['exec --sever a -c x', "unknown option '--sever' (Did you mean --server?)"],
     ['exec --__proto__ -c x', "unknown option '--__proto__'"],
-    ['help servers lst', "unknown command 'servers lst'"],
+    ['help sessions lst', "unknown command 'sessions lst'"],
     ['completion ksh', expect.stringContaining('bash, zsh, fish, powershell')],
   ])('%j', async (line, message) => {
     await expect(parseCommandLine(line.split(' '))).rejects.toMatchObject({ code: 'USAGE_INVALID', message });

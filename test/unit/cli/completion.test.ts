@@ -43,9 +43,9 @@ test.each([
   ['help LIMIT_A', ['LIMIT_ARTIFACT']],
   ['help MCP_BRIDGE_PU', ['MCP_BRIDGE_PULL']],
   ['help servers sho', ['show']],
-  ['help configuration sec', ['secrets']],
+  ['help servers sec', ['secrets']],
   ['help policy e', ['explain']],
-  ['help configuration secrets ', []],
+  ['help servers secrets ', []],
 ])('%j', (line, expected) => {
   expect(complete(line)).toEqual(expected);
 });

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { ERROR_CODES } from '../../../src/base/errors.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import type { TopicCommand } from '../../../src/cli/help/define.ts';
 import { ERROR_PAGES } from '../../../src/cli/help/error-texts.ts';
 import { sectionsOf } from '../../../src/cli/help/page.ts';
 import { help } from '../../../src/cli/help/run.ts';
@@ -53,27 +54,36 @@ describe('a topic', () => {
       source
         .replaceAll(/^<!--[^>]*-->\n\n?/gm, '')
         .replace(/\[([^\]]+)\]\((\w+)\.md#([\w-]+)\)/g, '$1 (`help $2 $3`)')
-        .replace(/\[([^\]]+)\]\((\w+)\.md\)/g, '$1 (`help $2`)'),
+        .replace('[gallery](gallery.md)', 'gallery')
+        .replace(/\[([^\]]+)\]\((?:\w+\/)?(\w+)\.md\)/g, '$1 (`help $2`)'),
     );
-    expect(await helpOn('configuration')).toContain('with the file of `MCP_SERVERS_CONFIG`.\n\n| Word | Means |');
+    expect(await helpOn('settings')).toContain('how values are written.\n\n| Variable | Default |');
   });
 
   it('shows links as commands, and those that no command prints as their text', async () => {
     const page = await helpOn('policy');
-    expect(page).toContain(' in the entry of a server (`help configuration server-files`) is about this server');
+    expect(page).toContain(' in the entry of a server (`help servers server-files`) takes the same keys');
     expect(page).toContain('see below (`help policy resources-and-prompts`)');
-    expect(page).toContain('Why it is built so: decision 021.');
+    expect(page).toContain('Why it works this way: decision 021.');
     expect(await helpOn('errors')).toContain('| `LIMIT_CALLS` | the cell made too many calls |');
   });
 
   it('may have a section, by its words or as in links', async () => {
-    const section = await helpOn('configuration server files');
-    expect(section).toMatch(/^## Server files\n\n[\s\S]*\n### Files of other clients\n/);
-    expect(section).not.toContain('## Arguments of');
-    expect(await helpOn('configuration server-files')).toBe(section);
-    await expect(helpOn('configuration secret')).rejects.toMatchObject({
+    const section = await helpOn('security engines');
+    expect(section).toMatch(/^## Engines\n\n[\s\S]*\n### Without cgroup limits\n/);
+    expect(section).not.toContain('## Secrets');
+    expect(await helpOn('servers server files')).toBe(await helpOn('servers server-files'));
+    await expect(helpOn('servers secret')).rejects.toMatchObject({
       code: 'USAGE_INVALID',
-      message: expect.stringMatching(/^'configuration' has no section 'secret'\. Did you mean 'secrets'/),
+      message: expect.stringMatching(/^'servers' has no section 'secret'\. Did you mean 'secrets'/),
+    });
+  });
+
+  it('that is a command too suggests its subcommands', async () => {
+    const line = await parseCommandLine(['help', 'servers', 'lst']);
+    await expect(help(line as TopicCommand, undefined)).rejects.toMatchObject({
+      code: 'USAGE_INVALID',
+      message: expect.stringMatching(/^'servers' has no section or subcommand 'lst'\. Did you mean 'list'/),
     });
   });
 

@@ -187,8 +187,11 @@ describe('values that are refused', () => {
   });
 });
 
-it('every flag is explained in docs/engines.md', () => {
-  const docs = readFileSync(join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'engines.md'), 'utf8');
+it('every flag is explained in docs/internals/engines.md', () => {
+  const docs = readFileSync(
+    join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'internals', 'engines.md'),
+    'utf8',
+  );
   const limits = { ...request.limits, cpus: 2 };
   const flags = (['podman', 'docker'] as const)
     .flatMap((engine) => buildRunArguments({ ...request, engine, limits }))

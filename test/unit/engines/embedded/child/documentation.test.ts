@@ -4,9 +4,9 @@ import { MAX_NODES_PER_VOLUME } from '../../../../../src/engines/embedded/child/
 import { wasiFunctions } from '../../../../../src/engines/embedded/child/wasi/imports.ts';
 import { createGuest } from '../../../../support/guest.ts';
 
-const text = readFileSync(new URL('../../../../../docs/embedded.md', import.meta.url), 'utf8');
+const text = readFileSync(new URL('../../../../../docs/internals/embedded.md', import.meta.url), 'utf8');
 
-describe('docs/embedded.md', () => {
+describe('docs/internals/embedded.md', () => {
   it('lists every function there is, and no other', () => {
     const rows = text
       .slice(text.indexOf('## Functions'))
