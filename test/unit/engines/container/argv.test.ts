@@ -187,8 +187,8 @@ describe('values that are refused', () => {
   });
 });
 
-it('every flag is explained in docs/engines.md', () => {
-  const docs = readFileSync(join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'engines.md'), 'utf8');
+it('every flag is explained in docs/engine-arguments.md', () => {
+  const docs = readFileSync(join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'engine-arguments.md'), 'utf8');
   const limits = { ...request.limits, cpus: 2 };
   const flags = (['podman', 'docker'] as const)
     .flatMap((engine) => buildRunArguments({ ...request, engine, limits }))
