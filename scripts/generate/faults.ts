@@ -27,12 +27,16 @@ export function renderCasesElsewhere(): string {
   );
 }
 
+/** Reasons are left to the sources of the cases. */
 function gatesOf({ without = {}, growth }: FaultCase): string {
-  const left = Object.entries(without).map(([gate, why]) => `without ${gate}: ${why}`);
-  const more = growth === undefined ? [] : [`G2 with ${growth.mib} MiB${keptOf(growth)}: ${growth.why}`];
-  return left.length + more.length === 0 ? 'all' : [...left, ...more].join('; ');
+  const left = Object.keys(without);
+  const exceptions = [
+    ...(left.length > 0 ? [`without ${left.join(', ')}`] : []),
+    ...(growth === undefined ? [] : [`G2: ${growth.mib} MiB${keptOf(growth)}`]),
+  ];
+  return exceptions.length === 0 ? 'all' : exceptions.join('; ');
 }
 
 function keptOf({ keptMib }: NonNullable<FaultCase['growth']>): string {
-  return keptMib === undefined ? '' : `, of which ${keptMib} MiB may stay`;
+  return keptMib === undefined ? '' : `, ${keptMib} kept`;
 }
