@@ -14,10 +14,9 @@ export function renderFaultCases(): string {
     fault.id,
     fault.title,
     fault.expected,
-    gatesOf(fault),
-    fault.quick === true ? 'all' : 'main',
+    notesOf(fault),
   ]);
-  return renderTable(['Case', 'What is done', 'What must come of it', 'Gates', 'Engines'], rows);
+  return renderTable(['Case', 'What is done', 'What must happen', 'Notes'], rows);
 }
 
 export function renderCasesElsewhere(): string {
@@ -27,14 +26,14 @@ export function renderCasesElsewhere(): string {
   );
 }
 
-/** Reasons are left to the sources of the cases. */
-function gatesOf({ without = {}, growth }: FaultCase): string {
+/** What differs from the other cases; the reasons are in the source of the case. */
+function notesOf({ quick, without = {}, growth }: FaultCase): string {
   const left = Object.keys(without);
-  const exceptions = [
+  return [
+    ...(quick === true ? ['all engines'] : []),
     ...(left.length > 0 ? [`without ${left.join(', ')}`] : []),
     ...(growth === undefined ? [] : [`G2: ${growth.mib} MiB${keptOf(growth)}`]),
-  ];
-  return exceptions.length === 0 ? 'all' : exceptions.join('; ');
+  ].join('; ');
 }
 
 function keptOf({ keptMib }: NonNullable<FaultCase['growth']>): string {
