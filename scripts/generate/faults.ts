@@ -14,10 +14,9 @@ export function renderFaultCases(): string {
     fault.id,
     fault.title,
     fault.expected,
-    gatesOf(fault),
-    fault.quick === true ? 'all' : 'main',
+    notesOf(fault),
   ]);
-  return renderTable(['Case', 'What is done', 'What must come of it', 'Gates', 'Engines'], rows);
+  return renderTable(['Case', 'What is done', 'What must happen', 'Notes'], rows);
 }
 
 export function renderCasesElsewhere(): string {
@@ -27,12 +26,16 @@ export function renderCasesElsewhere(): string {
   );
 }
 
-function gatesOf({ without = {}, growth }: FaultCase): string {
-  const left = Object.entries(without).map(([gate, why]) => `without ${gate}: ${why}`);
-  const more = growth === undefined ? [] : [`G2 with ${growth.mib} MiB${keptOf(growth)}: ${growth.why}`];
-  return left.length + more.length === 0 ? 'all' : [...left, ...more].join('; ');
+/** What differs from the other cases; the reasons are in the source of the case. */
+function notesOf({ quick, without = {}, growth }: FaultCase): string {
+  const left = Object.keys(without);
+  return [
+    ...(quick === true ? ['all engines'] : []),
+    ...(left.length > 0 ? [`without ${left.join(', ')}`] : []),
+    ...(growth === undefined ? [] : [`G2: ${growth.mib} MiB${keptOf(growth)}`]),
+  ].join('; ');
 }
 
 function keptOf({ keptMib }: NonNullable<FaultCase['growth']>): string {
-  return keptMib === undefined ? '' : `, of which ${keptMib} MiB may stay`;
+  return keptMib === undefined ? '' : `, ${keptMib} kept`;
 }

@@ -20,14 +20,14 @@ export const FrameErrorSchema = z
     code: z.string().describe('Stable code, for example `CALL_TIMEOUT`.'),
     message: z.string().describe('What failed, with value, limit and unit.'),
     hint: z.string().optional().describe('One next step.'),
-    data: z.record(z.string(), z.unknown()).optional().describe('Further facts, by code.'),
+    data: z.record(z.string(), z.unknown()).optional().describe('Further facts; which ones depends on `code`.'),
   })
   .describe('A failure with a stable code.');
 
 const ServerReferenceSchema = z.strictObject({
   name: z.string().describe('Name in the configuration.'),
   alias: z.string().describe('Python identifier; the proxy is `mcp_<alias>`.'),
-  description: z.string().optional().describe('What the configuration says of it.'),
+  description: z.string().optional().describe('Description from the configuration.'),
 });
 
 const SavedToolSchema = z.strictObject({
@@ -38,7 +38,7 @@ const SavedToolSchema = z.strictObject({
 export const HelloFrameSchema = z
   .strictObject({
     type: z.literal('hello'),
-    protocol_version: z.int().describe('Version of this protocol; another number ends the kernel.'),
+    protocol_version: z.int().describe('Version of this protocol; with any other, the kernel exits.'),
     session: z.string().describe('Name of the session.'),
     generation: z.int().positive().describe('1 for the first sandbox of the session, one more after each restart.'),
     kept_output_bytes: z
@@ -48,16 +48,16 @@ export const HelloFrameSchema = z
     stored_output_bytes: z
       .int()
       .positive()
-      .describe('Bytes of output of all cells kept for `runtime.output`; the oldest go first.'),
+      .describe('Bytes of output, over all cells, kept for `runtime.output`; the oldest are dropped first.'),
     max_value_chars: z.int().positive().describe('Longest text of a last expression.'),
     max_line_bytes: z.int().positive().describe('Longest line the host accepts.'),
-    max_display_bytes: z.int().positive().describe('Bytes of all that one cell may show as images, sounds, documents.'),
-    max_displays: z.int().positive().describe('How many of them one cell may show.'),
-    max_reported_names: z.int().positive().describe('Names of each kind reported at most.'),
+    max_display_bytes: z.int().positive().describe('Total bytes of images, sounds and documents one cell may show.'),
+    max_displays: z.int().positive().describe('Number of them one cell may show.'),
+    max_reported_names: z.int().positive().describe('Most names of each kind to report.'),
     saved_tools: z
       .array(SavedToolSchema)
       .describe('Functions stored by earlier sessions, defined before the first cell.'),
-    autoload: z.boolean().optional().describe('Whether a server that is not loaded is loaded by its first call.'),
+    autoload: z.boolean().optional().describe('Whether the first call to a server loads it.'),
     capability_summary: z.string().describe('Text of `runtime.capability_summary()`.'),
   })
   .describe('First frame of the host, once; the kernel reads nothing before it and answers `ready`.');
@@ -69,11 +69,11 @@ export const ExecuteFrameSchema = z
     code: z.string().describe('Python source; top-level `await` is allowed.'),
     servers: z
       .array(ServerReferenceSchema)
-      .describe('Every server loaded in this session, those of this cell included.'),
+      .describe('Every server loaded in this session, including those of this cell.'),
     discovered: z
       .array(ServerReferenceSchema)
       .optional()
-      .describe('Every configured server; sent when it changed since the last cell.'),
+      .describe('Every configured server; sent if the list changed since the last cell.'),
   })
   .describe('Run one cell. The host sends the next one only after the `result` of the one before.');
 
@@ -84,7 +84,7 @@ export const InterruptFrameSchema = z
     reason: z.enum(['deadline', 'cancelled']).describe('Why the cell has to end.'),
     sent_before: z.int().nonnegative().describe('Frames the host has sent before this one, `hello` included.'),
   })
-  .describe('End the cell that runs now. One that has ended meanwhile, or another number, is ignored.');
+  .describe('End the running cell. Ignored if `cell` is not the one that runs.');
 
 export const AnswerPartFrameSchema = z
   .strictObject({
@@ -101,9 +101,9 @@ export const AnswerFrameSchema = z
     type: z.literal('answer'),
     call,
     ok: z.boolean().describe('Whether the call succeeded.'),
-    value: z.unknown().optional().describe('The value, when `ok` and not sent in parts.'),
+    value: z.unknown().optional().describe('The value, if `ok` and not sent in parts.'),
     parts: z.int().positive().optional().describe('Number of `answer_part` frames that hold the value instead.'),
-    error: FrameErrorSchema.optional().describe('The failure, when not `ok`.'),
+    error: FrameErrorSchema.optional().describe('The failure, if not `ok`.'),
   })
   .describe('The end of a call. Every `call` gets exactly one, unless it was cancelled.');
 
@@ -111,12 +111,12 @@ export const CallProgressFrameSchema = z
   .strictObject({
     type: z.literal('call_progress'),
     call,
-    progress: z.number().describe('How far the call is, in units of the server.'),
-    total: z.number().optional().describe('How far it will go, when the server knows.'),
+    progress: z.number().describe('How far the call has come, in units the server chooses.'),
+    total: z.number().optional().describe('The final value of `progress`, if the server knows it.'),
     message: z.string().optional().describe('What is being done.'),
   })
   .describe(
-    'What the server reports of a call that asked for it, before its `answer`. Of reports that come too fast only the newest is sent.',
+    'Progress that the server reports for a call that asked for it, before its `answer`. Reports that come too fast are reduced to the newest.',
   );
 
 /** Frames the host sends. */
@@ -143,16 +143,16 @@ export const ReadyFrameSchema = z
     python_version: z.string().describe('For example `3.14.0`.'),
     platform: z.string().describe('`sys.platform` and machine, for example `linux x86_64`.'),
   })
-  .describe('The kernel is ready for cells; its first frame but for `code_pack`.');
+  .describe('The kernel is ready for cells. Its first frame, except for `code_pack`.');
 
 export const OutputFrameSchema = z
   .strictObject({
     type: z.literal('output'),
     cell,
     stream: z.enum(['stdout', 'stderr']).describe('Which stream.'),
-    text: z.string().describe('Decoded text, cut at no character.'),
+    text: z.string().describe('Decoded text, never cut within a character.'),
     dropped_bytes: z.int().nonnegative().optional().describe('Bytes left out immediately before `text`.'),
-    dropped_lines: z.int().nonnegative().optional().describe('Line ends among the bytes left out.'),
+    dropped_lines: z.int().nonnegative().optional().describe('Number of line ends among the bytes left out.'),
   })
   .describe('Text a cell wrote. All of it comes before the `result` of the cell.');
 
@@ -186,18 +186,15 @@ export const CallFrameSchema = z
   .strictObject({
     type: z.literal('call'),
     call,
-    method: z
-      .string()
-      .max(64)
-      .describe(`One of ${CALL_METHODS.join(', ')}.`),
-    params: z.record(z.string(), z.unknown()).describe('Parameters, by method.'),
+    method: z.string().max(64).describe('Name of a method, see "Methods of `call`".'),
+    params: z.record(z.string(), z.unknown()).describe('Parameters of the method.'),
     job: z
       .string()
       .max(64)
       .optional()
-      .describe('Name of the job that calls; only such calls may come while no cell runs.'),
+      .describe('Name of the calling job. Only jobs may make calls while no cell runs.'),
   })
-  .describe('Ask the host for something.');
+  .describe('Ask the host to do something.');
 
 export const JobEndedFrameSchema = z
   .strictObject({
@@ -212,7 +209,7 @@ export const CancelCallFrameSchema = z
     call,
   })
   .describe(
-    'Nobody waits for the answer any more: the host cancels the call at the upstream. An answer that still comes is ignored.',
+    'The answer is no longer needed; the host cancels the call at the upstream. An answer that still arrives is ignored.',
   );
 
 /** No member of it is a code: codes are the host's. */
@@ -230,7 +227,7 @@ const NamesSchema = z.strictObject({
   variables: z.array(z.string()).describe('Names bound to values.'),
   functions: z.array(z.string()).describe('Names bound to functions and classes.'),
   imports: z.array(z.string()).describe('Names bound to modules.'),
-  omitted: z.int().nonnegative().describe('Further names that are not listed.'),
+  omitted: z.int().nonnegative().describe('Number of further names, not listed.'),
 });
 
 export const ResultFrameSchema = z
@@ -240,16 +237,16 @@ export const ResultFrameSchema = z
     outcome: z
       .enum(['ok', 'error', 'interrupted', 'exit', 'not_run'])
       .describe('How the cell ended: `exit` is SystemExit, `not_run` a cell that the check before it stopped.'),
-    value: z.string().optional().describe('Text of the last expression, when it is one and not None.'),
-    error: ExceptionSchema.optional().describe('The exception, when `outcome` is `error`, `interrupted` or `not_run`.'),
-    exit_code: z.int().optional().describe('Status of SystemExit, when `outcome` is `exit`.'),
-    names: NamesSchema.optional().describe('Top-level names of the session; left out when they did not change.'),
+    value: z.string().optional().describe('Text of the last expression, unless there is none or it is None.'),
+    error: ExceptionSchema.optional().describe('The exception, if `outcome` is `error`, `interrupted` or `not_run`.'),
+    exit_code: z.int().optional().describe('Status of SystemExit, if `outcome` is `exit`.'),
+    names: NamesSchema.optional().describe('Top-level names of the session; omitted if unchanged.'),
     missed_frames: z
       .int()
       .positive()
       .optional()
       .describe(
-        'How many frames sent before the `interrupt` of this cell never arrived; the host then ends the sandbox.',
+        'Number of frames sent before the `interrupt` of this cell that never arrived; the host then ends the sandbox.',
       ),
   })
   .describe('The end of a cell. Every `execute` gets exactly one.');
@@ -265,16 +262,18 @@ export const DisplayFrameSchema = z
     base64: z.base64().optional().describe('The bytes of an image or a sound.'),
     text: z.string().optional().describe('A document, for example of `text/html` or `image/svg+xml`.'),
   })
-  .describe('Something to show that is no plain text. A line of `output` stands in its place among the text.');
+  .describe('Something to show other than plain text. A line of `output` marks its position in the text.');
 
 export const ProgressFrameSchema = z
   .strictObject({
     type: z.literal('progress'),
-    done: z.number().describe('How much is done, in units of the code.'),
-    total: z.number().optional().describe('How much there is to do, when known.'),
+    done: z.number().describe('How much is done, in units the code chooses.'),
+    total: z.number().optional().describe('How much there is to do, if known.'),
     message: z.string().optional().describe('What is being done.'),
   })
-  .describe('How far the cell is, as its code says (`runtime.progress`). No answer; ignored while no cell runs.');
+  .describe(
+    'Progress reported by the code of the cell (`runtime.progress`). Not answered; ignored while no cell runs.',
+  );
 
 /** Frames the kernel sends. */
 export const SandboxFrameSchema = z.discriminatedUnion('type', [
@@ -296,18 +295,18 @@ export const SandboxFrameSchema = z.discriminatedUnion('type', [
 export const SupervisorReportSchema = z.discriminatedUnion('report', [
   z.strictObject({
     report: z.literal('started'),
-    memory_limit_bytes: z.int().nullable().describe('Limit in force in the cgroup; null when there is none.'),
-    pids_limit: z.int().nullable().describe('Limit in force in the cgroup; null when there is none.'),
+    memory_limit_bytes: z.int().nullable().describe('Limit in force in the cgroup; null if there is none.'),
+    pids_limit: z.int().nullable().describe('Limit in force in the cgroup; null if there is none.'),
     seccomp: z.boolean().describe('Whether the filter of the worker could be built for this machine.'),
   }),
   z.strictObject({
     report: z.literal('ended'),
     cause: z.enum(['exit', 'signal', 'memory', 'pids', 'failed']).describe('Why the worker ended.'),
-    exit_code: z.int().nullable().describe('Status of the worker; null when a signal ended it.'),
-    signal: z.int().nullable().describe('Number of the signal that ended the worker; null when none did.'),
-    stdout: z.string().optional().describe('Base64 of output that the worker wrote and did not live to send.'),
-    stderr: z.string().optional().describe('The same of the other stream.'),
-    detail: z.string().optional().describe('Further words when the start failed.'),
+    exit_code: z.int().nullable().describe('Exit status of the worker; null if a signal ended it.'),
+    signal: z.int().nullable().describe('Number of the signal that ended the worker; null if none did.'),
+    stdout: z.string().optional().describe('Base64 of stdout that the worker wrote but did not send before it ended.'),
+    stderr: z.string().optional().describe('The same for stderr.'),
+    detail: z.string().optional().describe('Details, if the start failed.'),
   }),
 ]);
 

@@ -50,7 +50,7 @@ export const CALL_CASES: readonly FaultCase[] = [
   {
     id: 'C01',
     title: 'two calls at once in one session',
-    expected: 'one after the other; the output of each is its own',
+    expected: 'run one after the other; each output is its own',
     quick: true,
     async run({ run }) {
       const lines = (name: string) =>
@@ -61,8 +61,8 @@ export const CALL_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C02',
-    title: '8 sessions at once, each with a secret of its own in its output and in its calls',
-    expected: 'none sees anything of another; each has its own sandbox',
+    title: '8 sessions at once, each with its own secret in its output and calls',
+    expected: 'each has its own sandbox and sees nothing of the others',
     growth: { mib: 96, keptMib: 48, why: 'eight sandboxes are started at once' },
     async run({ run, allow }) {
       const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
@@ -84,9 +84,9 @@ export const CALL_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C03',
-    title: 'the client cancels: while code runs, in a call of a tool, in the queue, while the sandbox starts',
+    title: 'the client cancels while code runs, during a tool call, in the queue, while the sandbox starts',
     expected:
-      'the code is interrupted, the server is told, what waited never runs; no answer is sent, and variables are kept',
+      'code is interrupted, the server is notified, queued cells never run; no answer is sent; variables survive',
     quick: true,
     async run(attack) {
       const { run, allow, arena } = attack;
@@ -108,8 +108,8 @@ export const CALL_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C04',
-    title: 'the code ends just before, with and just after the moment at which its session is ended',
-    expected: 'exactly one answer, which is right or says `timeout`; the next call gets its own answer',
+    title: 'code that ignores interrupts ends just before, at and just after the kill of its session',
+    expected: 'exactly one answer, right or `timeout`; the next call gets its own',
     async run({ run }) {
       for (const seconds of [2.9, 3, 3.05]) {
         const code = [
@@ -129,8 +129,8 @@ export const CALL_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C06',
-    title: 'all processes of the engine’s command that is the pipe to the sandbox are killed',
-    expected: 'the call is answered at once with `SESSION_LOST`; the container is gone, the next call gets a new one',
+    title: 'kill the engine’s command, which is the pipe to the sandbox',
+    expected: 'the call gets `SESSION_LOST` at once; the container is gone; the next call gets a new one',
     containers: true,
     async run(attack) {
       let clients: number[] = [];
@@ -145,8 +145,8 @@ export const CALL_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C08',
-    title: 'the bridge is stopped for 4 s while two cells run, as when a laptop sleeps, and goes on',
-    expected: 'a cell whose time is over ends by its deadline, the other is right; sessions are kept',
+    title: 'the bridge is suspended for 4 s while two cells run, as when a laptop sleeps',
+    expected: 'a cell past its deadline ends, the other is right; sessions survive',
     without: { G3: 'the process was stopped on purpose' },
     async run({ run, arena }) {
       const short = run('kept = 1\nimport time\ntime.sleep(60)', { timeout: 4 });
@@ -162,8 +162,8 @@ export const CALL_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C10',
-    title: 'the container is killed, or removed by force, under a call',
-    expected: 'the call is answered with `SESSION_LOST` at once, not at its deadline',
+    title: 'the container is killed or removed during a call',
+    expected: 'the call gets `SESSION_LOST` at once, not at its deadline',
     containers: true,
     async run(attack) {
       for (const command of [['kill'], ['rm', '--force']]) {
@@ -178,9 +178,8 @@ export const CALL_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C11',
-    title:
-      'the bridge is stopped while code that ignores interrupts floods it, until the pipes are full, and has to end it then',
-    expected: 'the sandbox is ended; no container stays behind',
+    title: 'the bridge is suspended while code that ignores interrupts fills the pipes, and then must end it',
+    expected: 'the sandbox is ended; no container remains',
     without: { G3: 'the process was stopped on purpose' },
     async run({ run, arena }) {
       const code = [
@@ -198,8 +197,8 @@ export const CALL_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C12',
-    title: 'the container is being stopped by hand, with 10 s of grace, when the bridge removes it',
-    expected: 'the record and the process go; the call is answered at once',
+    title: 'the bridge removes a container that someone is stopping by hand, with 10 s of grace',
+    expected: 'the record and the process are gone; the call is answered at once',
     containers: true,
     async run(attack) {
       const { engine } = attack.arena;
@@ -213,8 +212,8 @@ export const CALL_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C13',
-    title: 'calls arrive at the moment at which their session has been idle for too long',
-    expected: 'each is answered right, in the old session or in a new one that says what was lost; none fails',
+    title: 'calls arrive just as their idle session expires',
+    expected: 'each is answered right, in the old session or in a new one that says what was lost',
     async run({ arena }) {
       const own = await startArena({ engine: arena.engine, env: { MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT: '1' } });
       await own.bridge.runPython('kept = 1', { timeout: 60 });

@@ -35,8 +35,8 @@ const call = (id: number, code: string) => ({
 export const CLIENT_CASES: readonly FaultCase[] = [
   {
     id: 'K04',
-    title: 'code of 2 MB and of 100 MB, a timeout of -1, 1e12, "5s" or {}, 10,000 servers, servers that are no names',
-    expected: 'each refused in a sentence that says what is allowed; nothing is run',
+    title: 'code of 2 MB and of 100 MB; a timeout of -1, 1e12, "5s" or {}; 10,000 servers; invalid server names',
+    expected: 'each refused in a sentence that says what is allowed; nothing runs',
     quick: true,
     async run({ arena, run, allow }) {
       const { client } = arena.bridge;
@@ -60,9 +60,9 @@ export const CLIENT_CASES: readonly FaultCase[] = [
   },
   {
     id: 'K10',
-    title: `a client that sends ${UNREAD_CALLS} calls with long answers and reads none of them, and then goes away`,
+    title: `a client sends ${UNREAD_CALLS} calls with long answers, reads none, then goes away`,
     expected:
-      'what was not read is bounded, because further cells wait; all are answered when it reads; the bridge ends with it',
+      'unread data is limited, because further cells wait; all are answered once it reads; the bridge ends with it',
     async run({ arena: { engine } }) {
       const victim = await startVictim(engine);
       const { client } = victim;
@@ -100,8 +100,8 @@ export const CLIENT_CASES: readonly FaultCase[] = [
   {
     id: 'K11',
     title:
-      'garbage, 200 MB without a newline, a request of 200 MB, 10,000 requests at once, unknown and old protocol versions',
-    expected: 'an error of JSON-RPC or nothing; every request is answered, and what is too long is not kept',
+      'garbage, 200 MB without a newline, a 200 MB request, 10,000 requests at once, unknown and old protocol versions',
+    expected: 'a JSON-RPC error or nothing; every request is answered; overlong input is not kept',
     async run({ arena: { engine } }) {
       const victim = await startVictim(engine);
       const { client } = victim;

@@ -64,8 +64,8 @@ async function withFault(
 export const ENGINE_CASES: readonly FaultCase[] = [
   {
     id: 'E01',
-    title: 'no engine, one that is not running, one that hangs, a socket without permission',
-    expected: 'one sentence with the remedy within 5 s; `tools/list` is answered all the same',
+    title: 'no engine; one that is not running, or hangs; a socket without permission',
+    expected: 'one sentence with the fix within 5 s; `tools/list` still works',
     containers: true,
     growth: { mib: 64, keptMib: 48, why: 'what removes containers by force is loaded when it is first needed' },
     async run(attack) {
@@ -93,8 +93,8 @@ export const ENGINE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'E02',
-    title: 'the image is gone since the last session, the disk is full, the storage is damaged, a digest is wrong',
-    expected: 'a clear error with the engine’s words and a command; nothing is pulled by a call',
+    title: 'the image is gone, the disk full, the storage damaged, a digest wrong',
+    expected: 'an error with the engine’s words and a command; no call pulls anything',
     containers: true,
     async run(attack) {
       const { engine } = attack.arena;
@@ -117,9 +117,8 @@ export const ENGINE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'E03',
-    title: 'the engine warns on stderr and prints on stdout, a forged frame among it; and it ignores the memory limit',
-    expected:
-      'nothing of it is taken for a frame; a limit that is not in force is noticed, said in the log, and enforced inside',
+    title: 'the engine prints warnings, and a forged frame, and ignores the memory limit',
+    expected: 'none of it is taken for a frame; the missing limit is noticed, logged and enforced inside',
     containers: true,
     async run(attack) {
       const { answer } = await withFault(attack, 'noisy');
@@ -133,8 +132,8 @@ export const ENGINE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'E04',
-    title: '`run` ends with 0, 125, 126 or 127 without a word, or after 200 MB of noise',
-    expected: 'the error names the exit code and the last words; one attempt is made',
+    title: '`run` exits with 0, 125, 126 or 127 silently, or after 200 MB of noise',
+    expected: 'the error names the exit code and the last words; one attempt',
     containers: true,
     growth: { mib: 64, keptMib: 48, why: 'the noise is read in small blocks' },
     async run(attack) {
@@ -153,8 +152,8 @@ export const ENGINE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'E05',
-    title: 'a start of 20 s with a call of 2 s; a container that comes up after its start was given up',
-    expected: '`SESSION_START_TIMEOUT` when the time is over; what comes up later is removed, after 15 s at most',
+    title: 'a start takes 20 s, the call has 2 s; the container comes up after the bridge gave up',
+    expected: '`SESSION_START_TIMEOUT` on time; the late container is removed within 15 s',
     containers: true,
     growth: { mib: 64, keptMib: 32, why: 'what removes containers by force is loaded when it is first needed' },
     async run(attack) {
@@ -171,8 +170,8 @@ export const ENGINE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'E06',
-    title: 'an engine that does not know some of the flags',
-    expected: 'the start is repeated once without them, and later starts leave them out',
+    title: 'an engine that does not know some flags',
+    expected: 'one more start without them; later starts omit them',
     containers: true,
     async run(attack) {
       const first = await withFault(attack, 'old');
@@ -183,8 +182,8 @@ export const ENGINE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'E07',
-    title: 'the machine has no memory or no process left for a start, and five sessions want one at once',
-    expected: 'an error each, after one attempt each',
+    title: 'no memory or process left for a start, and five sessions want one at once',
+    expected: 'one error each, after one attempt each',
     containers: true,
     async run(attack) {
       for (const fault of ['no-processes', 'no-memory']) {

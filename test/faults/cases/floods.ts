@@ -8,7 +8,7 @@ export const FLOOD_CASES: readonly FaultCase[] = [
   {
     id: 'F11',
     title: 'one line of 1 GB',
-    expected: 'its bytes are thrown away as they come; the cell goes on after its end',
+    expected: 'its bytes are discarded on arrival; the cell goes on after it',
     needs: ['threads'],
     growth: {
       mib: 96,
@@ -31,7 +31,7 @@ print("still here")`,
   {
     id: 'F12',
     title: '256 MiB of output in frames of 64 KiB, and as much printed',
-    expected: 'start and end are kept, the rest is counted; the answer is no longer than any other',
+    expected: 'start and end are kept, the rest is counted; the answer is no longer than usual',
     needs: ['threads'],
     growth: {
       mib: 96,
@@ -55,8 +55,8 @@ for _ in range(4096): write(line)`,
   },
   {
     id: 'F13',
-    title: 'as many small frames as fit through the pipe, for 5 s',
-    expected: 'the sandbox is ended at 2,000,000 frames of one cell, and the answer says so',
+    title: 'as many small frames as the pipe takes, for 5 s',
+    expected: 'the sandbox is ended at 2,000,000 frames per cell, and the answer says so',
     needs: ['threads'],
     async run({ run }) {
       const answer = await run(`${PAST_THE_PROXIES}
@@ -69,7 +69,7 @@ while True: write(block)`);
   {
     id: 'F14',
     title: 'arguments, output, a method and a value nested 100,000 deep',
-    expected: 'dropped or refused with a reason before anything walks through them',
+    expected: 'dropped or refused with a reason before anything walks them',
     quick: true,
     needs: ['threads'],
     async run({ run }) {
@@ -89,7 +89,7 @@ nested`);
   {
     id: 'F15',
     title: 'lines full of small objects, keys, numbers, quotes: as much as fits, and as much as is allowed',
-    expected: 'what would hold up the host is refused unread with `LIMIT_FRAME`; the most that is allowed does not',
+    expected: 'what would block the host is refused unparsed with `LIMIT_FRAME`; the allowed maximum does not block it',
     quick: true,
     needs: ['threads'],
     growth: { mib: 128, keptMib: 32, why: 'a line of 8 MiB is there as bytes, as text and as values' },
@@ -118,8 +118,8 @@ print(await codes(too_much, 8000), await codes(allowed, 8100))`,
   },
   {
     id: 'F16',
-    title: '10,000 calls at once that nobody awaits',
-    expected: 'at most 1,024 are under way; none begins after the cell has ended',
+    title: '10,000 calls at once, none awaited',
+    expected: 'at most 1,024 run at a time; none starts after the cell has ended',
     needs: ['threads'],
     growth: { mib: 96, keptMib: 32, why: '10,000 calls wait with their parameters' },
     async run({ run, allow, calls }) {
@@ -143,8 +143,8 @@ write(b"".join(frame(type="call", call=9000 + n, method="call_tool", params=para
   },
   {
     id: 'F20',
-    title: 'a sandbox that reads nothing, while the host owes it 320 MiB of results',
-    expected: 'results beyond 256 MiB are refused with `LIMIT_RESULT`; nothing else waits for it',
+    title: 'a sandbox that reads nothing while it is owed 320 MiB of results',
+    expected: 'results beyond 256 MiB are refused with `LIMIT_RESULT`; nothing else waits',
     needs: ['threads'],
     growth: {
       mib: 480,

@@ -28,7 +28,7 @@ export const FORGED_FRAME_CASES: readonly FaultCase[] = [
     id: 'F01',
     title: 'a forged result, then an exception',
     expected:
-      'one answer to each cell; what is forged for a later one is dropped, unless that is running when it is read',
+      'one answer per cell; a result forged for a later cell is dropped, unless that cell is running when it is read',
     quick: true,
     needs: ['threads'],
     async run({ run }) {
@@ -47,8 +47,8 @@ raise ValueError("mine")`;
   },
   {
     id: 'F02',
-    title: 'a forged call to a server that the cell did not name',
-    expected: 'refused by the host with `SERVER_NOT_AVAILABLE`; the server gets nothing',
+    title: 'a forged call to a server the cell did not name',
+    expected: 'the host refuses with `SERVER_NOT_AVAILABLE`; the server gets nothing',
     quick: true,
     needs: ['threads'],
     async run({ run }) {
@@ -60,8 +60,8 @@ print(await answer_of(5000, frame(type="call", call=5000, method="call_tool", pa
   },
   {
     id: 'F03',
-    title: 'forged calls to tools that are not listed, and methods of MCP itself',
-    expected: 'each is refused with a code; no server gets anything but what it listed',
+    title: 'forged calls to unlisted tools, and methods of MCP itself',
+    expected: 'each is refused with a code; servers get only what they listed',
     quick: true,
     needs: ['threads'],
     async run({ run }) {
@@ -89,8 +89,8 @@ print(await answer_of(5000, frame(type="call", call=5000, method="call_tool", pa
   },
   {
     id: 'F04',
-    title: 'names of servers and tools that mean something to JavaScript, or look like another',
-    expected: 'none is known; each is refused with a code',
+    title: 'server and tool names that mean something to JavaScript, or look like another',
+    expected: 'all unknown; each is refused with a code',
     needs: ['threads'],
     async run({ run }) {
       const calls = ODD_NAMES.flatMap(
@@ -108,8 +108,8 @@ print(await answer_of(5000, frame(type="call", call=5000, method="call_tool", pa
   },
   {
     id: 'F05',
-    title: 'call numbers used twice, negative, fractional, huge, missing, of another type',
-    expected: 'dropped; calls with proper numbers get their own answers',
+    title: 'call numbers that are repeated, negative, fractional, huge, missing, of another type',
+    expected: 'dropped; valid calls get their own answers',
     needs: ['threads'],
     async run({ run, allow }) {
       allow(...Array<string>(20).fill('echo.echo'));
@@ -124,8 +124,8 @@ print(await asyncio.gather(*[mcp_echo.echo(text=str(n)) for n in range(20)]) == 
   },
   {
     id: 'F06',
-    title: 'two calls under way, and forged ones with their numbers',
-    expected: 'each call gets its own answer, and the servers get each once',
+    title: 'two calls in progress, and forged ones with their numbers',
+    expected: 'each call gets its own answer; the servers get each once',
     quick: true,
     needs: ['threads'],
     async run({ run, allow }) {
@@ -141,7 +141,7 @@ print(await asyncio.gather(*calls, return_exceptions=True))`);
   },
   {
     id: 'F07',
-    title: 'lines of JSON that are no objects',
+    title: 'JSON lines that are not objects',
     expected: 'counted and dropped; one line in the log',
     quick: true,
     needs: ['threads'],
@@ -149,7 +149,7 @@ print(await asyncio.gather(*calls, return_exceptions=True))`);
   },
   {
     id: 'F08',
-    title: 'lines that are no JSON: halves, empty ones, CRLF, a byte order mark, NUL, U+2028',
+    title: 'lines that are not JSON: halves, empty ones, CRLF, a byte order mark, NUL, U+2028',
     expected: 'counted and dropped up to the next line end; the log has the first 200 characters, escaped',
     needs: ['threads'],
     async run(attack) {
@@ -160,8 +160,8 @@ print(await asyncio.gather(*calls, return_exceptions=True))`);
   },
   {
     id: 'F09',
-    title: 'invalid UTF-8, overlong forms, lone surrogates, a character cut between two writes',
-    expected: 'what is not UTF-8 is dropped; a character that comes in two pieces is whole',
+    title: 'invalid UTF-8, overlong forms, lone surrogates, a character split over two writes',
+    expected: 'invalid bytes are dropped; a character in two pieces is whole',
     quick: true,
     needs: ['threads'],
     async run(attack) {
@@ -180,8 +180,8 @@ print(ascii(await mcp_echo.echo(text="\ud800")))`,
   },
   {
     id: 'F17',
-    title: 'frames of unknown type, with unknown members, with `type` twice',
-    expected: 'dropped; of a member that comes twice the last counts, for the check as for the use',
+    title: 'unknown frame types, unknown keys, `type` twice',
+    expected: 'dropped; of a repeated key the last counts, for validation and use',
     needs: ['threads'],
     async run(attack) {
       const lines = [
@@ -196,8 +196,8 @@ print(ascii(await mcp_echo.echo(text="\ud800")))`,
   },
   {
     id: 'F22',
-    title: 'forged words of the supervisor, and frames that come only at the start',
-    expected: 'dropped: neither the pipe nor the error stream of a cell can carry them',
+    title: 'forged supervisor reports, and frames valid only at the start',
+    expected: 'dropped: neither the pipe nor a cell’s stderr can carry them',
     quick: true,
     needs: ['threads'],
     async run(attack) {

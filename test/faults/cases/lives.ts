@@ -71,8 +71,8 @@ async function leaveContainer(engine: TestEngine, owner: Owner): Promise<string>
 export const LIFE_CASES: readonly FaultCase[] = [
   {
     id: 'C05',
-    title: 'SIGKILL of a bridge: idle, in a loop, in a flood of output, under a fork bomb',
-    expected: 'its sandbox and its servers are gone, without any other process of ours',
+    title: 'SIGKILL of a bridge: idle, in a loop, in an output flood, under a fork bomb',
+    expected: 'its sandbox and servers end, with no other process of ours running',
     quick: true,
     needs: ['child processes'],
     async run({ arena }) {
@@ -88,9 +88,8 @@ export const LIFE_CASES: readonly FaultCase[] = [
   {
     id: 'C07',
     title:
-      'SIGTERM, SIGINT, SIGHUP, the end of stdin, an exception nobody caught, `process.exit` in a dependency, all in mid-call',
-    expected:
-      'the call is answered while there is somebody to hear it; sandbox and servers are gone, and the exit code is right',
+      'SIGTERM, SIGINT, SIGHUP, end of stdin, an uncaught exception, `process.exit` in a dependency, all in mid-call',
+    expected: 'the call is answered while anyone listens; sandbox and servers end; the exit code is right',
     async run({ arena: { engine } }) {
       const send = (signal: NodeJS.Signals) => (victim: Victim) => void process.kill(victim.pid, signal);
       const signals = await Promise.all(
@@ -110,9 +109,8 @@ export const LIFE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'C09',
-    title:
-      'containers of bridges that are gone, one of them with a process id that another process has now; and of a bridge that lives',
-    expected: 'the next bridge removes those of the dead, whatever has their process id now, and touches no other',
+    title: 'containers of dead bridges, one with a reused process id, and of a live bridge',
+    expected: 'the next bridge removes those of the dead, reused id or not, and no others',
     containers: true,
     async run({ arena, run }) {
       const { engine } = arena;

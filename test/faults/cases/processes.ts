@@ -27,7 +27,7 @@ export const PROCESS_CASES: readonly FaultCase[] = [
   {
     id: 'P01',
     title: 'a loop that never ends',
-    expected: 'ends at its timeout; the variables are kept',
+    expected: 'ends at its timeout; variables survive',
     quick: true,
     async run({ run }) {
       const answer = await run('kept = 1\nwhile True: pass', { timeout: 1 });
@@ -40,7 +40,7 @@ export const PROCESS_CASES: readonly FaultCase[] = [
     id: 'P02',
     title:
       'code that ignores interrupts: signals, `except BaseException`, a trace function, C code that holds the interpreter',
-    expected: 'ends within 2 s after its timeout, with its sandbox if there is no other way, and the answer says which',
+    expected: 'ends within 2 s after its timeout, if need be with its sandbox; the answer says which',
     quick: true,
     needs: ['ctypes'],
     async run(attack) {
@@ -62,7 +62,7 @@ export const PROCESS_CASES: readonly FaultCase[] = [
   {
     id: 'P03',
     title: 'a fork bomb',
-    expected: 'the limit of processes holds; the cell ends at its timeout, or with its sandbox',
+    expected: 'the process limit holds; the cell ends at its timeout, or with its sandbox',
     quick: true,
     needs: ['child processes'],
     async run({ run }) {
@@ -72,8 +72,8 @@ export const PROCESS_CASES: readonly FaultCase[] = [
   },
   {
     id: 'P04',
-    title: '60 daemons that ignore all signals and send frames, after the cell has returned',
-    expected: 'they live no longer than their sandbox, and until its next cell the host refuses what they ask',
+    title: '60 daemons that ignore all signals and send frames after the cell has returned',
+    expected: 'they end with their sandbox; until its next cell the host refuses their requests',
     needs: ['child processes'],
     async run({ run, calls, log }) {
       const session = 'daemons';
@@ -107,8 +107,8 @@ print("returned")`;
   },
   {
     id: 'P05',
-    title: 'a thread that calls a tool every 100 ms, after the cell has returned',
-    expected: 'its calls wait for the next cell of the session; until then the server gets nothing',
+    title: 'a thread that calls a tool every 100 ms after the cell has returned',
+    expected: 'its calls wait for the session’s next cell; until then the server gets nothing',
     quick: true,
     needs: ['threads'],
     async run({ run, calls }) {
@@ -126,8 +126,8 @@ threading.Thread(target=keep_calling, daemon=True).start()`;
   },
   {
     id: 'P06',
-    title: 'a thread that waits for a later cell and uses what that may call',
-    expected: 'possible, as a session is one trust domain; in another session nothing of it is left',
+    title: 'a thread that waits for a later cell and uses what that cell may call',
+    expected: 'works, as a session is one trust domain; other sessions see nothing of it',
     needs: ['threads'],
     async run({ run, allow }) {
       const code = `
@@ -170,8 +170,8 @@ print(done)`);
   },
   {
     id: 'P16',
-    title: 'clocks that lie, sleeps that never end, a loop of asyncio that is blocked',
-    expected: 'the timeout is by the clock of the host',
+    title: 'clocks that lie, sleeps that never end, a blocked asyncio loop',
+    expected: 'the timeout follows the host’s clock',
     quick: true,
     async run(attack) {
       const answers = await runBeside(

@@ -48,7 +48,7 @@ export const REMOTE_CASES: readonly FaultCase[] = [
   {
     id: 'S18',
     title:
-      'HTTP: redirects to 169.254.169.254, to `file:` and to another server; a login page at `javascript:`; wrong content; a 401 for ever',
+      'HTTP: redirects to 169.254.169.254, to `file:` and to another server; a login page at `javascript:`; wrong content; an endless 401',
     expected: 'nothing is followed or opened, no header goes elsewhere; one error each, after a few requests',
     async run(attack) {
       const other = await startMini();
@@ -84,7 +84,7 @@ export const REMOTE_CASES: readonly FaultCase[] = [
     id: 'S18',
     title: 'HTTP: an event without an end, an answer byte by byte, a stream that ends as soon as it is opened',
     expected:
-      'the first is cut off at the limit of results, the second ends with the cell, the third is not opened again and again',
+      'the first is cut off at the result limit, the second ends with the cell, the third is not reopened endlessly',
     growth: { mib: 256, keptMib: 192, why: 'an event may be a result of up to 160 MiB, so as much is read of it' },
     async run(attack) {
       const endless = await startMini({

@@ -29,7 +29,7 @@ const ENDINGS: Readonly<Record<string, readonly [code: string, told: RegExp]>> =
 export const RESOURCE_CASES: readonly FaultCase[] = [
   {
     id: 'P07',
-    title: 'all memory, taken by the interpreter itself',
+    title: 'all memory, used by the interpreter itself',
     expected: 'the interpreter ends, or gets MemoryError where the limit is its own; the answer names the limit',
     needs: ['child processes'],
     async run({ run, arena }) {
@@ -43,8 +43,8 @@ export const RESOURCE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'P08',
-    title: 'all memory, taken by many processes; by files and objects together',
-    expected: 'the same: the limit holds for their sum',
+    title: 'all memory, used by many processes; by files and objects together',
+    expected: 'the same: the limit applies to their sum',
     needs: ['child processes'],
     async run({ run }) {
       const processes = `
@@ -75,7 +75,7 @@ print("kept")`;
   {
     id: 'P09',
     title: 'full file systems, 200,000 names, paths 10,000 deep',
-    expected: 'an OSError for the code; the end of the sandbox takes no longer for it',
+    expected: 'the code gets an OSError; ending the sandbox takes no longer',
     quick: true,
     needs: ['child processes'],
     async run({ run }) {
@@ -108,7 +108,7 @@ until_full("names", lambda n: open(f"/workspace/{n}", "w").close(), 200_000)`,
   {
     id: 'P10',
     title: '1,000 descriptors, 100 threads, shared memory and a message queue, all left behind',
-    expected: 'they go with the sandbox; nothing of them is on the host',
+    expected: 'they end with the sandbox; nothing of them is on the host',
     needs: ['ctypes', 'child processes'],
     async run({ run }) {
       const answer = await run(`
@@ -132,8 +132,8 @@ print(len(held) > 500, started > 50)`);
   },
   {
     id: 'P11',
-    title: 'processes that stop themselves: the interpreter, and all that can be reached',
-    expected: 'the timeout ends the sandbox, and the answer says that it did',
+    title: 'processes that stop themselves: the interpreter, and all others within reach',
+    expected: 'the timeout ends the sandbox, and the answer says so',
     quick: true,
     needs: ['child processes'],
     async run({ run }) {
@@ -152,7 +152,7 @@ print(len(held) > 500, started > 50)`);
   },
   {
     id: 'P12',
-    title: 'exits, signals, a full stack, another program, modules and builtins taken away',
+    title: 'exits, signals, a full stack, another program, removed modules and builtins',
     expected: 'one answer that names the end, with what was printed before; the next cell works',
     needs: ['ctypes', 'child processes'],
     async run({ run }) {

@@ -39,9 +39,8 @@ function tried(...calls: readonly string[]): string {
 export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   {
     id: 'S01',
-    title: 'a server that is not there, ends at its start, in a call, or while nobody uses it',
-    expected:
-      'the error names the server and how it ended; the next use starts it again, and after two failures a pause is made',
+    title: 'a server that does not exist, or ends at its start, in a call, or while idle',
+    expected: 'the error names the server and how it ended; the next use restarts it; after two failures it pauses',
     quick: true,
     async run({ run, allow }) {
       allow('crashing.crash', 'crashing.crash_soon', 'crashing.echo', 'crashing.echo');
@@ -71,8 +70,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   {
     id: 'S02',
     title: 'a server that never answers `initialize`, never a call, or only after the deadline',
-    expected:
-      'each call ends at its deadline and names the server; the server is told to stop; the late answer goes nowhere',
+    expected: 'each call ends at its deadline and names the server, which is told to stop; the late answer is dropped',
     async run({ run, allow }) {
       allow('hanging.hang', 'hanging.echo', 'slow.sleep', 'slow.cancelled', 'slow.sleep_on', 'slow.sleep_on');
       const silent = await run('await mcp_silent.x()', { servers: ['silent'], timeout: 4 });
@@ -97,7 +95,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   {
     id: 'S03',
     title: 'a result of 12 MB in one line, and one of 161 MiB while another call waits',
-    expected: 'the first arrives whole; the second fails with `LIMIT_RESULT`, alone, and the connection stays',
+    expected: 'the first arrives whole; only the second fails, with `LIMIT_RESULT`; the connection stays',
     growth: { mib: 384, keptMib: 192, why: 'a line may be a result of up to 160 MiB, so as much is read of it' },
     async run({ run, allow }) {
       allow('huge.text', 'huge.after_line', 'huge.line', 'huge.line', 'huge.echo');
@@ -117,7 +115,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   {
     id: 'S04',
     title: 'noise on stdout before, between and on the line of answers; 100 MiB on stderr',
-    expected: 'the answers are found; an answer that noise broke fails its call at once; stderr is read and not kept',
+    expected: 'answers are found; one broken by noise fails its call at once; stderr is read and not kept',
     async run({ run, allow }) {
       allow('chatty.echo', 'chatty.no_newline', 'chatty.broken', 'chatty.flood_stderr', 'chatty.echo');
       const calls = [
@@ -153,7 +151,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'S06',
-    title: 'JSON that is no JSON-RPC: unknown and doubled ids, batches, wrong shapes',
+    title: 'JSON that is not JSON-RPC: unknown and repeated ids, batches, wrong shapes',
     expected: 'ignored; each call gets its own answer',
     quick: true,
     async run({ run, allow }) {
@@ -170,8 +168,8 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'S07',
-    title: 'a result of 100,000 levels',
-    expected: 'an error of that call alone',
+    title: 'a result nested 100,000 deep',
+    expected: 'fails that call only',
     async run({ run, allow }) {
       allow('huge.deep', 'huge.echo');
       const calls = ['await mcp_huge.deep(levels=100_000)', 'await mcp_huge.echo(text="alive")'];
@@ -183,7 +181,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   {
     id: 'S16',
     title: 'servers that ignore the end of stdin and SIGTERM, or leave a process that holds their stdout',
-    expected: 'all of them are gone 5 s after their bridge was closed',
+    expected: 'all are gone 5 s after their bridge was closed',
     async run({ arena }) {
       const own = await startArena({
         engine: arena.engine,
@@ -210,7 +208,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'S17',
-    title: 'the bridge among its own servers: by name, in a script, and by a path nobody recognises',
+    title: 'the bridge among its own servers: by name, in a script, and by an unrecognisable path',
     expected: 'the first two are left out, and the log says why; the third refuses to start below another bridge',
     async run({ run, arena }) {
       const listed = await run('print([s for s in runtime.discovered_servers() if s in ("direct", "wrapped")])');

@@ -39,8 +39,8 @@ export function talkingServers(folder: string): Record<string, ServerEntry> {
 export const SERVER_WORD_CASES: readonly FaultCase[] = [
   {
     id: 'S08',
-    title: '50,000 tools, pages without end or in a circle, a description of 10 MB, schemas that are bombs',
-    expected: 'each list is cut, and every answer says so; what was kept can be found and called, other servers too',
+    title: '50,000 tools, pages without end or in a circle, a 10 MB description, schemas that explode',
+    expected: 'each list is cut, and every answer says so; the rest can be found and called, as can other servers',
     growth: { mib: 224, keptMib: 160, why: 'up to 10,000 tools of each server are kept, because code may search them' },
     async run({ run, allow }) {
       allow('echo.echo');
@@ -66,9 +66,8 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
   },
   {
     id: 'S09',
-    title:
-      'tools named `__proto__`, `a b;rm -rf`, a keyword, twice the same, of 300 characters, alike but for a character',
-    expected: 'each has an identifier of its own, the same every time, and what is called is the exact name',
+    title: 'tools named `__proto__`, `a b;rm -rf`, a keyword, the same name twice, 300 characters, nearly alike',
+    expected: 'each has its own stable identifier, and the exact name is called',
     quick: true,
     async run({ run, allow }) {
       const names = ['__proto__', 'constructor', 'a-b', 'a_b', 'class', 'get.item', '1st', 'a b;rm -rf'];
@@ -84,8 +83,8 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
   {
     id: 'S10',
     title:
-      'servers with equal tools, and names that differ in case or look alike, or are `self`, `mcp`, `run_python`, `builtins`',
-    expected: 'each is reached by its configured name and by nothing else',
+      'servers with the same tools, and names that differ in case, look alike, or are `self`, `mcp`, `run_python`, `builtins`',
+    expected: 'each is reached by its configured name and no other',
     async run({ run, allow, arena }) {
       const servers = ['twin', ...NAMESAKES];
       allow(...servers.map((name) => `${name}.echo`));
@@ -104,7 +103,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
     id: 'S11',
     title: 'descriptions and instructions that give orders, with invisible characters, bidi controls and ANSI',
     expected:
-      'shown as data where code asks for them, with what is hidden made visible; never in what the bridge says of itself',
+      'shown as data where code asks for them, with hidden characters visible; never in what the bridge says about itself',
     async run({ run, arena }) {
       const code = 'print(runtime.describe_server("names"), await runtime.query_tool_docs("names", detail="full"))';
       const answer = await run(code, { servers: ['names'] });
@@ -118,9 +117,8 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
   },
   {
     id: 'S12',
-    title: 'a tool gets other words after it was used: announced, and seen after a restart of its server',
-    expected:
-      'the change is shown in documents and the log; with `pin: "strict"` the tool is refused, and its new words are not shown',
+    title: 'a tool’s description changes after use: announced, and seen after its server restarts',
+    expected: 'documents and log show the change; with `pin: "strict"` the tool is refused and its new text withheld',
     async run({ run, allow, log }) {
       for (const server of ['watched', 'strict']) {
         allow(`${server}.look`, `${server}.become`, `${server}.end`);
@@ -157,7 +155,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
   {
     id: 'S13',
     title: '50,000 `list_changed`, and a server that never stops sending them',
-    expected: 'the lists are not asked for each time; calls of all servers are answered meanwhile',
+    expected: 'lists are not fetched each time; calls to all servers are answered meanwhile',
     async run({ run, allow }) {
       const calls = Array.from({ length: 20 }, () => 'echo.echo');
       allow('changing.announce', 'changing.listings', ...calls);
@@ -173,7 +171,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
   {
     id: 'S14',
     title: 'a server asks for sampling, elicitation and roots, and floods the log',
-    expected: 'refused; nothing of it reaches the client, the sandbox or its output',
+    expected: 'refused; none of it reaches the client, the sandbox or its output',
     quick: true,
     async run({ run, allow, arena }) {
       allow('echo.ask_client', 'echo.ask_client', 'echo.ask_client', 'chatty.flood_log');
@@ -190,8 +188,8 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
   },
   {
     id: 'S15',
-    title: 'an image of 4 MiB, a link to a file of the host',
-    expected: 'the image arrives as bytes, and text shows no base64; what a link names is not opened',
+    title: 'an image of 4 MiB, a link to a file on the host',
+    expected: 'the image arrives as bytes, text shows no base64; the linked file is not opened',
     async run({ run, allow }) {
       allow('huge.image', 'huge.link');
       const folder = mkdtempSync(join(tmpdir(), 'bridge-faults-link-'));

@@ -75,7 +75,7 @@ const BAD_NAMES = [
 export const SETTING_CASES: readonly FaultCase[] = [
   {
     id: 'K01',
-    title: 'settings that hold flags of the engine, more than one argument, or a newline',
+    title: 'settings that contain engine flags, several arguments, or a newline',
     expected: 'refused at the start with the setting, its value and what is allowed; no engine is called',
     async run({ arena: { engine } }) {
       const folder = mkdtempSync(join(tmpdir(), 'bridge-faults-settings-'));
@@ -91,8 +91,8 @@ export const SETTING_CASES: readonly FaultCase[] = [
   },
   {
     id: 'K02',
-    title: 'commands of servers with the syntax of a shell, and a server file in the folder the bridge is started in',
-    expected: 'no shell reads them; the file of the folder is not read without consent',
+    title: 'server commands with shell syntax, and a server file in the working directory',
+    expected: 'no shell reads them; the file is not read without consent',
     async run({ arena, run, allow }) {
       allow('shell.echo');
       const project = join(arena.callersFolder, '.mcp.json');
@@ -113,8 +113,8 @@ export const SETTING_CASES: readonly FaultCase[] = [
   },
   {
     id: 'K03',
-    title: 'names of functions and files to keep that are paths, devices, or lead through links of the store',
-    expected: 'refused by the host; nothing is written or read outside the store',
+    title: 'names of saved functions and files that are paths, devices, or lead through links',
+    expected: 'refused by the host; nothing is read or written outside the store',
     async run({ arena, run }) {
       const { folder } = arena.bridge;
       const outside = mkdtempSync(join(tmpdir(), 'bridge-faults-outside-'));
@@ -141,7 +141,7 @@ print(ask("save_tool", name="linked", source="def linked(): return 'overwritten'
   },
   {
     id: 'K05',
-    title: 'a proxy with a password in the environment of the bridge',
+    title: 'a proxy with a password in the bridge’s environment',
     expected: 'neither the engine’s command nor the sandbox gets it',
     containers: true,
     async run({ arena, run }) {
@@ -157,8 +157,8 @@ print(ask("save_tool", name="linked", source="def linked(): return 'overwritten'
   },
   {
     id: 'K06',
-    title: 'a server prints its secret and crashes; code and secrets in arguments of processes',
-    expected: 'the secret is masked wherever it is told; no argument of a process holds it or the code of a cell',
+    title: 'a server prints its secret and crashes; code and secrets in process arguments',
+    expected: 'the secret is masked wherever it appears; no process argument contains it or a cell’s code',
     async run({ arena, run, allow }) {
       allow('leaking.crash');
       const code = [
@@ -178,8 +178,7 @@ print(ask("save_tool", name="linked", source="def linked(): return 'overwritten'
     id: 'K08',
     title:
       'an image with an entry point, a volume, a health check, `USER root`, a working directory and labels that are flags',
-    expected:
-      'none of them counts: the kernel runs as nobody, without rights; variables of the image stay, as its Python does',
+    expected: 'none has an effect: the kernel runs as nobody, unprivileged; the image’s variables stay',
     containers: true,
     async run({ arena: { engine } }) {
       const image = 'localhost/bridge-faults-hostile:latest';
@@ -224,8 +223,8 @@ print(ask("save_tool", name="linked", source="def linked(): return 'overwritten'
   {
     id: 'K09',
     title:
-      'two bridges with one state directory, its path with spaces and other letters, locale C; one that cannot be written',
-    expected: 'both work and do not disturb each other; what could not be kept is said',
+      'two bridges share a state directory whose path has spaces and other letters, locale C; one that is not writable',
+    expected: 'both work without disturbing each other; what could not be stored is reported',
     async run({ arena: { engine } }) {
       const folder = join(mkdtempSync(join(tmpdir(), 'bridge-faults-home-')), 'my files, f\u00fcr alle');
       mkdirSync(folder);

@@ -1,14 +1,14 @@
 /** The eight gates, which hold for every case of the suite; their numbers stand here and nowhere else. */
 
 export const GATES = {
-  G1: 'every call is answered once, at its timeout + 3 s at the latest, with the right result or one structured error',
-  G2: 'the memory of the bridge grows by at most 64 MiB, and is within 16 MiB of the start after at most 5 s',
-  G3: 'the event loop of the bridge is never held for more than 250 ms; how long 1 turn of 100 takes stands in the table',
-  G4: 'the next `print(1)` of the same session works within 3 s, and says so when state was lost',
-  G5: 'calls of another session, made all the while, are right and keep their state',
-  G6: 'afterwards no sandbox, no process and no file in the folder of the caller is left',
-  G7: 'the servers got exactly the calls that the case allows',
-  G8: 'no secret of the environment, of a server or of the other session is in an answer, a log, or the memory of the sandbox',
+  G1: 'every call is answered once, within its timeout + 3 s, with the right result or one structured error',
+  G2: 'the bridge’s memory grows by at most 64 MiB, and within 5 s is back to at most 16 MiB over the start',
+  G3: 'the bridge’s event loop is never blocked for more than 250 ms; the report also shows the 99th percentile',
+  G4: 'the next `print(1)` in the session works within 3 s, and says so if state was lost',
+  G5: 'another session, in use throughout, gets right answers and keeps its state',
+  G6: 'afterwards no sandbox, no process and no file in the caller’s folder remains',
+  G7: 'the servers got exactly the calls the case allows',
+  G8: 'no secret of the environment, a server or the other session appears in an answer, a log or the sandbox’s memory',
 } as const;
 
 export type Gate = keyof typeof GATES;

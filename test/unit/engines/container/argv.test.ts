@@ -187,9 +187,9 @@ describe('values that are refused', () => {
   });
 });
 
-it('every flag is explained in docs/internals/engines.md', () => {
+it('every flag is explained in docs/internals/engine-arguments.md', () => {
   const docs = readFileSync(
-    join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'internals', 'engines.md'),
+    join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'internals', 'engine-arguments.md'),
     'utf8',
   );
   const limits = { ...request.limits, cpus: 2 };
