@@ -3,9 +3,10 @@
  * page is the `help` command that prints it.
  */
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import { PACKAGE_ROOT } from '../../base/package.ts';
-import { isTopic, type Topic } from './topics.ts';
+import { fileOf, isTopic, type Topic } from './topics.ts';
 
 /** A heading with everything below it, up to the next heading of the same or a higher level. */
 export interface Section {
@@ -36,9 +37,8 @@ export function readPage(topic: Topic): string {
 
 /** Some installers leave out folders of documentation to save room. */
 function readMarkdown(topic: Topic): string {
-  const file = new URL(`docs/${topic}.md`, PACKAGE_ROOT);
   try {
-    return readFileSync(file, 'utf8');
+    return readFileSync(new URL(fileOf(topic), PACKAGE_ROOT), 'utf8');
   } catch (cause) {
     throw new BridgeError('USAGE_INVALID', `the page on '${topic}' cannot be read: ${messageOf(cause)}`, {
       hint: 'Install this package again, with its folder docs. `help CODE` and `--help` work without it.',
@@ -94,7 +94,8 @@ function rewriteLink({ linked, open = '', target }: Link, from: Topic): string {
     return `${open}[${linked}](${target})`;
   }
   const [, file = '', section = ''] = /^([^#]*)#?(.*)$/.exec(target) ?? [];
-  const topic = file === '' ? from : file.replace(/\.md$/, '');
+  // Pages link to each other, to `../CHANGELOG.md`, and that to `docs/…`; no two files have the same name.
+  const topic = file === '' ? from : basename(file, '.md').toLowerCase();
   // The table of error codes links each to its section.
   const isItself = linked.replaceAll('`', '').toLowerCase() === section;
   if (!isTopic(topic) || isItself) {

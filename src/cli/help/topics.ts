@@ -1,6 +1,6 @@
 /** The pages of `docs` that are written for users: what each is about, in the order in which they are listed. */
 
-/** `help NAME` prints `docs/NAME.md`. */
+/** `help NAME` prints `docs/NAME.md`, or the file that `fileOf` names. */
 export const TOPICS = {
   guide: 'writing code for the sandbox, with samples',
   configuration: 'settings, server files, secrets',
@@ -23,6 +23,12 @@ export const TOPICS = {
 export type Topic = keyof typeof TOPICS;
 
 export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
+
+/** The file of a topic, from the root of the package. */
+export function fileOf(topic: Topic): string {
+  const path = topic === 'changelog' ? 'CHANGELOG' : `docs/${topic}`;
+  return `${path}.md`;
+}
 
 export function isTopic(word: string): word is Topic {
   return Object.hasOwn(TOPICS, word);
