@@ -11,11 +11,11 @@
  * What this machine lacks is named there, too: a test that is skipped says so with a title that begins `not covered: `. With
  * MCP_BRIDGE_TEST_REQUIRE_ENGINES=1 a missing engine, or a missing Python, is a failure.
  */
-import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
 import { findPython, UNITTEST_ARGUMENTS, UNITTEST_ENV } from '../test/tools/python.mjs';
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
@@ -55,6 +55,7 @@ const STAGES = {
   lint: () => check('oxlint', []),
   types: () => check('tsc', []),
   unused: () => check('knip', []),
+  workflows: () => check(process.execPath, ['test/tools/workflows.mjs']),
   generated: () => check(process.execPath, [...loader, 'scripts/gen.ts', '--check']),
   'python-lint': () => check(process.execPath, ['test/tools/python-lint.mjs']),
   'python-types': () => check('basedpyright', ['--project', 'sandbox-runtime']),
@@ -174,19 +175,22 @@ function atLeastOneFailure(exitCode, counts) {
  * @param {Record<string, string>} moreEnv
  * @returns {Promise<{ exitCode: number, stderr: string }>}
  */
-function run(command, args, moreEnv = {}) {
-  const PATH = `${join(root, 'node_modules', '.bin')}${delimiter}${process.env.PATH}`;
-  const env = { ...process.env, PATH, ...moreEnv };
-  const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'inherit', 'pipe'] });
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    stderr += text;
-    process.stderr.write(text);
+async function run(command, args, moreEnv = {}) {
+  const result = await execa(command, args, {
+    cwd: root,
+    env: moreEnv,
+    // Programs of node_modules come first; on Windows they are scripts, which only a shell can start.
+    preferLocal: true,
+    localDir: root,
+    stdin: 'ignore',
+    stdout: 'inherit',
+    stderr: ['inherit', 'pipe'],
+    reject: false,
   });
-  return new Promise((resolve) => {
-    child.once('error', (error) => console.error(error.message));
-    child.once('close', (exitCode) => resolve({ exitCode: exitCode ?? 1, stderr }));
-  });
+  if (result.exitCode === undefined) {
+    console.error(result.message);
+  }
+  return { exitCode: result.exitCode ?? 1, stderr: result.stderr };
 }
 
 /**

@@ -59,7 +59,7 @@ async function installGlobally(spec: string): Promise<void> {
   await npm(['install', '--global', '--ignore-scripts', '--no-audit', '--no-fund', spec]);
 }
 
-/** When npm 10 packs a folder, it runs `prepare` despite --ignore-scripts, and an installed package has no build to run. */
+/** When npm 10 packs a folder, it runs `prepare` despite --ignore-scripts, and an installed package lacks the file that it names. */
 async function copyWithoutScripts(folder: string, copy: string): Promise<void> {
   const left = ['node_modules', '.git'].map((name) => join(folder, name));
   await cp(folder, copy, { recursive: true, filter: (source) => !left.includes(source) });

@@ -1,6 +1,7 @@
 /** What a user gets from npm: the files that run and no others, and a command that works where only they are. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,9 +44,10 @@ describe('the package', () => {
     const embedded = EMBEDDED_FILES.map((file) => `dist/embedded/${file}`);
     const isLicense = (path: string) => path.startsWith('dist/embedded/licenses/');
     const isChunk = (path: string) => /^dist\/[\w-]+-[0-9A-Z]{8}\.js$/.test(path);
-    const isToRead = (path: string) => /^(?:docs|servers\.d)\//.test(path);
+    const isToRead = (path: string) => /^(?:docs\/(?!internals\/|gallery\/)|servers\.d\/)/.test(path);
     expect(packed.filter((path) => !isChunk(path) && !isLicense(path) && !isToRead(path)).toSorted()).toEqual(
       [
+        'CHANGELOG.md',
         'LICENSE',
         'NOTICE',
         'README.md',
@@ -60,12 +62,20 @@ describe('the package', () => {
     expect(packed.filter(isChunk).length).toBeGreaterThan(0);
   });
 
-  it('holds what its README points to', async () => {
+  it('holds what its README points users to', async () => {
+    /** For those who work on the project, and have its repository. */
+    const isForContributors = (target: string) => /^(?:docs\/internals\b|[A-Z_]+\.md$)/.test(target);
     const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
     const targets = [...readme.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, target = '']) => target);
-    expect(
-      targets.filter((target) => !packed.some((path) => path === target || path.startsWith(`${target}/`))),
-    ).toEqual([]);
+    const isPacked = (target: string) => packed.some((path) => path === target || path.startsWith(`${target}/`));
+    expect(targets.filter((target) => !isPacked(target) && !isForContributors(target))).toEqual([]);
+    expect(targets.filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);
+  });
+
+  it('is a command without a programming interface', async () => {
+    const script = `import('${NAME}').catch(({ code }) => console.log(code))`;
+    const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script], { cwd: folder });
+    expect(stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');
   });
 
   it('needs no other package', async () => {

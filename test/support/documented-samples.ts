@@ -69,12 +69,11 @@ export function readFences(file: string, language: string): string[] {
     .map(({ text }) => text);
 }
 
-/** README, CONTRIBUTING and everything in `docs`, as paths from the root. */
+/** The documents at the root and everything in `docs`, as paths from the root. */
 export function findDocuments(): string[] {
   const inDocs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' });
   return [
-    'README.md',
-    'CONTRIBUTING.md',
+    ...readdirSync(ROOT).filter((file) => file.endsWith('.md')),
     ...inDocs.filter((file) => file.endsWith('.md')).map((file) => join('docs', file)),
   ];
 }

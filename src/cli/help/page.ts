@@ -37,9 +37,8 @@ export function readPage(topic: Topic): string {
 
 /** Some installers leave out folders of documentation to save room. */
 function readMarkdown(topic: Topic): string {
-  const file = new URL(`docs/${fileOf(topic)}`, PACKAGE_ROOT);
   try {
-    return readFileSync(file, 'utf8');
+    return readFileSync(new URL(fileOf(topic), PACKAGE_ROOT), 'utf8');
   } catch (cause) {
     throw new BridgeError('USAGE_INVALID', `the page on '${topic}' cannot be read: ${messageOf(cause)}`, {
       hint: 'Install this package again, with its folder docs. `help CODE` and `--help` work without it.',

@@ -1,6 +1,6 @@
 /** The pages of `docs` that are written for users: what each is about, in the order in which they are listed. */
 
-/** `help NAME` prints `docs/NAME.md`, or the page of that name in one of its `FOLDERS`. */
+/** `help NAME` prints the file that `fileOf` names. */
 export const TOPICS = {
   start: 'install, first cell, first server',
   guide: 'writing code for the bridge, with samples',
@@ -37,13 +37,16 @@ const FOLDERS: Partial<Record<Topic, string>> = {
   engines: 'internals',
 };
 
-/** Where the page of a topic is, below `docs`. */
+/** The file of a topic, from the root of the package. */
 export function fileOf(topic: Topic): string {
+  if (topic === 'changelog') {
+    return 'CHANGELOG.md';
+  }
   const folder = FOLDERS[topic];
-  return folder === undefined ? `${topic}.md` : `${folder}/${topic}.md`;
+  return folder === undefined ? `docs/${topic}.md` : `docs/${folder}/${topic}.md`;
 }
 
-/** The topic whose page is this file below `docs`, if there is one. */
+/** The topic whose page is this file, from the root of the package; undefined if there is none. */
 export function topicOf(file: string): Topic | undefined {
   return TOPIC_NAMES.find((topic) => fileOf(topic) === file);
 }
