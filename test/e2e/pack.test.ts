@@ -68,6 +68,10 @@ describe('the package', () => {
     ).toEqual([]);
   });
 
+  it('holds no pictures, which a page shows from the repository', () => {
+    expect(packed.filter((path) => path.startsWith('docs/images/'))).toEqual([]);
+  });
+
   it('needs no other package', async () => {
     expect(await readdir(join(folder, 'node_modules'))).toEqual(['.bin', '.package-lock.json', NAME]);
   });
