@@ -13,6 +13,7 @@ import { ROOT } from '../../support/bridge-client.ts';
 
 const FOLDER = join(ROOT, 'docs/images');
 const FILES = readdirSync(FOLDER);
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
 
 /** Everything that the pictures may be made of: no script, no style, no link, no image, nothing that animates. */
@@ -125,6 +126,13 @@ describe.each(['run', 'parts'])('the picture %s', (name) => {
     const [light, dark] = [readSvg(read(`${name}-light.svg`)), readSvg(read(`${name}-dark.svg`))];
     expect(dark.texts.map(({ content }) => content)).toEqual(light.texts.map(({ content }) => content));
     expect(dark.wording).toEqual(light.wording);
+  });
+
+  it('is in README.md in both themes, with its own description', () => {
+    const { wording } = readSvg(read(`${name}-light.svg`));
+    expect(README).toContain(
+      `<source media="(prefers-color-scheme: dark)" srcset="docs/images/${name}-dark.svg">\n  <img alt="${wording['desc']}" src="docs/images/${name}-light.svg"`,
+    );
   });
 });
 
