@@ -6,9 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { Client, type Tool } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
+import { readCalls } from './recorded-calls.ts';
 import { type ComparedTask, type DirectCall, logFiles, TASKS, type TurnAnswers } from './tasks.ts';
 
 const COMMAND = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+/** Of the tokens that are counted. */
+export const ENCODING = 'o200k_base';
 const PREFIX = 'comparison-';
 /** Paths are counted as of one folder: the random name, and where this machine keeps such folders, take other tokens each time. */
 const FOLDER = new RegExp(`(?:/[\\w.-]+)*/${PREFIX}\\w{6}`, 'g');
@@ -39,11 +42,24 @@ export interface Comparison {
 export interface ComparisonRun {
   /** Tokens of the definitions that stand in every conversation. */
   readonly definitions: { readonly direct: number; readonly code: number; readonly tools: number };
-  readonly tasks: readonly { readonly task: ComparedTask; readonly comparison: Comparison }[];
+  /** Names of the servers that both ways have. */
+  readonly servers: readonly string[];
+  readonly tasks: readonly ComparedRun[];
 }
 
-/** Does every task in both ways; `env` is for the bridge. Rejects when the two results of a task differ. */
-export async function runComparison(env: Readonly<Record<string, string>>): Promise<ComparisonRun> {
+/** One task, done in both ways. */
+export interface ComparedRun {
+  readonly task: ComparedTask;
+  readonly comparison: Comparison;
+  /** Calls that the code made, as `server.tool`, from the audit log of the bridge. */
+  readonly calls: readonly string[];
+}
+
+/** Does the tasks in both ways; `env` is for the bridge. Rejects when the two results of a task differ. */
+export async function runComparison(
+  env: Readonly<Record<string, string>>,
+  tasks: readonly ComparedTask[] = TASKS,
+): Promise<ComparisonRun> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)));
   const servers = prepare(folder);
   const direct = new Map<string, Client>();
@@ -52,7 +68,12 @@ export async function runComparison(env: Readonly<Record<string, string>>): Prom
     for (const [name, server] of Object.entries(servers)) {
       direct.set(name, await connect(new Client({ name: 'comparison', version: '1' }), server));
     }
-    const bridgeEnv = { ...env, MCP_BRIDGE_STATE_DIR: join(folder, 'MCPs'), MCP_BRIDGE_LOG_LEVEL: 'WARNING' };
+    const bridgeEnv = {
+      ...env,
+      MCP_BRIDGE_AUDIT: '1',
+      MCP_BRIDGE_LOG_LEVEL: 'WARNING',
+      MCP_BRIDGE_STATE_DIR: join(folder, 'MCPs'),
+    };
     await connect(bridge, { command: process.execPath, args: [COMMAND], env: bridgeEnv });
     const tools: Tool[] = [];
     for (const client of direct.values()) {
@@ -61,11 +82,18 @@ export async function runComparison(env: Readonly<Record<string, string>>): Prom
     const own = (await bridge.listTools()).tools;
     const definitions = { direct: tokensOf(tools), code: tokensOf(own), tools: tools.length };
     await warmUp(bridge, Object.keys(servers));
-    const tasks = [];
-    for (const task of TASKS) {
-      tasks.push({ task, comparison: await compare(task, direct, bridge) });
+    const compared: Omit<ComparedRun, 'calls'>[] = [];
+    for (const task of tasks) {
+      compared.push({ task, comparison: await compare(task, direct, bridge) });
     }
-    return { definitions, tasks };
+    // The log is complete once the bridge has ended.
+    await bridge.close();
+    const calls = readCalls(join(folder, 'MCPs'));
+    return {
+      definitions,
+      servers: Object.keys(servers),
+      tasks: compared.map((run) => ({ ...run, calls: run.task.cells.flatMap((code) => calls.get(code) ?? []) })),
+    };
   } finally {
     await Promise.all([bridge, ...direct.values()].map((client) => client.close()));
     rmSync(folder, { recursive: true, force: true });

@@ -27,6 +27,8 @@ export interface ComparedTask {
   /** Cells, one per turn. The last one ends with what the agent says. */
   readonly cells: readonly string[];
   readonly servers: readonly string[];
+  /** The task that the picture in README.md shows. */
+  readonly isPictured?: true;
 }
 
 const LOG_COUNT = 40;
@@ -105,11 +107,16 @@ print("".join(await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) fo
     conclude: ([, texts = []]) => String(texts.reduce((total, text) => total + count(text, ' ERROR '), 0)),
     cells: [
       `import asyncio
-paths = (await mcp_filesystem.search_files(path=".", pattern="*.log")).splitlines()
-texts = await asyncio.gather(*[mcp_filesystem.read_text_file(path=path) for path in paths])
+
+files = mcp_filesystem
+logs = await files.search_files(path=".", pattern="*.log")
+texts = await asyncio.gather(*[
+    files.read_text_file(path=log) for log in logs.splitlines()
+])
 sum(text.count(" ERROR ") for text in texts)`,
     ],
     servers: ['filesystem'],
+    isPictured: true,
   },
   {
     title: `${CHAIN_LENGTH} calls of which each needs the one before`,

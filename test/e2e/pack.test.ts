@@ -78,6 +78,10 @@ describe('the package', () => {
     expect(stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');
   });
 
+  it('holds no pictures, which a page shows from the repository', () => {
+    expect(packed.filter((path) => path.startsWith('docs/images/'))).toEqual([]);
+  });
+
   it('needs no other package', async () => {
     expect(await readdir(join(folder, 'node_modules'))).toEqual(['.bin', '.package-lock.json', NAME]);
   });
