@@ -192,6 +192,7 @@ async function tryCandidate(
   const inspected = await Promise.race([
     probe.run('image', 'inspect', image),
     new Promise<undefined>((resolve) => {
+      // oxlint-disable-next-line eslint/no-restricted-globals -- a time limit.
       setTimeout(resolve, USABLE_TIMEOUT_MS, undefined).unref();
     }),
   ]);
