@@ -92,7 +92,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function lint(): Promise<Report> {
   const program = join(ROOT, 'node_modules', '.bin', 'oxlint');
   const stdout = await new Promise<string>((resolve) => {
-    execFile(program, ['--format', 'json', 'src'], { cwd: folder }, (_error, text) => resolve(text));
+    execFile(program, ['--format', 'json', 'src', 'test'], { cwd: folder }, (_error, text) => resolve(text));
   });
   return JSON.parse(stdout) as Report;
 }
