@@ -85,42 +85,40 @@ describe('what is registered', () => {
     expect(await isStarting(registeredWords())).toBe(true);
   });
 
-  it(
-    'is the archive that npx was given, and with --global a copy that needs neither archive nor network',
-    async () => {
-      const packed = await start(['npm', 'pack', '--ignore-scripts', '--pack-destination', home, ROOT]);
-      const archive = join(home, packed.stdout.trim().split('\n').at(-1) ?? '');
-      // Nothing answers there: npx and npm need no registry for a package without dependencies.
-      const offline = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_prefix: join(home, 'global') };
-      const npx = ['npx', '-y', `--package=./${archive.slice(home.length + 1)}`, NAME];
-      mkdirSync(join(home, 'global'));
-      mkdirSync(join(home, '.cursor'));
+  it('is the archive that npx was given, and with --global a copy that needs neither archive nor network', {
+    timeout: NPM_TIMEOUT_MS,
+  }, async () => {
+    const packed = await start(['npm', 'pack', '--ignore-scripts', '--pack-destination', home, ROOT]);
+    const archive = join(home, packed.stdout.trim().split('\n').at(-1) ?? '');
+    // Nothing answers there: npx and npm need no registry for a package without dependencies.
+    const offline = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_prefix: join(home, 'global') };
+    const npx = ['npx', '-y', `--package=./${archive.slice(home.length + 1)}`, NAME];
+    mkdirSync(join(home, 'global'));
+    mkdirSync(join(home, '.cursor'));
 
-      const installed = await start([...npx, 'install', 'cursor'], offline);
-      expect(installed).toMatchObject({ exitCode: 0 });
-      expect(registeredWords()).toEqual(['npx', '-y', `--package=${archive}`, NAME]);
-      expect(installed.stdout).toContain(`To add one: npx -y --package=${archive} ${NAME} servers add`);
-      expect((await start([...registeredWords(), '--version'], offline)).exitCode).toBe(0);
+    const installed = await start([...npx, 'install', 'cursor'], offline);
+    expect(installed).toMatchObject({ exitCode: 0 });
+    expect(registeredWords()).toEqual(['npx', '-y', `--package=${archive}`, NAME]);
+    expect(installed.stdout).toContain(`To add one: npx -y --package=${archive} ${NAME} servers add`);
+    expect((await start([...registeredWords(), '--version'], offline)).exitCode).toBe(0);
 
-      const globally = await start([...npx, 'install', 'cursor', '--global'], offline);
-      expect(globally).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('Running: npm pack ') });
-      const file = join(home, 'global/lib/node_modules', NAME, 'dist/cli.js');
-      expect(registeredWords()).toEqual([process.execPath, file]);
-      rmSync(archive);
-      rmSync(join(home, 'npm-cache'), { recursive: true });
-      expect(await isStarting(registeredWords())).toBe(true);
-      // Hints of the copy name it by its path as long as it is not on PATH, and by its name when it is.
-      const bin = join(home, 'global/bin');
-      const hintOf = async (env: Record<string, string>) =>
-        / ([^ ]*) install CLIENT/.exec((await start([...registeredWords(), 'servers'], env)).stdout)?.[1];
-      expect(await hintOf({})).toBe(join(bin, NAME));
-      expect(await hintOf({ PATH: `${bin}:${dirname(process.execPath)}` })).toBe(NAME);
+    const globally = await start([...npx, 'install', 'cursor', '--global'], offline);
+    expect(globally).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('Running: npm pack ') });
+    const file = join(home, 'global/lib/node_modules', NAME, 'dist/cli.js');
+    expect(registeredWords()).toEqual([process.execPath, file]);
+    rmSync(archive);
+    rmSync(join(home, 'npm-cache'), { recursive: true });
+    expect(await isStarting(registeredWords())).toBe(true);
+    // Hints of the copy name it by its path as long as it is not on PATH, and by its name when it is.
+    const bin = join(home, 'global/bin');
+    const hintOf = async (env: Record<string, string>) =>
+      / ([^ ]*) install CLIENT/.exec((await start([...registeredWords(), 'servers'], env)).stdout)?.[1];
+    expect(await hintOf({})).toBe(join(bin, NAME));
+    expect(await hintOf({ PATH: `${bin}:${dirname(process.execPath)}` })).toBe(NAME);
 
-      await start([...registeredWords(), 'uninstall', 'cursor']);
-      expect(readdirSync(join(home, '.cursor')).filter((name) => !name.includes('.backup-'))).toEqual([]);
-    },
-    NPM_TIMEOUT_MS,
-  );
+    await start([...registeredWords(), 'uninstall', 'cursor']);
+    expect(readdirSync(join(home, '.cursor')).filter((name) => !name.includes('.backup-'))).toEqual([]);
+  });
 
   it('is nothing when npm cannot install', async () => {
     writeFileSync(join(home, 'file'), '');

@@ -26,7 +26,7 @@ const BREAKS: Readonly<Record<Gate, Partial<FaultCase> & Pick<FaultCase, 'run'>>
   G3: {
     growth: { mib: 4_000, keptMib: 4_000, why: 'the request is large' },
     async run({ arena }) {
-      const given = { code: '1', junk: Array<unknown[]>(MANY_LISTS).fill([]) };
+      const given = { code: '1', junk: Array.from({ length: MANY_LISTS }, () => []) };
       await arena.bridge.client.callTool({ name: 'run_python', arguments: given });
     },
   },
