@@ -1,6 +1,7 @@
 /**
- * Six layers, one project each (`vitest run --project unit`). Unit, contract and fuzz tests run in parallel; the others
- * start containers and servers, so their files run one after the other.
+ * Six layers, one project each (`vitest run --project unit`). Two files of a layer run side by side, also those that start
+ * containers: most of their time is waiting. Faults run one file after the other, because they measure how long the bridge
+ * takes while it is attacked. A test that fails is not run again.
  */
 import { defineConfig } from 'vitest/config';
 
@@ -10,14 +11,7 @@ const CONTRACT_TIMEOUT_MS = 30_000;
 /** A cold engine needs several seconds per sandbox, and one test may start a few. These bound a hang; they assert no speed. */
 const ENGINE_TIMEOUT_MS = 120_000;
 
-/**
- * What runs on engines is run once more when it fails, because the machine may be busy with other work; a test that passes
- * then is reported as flaky, by name (`scripts/test.mjs`). What must never happen even once is not run again: something left
- * behind (G6), a call that nobody made (G7), a secret that leaks (G8).
- */
-const RETRY = { count: 1, condition: /^(?!G[678]: |[\s\S]*\nG[678]: )/ };
-
-function layer(name: string, timeoutMs: number, needsEngines: boolean) {
+function layer(name: string, timeoutMs: number, fileParallelism = true) {
   return {
     extends: true as const,
     test: {
@@ -27,8 +21,7 @@ function layer(name: string, timeoutMs: number, needsEngines: boolean) {
       hookTimeout: timeoutMs,
       // What is polled for comes when the machine has time for it.
       expect: { poll: { timeout: timeoutMs / 4 } },
-      fileParallelism: !needsEngines,
-      ...(needsEngines ? { retry: RETRY } : {}),
+      fileParallelism,
     },
   };
 }
@@ -40,12 +33,12 @@ export default defineConfig({
     maxWorkers: 2,
     setupFiles: ['test/setup.ts'],
     projects: [
-      layer('unit', UNIT_TIMEOUT_MS, false),
-      layer('contract', CONTRACT_TIMEOUT_MS, false),
-      layer('fuzz', CONTRACT_TIMEOUT_MS, false),
-      layer('integration', ENGINE_TIMEOUT_MS, true),
-      layer('e2e', ENGINE_TIMEOUT_MS, true),
-      layer('faults', ENGINE_TIMEOUT_MS, true),
+      layer('unit', UNIT_TIMEOUT_MS),
+      layer('contract', CONTRACT_TIMEOUT_MS),
+      layer('fuzz', CONTRACT_TIMEOUT_MS),
+      layer('integration', ENGINE_TIMEOUT_MS),
+      layer('e2e', ENGINE_TIMEOUT_MS),
+      layer('faults', ENGINE_TIMEOUT_MS, false),
     ],
   },
 });

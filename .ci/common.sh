@@ -14,3 +14,24 @@ give_npmrc() {
   npmrc=$(npm config get userconfig 2>/dev/null)
   if [[ -s $npmrc ]]; then install -m 600 -o "$1" -g "$1" "$npmrc" "$2"; else install -m 600 -o "$1" -g "$1" /dev/null "$2"; fi
 }
+
+# unpack_npm PACKAGE FOLDER: the files of an npm package, without running any of its scripts.
+unpack_npm() {
+  local tarballs
+  tarballs=$(mktemp -d)
+  npm pack --silent --pack-destination "$tarballs" "$1" >/dev/null
+  mkdir -p "$2"
+  tar -xf "$tarballs"/*.tgz -C "$2" --strip-components=1 --no-same-owner
+  rm -r "$tarballs"
+}
+
+# node_package VERSION: the npm package that holds Node for this machine.
+node_package() {
+  local arch
+  arch=$(uname -m)
+  case $arch in
+    x86_64) arch=x64 ;;
+    aarch64) arch=arm64 ;;
+  esac
+  printf 'node-linux-%s@%s\n' "$arch" "$1"
+}

@@ -25,29 +25,15 @@ work=$(mktemp -d "${TMPDIR:-/var/tmp}/fresh-machine.XXXXXX")
 chmod 755 "$work"
 trap 'rm -rf --one-file-system "$work"' EXIT
 
-# unpack PACKAGE FOLDER: the files of an npm package, without running any of its scripts.
-unpack() {
-  local tarball
-  tarball=$(cd "$work" && npm pack --silent "$1" | tail -n 1)
-  mkdir -p "$2"
-  tar -xf "$work/$tarball" -C "$2" --strip-components=1 --no-same-owner
-  rm "$work/$tarball"
-}
-
 build_archive() {
   say "building $archive"
-  local root=$work/build arch
-  arch=$(uname -m)
-  case $arch in
-    x86_64) arch=x64 ;;
-    aarch64) arch=arm64 ;;
-  esac
+  local root=$work/build
   mmdebstrap --quiet --variant=minbase --include=git,ca-certificates \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     bookworm "$root"
-  unpack "node-linux-$arch@$NODE_VERSION" "$work/node"
+  unpack_npm "$(node_package $NODE_VERSION)" "$work/node"
   install -m 755 "$work/node/bin/node" "$root/usr/local/bin/node"
-  unpack "npm@$NPM_VERSION" "$root/usr/local/lib/node_modules/npm"
+  unpack_npm "npm@$NPM_VERSION" "$root/usr/local/lib/node_modules/npm"
   ln -s ../lib/node_modules/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
   ln -s ../lib/node_modules/npm/bin/npx-cli.js "$root/usr/local/bin/npx"
   chroot "$root" useradd --create-home --shell /bin/bash --uid $NEW_USER_ID $NEW_USER
@@ -108,13 +94,14 @@ if (($# > 0)); then
   in_clone "$@"
   exit
 fi
-in_clone sh -c 'npm ci && npm run demo'
+in_clone npm ci
+in_clone npm run demo
 in_clone sh -c 'node dist/cli.js doctor' | tee "$work/doctor.txt" || true
 if ! grep -Eq '^Sessions run on embedded.*unshare' "$work/doctor.txt"; then
   say 'doctor does not report that sessions run inside the layer unshare' >&2
   exit 1
 fi
-in_clone sh -c 'npm ci && npm test' | tee "$work/tests.txt"
+in_clone npm test | tee "$work/tests.txt"
 if grep -q '^Not covered: embedded: ' "$work/tests.txt"; then
   say 'the tests did not find the embedded engine usable' >&2
   exit 1

@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release } from 'node:os';
 import { messageOf } from '../src/base/errors.ts';
+import { COMMANDS } from '../test/support/engines.ts';
 import { type BenchContext, createContext } from './context.ts';
 import { answers } from './measures/answers.ts';
 import { cellCheck } from './measures/cell-check.ts';
@@ -83,8 +84,9 @@ function describeMachine(context: BenchContext): string {
 
 function describeEngine(context: BenchContext): string {
   try {
-    const { label, name } = context.engine();
-    return `${label} (${execFileSync(name, ['--version'], { encoding: 'utf8' }).trim()})`;
+    const { label, name, isContainer } = context.engine();
+    const version = execFileSync(COMMANDS[name], ['--version'], { encoding: 'utf8' }).trim();
+    return `${label} (${version})${isContainer ? `, image ${context.images.usual.name}` : ''}`;
   } catch {
     return 'no engine';
   }

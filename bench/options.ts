@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../src/base/package.ts';
 
 export interface Options {
-  /** Label of a test engine (`podman`, `podman-rootless`, `docker`); the first usable one when left out. */
+  /** Label of a test engine (`podman`, `docker`, `bubblewrap` …); when left out, the first that runs containers, or the first. */
   readonly engine: string | undefined;
   /** Names of measures; all when empty. */
   readonly only: readonly string[];
@@ -18,11 +18,14 @@ export interface Options {
 
 export const USAGE = `npm run bench -- [options]
 
-  --engine NAME   podman, podman-rootless or docker; the first usable one by default
+  --engine NAME   podman, podman-rootless, docker, bubblewrap or embedded; by default the first
+                  usable one, a container engine if there is one
   --only NAME     measure this alone; may be repeated
   --quick         a fifth of the repetitions
   --json FILE     write the rows to FILE as well
   --command FILE  the script to measure instead of dist/cli.js, to compare two builds
+
+MCP_BRIDGE_IMAGE names another image for the containers.
 `;
 
 /** Throws a TypeError that names an option it does not know. */

@@ -16,6 +16,8 @@ export interface Goal {
 
 export interface Row {
   readonly figure: string;
+  /** The engine that ran it, as the bridge reported; left out when none did. */
+  readonly engine?: string | undefined;
   /** Undefined when it could not be measured; `detail` then says why. */
   readonly measured?: Quantity | undefined;
   /** Further facts about the figure, such as another percentile. */
@@ -35,7 +37,7 @@ export interface Measure {
 }
 
 /** A reason longer than this would make the table unreadable. */
-const MAX_REASON_CHARS = 120;
+const MAX_REASON_CHARS = 160;
 
 /** The goal that `quantity` is at most `limit`, in its own unit. */
 export function atMost(quantity: Quantity, limit: number, what = ''): Goal {

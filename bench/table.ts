@@ -1,7 +1,7 @@
 /** Rows as a Markdown table, which reads well in a terminal too. */
 import type { Quantity, Row } from './rows.ts';
 
-const HEADINGS = ['figure', 'measured', 'floor of the same run', 'ratio', 'goal', 'met?'];
+const HEADINGS = ['figure', 'engine', 'measured', 'floor of the same run', 'ratio', 'goal', 'met?'];
 
 /** The whole table, columns aligned. */
 export function renderTable(rows: readonly Row[]): string {
@@ -12,11 +12,12 @@ export function renderTable(rows: readonly Row[]): string {
   return [lines[0], rule, ...lines.slice(1)].join('\n');
 }
 
-function toCells({ figure, measured, detail, floor, goals }: Row): string[] {
+function toCells({ figure, engine, measured, detail, floor, goals }: Row): string[] {
   const shown = measured === undefined ? '' : formatQuantity(measured);
   const isComparable = measured !== undefined && floor !== undefined && floor.value > 0;
   return [
     figure,
+    engine ?? '–',
     [shown, detail ?? ''].filter((text) => text !== '').join(', '),
     floor === undefined ? '–' : `${formatQuantity(floor)} (${floor.what})`,
     isComparable ? formatNumber(measured.value / floor.value) : '–',

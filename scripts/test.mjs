@@ -4,9 +4,6 @@
  * build, `… lint unit` the stages named. A check (format, lint, types …) counts as one test. Every stage runs even if an
  * earlier one failed. The last line is `N passed, N failed`, with `, N skipped` if any were.
  *
- * A test that failed and passed when it was run again (`vitest.config.ts` says which are) is flaky: it counts as passed, and is
- * named at the end with why it failed.
- *
  * What failed is named once more at the end, with the first line of why, because the log of a machine may keep only that.
  * What this machine lacks is named there, too: a test that is skipped says so with a title that begins `not covered: `. With
  * MCP_BRIDGE_TEST_REQUIRE_ENGINES=1 a missing engine, or a missing Python, is a failure.
@@ -38,11 +35,6 @@ const missing = new Set();
  * @type {string[]}
  */
 const failures = [];
-/**
- * The same of tests that passed the second time.
- * @type {string[]}
- */
-const flaky = [];
 const MAX_REASON_CHARS = 300;
 const isRequired = process.env.MCP_BRIDGE_TEST_REQUIRE_ENGINES === '1';
 
@@ -126,12 +118,6 @@ function noteTroubles(project, { name, message = '', assertionResults }) {
   // A file that cannot be loaded has a message and no tests.
   if (failed.length === 0 && message !== '') {
     failures.push(firstLine(`${project}: ${file}: ${message}`));
-  }
-  for (const { fullName, status, failureMessages } of assertionResults) {
-    const why = failureMessages?.[0];
-    if (status === 'passed' && why !== undefined) {
-      flaky.push(firstLine(`${project}: ${file}: ${fullName}: ${why}`));
-    }
   }
 }
 
@@ -236,14 +222,8 @@ console.log(`\n${summary.join('\n')}`);
 for (const what of failures) {
   console.log(`Failed: ${what}`);
 }
-for (const what of flaky) {
-  console.log(`Flaky: ${what}`);
-}
 for (const what of missing) {
   console.log(`Not covered: ${what}`);
-}
-if (flaky.length > 0) {
-  console.log(`${flaky.length} flaky`);
 }
 console.log(render(total));
 process.exitCode = total.failed === 0 ? 0 : 1;

@@ -3,8 +3,9 @@ import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT, type OutputText } from '../../src/base/cell.ts';
 import { OUTPUT_MODES, type OutputMode, renderAnswer } from '../../src/render/render.ts';
 import type { BenchContext } from '../context.ts';
-import type { Measure, Row } from '../rows.ts';
+import { type Measure, type Row, rowsOrReason } from '../rows.ts';
 import { withBridge } from '../support/bridge.ts';
+import { median } from '../support/statistics.ts';
 
 const text = (head: string): OutputText => ({ ...NO_OUTPUT, head });
 const answer = (fields: Partial<CellAnswer>): CellAnswer => ({
@@ -36,10 +37,15 @@ const TYPICAL: Readonly<Record<string, CellAnswer>> = {
   'an exception': answer({ status: 'error', exitCode: 1, error: EXCEPTION }),
 };
 
+const FIRST_PROGRESS = 'first progress notification of a cell that starts a sandbox, p50';
+
 export const answers: Measure = {
   name: 'answers',
   title: 'answers',
-  run: async (context) => [...(await Promise.all(OUTPUT_MODES.map(tokensOf))), await firstProgress(context)],
+  run: async (context) => [
+    ...(await Promise.all(OUTPUT_MODES.map(tokensOf))),
+    ...(await rowsOrReason(FIRST_PROGRESS, async () => [await firstProgress(context)])),
+  ],
 };
 
 async function tokensOf(mode: OutputMode): Promise<Row> {
@@ -60,7 +66,7 @@ async function tokensOf(mode: OutputMode): Promise<Row> {
 
 /** In a session of its own each time, whose sandbox has to be started. */
 async function firstProgress(context: BenchContext): Promise<Row> {
-  const times = await withBridge(context, {}, async ({ client, run }) => {
+  return withBridge(context, {}, async ({ client, run, engine }) => {
     await run('1');
     const samples: number[] = [];
     for (let index = 0; index < context.repeats(10); index += 1) {
@@ -72,11 +78,11 @@ async function firstProgress(context: BenchContext): Promise<Row> {
       );
       samples.push(first ?? Number.POSITIVE_INFINITY);
     }
-    return samples.toSorted((a, b) => a - b);
+    return {
+      figure: FIRST_PROGRESS,
+      engine: engine(),
+      measured: { value: median(samples), unit: 'ms' },
+      goals: [],
+    };
   });
-  return {
-    figure: 'first progress notification of a cell that starts a sandbox, p50',
-    measured: { value: times[times.length >> 1] ?? Number.NaN, unit: 'ms' },
-    goals: [],
-  };
 }

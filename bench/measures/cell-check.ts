@@ -38,7 +38,7 @@ export const cellCheck: Measure = {
   name: 'cell-check',
   title: 'check of a cell before it runs',
   run: (context) =>
-    withBridge(context, { servers: { echo: ECHO } }, async ({ run }) => {
+    withBridge(context, { servers: { echo: ECHO } }, async ({ run, engine }) => {
       await run('await mcp_echo.echo(text="x")', { servers: ['echo'] });
       const code = CELL.replace('REPEATS', String(context.repeats(200)));
       const [lines, smallest] = JSON.parse(await run(code, { servers: ['echo'] })) as [number, number];
@@ -46,6 +46,7 @@ export const cellCheck: Measure = {
       return [
         {
           figure: 'check of a cell of 50 lines with calls, p50',
+          engine: engine(),
           measured,
           detail: `x=1: ${(smallest * 1000).toFixed(1)} µs`,
           goals: [atMost(measured, MAX_CHECK_MS)],

@@ -17,40 +17,42 @@ export const coldStart: Measure = {
   name: 'cold-start',
   title: 'first cell',
   async run(context) {
-    const { slim, compiled } = context.images;
+    const { usual, compiled } = context.images;
     const figures = {
-      slim: 'first cell of a new session, image without .pyc files',
-      compiled: 'first cell of a new session, image with .pyc files',
-      fresh: 'first cell of a new bridge, image without .pyc files',
+      usual: `first cell of a new session, ${usual.title}`,
+      compiled: `first cell of a new session, ${compiled.title}`,
+      fresh: `first cell of a new bridge, ${usual.title}`,
     };
     return [
-      ...(await rowsOrReason(figures.slim, () => measureImage(context, figures.slim, slim))),
-      ...(await rowsOrReason(figures.compiled, () => measureImage(context, figures.compiled, compiled))),
-      ...(await rowsOrReason(figures.fresh, () => measureFresh(context, figures.fresh, slim))),
+      ...(await rowsOrReason(figures.usual, () => measureImage(context, figures.usual, usual.name))),
+      ...(await rowsOrReason(figures.compiled, () => measureImage(context, figures.compiled, compiled.name))),
+      ...(await rowsOrReason(figures.fresh, () => measureFresh(context, figures.fresh, usual.name))),
     ];
   },
 };
 
 async function measureImage(context: BenchContext, figure: string, image: string): Promise<Row[]> {
-  const samples = await withBridge(context, { image }, async (bridge) => {
+  return withBridge(context, { image }, async (bridge) => {
     await firstCell(bridge, 'warm-up'); // Leaves the code pack with the host.
     let count = 0;
-    return interleave(context.repeats(ROUNDS), {
+    const samples = await interleave(context.repeats(ROUNDS), {
       bridge: () => firstCell(bridge, `cold-${(count += 1)}`),
       bare: () => timed(() => runToEnd(context, image, 'pass')),
     });
+    return [besideBare(figure, bridge.engine(), samples.bridge, samples.bare)];
   });
-  return [besideBare(figure, samples.bridge, samples.bare)];
 }
 
 /** Two bridges per round: the first finds no code pack for the image, the second finds the one the first left. */
 async function measureFresh(context: BenchContext, figure: string, image: string): Promise<Row[]> {
-  let folder = '';
+  let [folder, engine] = ['', ''];
   const freshBridge = () =>
     withBridge(context, { image, stateFolder: folder }, async (bridge) => {
       await bridge.client.listTools();
       await sleep(THINKING_MS);
-      return firstCell(bridge, 'default');
+      const time = await firstCell(bridge, 'default');
+      engine = bridge.engine();
+      return time;
     });
   const rounds = Array.from({ length: context.repeats(FRESH_ROUNDS) });
   const samples = { first: [] as number[], second: [] as number[], bare: [] as number[] };
@@ -69,10 +71,11 @@ async function measureFresh(context: BenchContext, figure: string, image: string
   }
   const veryFirst = besideBare(
     'very first cell on an image (its code is compiled and kept)',
+    engine,
     samples.first,
     samples.bare,
   );
-  return [besideBare(figure, samples.second, samples.bare), { ...veryFirst, goals: [] }];
+  return [besideBare(figure, engine, samples.second, samples.bare), { ...veryFirst, goals: [] }];
 }
 
 /** Milliseconds to the answer. The session is ended outside of the time. */
@@ -82,11 +85,12 @@ async function firstCell({ run }: Bridge, session: string): Promise<number> {
   return time;
 }
 
-function besideBare(figure: string, bridge: readonly number[], bare: readonly number[]): Row {
+function besideBare(figure: string, engine: string, bridge: readonly number[], bare: readonly number[]): Row {
   const measured: Quantity = { value: median(bridge), unit: 'ms' };
   const floor: Quantity = { value: median(bare), unit: 'ms' };
   return {
     figure,
+    engine,
     measured,
     detail: `best ${Math.min(...bridge).toFixed(0)} ms`,
     floor: { ...floor, what: '`run --rm`, same flags, `python3 -c pass`' },

@@ -41,17 +41,17 @@ export const concurrentCalls: Measure = {
 };
 
 function measureSlow(context: BenchContext, figure: string): Promise<Row[]> {
-  return withBridge(context, { servers: { slow: SLOW } }, async ({ run }) => {
+  return withBridge(context, { servers: { slow: SLOW } }, async ({ run, engine }) => {
     await run('await mcp_slow.sleep(seconds=0)', { servers: ['slow'] });
     const { cells } = await interleave(context.repeats(SLOW_ROUNDS), { cells: () => timed(() => run(SLOW_CELL)) });
     const measured: Quantity = { value: median(cells) / 1000, unit: 's' };
     const floor = { value: SLOW_SECONDS, unit: 's', what: 'one call' } as const;
-    return [{ figure, measured, floor, goals: [atMost(measured, 0.55)] }];
+    return [{ figure, engine: engine(), measured, floor, goals: [atMost(measured, 0.55)] }];
   });
 }
 
 function measureSmall(context: BenchContext, figure: string): Promise<Row[]> {
-  return withBridge(context, { servers: { echo: ECHO } }, ({ run }) =>
+  return withBridge(context, { servers: { echo: ECHO } }, ({ run, engine }) =>
     withDirectClient(ECHO, async (client) => {
       const fromCell = async () => SMALL_CALLS / Number(await run(SMALL_CELL, { servers: ['echo'] }));
       const direct = async () => {
@@ -68,6 +68,7 @@ function measureSmall(context: BenchContext, figure: string): Promise<Row[]> {
       return [
         {
           figure,
+          engine: engine(),
           measured,
           floor: { ...floor, what: `MCP client with ${SMALL_CALLS.toLocaleString('en-US')} at once` },
           goals: [atLeastTimes(measured, floor, 0.5)],

@@ -19,6 +19,7 @@ export const idleMemory: Measure = {
   title: 'idle memory',
   async run(context) {
     // One after the other: processes that share pages would make each other look smaller.
+    context.containerEngine(); // Else it would find out after it measured the first figure.
     const bridge = await measureBridge(context);
     const python = await withContainer(context, IDLE_PYTHON, async ({ id }) => memoryOfContainer(context, id));
     const node = await measureNode();
@@ -27,13 +28,14 @@ export const idleMemory: Measure = {
 };
 
 interface BridgeMemory {
+  readonly engine: string;
   readonly bridgeMb: number;
   readonly sessionMb: number;
   readonly clientMb: number;
 }
 
 function measureBridge(context: BenchContext): Promise<BridgeMemory> {
-  return withBridge(context, {}, async ({ pid, run }) => {
+  return withBridge(context, {}, async ({ pid, run, engine }) => {
     // The first session on an image compiles what later ones get from the host, and keeps some of that memory.
     await run('x=1\nruntime.reset()');
     await run('x=1', { session: SESSION });
@@ -42,6 +44,7 @@ function measureBridge(context: BenchContext): Promise<BridgeMemory> {
     const { stdout } = await context.engine().run('ps', '--quiet', '--filter', filter);
     const clients = await descendants(pid);
     return {
+      engine: engine(),
       bridgeMb: await residentMb(pid),
       sessionMb: await memoryOfContainer(context, stdout.trim()),
       clientMb: sum(await Promise.all(clients.map(proportionalMb))),
@@ -67,24 +70,27 @@ async function measureNode(): Promise<number> {
   return memory;
 }
 
-function toRows({ bridgeMb, sessionMb, clientMb }: BridgeMemory, pythonMb: number, nodeMb: number): Row[] {
+function toRows({ engine, bridgeMb, sessionMb, clientMb }: BridgeMemory, pythonMb: number, nodeMb: number): Row[] {
   const bridge: Quantity = { value: bridgeMb, unit: 'MB' };
   const session: Quantity = { value: sessionMb, unit: 'MB' };
   return [
     {
       figure: 'idle bridge with one session, resident',
+      engine,
       measured: bridge,
       floor: { value: nodeMb, unit: 'MB', what: 'idle `node -e`' },
       goals: [atMost(bridge, 100)],
     },
     {
       figure: 'idle session: supervisor and worker, proportional',
+      engine,
       measured: session,
       floor: { value: pythonMb, unit: 'MB', what: 'idle `python3` in the same image' },
       goals: [atMost(session, 25)],
     },
     {
       figure: "the engine's client of that session, proportional",
+      engine,
       measured: { value: clientMb, unit: 'MB' },
       goals: [],
     },

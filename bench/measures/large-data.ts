@@ -62,7 +62,8 @@ function measureLoad(context: BenchContext, load: Load): Promise<Row[]> {
     const { times } = await interleave(context.repeats(ROUNDS), {
       times: () => timed(async () => growths.push(await growthOf(bridge, load))),
     });
-    return toRows(load, median(times), Math.max(...growths));
+    const rows = toRows(load, median(times), Math.max(...growths));
+    return rows.map((row) => ({ ...row, engine: bridge.engine() }));
   });
 }
 

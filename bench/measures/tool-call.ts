@@ -22,7 +22,7 @@ export const toolCall: Measure = {
   name: 'tool-call',
   title: 'upstream call',
   run: (context) =>
-    withBridge(context, { servers: { echo: ECHO } }, ({ run }) =>
+    withBridge(context, { servers: { echo: ECHO } }, ({ run, engine }) =>
       withDirectClient(ECHO, async (client) => {
         const fromCell = async () => JSON.parse(await run(CELL, { servers: ['echo'] })) as number[];
         const direct = () =>
@@ -34,6 +34,7 @@ export const toolCall: Measure = {
         return [
           {
             figure: 'upstream tool call from a cell, p50',
+            engine: engine(),
             measured,
             detail: `p95 ${percentile(samples.fromCell, 0.95).toFixed(2)} ms`,
             floor: { ...floor, what: 'MCP client to the same server' },

@@ -140,12 +140,13 @@ async function measureFromCell(context: BenchContext, figure: string, index: Qua
   const servers = Object.fromEntries(
     names.map((name) => [name, { command: process.execPath, args: [CATALOG, name, String(TOOLS_PER_SERVER)] }]),
   );
-  return withBridge(context, { servers }, async ({ run }) => {
+  return withBridge(context, { servers }, async ({ run, engine }) => {
     const [first = 0, ...samples] = JSON.parse(await run(searchCell())) as number[];
     const measured: Quantity = { value: percentile(samples, 0.95), unit: 'ms' };
     return [
       {
         figure,
+        engine: engine(),
         measured,
         detail: `p50 ${median(samples).toFixed(1)} ms, first (starts ${SERVERS} servers) ${first.toFixed(0)} ms`,
         floor: { ...index, what: 'the index by itself' },

@@ -17,7 +17,7 @@ export const warmRoundTrip: Measure = {
   name: 'warm-round-trip',
   title: 'warm round trip',
   async run(context) {
-    const withPipe = await measureBesidePipe(context);
+    const withPipe = await rowsOrReason(FIGURE, () => measureBesidePipe(context));
     const withKernel = await rowsOrReason('the same beside an IPython kernel without a container', () =>
       measureBesideIPython(context),
     );
@@ -33,6 +33,7 @@ function measureBesidePipe(context: BenchContext): Promise<Row[]> {
     return [
       {
         figure: FIGURE,
+        engine: samples.engine,
         measured,
         detail: `p95 ${percentile(samples.bridge, 0.95).toFixed(2)} ms`,
         floor: { ...floor, what: "JSON line through the container's pipe" },
@@ -50,6 +51,7 @@ function measureBesideIPython(context: BenchContext): Promise<Row[]> {
     return [
       {
         figure: 'the same beside an IPython kernel without a container',
+        engine: samples.engine,
         measured,
         floor: { ...floor, what: 'IPython kernel, jupyter_client' },
         goals: [atMostTimes(measured, floor, 1 / 3)],
@@ -58,10 +60,17 @@ function measureBesideIPython(context: BenchContext): Promise<Row[]> {
   });
 }
 
-function measureBeside(context: BenchContext, other: Sampler): Promise<{ bridge: number[]; other: number[] }> {
-  return withBridge(context, {}, async ({ run }) => {
+interface Beside {
+  readonly engine: string;
+  readonly bridge: number[];
+  readonly other: number[];
+}
+
+function measureBeside(context: BenchContext, other: Sampler): Promise<Beside> {
+  return withBridge(context, {}, async ({ run, engine }) => {
     const cell = () => run(CODE);
     await timedEach(WARM_UP_CELLS, cell);
-    return interleave(context.repeats(ROUNDS), { bridge: () => timedEach(CELLS_PER_ROUND, cell), other });
+    const bridge = () => timedEach(CELLS_PER_ROUND, cell);
+    return { engine: engine(), ...(await interleave(context.repeats(ROUNDS), { bridge, other })) };
   });
 }

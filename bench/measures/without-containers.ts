@@ -26,8 +26,11 @@ export const withoutContainers: Measure = {
     for (const label of LABELS) {
       const engine = engines.find((one) => one.label === label);
       const reason = missing.find((one) => one.startsWith(label)) ?? `${label} is not among the engines`;
-      const measure = () => (engine === undefined ? Promise.reject(new Error(reason)) : measureEngine(context, engine));
-      rows.push(...(await rowsOrReason(label, measure)));
+      if (engine === undefined) {
+        rows.push(...(await rowsOrReason(label, () => Promise.reject(new Error(reason)))));
+      } else {
+        rows.push(...(await measureEngine(context, engine)));
+      }
     }
     return rows;
   },
@@ -40,31 +43,42 @@ function on(context: BenchContext, engine: TestEngine): BenchContext {
 
 async function measureEngine(context: BenchContext, engine: TestEngine): Promise<Row[]> {
   const own = on(context, engine);
+  const { label } = engine;
+  const figures = {
+    cold: `${label}: first cell of a new session`,
+    warm: `${label}: warm \`run_python("x=1")\`, p50`,
+    memory: `${label}: idle session, every process of it, proportional`,
+  };
   return [
-    await measureCold(context, own, engine.label),
-    await measureWarm(context, own, engine.label),
-    await measureMemory(own, engine.label),
+    ...(await rowsOrReason(figures.cold, () => measureCold(context, own, figures.cold))),
+    ...(await rowsOrReason(figures.warm, () => measureWarm(context, own, figures.warm))),
+    ...(await rowsOrReason(figures.memory, () => measureMemory(own, figures.memory))),
   ];
 }
 
-async function measureCold(context: BenchContext, own: BenchContext, label: string): Promise<Row> {
-  const samples = await withBridge(own, {}, async (bridge) => {
+async function measureCold(context: BenchContext, own: BenchContext, figure: string): Promise<Row[]> {
+  const container = context.containerEngine().label;
+  const { engine, ...samples } = await withBridge(own, {}, async (bridge) => {
     await firstCell(bridge, 'warm-up');
     let count = 0;
-    return interleave(context.repeats(COLD_ROUNDS), {
+    const taken = await interleave(context.repeats(COLD_ROUNDS), {
       bridge: () => firstCell(bridge, `cold-${(count += 1)}`),
-      bare: () => timed(() => runToEnd(context, context.images.slim, 'pass')),
+      bare: () => timed(() => runToEnd(context, context.images.usual.name, 'pass')),
     });
+    return { engine: bridge.engine(), ...taken };
   });
   const measured: Quantity = { value: median(samples.bridge), unit: 'ms' };
   const floor: Quantity = { value: median(samples.bare), unit: 'ms' };
-  return {
-    figure: `${label}: first cell of a new session`,
-    measured,
-    detail: `best ${Math.min(...samples.bridge).toFixed(0)} ms`,
-    floor: { ...floor, what: `${context.engine().label} \`run --rm\`, \`python3 -c pass\`` },
-    goals: [atMost(measured, 150), atMostTimes(measured, floor, 1.3)],
-  };
+  return [
+    {
+      figure,
+      engine,
+      measured,
+      detail: `best ${Math.min(...samples.bridge).toFixed(0)} ms`,
+      floor: { ...floor, what: `${container} \`run --rm\`, \`python3 -c pass\`` },
+      goals: [atMost(measured, 150), atMostTimes(measured, floor, 1.3)],
+    },
+  ];
 }
 
 /** Milliseconds to the answer. The session is ended outside of the time. */
@@ -74,35 +88,40 @@ async function firstCell({ run }: Bridge, session: string): Promise<number> {
   return time;
 }
 
-async function measureWarm(context: BenchContext, own: BenchContext, label: string): Promise<Row> {
-  const samples = await withBridge(own, {}, (bridge) =>
+async function measureWarm(context: BenchContext, own: BenchContext, figure: string): Promise<Row[]> {
+  context.containerEngine();
+  const { engine, beside, ...samples } = await withBridge(own, {}, (bridge) =>
     withBridge(context, {}, async (container) => {
       await timedEach(WARM_UP_CELLS, () => bridge.run(CODE));
       await timedEach(WARM_UP_CELLS, () => container.run(CODE));
-      return interleave(context.repeats(WARM_ROUNDS), {
+      const taken = await interleave(context.repeats(WARM_ROUNDS), {
         own: () => timedEach(CELLS_PER_ROUND, () => bridge.run(CODE)),
         container: () => timedEach(CELLS_PER_ROUND, () => container.run(CODE)),
       });
+      return { engine: bridge.engine(), beside: container.engine(), ...taken };
     }),
   );
   const measured: Quantity = { value: median(samples.own), unit: 'ms' };
   const floor: Quantity = { value: median(samples.container), unit: 'ms' };
-  return {
-    figure: `${label}: warm \`run_python("x=1")\`, p50`,
-    measured,
-    detail: `p95 ${percentile(samples.own, 0.95).toFixed(2)} ms`,
-    floor: { ...floor, what: `the same on ${context.engine().label}` },
-    goals: [atMostTimes(measured, floor, 2)],
-  };
+  return [
+    {
+      figure,
+      engine,
+      measured,
+      detail: `p95 ${percentile(samples.own, 0.95).toFixed(2)} ms`,
+      floor: { ...floor, what: `the same on ${beside}` },
+      goals: [atMostTimes(measured, floor, 2)],
+    },
+  ];
 }
 
 /** Everything the bridge started; there is nothing but the session. */
-function measureMemory(own: BenchContext, label: string): Promise<Row> {
-  return withBridge(own, {}, async ({ pid, run }) => {
+function measureMemory(own: BenchContext, figure: string): Promise<Row[]> {
+  return withBridge(own, {}, async ({ pid, run, engine }) => {
     await run(CODE);
     await sleep(REST_MS);
     const processes = await Promise.all((await descendants(pid)).map(proportionalMb));
     const measured: Quantity = { value: processes.reduce((sum, megabytes) => sum + megabytes, 0), unit: 'MB' };
-    return { figure: `${label}: idle session, every process of it, proportional`, measured, goals: [] };
+    return [{ figure, engine: engine(), measured, goals: [] }];
   });
 }

@@ -5,13 +5,16 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { BenchContext } from '../context.ts';
 import { withFolder } from './folder.ts';
+import { assertEngine, reportedEngine } from './reported-engine.ts';
 import type { ServerCommand } from './servers.ts';
 
 export interface Bridge {
   readonly pid: number;
   readonly client: Client;
-  /** Runs a cell; gives the text of its answer. Rejects when the cell failed. */
+  /** Runs a cell; gives the text of its answer. Rejects when the cell failed, and when another engine than the context's ran it. */
   run(code: string, options?: CellOptions): Promise<string>;
+  /** The engine that ran its cells. Throws when the bridge has not reported one. */
+  engine(): string;
 }
 
 export interface CellOptions {
@@ -43,18 +46,28 @@ export async function withBridge<Result>(
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [context.script],
-    env: environment(context, stateFolder, options.image ?? context.images.slim),
+    env: environment(context, stateFolder, options.image ?? context.images.usual.name),
     stderr: 'inherit',
   });
   const client = new Client({ name: 'bench', version: '1' });
   await client.connect(transport);
+  let reported: string | undefined;
   try {
     return await use({
       pid: transport.pid ?? 0,
       client,
       async run(code, cell) {
-        context.engine(); // Throws when there is none; else the bridge would take one that was not asked for.
-        return run(client, code, cell);
+        const { name } = context.engine(); // Throws when there is none; else the bridge would take one that was not asked for.
+        const answer = await run(client, code, cell);
+        assertEngine(answer.engine, name);
+        reported ??= answer.engine;
+        return answer.text;
+      },
+      engine() {
+        if (reported === undefined) {
+          throw new Error('the bridge did not report its engine');
+        }
+        return context.engine().label;
       },
     });
   } finally {
@@ -72,12 +85,16 @@ function environment(context: BenchContext, stateFolder: string, image: string):
   };
 }
 
-async function run(client: Client, code: string, options: CellOptions = {}): Promise<string> {
+async function run(
+  client: Client,
+  code: string,
+  options: CellOptions = {},
+): Promise<{ text: string; engine: string | undefined }> {
   const request = { name: 'run_python', arguments: { code, timeout: TIMEOUT_SECONDS, ...options } };
-  const { content, isError } = await client.callTool(request, { timeout: TIMEOUT_SECONDS * 1000 });
+  const { content, isError, structuredContent } = await client.callTool(request, { timeout: TIMEOUT_SECONDS * 1000 });
   const text = content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
   if (isError === true) {
     throw new Error(text);
   }
-  return text;
+  return { text, engine: reportedEngine(structuredContent) };
 }

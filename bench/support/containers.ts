@@ -30,7 +30,7 @@ export async function withContainer<Result>(
   program: string,
   use: (sandbox: Sandbox) => Promise<Result>,
 ): Promise<Result> {
-  const sandbox = await start(context, context.images.slim, `print(flush=True)\n${program}`);
+  const sandbox = await start(context, context.images.usual.name, `print(flush=True)\n${program}`);
   sandbox.stderr.resume();
   try {
     await Promise.race([
@@ -61,6 +61,6 @@ export function withPipeEcho<Result>(
 }
 
 function start(context: BenchContext, image: string, program: string): Promise<Sandbox> {
-  const engine = context.engine().create({ image });
+  const engine = context.containerEngine().create({ image });
   return engine.start({ command: ['python3', '-I', '-u', '-c', program], session: 'bench-floor' });
 }

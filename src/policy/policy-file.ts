@@ -66,10 +66,15 @@ export function createPolicyFile(stateDir: string, nowMs: () => number = () => p
 
 /** A link to what is not there is a policy that cannot be read: the drive that holds it may not be mounted. */
 function whyNowhere(stateDir: string, file: string): string | undefined {
-  if (leadsNowhere(stateDir)) {
-    return `cannot be looked at: ${stateDir} ${LEADS_NOWHERE}`;
+  try {
+    if (leadsNowhere(stateDir)) {
+      return `cannot be looked at: ${stateDir} ${LEADS_NOWHERE}`;
+    }
+    return leadsNowhere(file) ? LEADS_NOWHERE : undefined;
+  } catch (error) {
+    // When the state directory is a file, `statSync` of Node 24 finds nothing where that of Node 20 throws ENOTDIR.
+    return `cannot be looked at: ${messageOf(error)}`;
   }
-  return leadsNowhere(file) ? LEADS_NOWHERE : undefined;
 }
 
 function leadsNowhere(path: string): boolean {

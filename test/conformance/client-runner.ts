@@ -78,6 +78,7 @@ async function runClient(script: string, { url, scenario, context }: Request, li
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let timedOut = false;
+  // oxlint-disable-next-line eslint/no-restricted-globals -- a time limit.
   const timer = setTimeout(() => {
     timedOut = true;
     child.kill('SIGKILL');

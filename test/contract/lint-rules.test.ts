@@ -46,6 +46,8 @@ const REFUSED: readonly (readonly [path: string, code: string, rule: string])[] 
   ['src/session/stdout.ts', "process.stdout.write('x');", 'eslint(no-restricted-properties)'],
   ['src/session/lost.ts', 'async function f() {}\nf();', 'typescript(no-floating-promises)'],
   ['src/session/any.ts', 'export const x: any = 1;', 'typescript(no-explicit-any)'],
+  ['test/e2e/slept.ts', 'setTimeout(() => undefined, 100);', 'eslint(no-restricted-globals)'],
+  ['test/e2e/slept-too.ts', "import { setTimeout as sleep } from 'node:timers/promises';\nawait sleep(1);", IMPORTS],
   ['src/session/thrown.ts', "throw 'text';", 'typescript(only-throw-error)'],
   ['src/session/camelCase.ts', 'export const x = 1;', 'unicorn(filename-case)'],
   ['src/session/long.ts', `export const x = 1;${'\n// more'.repeat(350)}`, 'eslint(max-lines)'],
@@ -59,6 +61,7 @@ const ALLOWED: readonly (readonly [path: string, code: string])[] = [
   ['src/policy/pure.ts', "import '../catalog/names.ts';\nimport '../config/units.ts';"],
   ['src/audit/folder.ts', "import '../config/state-files.ts';\nimport '../protocol/codec.ts';"],
   ['src/catalog/pure.ts', "import 'node:crypto';\nimport '../limits.ts';"],
+  ['test/e2e/turn.ts', "import { setImmediate as turn } from 'node:timers/promises';\nawait turn();"],
   ['src/commands/everything.ts', "import '../engines/podman.ts';\nimport '../upstream/pool.ts';"],
 ];
 
@@ -89,7 +92,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function lint(): Promise<Report> {
   const program = join(ROOT, 'node_modules', '.bin', 'oxlint');
   const stdout = await new Promise<string>((resolve) => {
-    execFile(program, ['--format', 'json', 'src'], { cwd: folder }, (_error, text) => resolve(text));
+    execFile(program, ['--format', 'json', 'src', 'test'], { cwd: folder }, (_error, text) => resolve(text));
   });
   return JSON.parse(stdout) as Report;
 }

@@ -2,6 +2,7 @@
  * A person who decides, with real clients of both protocol eras, real servers and real sandboxes: questions about calls, and
  * questions of servers. `UPDATE_ASKING=1` writes what went over the wire to docs/internals/elicitation.md, which is compared otherwise.
  */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -15,6 +16,7 @@ import {
 } from '../support/asking-bridge.ts';
 import { fixtureServer, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { pause } from '../support/pause.ts';
 import { isAlive } from '../support/processes.ts';
 import { sandboxesOfBridge } from '../support/sandbox.ts';
 
@@ -116,17 +118,15 @@ except PolicyError as error:
   });
 
   it('the deadline of the cell stands still, and other code of the cell runs on', async () => {
-    const replies = { reply: (_reply: PersonReply) => {} };
     const bridge = await startAskingBridge({
       engine,
       era,
       servers: SERVERS,
       policy: POLICY,
-      person: () =>
-        new Promise((resolve) => {
-          replies.reply = resolve;
-          setTimeout(resolve, 2_500, allow('Allow once'));
-        }),
+      person: async () => {
+        await pause(2_500, 'the person thinks for longer than the cell may take');
+        return allow('Allow once');
+      },
     });
     open.push(bridge);
     await bridge.run('1', LOADED);
@@ -149,7 +149,7 @@ print(ticked - start < 2 < time.monotonic() - start)`;
       policy: POLICY,
       env: { MCP_BRIDGE_APPROVAL_TIMEOUT: '1s' },
       person: async () => {
-        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        await pause(1_500, 'the person thinks for longer than the bridge waits');
         return allow('Allow once');
       },
     });

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, ROOT, startBridge } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
+import { coverContainerEngines } from '../support/covered-engines.ts';
 import { TEST_IMAGES } from '../support/engines.ts';
 import { SAMPLES } from './gallery-samples.ts';
 
 const isUpdate = process.env['UPDATE_GALLERY'] === '1';
-const engines = (await coverEngines()).filter(({ isContainer }) => isContainer);
+const engines = await coverContainerEngines();
 
 /** The packages take some seconds to load on a busy machine. */
 const TIMEOUT_SECONDS = 60;

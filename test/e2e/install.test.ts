@@ -11,6 +11,8 @@ import { hasLocalPython } from '../support/local-python.ts';
 import { CTRL_C, runOnTerminal } from '../support/terminal.ts';
 
 const NAME = 'mcp-server-code-execution-mode';
+/** npm packs and installs several times; that takes 20 s, and minutes beside other work. */
+const NPM_TIMEOUT_MS = 300_000;
 let home = '';
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'bridge-install-'));
@@ -83,7 +85,9 @@ describe('what is registered', () => {
     expect(await isStarting(registeredWords())).toBe(true);
   });
 
-  it('is the archive that npx was given, and with --global a copy that needs neither archive nor network', async () => {
+  it('is the archive that npx was given, and with --global a copy that needs neither archive nor network', {
+    timeout: NPM_TIMEOUT_MS,
+  }, async () => {
     const packed = await start(['npm', 'pack', '--ignore-scripts', '--pack-destination', home, ROOT]);
     const archive = join(home, packed.stdout.trim().split('\n').at(-1) ?? '');
     // Nothing answers there: npx and npm need no registry for a package without dependencies.

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { fixtureServer, startBridge } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
+import { coverContainerEngines } from '../support/covered-engines.ts';
 import { TEST_IMAGES } from '../support/engines.ts';
 
-const engines = (await coverEngines()).filter(({ isContainer }) => isContainer);
+const engines = await coverContainerEngines();
 
 const CODE = `
 import numpy as np, pandas as pd

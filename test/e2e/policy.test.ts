@@ -1,9 +1,11 @@
 /** The policies of a person, with the built command, a real client and a real server that keeps a ledger of its calls. */
+
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { pause } from '../support/pause.ts';
 
 const engines = await coverEngines();
 
@@ -28,7 +30,7 @@ for (const engine of engines) {
 
     async function setPolicy(policy: unknown): Promise<void> {
       writeFileSync(file(), typeof policy === 'string' ? policy : JSON.stringify(policy));
-      await new Promise((resolve) => setTimeout(resolve, SEEN_AFTER_MS));
+      await pause(SEEN_AFTER_MS, 'nothing shows that the bridge has seen the new file');
     }
 
     beforeAll(async () => {
@@ -142,9 +144,7 @@ try:
 except PolicyError as error:
     out = (done > 0, error.code, str(error))
 out`);
-      while (called().length === 0) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await expect.poll(called).not.toEqual([]);
       await setPolicy({ default: 'deny' });
       const { structured } = await cell;
       expect(structured['result']).toContain("(True, 'POLICY_DENIED'");

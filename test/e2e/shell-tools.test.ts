@@ -8,13 +8,13 @@ import { delimiter, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CLI, startBridge } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
+import { coverContainerEngines } from '../support/covered-engines.ts';
 import { emptyHome } from '../support/empty-home.ts';
 import { TEST_IMAGES } from '../support/engines.ts';
 
 const HOME = emptyHome();
 
-const engines = (await coverEngines()).filter(({ isContainer }) => isContainer);
+const engines = await coverContainerEngines();
 /** docker's builder needs a network that the daemon of the tests does not have. */
 // A rootless build needs a network of the user (slirp4netns), which not every machine can give.
 const builders = engines.filter(({ label }) => label === 'podman');

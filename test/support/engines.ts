@@ -107,13 +107,15 @@ const RUN_TIMEOUT_MS = 600_000;
  * The engines to test, and why the others of those asked for are not there. An engine that works and has no image gets
  * it pulled. Throws when a required one is missing.
  */
-export async function findTestEngines(): Promise<{ engines: TestEngine[]; missing: string[] }> {
+export async function findTestEngines(
+  image: string = TEST_IMAGES.slim,
+): Promise<{ engines: TestEngine[]; missing: string[] }> {
   const asked = process.env['MCP_BRIDGE_TEST_ENGINES']?.split(',').map((label) => label.trim());
   const candidates = CANDIDATES.filter(({ label, isExtra }) =>
     asked === undefined ? isExtra !== true : asked.includes(label),
   );
   const unknown = asked?.filter((label) => !CANDIDATES.some((candidate) => candidate.label === label)) ?? [];
-  const results = await Promise.all(candidates.map(tryCandidate));
+  const results = await Promise.all(candidates.map((candidate) => tryCandidate(candidate, image)));
   const engines = results.filter((result) => typeof result !== 'string');
   const missing = [
     ...results.filter((result) => typeof result === 'string'),
@@ -167,7 +169,10 @@ export function processEnvironment(): Record<string, string> {
 }
 
 /** The engine, or why it cannot be tested. */
-async function tryCandidate({ label, name, folder, ociRuntime }: Candidate): Promise<TestEngine | string> {
+async function tryCandidate(
+  { label, name, folder, ociRuntime }: Candidate,
+  image: string,
+): Promise<TestEngine | string> {
   const env = processEnvironment();
   if (folder !== undefined) {
     env['PATH'] = `${folder}${delimiter}${env['PATH'] ?? ''}`;
@@ -184,16 +189,17 @@ async function tryCandidate({ label, name, folder, ociRuntime }: Candidate): Pro
   if (!probe.isContainer) {
     return (await whyNotStarted(probe)) ?? probe;
   }
-  const image = await Promise.race([
-    probe.run('image', 'inspect', TEST_IMAGES.slim),
+  const inspected = await Promise.race([
+    probe.run('image', 'inspect', image),
     new Promise<undefined>((resolve) => {
+      // oxlint-disable-next-line eslint/no-restricted-globals -- a time limit.
       setTimeout(resolve, USABLE_TIMEOUT_MS, undefined).unref();
     }),
   ]);
-  if (image === undefined) {
+  if (inspected === undefined) {
     return `${label}: no answer within ${USABLE_TIMEOUT_MS} ms`;
   }
-  const refusal = image.exitCode === 0 ? undefined : await pullImage(probe);
+  const refusal = inspected.exitCode === 0 ? undefined : await pullImage(probe, image);
   if (refusal !== undefined) {
     return `${label}: ${refusal}`;
   }
@@ -238,12 +244,13 @@ async function whyNotStarted(engine: TestEngine): Promise<string | undefined> {
 }
 
 /** Brings the image to an engine that answers, as a user's machine can. Why it did not come, if it did not. */
-async function pullImage(engine: TestEngine): Promise<string | undefined> {
+async function pullImage(engine: TestEngine, image: string): Promise<string | undefined> {
   const version = await engine.run('version');
   if (version.exitCode !== 0) {
     return version.stderr.trim();
   }
-  const name = engine.name === 'podman' ? `docker.io/library/${TEST_IMAGES.slim}` : TEST_IMAGES.slim;
+  const isShort = engine.name === 'podman' && image === TEST_IMAGES.slim;
+  const name = isShort ? `docker.io/library/${image}` : image;
   console.log(`${engine.label}: pulling ${name}`);
   const { exitCode, stderr } = await engine.run('pull', '--quiet', name);
   return exitCode === 0 ? undefined : `${name} could not be pulled: ${stderr.trim().split('\n').at(-1)}`;

@@ -1,4 +1,5 @@
 /** MCP servers over HTTP for tests, on loopback: real ones from npm, one of the newest era, and one that can misbehave. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,12 +10,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { JsonObject } from '../../src/upstream/pool.ts';
+import { pause } from './pause.ts';
 import { npmServer } from './upstream.ts';
 
 const require = createRequire(import.meta.url);
@@ -52,7 +53,7 @@ export async function startHttp(handler: Handler, port = 0): Promise<HttpServerH
     stop,
     async untilUnused() {
       while ((await countConnections(server)) > 0) {
-        await sleep(10);
+        await pause(10, 'between two looks');
       }
     },
   };

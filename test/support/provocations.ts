@@ -1,4 +1,5 @@
 /** Ways to make errors happen that need no bridge with a client: the command alone, engines that fail, single modules. */
+
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,7 @@ import type { Engine } from '../../src/engines/engine.ts';
 import { prepareInTime } from '../../src/session/prepare.ts';
 import { CLI, ROOT } from './bridge-client.ts';
 import { createLocalPythonEngine } from './local-python.ts';
+import { pause } from './pause.ts';
 import { createHarness, errorText } from './session-harness.ts';
 import { fixtureServer, startPool } from './upstream.ts';
 
@@ -89,7 +91,8 @@ export async function cancelledCall(): Promise<string> {
   const pool = startPool({ slow: fixtureServer('slow') });
   const cancel = new CancelSource();
   const call = pool.callTool({ server: 'slow', tool: 'sleep', arguments: { seconds: 30 }, signal: cancel.signal });
-  setTimeout(() => cancel.abort(), 500);
+  await pause(500, 'nothing shows that the server works on the call');
+  cancel.abort();
   const shown = await refusal(call);
   await pool.close();
   return shown;

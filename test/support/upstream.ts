@@ -1,8 +1,8 @@
 /** Pools of real servers for tests: the fixtures, npm's servers, and a way to see what is left of them. */
+
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { type BridgeError, toBridgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
@@ -15,6 +15,7 @@ import {
   type UpstreamPool,
   type UpstreamPoolOptions,
 } from '../../src/upstream/pool.ts';
+import { pause } from './pause.ts';
 
 const FIXTURES = join(import.meta.dirname, '..', 'fixtures', 'servers');
 const require = createRequire(import.meta.url);
@@ -103,6 +104,6 @@ export function isRunning(pid: number): boolean {
 /** Resolves when `condition` holds; the time limit of the test bounds it. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) {
-    await sleep(POLL_MS);
+    await pause(POLL_MS, 'between two looks');
   }
 }

@@ -1,6 +1,8 @@
 /** Questions to the person from calls of a cell: what stands still meanwhile, and how a question ends with its cell. */
+
 import { describe, expect, it } from 'vitest';
 import type { Person, Reply } from '../../../src/base/cell.ts';
+import { pause } from '../../support/pause.ts';
 import type { Subject } from './subject.ts';
 
 /** A person who answers after a while, or never; `taken` resolves when a question was taken back. */
@@ -22,7 +24,7 @@ function createPerson(afterMs: number | undefined): { person: Person; asked: Pro
           reject(new Error('taken back'));
         });
         if (afterMs !== undefined) {
-          setTimeout(resolve, afterMs, { action: 'accept' });
+          void pause(afterMs, 'so long the person thinks').then(() => resolve({ action: 'accept' }));
         }
       }),
   };

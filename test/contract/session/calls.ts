@@ -1,5 +1,7 @@
 /** Order, calls to the host, and frames that lie. */
+
 import { describe, expect, it } from 'vitest';
+import { pause } from '../../support/pause.ts';
 import { createHarness, errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
@@ -114,7 +116,7 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
       ];
       await run(code.join('\n'));
       const before = tools.calls.length;
-      await new Promise((resolve) => setTimeout(resolve, 600));
+      await pause(600, 'no call may be made meanwhile');
       expect(tools.calls.length).toBe(before);
       expect((await run('await task\nlen(results)')).value).toBe('1');
     });

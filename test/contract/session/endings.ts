@@ -1,5 +1,7 @@
 /** How cells and sandboxes end, and what stays. */
+
 import { describe, expect, it } from 'vitest';
+import { awaitStart, reportingStart } from '../../support/begun.ts';
 import { createHarness, errorText, textOf } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
@@ -41,8 +43,11 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
     it('by the client do the same', async () => {
       await run('kept = 1');
       const controller = new AbortController();
-      const running = run('while True: pass', { signal: controller.signal });
-      setTimeout(() => controller.abort(), 300);
+      const start = awaitStart();
+      const code = reportingStart('while True: pass');
+      const running = run(code, { signal: controller.signal, onProgress: start.onProgress });
+      await start.begun;
+      controller.abort();
       expect(await running).toMatchObject({ status: 'cancelled' });
       expect((await run('kept')).value).toBe('1');
     });

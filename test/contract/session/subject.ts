@@ -1,7 +1,9 @@
 /** What the parts of the session suite test: one harness, a server of fake tools, and what is known of the engine. */
+
 import type { Engine } from '../../../src/engines/engine.ts';
 import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
 import type { ItNeeds } from '../../support/capabilities.ts';
+import { pause } from '../../support/pause.ts';
 import { echoCalls, type Harness } from '../../support/session-harness.ts';
 
 export interface Subject {
@@ -44,9 +46,9 @@ export function createFakeTools() {
           });
         });
       case 'wait':
-        return new Promise((resolve) => {
-          setTimeout(resolve, Number(given?.['ms']), { content: [{ type: 'text', text: 'waited' }] });
-        });
+        return pause(Number(given?.['ms']), 'so long the tool is asked to take').then(() => ({
+          content: [{ type: 'text', text: 'waited' }],
+        }));
       case 'ask':
         return askPerson(context);
       case 'large':

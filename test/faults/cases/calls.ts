@@ -1,20 +1,35 @@
 /** Calls at once, calls given up, and sandboxes that end under a call. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import { expect } from 'vitest';
+import { awaitStart, type BeginningCell, reportingStart } from '../../support/begun.ts';
 import { fixtureServer, type ServerEntry } from '../../support/bridge-client.ts';
 import { startArena } from '../../support/faults/arena.ts';
 import { clientsOfContainer, containersOfSession } from '../../support/faults/containers.ts';
-import type { Attack, FaultCase, SeenAnswer } from '../../support/faults/fault-case.ts';
+import type { Attack, FaultCase, RunOptions, SeenAnswer } from '../../support/faults/fault-case.ts';
 import { poll } from '../../support/faults/wait.ts';
+import { pause } from '../../support/pause.ts';
 
 /** For cells that wait to be ended from outside; an end that is noticed only at this deadline fails G1. */
 const LONG_SECONDS = 30;
 const NOTICED_MS = 5_000;
-/** A cell is under way. */
-const UNDER_WAY_MS = 300;
+/** A cell waits in the queue, which shows nothing. */
+const QUEUED_MS = 300;
 
 export function slowServers(): Record<string, ServerEntry> {
   return { slow: fixtureServer('slow.mjs') };
+}
+
+type Moment = (start: BeginningCell) => Promise<unknown>;
+const whenItRuns: Moment = ({ begun }) => begun;
+const whileItWaits: Moment = () => pause(QUEUED_MS, 'a cell in the queue shows nothing');
+const whileItsSandboxStarts: Moment = () => pause(20, 'a moment of the start');
+
+/** Starts a cell and waits until its code runs. */
+async function begin(run: Attack['run'], code: string, options: RunOptions): Promise<{ answer: Promise<SeenAnswer> }> {
+  const start = awaitStart();
+  const answer = run(reportingStart(code), { ...options, onProgress: start.onProgress });
+  await Promise.race([start.begun, answer]);
+  return { answer };
 }
 
 /** Starts a cell that sleeps, does something to its sandbox, and gives the answer and how long it took from then on. */
@@ -23,23 +38,24 @@ async function whileRunning(
   code: string,
   act: (container: string) => Promise<unknown>,
 ): Promise<{ answer: SeenAnswer; tookMs: number }> {
-  const answer = run(code, { timeout: LONG_SECONDS });
-  await sleep(UNDER_WAY_MS);
+  const { answer } = await begin(run, code, { timeout: LONG_SECONDS });
   const [container = ''] = await containersOfSession(arena.engine, arena.bridge.pid);
   const startedAt = performance.now();
   await act(container);
   return { answer: await answer, tookMs: performance.now() - startedAt };
 }
 
-/** Runs a cell that is given up after `afterMs`; fails if it is answered all the same. */
-async function giveUp({ run }: Attack, code: string, afterMs: number, options: object = {}): Promise<void> {
+/** Runs a cell that is given up when `moment` has come; fails if it is answered anyway. */
+async function giveUp({ run }: Attack, code: string, moment: Moment, options: object = {}): Promise<void> {
   const controller = new AbortController();
-  const answer = run(code, { timeout: LONG_SECONDS, ...options, signal: controller.signal });
+  const start = awaitStart();
+  const onProgress = start.onProgress;
+  const answer = run(code, { timeout: LONG_SECONDS, ...options, onProgress, signal: controller.signal });
   const ended = answer.then(
     () => 'answered',
     () => 'given up',
   );
-  await sleep(afterMs);
+  await Promise.race([moment(start), ended]);
   controller.abort();
   expect(await ended).toBe('given up');
 }
@@ -91,16 +107,21 @@ export const CALL_CASES: readonly FaultCase[] = [
     async run(attack) {
       const { run, allow, arena } = attack;
       allow('slow.sleep', 'slow.cancelled');
-      await giveUp(attack, 'kept = 1\nimport time\ntime.sleep(60)', UNDER_WAY_MS);
+      await giveUp(attack, reportingStart('kept = 1\nimport time\ntime.sleep(60)'), whenItRuns);
       expect((await run('print(kept)')).stdout).toBe('1');
-      await giveUp(attack, 'await mcp_slow.sleep(seconds=60)', 3 * UNDER_WAY_MS, { servers: ['slow'] });
+      const called = () =>
+        poll(
+          async () => attack.calls(),
+          (calls) => calls.includes('slow.sleep'),
+          NOTICED_MS,
+        );
+      await giveUp(attack, 'await mcp_slow.sleep(seconds=60)', called, { servers: ['slow'] });
       expect((await run('print(await mcp_slow.cancelled())', { servers: ['slow'] })).stdout).toBe('1');
-      const long = run(`import time\ntime.sleep(${(4 * UNDER_WAY_MS) / 1000})`);
-      await sleep(UNDER_WAY_MS);
-      await giveUp(attack, 'kept = "changed in the queue"', UNDER_WAY_MS);
-      await long;
+      const long = await begin(run, `import time\ntime.sleep(${(4 * QUEUED_MS) / 1000})`, {});
+      await giveUp(attack, 'kept = "changed in the queue"', whileItWaits);
+      await long.answer;
       expect((await run('print(kept)')).stdout).toBe('1');
-      await giveUp(attack, 'kept = "changed at the start"', 20, { session: 'starting' });
+      await giveUp(attack, 'kept = "changed at the start"', whileItsSandboxStarts, { session: 'starting' });
       const started = await run('print("kept" in globals())', { session: 'starting', timeout: LONG_SECONDS });
       expect(started.stdout).toBe('False');
       expect(arena.answers.filter(({ text }) => text.includes('CELL_CANCELLED'))).toEqual([]);
@@ -149,14 +170,15 @@ export const CALL_CASES: readonly FaultCase[] = [
     expected: 'a cell past its deadline ends, the other is right; sessions survive',
     without: { G3: 'the process was stopped on purpose' },
     async run({ run, arena }) {
-      const short = run('kept = 1\nimport time\ntime.sleep(60)', { timeout: 4 });
-      const long = run('import time\ntime.sleep(2)\nprint("slept")', { timeout: LONG_SECONDS, session: 'sleeping' });
-      await sleep(3 * UNDER_WAY_MS);
+      const [short, long] = await Promise.all([
+        begin(run, 'kept = 1\nimport time\ntime.sleep(60)', { timeout: 4 }),
+        begin(run, 'import time\ntime.sleep(2)\nprint("slept")', { timeout: LONG_SECONDS, session: 'sleeping' }),
+      ]);
       process.kill(arena.bridge.pid, 'SIGSTOP');
-      await sleep(4_000);
+      await pause(4_000, 'the bridge is stopped for so long');
       process.kill(arena.bridge.pid, 'SIGCONT');
-      expect((await short).status).toBe('timeout');
-      expect((await long).stdout).toBe('slept');
+      expect((await short.answer).status).toBe('timeout');
+      expect((await long.answer).stdout).toBe('slept');
       expect((await run('print(kept)')).stdout).toBe('1');
     },
   },
@@ -187,10 +209,9 @@ export const CALL_CASES: readonly FaultCase[] = [
         'signal.signal(signal.SIGINT, signal.SIG_IGN)',
         'while True: print("x" * 100_000)',
       ];
-      const answer = run(code.join('\n'), { timeout: 4 });
-      await sleep(3 * UNDER_WAY_MS);
+      const { answer } = await begin(run, code.join('\n'), { timeout: 4 });
       process.kill(arena.bridge.pid, 'SIGSTOP');
-      await sleep(2_000);
+      await pause(2_000, 'the bridge is stopped for so long');
       process.kill(arena.bridge.pid, 'SIGCONT');
       expect((await answer).error).toContain('its session was ended, because the code did not react');
     },
@@ -218,7 +239,7 @@ export const CALL_CASES: readonly FaultCase[] = [
       const own = await startArena({ engine: arena.engine, env: { MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT: '1' } });
       await own.bridge.runPython('kept = 1', { timeout: 60 });
       for (const pauseMs of [985, 995, 1_000, 1_005]) {
-        await sleep(pauseMs);
+        await pause(pauseMs, 'how long the session is idle');
         const { text } = await own.bridge.runPython('print(globals().get("kept")); kept = 1', { timeout: 60 });
         expect(text).toMatch(/^1$|^State was lost: [^\n]*idle for 1 s[^\n]*\nNone$/);
       }

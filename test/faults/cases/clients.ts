@@ -1,10 +1,11 @@
 /** Clients that send what no client should, or do not read. */
+
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { FaultCase } from '../../support/faults/fault-case.ts';
 import { startVictim, type Victim } from '../../support/faults/victim.ts';
 import { poll } from '../../support/faults/wait.ts';
+import { pause } from '../../support/pause.ts';
 import { residentBytes } from '../../support/processes.ts';
 
 const MIB = 1024 * 1024;
@@ -77,7 +78,7 @@ export const CLIENT_CASES: readonly FaultCase[] = [
           async () => {
             const [before, now] = [last, residentBytes(victim.pid)];
             last = now;
-            await sleep(1_000);
+            await pause(1_000, 'growth is measured over a second');
             return Math.abs(now - before);
           },
           (change) => change < MIB,

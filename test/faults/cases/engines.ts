@@ -127,7 +127,7 @@ export const ENGINE_CASES: readonly FaultCase[] = [
       const bomb = 'hog = [bytes(16 << 20) for _ in range(64)]\nprint(len(hog))';
       const unlimited = await withFault(attack, 'unlimited', { code: bomb });
       expect(unlimited.answer.status).toBe('error');
-      expect(attack.log()).toContain('the engine enforces no memory or process limit here');
+      await expect.poll(attack.log).toContain('the engine enforces no memory or process limit here');
     },
   },
   {

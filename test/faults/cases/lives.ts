@@ -1,6 +1,6 @@
 /** Ends of bridges, and what one bridge does to the sandboxes of another. The victim is a second bridge. */
+
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { writeLabels } from '../../../src/engines/container/labels.ts';
 import { currentOwner, type Owner } from '../../../src/engines/owner.ts';
@@ -8,6 +8,7 @@ import { TEST_IMAGES, type TestEngine } from '../../support/engines.ts';
 import type { FaultCase } from '../../support/faults/fault-case.ts';
 import { startVictim, type Victim } from '../../support/faults/victim.ts';
 import { poll } from '../../support/faults/wait.ts';
+import { pause } from '../../support/pause.ts';
 
 /** What is left of a bridge that was killed: 0.4 s when the machine has time. */
 const KILLED_MS = 5_000;
@@ -20,10 +21,10 @@ const SWEPT_MS = 10_000;
 async function startBusy(engine: TestEngine, code: string | undefined, env: Record<string, string> = {}) {
   const victim = await startVictim(engine, { env });
   await victim.run('await mcp_stubborn.pid()', { servers: ['stubborn'] });
-  const answer = code === undefined ? undefined : victim.run(code);
+  const answer = code === undefined ? undefined : (await victim.begin(code)).answer;
   // The bridge may be gone before it answers.
   const answered = answer?.catch(() => 'no answer');
-  await sleep(UNDER_WAY_MS);
+  await pause(UNDER_WAY_MS, 'a flood or a fork bomb needs a moment to have its effect');
   victim.look();
   return { victim, answered };
 }

@@ -1,7 +1,8 @@
 /** What code does to its own process, to others in its sandbox, and to the first of them. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import { expect } from 'vitest';
 import type { Attack, FaultCase, RunOptions, SeenAnswer } from '../../support/faults/fault-case.ts';
+import { pause } from '../../support/pause.ts';
 
 const LOST = /SESSION_LOST|its session was ended/;
 
@@ -99,7 +100,7 @@ while True:
 open("/tmp/returned", "w").close()
 print("returned")`;
       expect((await run(code, { session, timeout: 20 })).stdout).toBe('returned');
-      await sleep(2_500);
+      await pause(2_500, 'no call may be made meanwhile');
       expect(calls()).toHaveLength(0);
       // The gates look for them: they go with the sandbox when the case ends.
       expect(log()).not.toContain('INTERNAL');
@@ -120,7 +121,7 @@ def keep_calling():
         mcp_ledger.record.sync(); time.sleep(0.1)
 threading.Thread(target=keep_calling, daemon=True).start()`;
       await run(code, { session: 'caller' });
-      await sleep(1_000);
+      await pause(1_000, 'no call may be made meanwhile');
       expect(calls()).toHaveLength(0);
     },
   },

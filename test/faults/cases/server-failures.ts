@@ -213,10 +213,12 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
     async run({ run, arena }) {
       const listed = await run('print([s for s in runtime.discovered_servers() if s in ("direct", "wrapped")])');
       expect(listed.stdout).toBe('[]');
-      expect(arena.log()).toContain('mcpServers.direct: was skipped, because its arguments start this bridge');
-      expect(arena.log()).toMatch(
-        /mcpServers\.wrapped: was skipped, because the script .*wrapper\.sh starts this bridge/,
-      );
+      await expect
+        .poll(() => arena.log())
+        .toContain('mcpServers.direct: was skipped, because its arguments start this bridge');
+      await expect
+        .poll(() => arena.log())
+        .toMatch(/mcpServers\.wrapped: was skipped, because the script .*wrapper\.sh starts this bridge/);
       const ring = await run(tried('await mcp_ring.run_python(code="1")'), { servers: ['ring'], timeout: 20 });
       expect(ring.stdout).toContain('this bridge was started by another bridge (depth 1)');
     },

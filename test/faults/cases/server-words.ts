@@ -149,7 +149,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
       );
       expect(strict.stdout).toContain('TOOL_CHANGED');
       expect(strict.text).not.toContain('SEND');
-      expect(log()).toContain('changed');
+      await expect.poll(log).toContain('changed');
     },
   },
   {

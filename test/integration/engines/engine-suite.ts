@@ -1,12 +1,13 @@
 /** What every engine has to hold; each one runs the whole list. Adds no case of one engine alone. */
+
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ContainerEngineOptions } from '../../../src/engines/container/container-engine.ts';
 import type { TestEngine } from '../../support/engines.ts';
+import { pause } from '../../support/pause.ts';
 import {
   containersOf,
   countDescriptors,
@@ -168,7 +169,7 @@ print(sorted(os.listdir('/data')))`;
         await Promise.all(
           KILL_DELAYS_MS.map(async (delayMs) => {
             const sandbox = await startPython(engine, ECHO);
-            await wait(delayMs);
+            await pause(delayMs, 'one of several moments of the start');
             await sandbox.kill();
           }),
         );
@@ -300,8 +301,7 @@ print(sorted(os.listdir('/data')))`;
         sandbox.stdin.write('hello\n');
         await sandbox.kill();
       }
-      await wait(0);
-      expect(countDescriptors()).toBeLessThanOrEqual(before);
+      await expect.poll(countDescriptors).toBeLessThanOrEqual(before);
       await expectNoContainers(testEngine, instanceId);
     });
   });

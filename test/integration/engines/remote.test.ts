@@ -1,15 +1,16 @@
 /** Engines that are reached through a socket of their own: a podman service, DOCKER_HOST, a docker context. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runEngineCommand } from '../../../src/engines/client.ts';
 import { clientEnvironment } from '../../../src/engines/client-env.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import { processEnvironment, testEngine } from '../../support/engines.ts';
+import { pause } from '../../support/pause.ts';
 import { firstOutput, runPython, startPython } from '../../support/sandbox.ts';
 import { describeEngine } from './engine-suite.ts';
 
@@ -114,7 +115,10 @@ async function startService(): Promise<string> {
     await exited;
   });
   while (!existsSync(socket)) {
-    await Promise.race([wait(50), exited.then(() => Promise.reject(new Error('the podman service ended')))]);
+    await Promise.race([
+      pause(50, 'between two looks'),
+      exited.then(() => Promise.reject(new Error('the podman service ended'))),
+    ]);
   }
   return `unix://${socket}`;
 }

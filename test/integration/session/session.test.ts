@@ -1,9 +1,11 @@
 /** The session suite, and what only a sandbox can show, on every engine of this machine. */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeSession } from '../../contract/session/suite.ts';
 import { createItNeeds } from '../../support/capabilities.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import { TEST_IMAGES } from '../../support/engines.ts';
+import { pause } from '../../support/pause.ts';
 import { signalSandbox } from '../../support/sandbox.ts';
 import { createHarness, errorText, type Harness, TEST_LIMITS, textOf } from '../../support/session-harness.ts';
 import { describeProcesses } from './processes.ts';
@@ -42,7 +44,7 @@ for (const testEngine of engines) {
       const other = await createHarness({ engine: testEngine.create({ limits: TEST_LIMITS, instanceId }) });
       await other.run('gone = 1');
       const running = other.run('print("so far")\nimport time; time.sleep(30)');
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await pause(300, 'what is printed is seen in the answer only, and must be out of the sandbox before its end');
       await signalSandbox(testEngine, `mcp-bridge-${instanceId}-1`, 'KILL');
       const answer = await running;
       expect(errorText(answer)).toContain('SESSION_LOST');

@@ -1,9 +1,11 @@
 /** Questions of real servers to the person, in both protocol eras, at the pool. */
+
 import { describe, expect, it } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
 import type { Elicit } from '../../../src/upstream/elicit.ts';
 import type { JsonObject, UpstreamPool } from '../../../src/upstream/pool.ts';
 import { RequestError } from '../../../src/upstream/requests.ts';
+import { pause } from '../../support/pause.ts';
 import { failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
 
 const yes: JsonObject = { action: 'accept', content: { name: 'Ada' } };
@@ -120,7 +122,7 @@ describe.each([
   it('stands still while the person thinks', async () => {
     const pool = start();
     await pool.describe(server);
-    const elicit: Elicit = () => new Promise((resolve) => setTimeout(resolve, 900, yes));
+    const elicit: Elicit = () => pause(900, 'the person thinks for longer than the call may take').then(() => yes);
     const given = { server, tool, arguments: args, elicit, timeoutMs: 600 };
     expect(JSON.stringify(await pool.callTool(given))).toContain('Ada');
   });

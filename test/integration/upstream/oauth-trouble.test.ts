@@ -1,4 +1,5 @@
 /** Logins with servers that attack, providers that fail, clocks that jump, and disks that are full. */
+
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -6,6 +7,7 @@ import type { LoginKey } from '../../../src/upstream/oauth/login-record.ts';
 import { startMini } from '../../support/http-servers.ts';
 import { type Logins, useLogins } from '../../support/logins.ts';
 import { startOAuth } from '../../support/oauth-provider.ts';
+import { pause } from '../../support/pause.ts';
 import { callText, failureOf, startPool } from '../../support/upstream.ts';
 
 let logins: Logins;
@@ -263,7 +265,7 @@ describe('the lock of a renewal', () => {
         logins.store().exclusively(keyOf(server.url), async () => {
           inside += 1;
           most = Math.max(most, inside);
-          await new Promise((resolve) => setTimeout(resolve, 5));
+          await pause(5, 'two that overlap are seen only if each takes a while');
           inside -= 1;
         }),
       ),

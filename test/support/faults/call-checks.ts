@@ -27,13 +27,17 @@ export function createCaller({ bridge, answers }: Arena): Caller {
   const answeredBefore = answers.length;
 
   async function run(code: string, options: RunOptions = {}): Promise<SeenAnswer> {
-    const { timeout = TIMEOUT_SECONDS, session = ATTACKED, servers = SERVERS, signal } = options;
+    const { timeout = TIMEOUT_SECONDS, session = ATTACKED, servers = SERVERS, signal, onProgress } = options;
     const clock = startClock();
     const answer = toSeen(
       await bridge.runPython(
         code,
         { timeout, session, servers },
-        { timeout: timeout * 1000 + GIVE_UP_MS, ...(signal && { signal }) },
+        {
+          timeout: timeout * 1000 + GIVE_UP_MS,
+          ...(signal && { signal }),
+          ...(onProgress && { onprogress: onProgress }),
+        },
       ),
     );
     const tookMs = clock.elapsed();

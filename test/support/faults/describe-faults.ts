@@ -86,8 +86,7 @@ function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[
 }
 
 /**
- * The gates stand in the message, which decides whether the case is run again (`vitest.config.ts`). What the case itself says
- * comes first: one that broke off fails gates for that reason alone.
+ * What the case itself says comes first: one that broke off fails gates for that reason alone.
  */
 async function expectGates(report: FaultReport, ended: Promise<unknown>): Promise<void> {
   const failures = failuresOf(report).join('\n');

@@ -26,6 +26,7 @@
  * A gate that cannot say anything about a case is left out with `without: { G4: 'why' }`; a case that carries more than the
  * gate allows on purpose says how much with `growth`. A case that fails is a bug of the product.
  */
+import type { BeginningCell } from '../begun.ts';
 import type { Capability } from '../capabilities.ts';
 import type { Arena } from './arena.ts';
 import type { Gate } from './gates.ts';
@@ -39,6 +40,8 @@ export interface RunOptions {
   readonly servers?: readonly string[];
   /** Gives the cell up. */
   readonly signal?: AbortSignal;
+  /** Gets what the bridge reports of the progress. */
+  readonly onProgress?: BeginningCell['onProgress'];
 }
 
 /** One answer of `run_python`, as the client got it. */

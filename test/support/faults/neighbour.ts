@@ -1,5 +1,5 @@
 /** Another session of the same bridge, which works all the while and must not notice anything. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../pause.ts';
 import type { Arena } from './arena.ts';
 
 const SESSION = 'neighbour';
@@ -44,7 +44,7 @@ export async function moveIn(arena: Arena): Promise<Neighbour> {
       const done = (async () => {
         while (!isStopped || results.length < LEAST_ROUNDS) {
           results.push(await once().catch((error: unknown) => String(error)));
-          await sleep(PAUSE_MS);
+          await pause(PAUSE_MS, 'between two calls');
         }
       })();
       return {

@@ -1,8 +1,10 @@
 /** A second bridge, spoken to line by line, that a case may end in any way; what is left of it is looked for. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LineClient } from '../../e2e/front-process.ts';
+import { isStart, reportingStart } from '../begun.ts';
 import { CLI, fixtureServer, type ServerEntry } from '../bridge-client.ts';
 import type { TestEngine } from '../engines.ts';
 import { descendantsOf, isAlive } from '../processes.ts';
@@ -17,6 +19,8 @@ export interface Victim {
   readonly folder: string;
   /** Runs a cell; the text of the answer. */
   run(code: string, more?: object): Promise<string>;
+  /** Starts a cell, and resolves when its code runs. */
+  begin(code: string): Promise<{ readonly answer: Promise<string> }>;
   /** Remembers what runs below the bridge now, for `left`. */
   look(): void;
   /** What is left after at most `limitMs`: the bridge, processes that were looked at, sandboxes. */
@@ -34,6 +38,10 @@ export interface VictimOptions {
 }
 
 let nextId = 0;
+
+function textOf({ result, error }: Awaited<ReturnType<LineClient['run']>>): string {
+  return (result?.content[0]?.text as string | undefined) ?? JSON.stringify(error);
+}
 
 /** Starts a bridge and says hello to it. */
 export async function startVictim(engine: TestEngine, options: VictimOptions = {}): Promise<Victim> {
@@ -54,8 +62,18 @@ export async function startVictim(engine: TestEngine, options: VictimOptions = {
     folder,
     async run(code, more = {}) {
       nextId += 1;
-      const { result, error } = await client.run(nextId, { code, timeout: 60, ...more });
-      return (result?.content[0]?.text as string | undefined) ?? JSON.stringify(error);
+      return textOf(await client.run(nextId, { code, timeout: 60, ...more }));
+    },
+    async begin(code) {
+      nextId += 1;
+      const args = { code: reportingStart(code), timeout: 60 };
+      const answer = client.request(nextId, 'tools/call', {
+        name: 'run_python',
+        arguments: args,
+        _meta: { progressToken: nextId },
+      });
+      await client.until(() => client.messages.some(({ params }) => isStart(Object(params))));
+      return { answer: answer.then(textOf) };
     },
     look() {
       below = descendantsOf(pid);

@@ -1,5 +1,5 @@
 /** Waiting, on a machine that may have more to do than it has cores. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../pause.ts';
 import { MAX_ALLOWANCE_MS } from './gates.ts';
 import { pressureMs } from './probe.ts';
 
@@ -22,6 +22,6 @@ export async function poll<T>(look: () => Promise<T>, isGood: (found: T) => bool
     if (isGood(found) || clock.elapsed() >= limitMs) {
       return found;
     }
-    await sleep(POLL_MS);
+    await pause(POLL_MS, 'between two looks');
   }
 }

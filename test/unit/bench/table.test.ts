@@ -15,15 +15,30 @@ function cellsOf(row: Row): string[] {
 }
 
 describe('a row', () => {
-  it('shows the figure, its floor, their ratio and each goal', () => {
+  it('shows the figure, its engine, its floor, their ratio and each goal', () => {
     const goals = [atMost(measured, 1), atMostTimes(measured, floor, 4)];
-    const cells = cellsOf({ figure: 'f', measured, detail: 'p95 1 ms', floor: { ...floor, what: 'pipe' }, goals });
-    expect(cells).toEqual(['f', '0.50 ms, p95 1 ms', '0.10 ms (pipe)', '5', '≤ 1 ms, ≤ 4 × floor', 'yes, **no**']);
+    const cells = cellsOf({
+      figure: 'f',
+      engine: 'docker',
+      measured,
+      detail: 'p95 1 ms',
+      floor: { ...floor, what: 'pipe' },
+      goals,
+    });
+    expect(cells).toEqual([
+      'f',
+      'docker',
+      '0.50 ms, p95 1 ms',
+      '0.10 ms (pipe)',
+      '5',
+      '≤ 1 ms, ≤ 4 × floor',
+      'yes, **no**',
+    ]);
   });
 
   it('says why there is no figure, on one line', async () => {
     const [row] = await rowsOrReason('f', () => Promise.reject(new Error('needs\nan engine')));
-    expect(row && cellsOf(row)).toEqual(['f', 'not measured: needs an engine', '–', '–', '–', '–']);
+    expect(row && cellsOf(row)).toEqual(['f', '–', 'not measured: needs an engine', '–', '–', '–', '–']);
   });
 });
 

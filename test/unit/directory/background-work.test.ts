@@ -14,6 +14,7 @@ function setUp() {
   const work = new BackgroundWork<string>(async (subject) => {
     done.push(subject);
     await new Promise<void>((resolve) => {
+      // oxlint-disable-next-line eslint/no-restricted-globals -- the clock of this file is a fake one.
       setTimeout(resolve, 100);
     });
   });

@@ -7,6 +7,7 @@ import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
 import { readPolicy } from '../../../src/policy/rules/read-policy.ts';
 import type { Asker } from '../../../src/session/asker.ts';
+import { pause } from '../../support/pause.ts';
 
 const CALL: ToolCall = {
   server: { name: 'files', alias: 'files', description: '' },
@@ -126,7 +127,7 @@ test('the deadline of a call stands still while its server asks the person', asy
   const limit = { limits: [{ deadline: '20ms' }] };
   const answered = gateFor(limit)(call, async ({ context }) => {
     const asked = context.asker?.ask({ mode: 'form', message: '', requestedSchema: {} }, context.signal);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await pause(100, 'the person thinks for five times the deadline');
     reply({ action: 'decline' });
     return [await asked, context.signal.aborted];
   });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engines/engine.ts';
 import { prepareInTime } from '../../../src/session/prepare.ts';
@@ -34,14 +35,16 @@ describe('prepareInTime', () => {
   it('rejects as the engine does, also when that comes too late for anybody', async () => {
     const failing = engineThat(() => Promise.reject(new Error('no network')));
     await expect(prepareInTime(failing, () => undefined, 1_000)).rejects.toThrow('no network');
+    let fail: (error: Error) => void = () => undefined;
     const late = engineThat(
       () =>
         new Promise((_, reject) => {
-          setTimeout(reject, 20, new Error('no network'));
+          fail = reject;
         }),
     );
     await expect(prepareInTime(late, () => undefined, 1)).rejects.toMatchObject({ code: 'IMAGE_PULLING' });
     // An unhandled rejection would fail this run.
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    fail(new Error('no network'));
+    await nextTurn();
   });
 });

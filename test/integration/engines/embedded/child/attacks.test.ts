@@ -63,6 +63,7 @@ async function run({ code }: Attack): Promise<string> {
   const constants = { HOST: hostFolder, PORT: address(listener), PARENT: process.pid, SEED: 20_261_121 };
   const prefix = Object.entries(constants).map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`);
   child.process.stdin.write(`${Buffer.from(prefix.join('') + code).toString('hex')}\n`);
+  // oxlint-disable-next-line eslint/no-restricted-globals -- a time limit.
   const timer = setTimeout(() => child.process.kill('SIGKILL'), KILL_AFTER_MS);
   const { stdout, stderr } = await child.ended;
   clearTimeout(timer);

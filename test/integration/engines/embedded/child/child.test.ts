@@ -1,4 +1,5 @@
 /** The child of the embedded engine as a process: how it starts, waits, is interrupted, fills its bounds and ends. */
+
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +14,7 @@ import {
   removeFolder,
   startChild,
 } from '../../../../support/embedded-child.ts';
+import { pause } from '../../../../support/pause.ts';
 
 const BOOT = fileURLToPath(new URL('../../../../fixtures/embedded-boot.py', import.meta.url));
 const MIB = 1024 * 1024;
@@ -143,7 +145,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     let used = Number.POSITIVE_INFINITY;
     for (let second = 0; second < 20 && used > 0; second += 1) {
       const before = processorTicks(child.process.pid);
-      await new Promise((settle) => setTimeout(settle, 1_000));
+      await pause(1_000, 'the processor time of a second is measured');
       used = processorTicks(child.process.pid) - before;
     }
     expect(used).toBe(0);

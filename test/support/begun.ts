@@ -1,0 +1,40 @@
+/** A cell that reports when its code runs, so that a test can act in the middle of it. */
+
+const MARK = 'the code runs';
+
+interface ProgressReport {
+  readonly message?: string | undefined;
+}
+
+export interface BeginningCell {
+  /** Resolves when the code runs. */
+  readonly begun: Promise<void>;
+  /** To be given the reports of the cell. */
+  readonly onProgress: (report: ProgressReport) => void;
+}
+
+/** `code`, which says first that it runs; its lines are numbered from 2. */
+export function reportingStart(code: string): string {
+  return `runtime.progress(0, message="${MARK}")\n${code}`;
+}
+
+/** Whether a report of progress is the one of `reportingStart`. */
+export function isStart({ message }: ProgressReport): boolean {
+  return message?.includes(MARK) === true;
+}
+
+/** Waits for the report of a cell made with `reportingStart`. */
+export function awaitStart(): BeginningCell {
+  let resolveBegun: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => {
+    resolveBegun = resolve;
+  });
+  return {
+    begun,
+    onProgress(report) {
+      if (isStart(report)) {
+        resolveBegun();
+      }
+    },
+  };
+}
