@@ -10,6 +10,7 @@ import { renderCommands } from './generate/commands.ts';
 import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
 import { renderFilterPrograms } from './generate/filter-programs.ts';
 import { renderFrameSchema } from './generate/frame-schema.ts';
+import { renderLayerTable, renderLintRules } from './generate/layers.ts';
 import { replaceGenerated } from './generate/markers.ts';
 import { renderPolicySchema } from './generate/policy-schema.ts';
 import { renderExceptions, renderProbes } from './generate/probes.ts';
@@ -44,6 +45,8 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'fault cases': renderFaultCases,
       'cases elsewhere': renderCasesElsewhere,
     }),
+  '.oxlintrc.json': renderLintRules,
+  'docs/internals/architecture.md': (current) => replaceGenerated(current, { folders: renderLayerTable }),
   'docs/reference/policy.schema.json': renderPolicySchema,
   'docs/reference/commands.md': (current) => replaceGenerated(current, { commands: renderCommands }),
   'docs/clients.md': (current) => replaceGenerated(current, { clients: renderClientFiles }),

@@ -32,37 +32,37 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
   const directory = await createConfiguredServers(settings, logger, { hidesDenied: true });
-  // Of every server, whichever a record or a question is about.
   const mask = createSecretMask(directory.secrets);
   const trail = openAuditTrail(options.instanceId, settings, { mask, logger });
-  const { pool } = directory;
-  const { autoload } = settings;
-  const savedTools = createSavedTools({ stateDir: settings.stateDir, logger });
-  const approvals = createCellApprovals({ mask, policyFile: join(settings.stateDir, 'policy.json') });
+  const { autoload, stateDir } = settings;
+  const savedTools = createSavedTools({ stateDir, logger });
+  const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
   const calls = createGatedCalls(directory, approvals, trail);
-  const methods = [...savedToolMethods(savedTools), ...artifactMethods(createArtifacts(settings.stateDir))];
+  const methods = [...savedToolMethods(savedTools), ...artifactMethods(createArtifacts(stateDir))];
   const sessions = new Sessions({
     engine,
     limits: limitsOf(settings),
     sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
-    packs: createCodePackStore(join(settings.stateDir, '.cache', 'python'), logger),
+    packs: createCodePackStore(join(stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ pool, directory: directory.known, logger, autoload, calls, methods }),
+    handleCall: createHostCalls({ pool: directory.pool, directory: directory.known, logger, autoload, calls, methods }),
     recorder: trail,
     logger,
-    capabilitySummary: autoload ? `${CAPABILITY_SUMMARY}${AUTOLOAD_SUMMARY}` : CAPABILITY_SUMMARY,
+    capabilitySummary: CAPABILITY_SUMMARY + (autoload ? AUTOLOAD_SUMMARY : ''),
     autoload,
     idleTimeoutMs: settings.idleTimeoutMs,
     questionTimeoutMs: settings.approvalTimeoutMs,
     discoverServers: async () => directory.refresh(),
-    startingServers: () => startingServers(pool),
+    startingServers: () => startingServers(directory.pool),
     savedTools: () => savedTools.list(),
   });
   let hasSwept = false;
 
   return {
     async runCell(request) {
-      pool.offerElicitation(request.person && { form: {}, ...(request.person.opensPages ? { url: {} } : {}) });
+      directory.pool.offerElicitation(
+        request.person && { form: {}, ...(request.person.opensPages ? { url: {} } : {}) },
+      );
       const answer = await withAuditNotices(trail, await sessions.run(request));
       if (!hasSwept) {
         hasSwept = true;
@@ -77,7 +77,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
     serverFileProblems: async () => fileProblems(directory),
     preload: preloadClient,
     async close() {
-      await Promise.all([sessions.close(), pool.close(), directory.known.close()]);
+      await Promise.all([sessions.close(), directory.pool.close(), directory.known.close()]);
       await Promise.all([trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
     },
   };

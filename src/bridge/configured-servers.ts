@@ -1,7 +1,7 @@
 /** Builds the configured servers from the core and the features: files, connections, secrets, pins, policies. */
 
 import type { ConfigIssue } from '../base/config-issue.ts';
-import { type Logger, silentLogger } from '../base/log.ts';
+import type { Logger } from '../base/log.ts';
 import { assignServerAliases } from '../catalog/names.ts';
 import type { ConfiguredServers, ConfiguredServersOptions } from '../directory/configured-servers.ts';
 import { createMetadataCache } from '../directory/metadata-cache.ts';
@@ -30,11 +30,10 @@ export interface BridgeServers extends ConfiguredServers {
 /** Starts nothing and reads no server file before the first `refresh`. */
 export async function createConfiguredServers(
   settings: Settings,
-  ownLogger: Logger,
-  { hidesDenied = false, concerns = () => true, isSilent = false, ...starts }: ConfiguredServersOptions = {},
+  logger: Logger,
+  { hidesDenied = false, concerns = () => true, ...starts }: ConfiguredServersOptions = {},
 ): Promise<BridgeServers> {
   const { stateDir } = settings;
-  const logger = isSilent ? silentLogger : ownLogger;
   const discover = createServerDiscovery(await discoveryOptionsOf(settings));
   const secrets = createKnownSecrets(() => current.servers);
   const logins = createLoginStore<LoginRecord>(stateDir, logger);

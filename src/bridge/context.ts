@@ -1,5 +1,5 @@
 /** Builds what commands start from: settings, a logger, and the ways to servers, cells and calls. */
-import { createLogger } from '../base/log.ts';
+import { createLogger, silentLogger } from '../base/log.ts';
 import { refuseNestedBridge } from '../servers/self.ts';
 import { describeUnknownVariables, loadSettings } from '../settings/settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
@@ -26,7 +26,11 @@ export function createContext(env: NodeJS.ProcessEnv): CommandContext {
     logger,
     createBridge: async () => (await import('./bridge.ts')).createBridge(settings, logger),
     openServers: async (options) =>
-      (await import('./configured-servers.ts')).createConfiguredServers(settings, logger, options),
+      (await import('./configured-servers.ts')).createConfiguredServers(
+        settings,
+        options?.isSilent === true ? silentLogger : logger,
+        options,
+      ),
     callByPerson: async (call, servers, io) =>
       (await import('./call-by-person.ts')).callByPerson(call, servers, { ...io, settings, logger }),
   };

@@ -1,7 +1,7 @@
 /** Calls of tools, and what a loaded server says about itself. Each call goes through the gates of the pipeline. */
 import { z } from 'zod';
 import type { CancelSignal } from '../base/cancel.ts';
-import { type BridgeError, renderError, toBridgeError } from '../base/errors.ts';
+import { renderError, toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import { toolMetadata } from '../catalog/describe.ts';

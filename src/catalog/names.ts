@@ -108,10 +108,10 @@ export function parameterNames(inputSchema: Readonly<Record<string, unknown>>): 
 
 /** Whether a configured server is the one that a person typed: names and aliases are understood in any case. */
 export function isServer(typed: string): (server: string) => boolean {
-  const wanted = folded(typed);
-  return (server) => folded(server) === wanted;
+  const wanted = caseless(typed);
+  return (server) => caseless(server) === wanted;
 }
 
-function folded(name: string): string {
+function caseless(name: string): string {
   return toIdentifier(name).toLowerCase();
 }

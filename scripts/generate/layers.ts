@@ -1,0 +1,298 @@
+/**
+ * The folders of `src/` and what each may import: the one definition from which the rules of `.oxlintrc.json` and the table
+ * of docs/internals/architecture.md are made. `test/contract/imports.test.ts` holds the sources against it, too.
+ */
+import { posix } from 'node:path';
+
+export interface Layer {
+  readonly folder: string;
+  readonly holds: string;
+  /** The core knows no feature; only the composition knows both. */
+  readonly kind: 'core' | 'feature' | 'composition';
+  /** Folders, or files, that it may import besides itself; of the composition also the index of every feature. */
+  readonly mayImport: readonly string[];
+  /** Whether it gets data and gives data, without any I/O. */
+  readonly isPure?: boolean;
+}
+
+const CORE: readonly Layer[] = [
+  {
+    folder: 'base',
+    holds: 'what everyone uses: errors, limits, log, processes, the words of a cell',
+    kind: 'core',
+    mayImport: [],
+  },
+  {
+    folder: 'state',
+    holds: 'files of the state directory: atomic writes, locks, line caches',
+    kind: 'core',
+    mayImport: ['base'],
+  },
+  {
+    folder: 'clients',
+    holds: "other MCP clients' files: places, formats, edits of their text",
+    kind: 'core',
+    mayImport: ['base'],
+    isPure: true,
+  },
+  {
+    folder: 'servers',
+    holds: 'which servers are configured: files, references, problems',
+    kind: 'core',
+    mayImport: ['base', 'state', 'clients'],
+  },
+  {
+    folder: 'engines',
+    holds: 'podman, docker, bubblewrap, embedded: one contract, `engine.ts`',
+    kind: 'core',
+    mayImport: ['base'],
+  },
+  {
+    folder: 'settings',
+    holds: 'the table of settings, and what engines and servers get of it',
+    kind: 'core',
+    mayImport: ['base', 'clients', 'servers', 'engines'],
+  },
+  { folder: 'protocol', holds: 'frames and exact JSON', kind: 'core', mayImport: ['base'], isPure: true },
+  {
+    folder: 'catalog',
+    holds: 'names, signatures, documents and search of tools',
+    kind: 'core',
+    mayImport: ['base'],
+    isPure: true,
+  },
+  { folder: 'render', holds: 'an answer as text, JSON or TOON', kind: 'core', mayImport: ['base'], isPure: true },
+  {
+    folder: 'session',
+    holds: 'sessions, cells, and calls from the sandbox',
+    kind: 'core',
+    mayImport: ['base', 'state', 'protocol', 'engines/engine.ts'],
+  },
+  {
+    folder: 'server',
+    holds: 'the MCP front: the tool, resources, transports',
+    kind: 'core',
+    mayImport: ['base', 'protocol', 'render', 'session'],
+  },
+  {
+    folder: 'upstream',
+    holds: 'running MCP servers: processes, HTTP, logins',
+    kind: 'core',
+    mayImport: ['base', 'state', 'protocol'],
+  },
+  {
+    folder: 'directory',
+    holds: 'what is known of each configured server and its tools',
+    kind: 'core',
+    mayImport: ['base', 'state', 'servers', 'settings', 'protocol', 'catalog', 'upstream'],
+  },
+  {
+    folder: 'calls',
+    holds: 'what code may ask of the host: the contract, the pipeline, one file for each kind of call',
+    kind: 'core',
+    mayImport: ['base', 'protocol', 'catalog', 'render', 'session', 'upstream', 'directory'],
+  },
+  {
+    folder: 'terminal',
+    holds: 'what commands share: their contract, tables, progress, questions',
+    kind: 'core',
+    mayImport: [
+      'base',
+      'state',
+      'clients',
+      'servers',
+      'settings',
+      'catalog',
+      'render',
+      'session',
+      'server',
+      'upstream',
+      'directory',
+      'calls',
+    ],
+  },
+];
+
+const EVERY_CORE = CORE.map(({ folder }) => folder);
+
+function feature(folder: string, holds: string): Layer {
+  return { folder, holds, kind: 'feature', mayImport: EVERY_CORE };
+}
+
+const FEATURES: readonly Layer[] = [
+  feature('approvals', 'asking the person about calls'),
+  feature('artifacts', 'files that code keeps, and the resources that show them'),
+  feature('audit', 'the record of cells and calls'),
+  feature('doctor', 'what is wrong, and how to fix it'),
+  feature('exec', 'one cell from the shell'),
+  feature('images', 'the images of sandboxes'),
+  feature('install', 'registering the bridge with clients'),
+  feature('manage-servers', 'the commands that show, change, test and call servers'),
+  feature('pins', 'accepted definitions of tools'),
+  feature('policy', 'rules and limits for calls; `rules/` is pure'),
+  feature('saved-tools', 'functions kept for later sessions'),
+  feature('secrets', 'secrets of server entries: fetching and masking'),
+  feature('session-list', 'the sandboxes of every bridge on this machine'),
+];
+
+export const LAYERS: readonly Layer[] = [
+  ...CORE,
+  ...FEATURES,
+  { folder: 'bridge', holds: 'builds the parts and plugs the features in', kind: 'composition', mayImport: EVERY_CORE },
+  {
+    folder: 'cli',
+    holds: 'the command line: every command, help, completion',
+    kind: 'composition',
+    mayImport: EVERY_CORE,
+  },
+];
+
+/** Parts of a folder that may import something else than the folder, or less. */
+export const EXCEPTIONS: readonly {
+  readonly part: string;
+  readonly mayImport: readonly string[];
+  readonly isPure?: boolean;
+}[] = [
+  // A program of its own, bundled by itself: what it reports are frames of the protocol.
+  { part: 'engines/embedded/child', mayImport: ['base', 'protocol'] },
+  { part: 'policy/rules', mayImport: ['base', 'catalog', 'calls/contract.ts'], isPure: true },
+];
+
+/** What `cli.ts` may import. */
+export const ENTRY_IMPORTS: readonly string[] = ['base', 'terminal', 'bridge', 'cli'];
+
+/** Whether a file of `src/`, such as `session/session.ts`, may import another one. */
+export function mayImport(from: string, to: string): boolean {
+  const [source = '', target = ''] = [from, to].map((path) => path.split('/')[0] ?? '');
+  if (from === 'cli.ts') {
+    return isAmong(to, ENTRY_IMPORTS);
+  }
+  const part = EXCEPTIONS.find((one) => from.startsWith(`${one.part}/`));
+  if (part !== undefined && (to.startsWith(`${part.part}/`) || isAmong(to, part.mayImport))) {
+    return true;
+  }
+  if (source === target) {
+    return part === undefined || part.isPure !== true;
+  }
+  const layer = LAYERS.find(({ folder }) => folder === source);
+  if (layer === undefined || part !== undefined) {
+    return false;
+  }
+  const isFeature = FEATURES.some(({ folder }) => folder === target);
+  const isPlugged = isFeature && layer.kind === 'composition' && to === `${target}/index.ts`;
+  return isPlugged || isAmong(to, layer.mayImport) || (source === 'cli' && target === 'bridge');
+}
+
+function isAmong(path: string, allowed: readonly string[]): boolean {
+  return allowed.some((one) => path === one || path.startsWith(`${one}/`));
+}
+
+const IO_MODULES =
+  '^node:(child_process|cluster|dgram|dns|fs|http|https|http2|net|os|process|readline|stream|tls|worker_threads)(/|$)';
+
+interface Override {
+  readonly files: readonly string[];
+  readonly rules: Readonly<Record<string, unknown>>;
+}
+
+/** `.oxlintrc.json` with the import rules of `src/` made anew; everything else stays as it is. */
+export function renderLintRules(current: string): string {
+  const config = JSON.parse(current) as { readonly overrides: readonly Override[] };
+  const others = config.overrides.filter(({ files, rules }) => !(isOfSources(files) && IMPORT_RULE in rules));
+  return `${JSON.stringify({ ...config, overrides: [...importRules(), ...others] }, null, 2)}\n`;
+}
+
+function isOfSources(files: readonly string[]): boolean {
+  return files.every((pattern) => pattern.startsWith('src/'));
+}
+
+const IMPORT_RULE = 'eslint/no-restricted-imports';
+
+function importRules() {
+  const parts = LAYERS.map(({ folder, isPure }) => ({
+    files: [`src/${folder}/**`],
+    path: `${folder}/file.ts`,
+    isPure,
+  }));
+  const exceptions = EXCEPTIONS.map(({ part, isPure }) => ({
+    files: [`src/${part}/**`],
+    path: `${part}/file.ts`,
+    isPure,
+  }));
+  const entry = { files: ['src/cli.ts'], path: 'cli.ts', isPure: false };
+  return [...parts, ...exceptions, entry].map(({ files, path, isPure }) => ({
+    files,
+    rules: {
+      [IMPORT_RULE]: [
+        'error',
+        { patterns: [...packagesRefused(path), ...(isPure === true ? [PURE] : []), ...foldersRefused(path)] },
+      ],
+    },
+  }));
+}
+
+const PURE = { regex: IO_MODULES, message: 'This folder does no I/O: it gets data and gives data.' };
+
+/** The SDK stays behind two folders, so that its next version is met in two places. */
+function packagesRefused(path: string): { group: string[]; message: string }[] {
+  const isClient = path.startsWith('upstream/');
+  const isServer = path.startsWith('server/') || path.startsWith('artifacts/');
+  return [
+    ...(isClient
+      ? []
+      : [
+          {
+            group: ['@modelcontextprotocol/client', '@modelcontextprotocol/client/**'],
+            message: 'Only src/upstream talks to servers.',
+          },
+        ]),
+    ...(isServer
+      ? []
+      : [
+          {
+            group: ['@modelcontextprotocol/server', '@modelcontextprotocol/server/**'],
+            message: 'Only src/server talks to the MCP client.',
+          },
+        ]),
+  ];
+}
+
+type Refusal =
+  | { readonly regex: string; readonly message: string }
+  | { readonly group: string[]; readonly message: string };
+
+function foldersRefused(path: string): Refusal[] {
+  const [own = ''] = path.split('/');
+  const layer = LAYERS.find(({ folder }) => folder === own);
+  const part = EXCEPTIONS.find((one) => path.startsWith(`${one.part}/`));
+  const others = LAYERS.map(({ folder }) => folder).filter((folder) => folder !== own);
+  const refused = others.filter((folder) => !mayImport(path, `${folder}/any.ts`));
+  const files = [
+    ...(part?.mayImport ?? layer?.mayImport ?? []).filter((one) => one.endsWith('.ts')),
+    ...refused.map((folder) => `${folder}/index.ts`).filter((index) => mayImport(path, index)),
+  ];
+  const whole = refused.filter((folder) => !files.some((file) => file.startsWith(`${folder}/`)));
+  const up = path === 'cli.ts' ? '^\\./' : '^(\\.\\./)+';
+  const why = 'This folder does not know that one: see docs/internals/architecture.md.';
+  return [
+    ...(whole.length === 0 ? [] : [{ regex: `${up}(${whole.join('|')})/`, message: why }]),
+    ...files.map((file) => ({
+      group: [`**/${posix.dirname(file)}/**`, `!**/${file}`],
+      message: `Of ${posix.dirname(file)}/ only ${posix.basename(file)} may be imported here.`,
+    })),
+  ];
+}
+
+/** The table of folders in docs/internals/architecture.md. */
+export function renderLayerTable(): string {
+  const rows = LAYERS.map(({ folder, holds, kind, isPure, mayImport: imports }) => {
+    const what =
+      kind === 'feature'
+        ? 'the core'
+        : kind === 'composition'
+          ? 'the core, and each feature by its `index.ts`'
+          : imports.join(', ');
+    return `| \`${folder}/\` | ${holds}${isPure === true ? ' (no I/O)' : ''} | ${what || '–'} |`;
+  });
+  return ['| Folder of `src/` | Holds | May import |', '| --- | --- | --- |', ...rows].join('\n');
+}
