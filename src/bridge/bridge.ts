@@ -27,6 +27,8 @@ import type { UpstreamPool } from '../upstream/pool.ts';
 import { createGatedCalls } from './call-pipeline.ts';
 import { createConfiguredServers } from './configured-servers.ts';
 
+const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
+
 /** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
 export async function createBridge(settings: Settings, logger: Logger): Promise<Bridge> {
   const options = engineOptions(settings, logger);
@@ -42,7 +44,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
   const sessions = new Sessions({
     engine,
     limits: limitsOf(settings),
-    sources: await readKernelSources(fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT))),
+    sources: await readKernelSources(KERNEL_FOLDER),
     packs: createCodePackStore(join(stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
     handleCall: createHostCalls({ pool: directory.pool, directory: directory.known, logger, autoload, calls, methods }),
@@ -72,14 +74,26 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
       return answer;
     },
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
-    knownServers: async () => directory.refresh().map(({ name }) => name),
-    whyDisabled: async (name) => directory.known.whyDisabled(name),
-    serverFileProblems: async () => fileProblems(directory),
+    ...questionsAbout(directory),
     preload: preloadClient,
     async close() {
-      await Promise.all([sessions.close(), directory.pool.close(), directory.known.close()]);
+      await Promise.all([sessions.close(), closeServers(directory)]);
       await Promise.all([trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
     },
+  };
+}
+
+async function closeServers({ pool, known }: ConfiguredServers): Promise<void> {
+  await Promise.all([pool.close(), known.close()]);
+}
+
+function questionsAbout(
+  servers: ConfiguredServers,
+): Pick<Bridge, 'knownServers' | 'whyDisabled' | 'serverFileProblems'> {
+  return {
+    knownServers: async () => servers.refresh().map(({ name }) => name),
+    whyDisabled: async (name) => servers.known.whyDisabled(name),
+    serverFileProblems: async () => fileProblems(servers),
   };
 }
 

@@ -1,7 +1,6 @@
 /** Why no cell can run, in the log of the client: the line that `doctor` would show. */
 import { BridgeError, type ErrorCode } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { examineStateDirectory } from '../doctor/index.ts';
 import type { Bridge } from '../server/cell-runner.ts';
 import { type Finding, noCellRuns, renderLine } from '../terminal/finding.ts';
 
@@ -37,9 +36,7 @@ export function tellStartFailures(bridge: Bridge, stateDir: string, logger: Logg
   function look(): void {
     if (!hasLooked) {
       hasLooked = true;
-      void examineStateDirectory(stateDir, false).then((findings) => {
-        findings.filter(({ level }) => level === 'problem').forEach(tell);
-      });
+      void lookAt(stateDir).then((problems) => problems.forEach(tell));
     }
   }
 
@@ -63,4 +60,10 @@ export function tellStartFailures(bridge: Bridge, stateDir: string, logger: Logg
       });
     },
   };
+}
+
+/** Loaded with the first cell: nothing of `doctor` is needed to start. */
+async function lookAt(stateDir: string): Promise<Finding[]> {
+  const { examineStateDirectory } = await import('../doctor/index.ts');
+  return (await examineStateDirectory(stateDir, false)).filter(({ level }) => level === 'problem');
 }

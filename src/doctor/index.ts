@@ -1,18 +1,3 @@
 /** Looks at everything a cell needs, and says what is wrong and what to do about it. */
-import type { Command } from '../terminal/command.ts';
-import type { Examination } from '../terminal/finding.ts';
-import { type DoctorCommand, defineDoctor } from './command-line.ts';
-
+export { doctorCommand } from './command.ts';
 export { examineStateDirectory } from './state-directory.ts';
-
-/** @param examinations what other features have to say. */
-export function doctorCommand(examinations: readonly Examination[]): Command<DoctorCommand> {
-  return {
-    names: ['doctor'],
-    define: defineDoctor,
-    async run(line, host) {
-      const { doctor } = await import('./run.ts');
-      return doctor(line, { ...host, examinations });
-    },
-  };
-}

@@ -39,11 +39,8 @@ const FOLDERS: Partial<Record<Topic, string>> = {
 
 /** The file of a topic, from the root of the package. */
 export function fileOf(topic: Topic): string {
-  if (topic === 'changelog') {
-    return 'CHANGELOG.md';
-  }
-  const folder = FOLDERS[topic];
-  return folder === undefined ? `docs/${topic}.md` : `docs/${folder}/${topic}.md`;
+  const path = topic === 'changelog' ? topic.toUpperCase() : ['docs', FOLDERS[topic] ?? [], topic].flat().join('/');
+  return `${path}.md`;
 }
 
 /** The topic whose page is this file, from the root of the package; undefined if there is none. */

@@ -162,10 +162,10 @@ it('an entry of the table that belongs to no run is a problem', () => {
   expect(stale(tableFor(run, 4, {}, ['tools-list']))).toEqual(['the table lists tools-list, which no run has']);
 });
 
-it('docs/internals/architecture.md has the figures of the table', () => {
+it('docs/internals/testing.md has the figures of the table', () => {
   const runs = Object.values(readExpectedFailures().runs);
   const sum = (key: 'scenarios' | 'passed'): number => runs.reduce((all, run) => all + run[key], 0);
-  const text = readFileSync(new URL('../../../docs/internals/architecture.md', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('../../../docs/internals/testing.md', import.meta.url), 'utf8');
   expect(text).toContain(`${sum('scenarios')} scenarios, ${sum('passed')} checks pass`);
 });
 

@@ -1,0 +1,16 @@
+/** The command `doctor`. */
+import type { Command } from '../terminal/command.ts';
+import type { Examination } from '../terminal/finding.ts';
+import { type DoctorCommand, defineDoctor } from './command-line.ts';
+
+/** @param examinations what other features have to say. */
+export function doctorCommand(examinations: readonly Examination[]): Command<DoctorCommand> {
+  return {
+    names: ['doctor'],
+    define: defineDoctor,
+    async run(line, host) {
+      const { doctor } = await import('./run.ts');
+      return doctor(line, { ...host, examinations });
+    },
+  };
+}
