@@ -132,7 +132,7 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
   it.skipIf(!hasTerminals)(`${notCovered}is refused when they do not`, async () => {
     for (const keys of ['4\n', '\n', CTRL_C]) {
       const { exitCode, stdout, terminal } = await ask(keys);
-      expect([keys, exitCode, stdout]).toEqual([keys, 1, '']);
+      expect([keys, exitCode, stdout]).toEqual([keys, 77, '']);
       expect(terminal).toContain('APPROVAL_DENIED: echo.echo was not called: the person was asked and');
     }
   });

@@ -54,6 +54,8 @@ describe('the package', () => {
         'dist/THIRD_PARTY_LICENSES.txt',
         'dist/cli.js',
         ...embedded,
+        // What `help engines` prints.
+        'docs/internals/engines.md',
         'package.json',
         'sandbox-runtime/Containerfile',
         ...kernel.filter((file) => file.endsWith('.py')).map((file) => `sandbox-runtime/bridge_kernel/${file}`),
