@@ -22,7 +22,7 @@ describe('a topic', () => {
   // It was an internal error: some installers leave out folders called docs.
   it('of which the page is missing is refused with a next step', async () => {
     const missing = { words: ['audit'], commands: [], command: 'topic' } as const;
-    onTestFinished(() => vi.doUnmock('../../../src/package.ts'));
+    onTestFinished(() => vi.doUnmock('../../../src/base/package.ts'));
     vi.doMock('../../../src/base/package.ts', async (original) => ({
       ...(await original<Record<string, unknown>>()),
       PACKAGE_ROOT: new URL('../commands/no-such-package/', import.meta.url),
