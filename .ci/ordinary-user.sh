@@ -24,6 +24,9 @@ give_npmrc $USER_NAME "$work/.npmrc"
 mkdir -p "$work/tmp"
 chown $USER_NAME: "$work/tmp"
 unpack_npm "$(node_package $NODE_VERSION)" "$work/node"
+# npm looks for the settings of the machine beside its Node; servers that npx starts see no others.
+machine_npmrc=$(npm config get globalconfig 2>/dev/null)
+if [[ -s $machine_npmrc ]]; then install -D -m 644 "$machine_npmrc" "$work/node/etc/npmrc"; fi
 chmod -R a+rX "$work/node"
 as_user() {
   (cd "$work" && setpriv --reuid $USER_NAME --regid $USER_NAME --init-groups \
