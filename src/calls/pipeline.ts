@@ -12,7 +12,7 @@ import {
 export interface CallPipelineOptions {
   /** The first is asked first and sees the outcome last. None if left out. */
   readonly gates?: readonly CallGate[];
-  /** Told of each call that reaches no gate. */
+  /** Called for each call that reaches no gate. */
   readonly noteUnmade?: NoteUnmade | undefined;
 }
 
