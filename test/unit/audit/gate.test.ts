@@ -13,7 +13,7 @@ import type { Approvals, CallGate, ToolCall } from '../../../src/calls/contract.
 import { createCallPipeline } from '../../../src/calls/pipeline.ts';
 import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../src/policy/rules/read-policy.ts';
+import { readPolicy } from '../../../src/policy/rules/schema.ts';
 
 const fails = (code: ErrorCode) => () => Promise.reject(new BridgeError(code, 'no'));
 const answers = async () => 'result';
