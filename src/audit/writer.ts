@@ -228,8 +228,9 @@ export class AuditWriter {
     const handle = await openToAppend(file.path);
     this.#open = { handle, file };
     this.#isTorn = await isTorn(handle);
-    // After the first line of the day, and as often as a file is full. What could not be removed is tried again then.
-    void removeOldFiles(directory, keep, this.#now()).catch((error: unknown) => {
+    // For each new file. Awaited, because removal that ran beside the writes measured files that were still growing: what
+    // it removed depended on the speed of the disk, and it could remove more than it had to. A failure is retried with the next file.
+    await removeOldFiles(directory, keep, this.#now()).catch((error: unknown) => {
       this.#options.logger.debug(`Old files of the audit log could not be removed: ${messageOf(error)}`);
     });
     return handle;
