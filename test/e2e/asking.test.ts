@@ -164,7 +164,7 @@ print(ticked - start < 2 < time.monotonic() - start)`;
     const { bridge } = await start(undefined);
     const text = await bridge.run('await mcp_echo.echo(text="x")', LOADED);
     expect(text).toContain('APPROVAL_UNAVAILABLE: echo.echo was not called');
-    expect(text).toContain('this client cannot ask (it offers no elicitation; exec asks at a terminal only)');
+    expect(text).toContain('this client cannot ask (it does not support elicitation; exec asks only at a terminal)');
     expect(text).toContain(
       `{"effect":"allow","server":"echo","tool":"echo"} as the first of "rules" in ${bridge.folder}`,
     );
