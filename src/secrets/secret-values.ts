@@ -106,7 +106,7 @@ function unavailable({ name, file }: Holder, place: string, cause: unknown): Bri
     'SECRET_UNAVAILABLE',
     `server '${name}' was not started, because ${place} cannot be resolved: ${messageOf(cause)}`,
     {
-      hint: `Check ${place} of '${name}' in ${file}: run its command yourself, or look at its file.`,
+      hint: `Check ${place} of '${name}' in ${file}: run its command yourself, or check its file.`,
       data: { server: name, key: place },
     },
   );

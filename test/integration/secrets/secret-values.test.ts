@@ -127,7 +127,7 @@ describe('no value', () => {
     expect(error).toMatchObject({
       code: 'SECRET_UNAVAILABLE',
       message: expect.stringContaining(reason),
-      hint: `Check env.KEY of 'x' in ${file}: run its command yourself, or look at its file.`,
+      hint: `Check env.KEY of 'x' in ${file}: run its command yourself, or check its file.`,
       data: { server: 'x', key: 'env.KEY' },
     });
     expect(JSON.stringify([error, (error as Error).message])).not.toContain('canary');
