@@ -2,9 +2,9 @@
 
 import type { BridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
+import { whyUnusable } from '../engines/detect.ts';
 import { ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../engines/engine.ts';
 import { isEngineFault, noEngine } from '../engines/failover.ts';
-import { whyUnusable } from '../engines/try-engine.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Finding } from '../terminal/finding.ts';
 

@@ -3,9 +3,8 @@
 import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import { findEngines } from '../engines/detect.ts';
+import { findEngines, whyUnusable } from '../engines/detect.ts';
 import type { Engine, EngineName } from '../engines/engine.ts';
-import { whyUnusable } from '../engines/try-engine.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Finding, noCellRuns } from '../terminal/finding.ts';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND, PACKAGE_ROOT } from '../base/package.ts';
 import { qualifyImage } from '../engines/container/podman.ts';
-import { withUsualFolders } from '../engines/usual-folders.ts';
+import { withInstallFolders } from '../engines/executable.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -71,7 +71,7 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
 
 /** The engine named, else the one that the settings ask for, else the first that is installed. */
 function chooseEngine(command: ImageCommand, settings: Settings): Images {
-  const found = findImages(withUsualFolders(process.env, process.platform));
+  const found = findImages(withInstallFolders(process.env, process.platform));
   const wanted = command.engine ?? settings.runtime;
   const images = found.find(({ engine }) => engine === wanted) ?? (command.engine === undefined ? found[0] : undefined);
   if (images === undefined) {

@@ -10,8 +10,8 @@ import { type EngineCommand, openPipe, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
 import { findExecutable, findExecutables } from '../executable.ts';
-import { readHardLimits } from '../hard-limits.ts';
 import { readNamespaceSettings } from '../namespace-settings.ts';
+import { readHardLimits } from '../process-limits.ts';
 import { createSandbox } from '../sandbox.ts';
 import {
   type BubblewrapRequest,
@@ -20,8 +20,8 @@ import {
   launcher,
   type SystemFolder,
 } from './argv.ts';
-import { bubblewrapStartError } from './failure.ts';
 import { FACTS_PROGRAM, type Interpreter, judgeInterpreter, parseFacts, systemInterpreter } from './interpreter.ts';
+import { bubblewrapStartError } from './start-failure.ts';
 
 export interface BubblewrapOptions {
   readonly limits: SandboxLimits;

@@ -20,16 +20,15 @@ import type {
   StartRequest,
   SweepOptions,
 } from '../engine.ts';
-import { readHardLimits } from '../hard-limits.ts';
 import { currentOwner } from '../owner.ts';
+import { readHardLimits } from '../process-limits.ts';
 import { createSandbox } from '../sandbox.ts';
 import { buildRunArguments, checkOptions, type SandboxOptions } from './argv.ts';
 import { examineContainerEngine } from './examine.ts';
 import { INSTANCE_LABEL, writeLabels } from './labels.ts';
 import { createPreparation, type Preparation, type ProgressListener } from './preparation.ts';
 import { pullImage } from './pull.ts';
-import { startError } from './start-error.ts';
-import { classifyStartFailure, type StartFailure } from './start-failure.ts';
+import { classifyStartFailure, type StartFailure, startError } from './start-failure.ts';
 import { isOrphan, listContainers, removeContainer } from './sweep.ts';
 
 /** Whether a missing image is pulled (as a step before a start, never by one). */

@@ -3,7 +3,7 @@
  * else: no /proc, no /dev, no place to write. No network, no privileges, our system-call filter.
  */
 import type { HostMachine, Surroundings } from './layer.ts';
-import { FOLDER, mountsOf, NODE } from './small-root.ts';
+import { FOLDER, mountsOf, NODE } from './layer.ts';
 
 /** Tells the loader where shared objects are, on systems where the folders do not tell. */
 const LOADER_CACHE = '/etc/ld.so.cache';

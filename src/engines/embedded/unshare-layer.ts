@@ -6,7 +6,7 @@
  * and because its root is changed, the kernel lets it make no third user namespace either.
  */
 import type { HostMachine, Surroundings } from './layer.ts';
-import { FOLDER, mountsOf, NODE } from './small-root.ts';
+import { FOLDER, mountsOf, NODE } from './layer.ts';
 
 const USER = '65534';
 /**

@@ -55,7 +55,7 @@ describe('a child that does not start', () => {
     expect(said).toBe('');
     expect(error).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: 'the files of the embedded engine are damaged: child.mjs is not what was built (SHA-256 differs)',
+      message: 'the files of the embedded engine are damaged: child.mjs differs from the build (SHA-256 mismatch)',
       data: { retryNow: false },
     });
   });
@@ -85,7 +85,7 @@ describe('a child that does not start', () => {
     const { error } = await startToEnd(embeddedEngine({ folder, silenceLimitMs: 500 }));
     expect(error).toMatchObject({
       code: 'ENGINE_FAILED',
-      message: 'the embedded engine said nothing for 0.5 s and was ended: it said nothing',
+      message: 'the embedded engine did not respond for 0.5 s and was killed: no error output',
     });
   });
 
@@ -106,7 +106,7 @@ describe('a child that does not start', () => {
     onTestFinished(() => harness.close());
     await expect(harness.run('1')).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: expect.stringContaining('python.wasm is not what was built'),
+      message: expect.stringContaining('python.wasm differs from the build'),
       hint: expect.stringContaining('npm run build'),
     });
   });

@@ -140,7 +140,7 @@ describe('an engine that does not work', () => {
     const { engine } = detectWith('silent', { requested: 'podman' });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       code: 'ENGINE_FAILED',
-      message: 'podman did not start the sandbox (exit code 0): it said nothing',
+      message: 'podman did not start the sandbox (exit code 0): no error output',
     });
   });
 });

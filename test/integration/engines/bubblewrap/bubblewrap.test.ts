@@ -108,7 +108,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     const folder = folderWith(['choom', 'prlimit', 'setpriv'], { bwrap: `echo "${words}" >&2; exit 1` });
     await expect(startUntilReady(detect(folder, 'bubblewrap'), READY)).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: `bubblewrap may not make namespaces here: ${words}`,
+      message: `bubblewrap may not create namespaces: ${words}`,
       hint: expect.stringMatching(/./),
     });
   });

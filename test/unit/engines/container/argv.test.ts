@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildRunArguments, OMITTABLE_FLAGS, type RunRequest } from '../../../../src/engines/container/argv.ts';
-import { parseHardLimits } from '../../../../src/engines/hard-limits.ts';
+import { parseHardLimits } from '../../../../src/engines/process-limits.ts';
 
 const MIB = 1024 * 1024;
 const request: RunRequest = {
@@ -121,7 +121,7 @@ describe('arguments of a start', () => {
 
   it('refuses a mount that would be read as more than one option', () => {
     const mounts = [{ source: '/srv/a,source=/', target: '/data', isWritable: false }];
-    expect(() => buildRunArguments({ ...request, mounts })).toThrow(/sandbox mount .* is refused/);
+    expect(() => buildRunArguments({ ...request, mounts })).toThrow(/sandbox mount .* is invalid/);
   });
 
   it('gives a user without a group the group of the same number, not that of root', () => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { BUILT_FILES_FOLDER } from '../../../../../src/engines/embedded/artifacts.ts';
+import { BUILT_FILES_FOLDER } from '../../../../../src/engines/embedded/built-files.ts';
 import { hasEmbeddedFiles } from '../../../../../src/engines/embedded/embedded.ts';
 import { readKernelSources } from '../../../../../src/session/boot.ts';
 

@@ -228,6 +228,8 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
 
   it('says that it needs WebAssembly, and more memory than nothing', async () => {
     expect(await detailOfFailure({ nodeFlags: ['--jitless'] })).toContain('this Node has no WebAssembly');
-    expect(await detailOfFailure({ limits: { memoryBytes: MIB } })).toContain('bytes of memory are too few');
+    expect(await detailOfFailure({ limits: { memoryBytes: MIB } })).toContain(
+      'bytes is too low: Python needs at least',
+    );
   });
 });

@@ -25,8 +25,8 @@ function volumeOf(guest: Guest, name: string): Volume {
   return node.volume;
 }
 
-function seek(guest: Guest, fd: number, offset: bigint, whence: number): number {
-  return guest.call['fd_seek']?.(fd, offset, whence, RESULT) ?? -1;
+function seek(guest: Guest, fd: number, offset: bigint, from: number): number {
+  return guest.call['fd_seek']?.(fd, offset, from, RESULT) ?? -1;
 }
 
 describe('files', () => {

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { createBuiltFilesCheck } from '../../../../src/engines/embedded/artifacts.ts';
+import { createBuiltFilesCheck } from '../../../../src/engines/embedded/built-files.ts';
 
 const FILES = { 'child.mjs': 'the program', 'python.wasm': 'the code' };
 
@@ -26,8 +26,8 @@ describe('the check of the built files', () => {
   });
 
   it.each([
-    ['a changed file', () => write('python.wasm', 'the codE'), 'python.wasm is not what was built (SHA-256 differs)'],
-    ['a file cut short', () => write('child.mjs', ''), 'child.mjs is not what was built (SHA-256 differs)'],
+    ['a changed file', () => write('python.wasm', 'the codE'), 'python.wasm differs from the build (SHA-256 mismatch)'],
+    ['a file cut short', () => write('child.mjs', ''), 'child.mjs differs from the build (SHA-256 mismatch)'],
     ['a missing file', () => rmSync(join(folder, 'python.wasm')), 'python.wasm is missing'],
     ['a missing manifest', () => rmSync(join(folder, 'manifest.json')), 'manifest.json is missing'],
     ['a manifest that is no JSON', () => write('manifest.json', '{"files": {'), 'manifest.json is damaged'],
@@ -42,7 +42,7 @@ describe('the check of the built files', () => {
     const check = createBuiltFilesCheck(folder);
     expect(await check.run()).toBeUndefined();
     appendFileSync(join(folder, 'python.wasm'), '!');
-    expect(await check.run()).toBe('python.wasm is not what was built (SHA-256 differs)');
+    expect(await check.run()).toBe('python.wasm differs from the build (SHA-256 mismatch)');
     write('python.wasm', FILES['python.wasm']);
     expect(await check.run()).toBeUndefined();
   });

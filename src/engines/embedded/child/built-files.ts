@@ -1,7 +1,7 @@
 /**
- * The files of the embedded engine and their manifest. A checksum finds damage, not malice: who can change these files
- * can change the program that checks them. CRC-32, because SHA-256 of 18 MB would add 30 ms to every start (measured);
- * the manifest has both.
+ * The files of the embedded engine and their manifest. The checksum finds damage, not malice: whoever can change these files can
+ * also change the program that checks them. The child uses CRC-32, because SHA-256 over 18 MB would add 30 ms to every start
+ * (measured). The manifest has both.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { crc32 } from 'node:zlib';
 export const BUILT_FILE = { MODULE: 'python.wasm', LIBRARY: 'stdlib.pack', SNAPSHOT: 'memory.snapshot' } as const;
 type BuiltFileName = (typeof BUILT_FILE)[keyof typeof BUILT_FILE];
 export const MANIFEST = 'manifest.json';
-const PIECE_BYTES = 1024 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
 
 interface ManifestEntry {
   readonly bytes: number;
@@ -19,12 +19,12 @@ interface ManifestEntry {
   readonly crc32: number;
 }
 
-/** What was built. The program of the child, which only the host checks, has no `crc32`. */
+/** What the build made. The child's own program, which only the host checks, has no `crc32`. */
 export interface Manifest {
   readonly files: Readonly<Record<BuiltFileName, ManifestEntry>>;
 }
 
-/** The manifest of a folder; throws when it is missing or damaged. */
+/** The manifest of a folder. Throws if it is missing or damaged. */
 export function readManifest(directory: string): Manifest {
   let text: string;
   try {
@@ -43,33 +43,33 @@ function parse(text: string): Partial<Manifest> | null {
   try {
     return JSON.parse(text) as Partial<Manifest> | null;
   } catch {
-    // As a manifest that lists nothing: its reader says that it is damaged.
+    // The caller treats it like a manifest without files, which is reported as damaged.
     return null;
   }
 }
 
-/** A whole file, checked. */
+/** Reads a whole file and checks it. */
 export function readBuiltFile(directory: string, name: BuiltFileName, manifest: Manifest): Buffer {
   const bytes = readFileSync(join(directory, name));
   check(name, manifest, bytes.length, crc32(bytes));
   return bytes;
 }
 
-/** Checks a file that is not read as a whole. */
+/** Checks a file without keeping it in memory. */
 export function checkBuiltFile(directory: string, name: BuiltFileName, manifest: Manifest): void {
   const path = join(directory, name);
   const { size } = statSync(path);
   const fd = openSync(path, 'r');
-  const piece = Buffer.alloc(PIECE_BYTES);
+  const chunk = Buffer.alloc(CHUNK_BYTES);
   let sum = 0;
-  for (let count = readSync(fd, piece); count > 0; count = readSync(fd, piece)) {
-    sum = crc32(piece.subarray(0, count), sum);
+  for (let count = readSync(fd, chunk); count > 0; count = readSync(fd, chunk)) {
+    sum = crc32(chunk.subarray(0, count), sum);
   }
   closeSync(fd);
   check(name, manifest, size, sum);
 }
 
-/** Writes the manifest of the three files, which are there. */
+/** Writes the manifest of the three files, which must exist. */
 export function writeManifest(directory: string): void {
   const files = Object.fromEntries(
     Object.values(BUILT_FILE).map((name) => {

@@ -1,6 +1,6 @@
 /**
- * The built files of the embedded engine: where they lie, and whether they are what was built. The check reads and hashes
- * 30 MB; it runs on threads of Node's pool while the sandbox starts, once for as long as the files do not change.
+ * Where the files of the embedded engine are, and whether they are what the build made. The check reads and hashes 30 MB. It
+ * runs on Node's thread pool while the sandbox starts, and only once as long as the files do not change.
  */
 import { webcrypto } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
@@ -8,17 +8,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf } from '../../base/errors.ts';
 import { PACKAGE_ROOT } from '../../base/package.ts';
-import { readManifest } from './child/artifacts.ts';
+import { readManifest } from './child/built-files.ts';
 
-/** Where `npm run build` puts them; also used by the sources when they run as they are. */
+/** Where `npm run build` puts them. The same folder is used if the sources run without a build. */
 export const BUILT_FILES_FOLDER = fileURLToPath(new URL('dist/embedded/', PACKAGE_ROOT));
 
 export interface BuiltFilesCheck {
-  /** What is wrong with the files, in one clause; undefined when they are what was built. Never rejects. */
+  /** What is wrong with the files, in one clause; undefined if nothing is. Never rejects. */
   run(): Promise<string | undefined>;
 }
 
-/** A check of the files in `folder`, whose good result is kept until one of them changes. */
+/** A check of the files in `folder`. The result is kept until one of them changes. */
 export function createBuiltFilesCheck(folder: string): BuiltFilesCheck {
   let known: { readonly stamp: string; readonly fault: Promise<string | undefined> } | undefined;
   return {
@@ -40,7 +40,7 @@ export function createBuiltFilesCheck(folder: string): BuiltFilesCheck {
 
 type Files = readonly (readonly [name: string, entry: { readonly sha256: string }])[];
 
-/** Changes when a file does. Rejects naming one that is missing. */
+/** A text that changes when a file does. Rejects with the name of a missing file. */
 async function stampOf(folder: string, files: Files): Promise<string> {
   const stamps = await Promise.all(
     files.map(async ([name, { sha256 }]) => {
@@ -56,9 +56,11 @@ async function stampOf(folder: string, files: Files): Promise<string> {
 async function findFault(folder: string, files: Files): Promise<string | undefined> {
   const faults = await Promise.all(
     files.map(async ([name, { sha256 }]) => {
-      // Not createHash: it would hold the thread that has to start the sandbox.
+      // Not createHash: it would block the thread that has to start the sandbox.
       const digest = await webcrypto.subtle.digest('SHA-256', await readFile(join(folder, name)));
-      return Buffer.from(digest).toString('hex') === sha256 ? [] : [`${name} is not what was built (SHA-256 differs)`];
+      return Buffer.from(digest).toString('hex') === sha256
+        ? []
+        : [`${name} differs from the build (SHA-256 mismatch)`];
     }),
   );
   return faults.flat()[0];

@@ -1,13 +1,12 @@
 /**
- * What bubblewrap's last words mean when a sandbox did not start: the error, with the step that mends it on this
- * machine. The texts are those of bubblewrap 0.8 (measured), and of the kernels that restrict user namespaces.
+ * Why bubblewrap did not start a sandbox, read from its stderr, and the error with a next step for this machine. The patterns match
+ * bubblewrap 0.8 (observed) and the errors of kernels that restrict user namespaces.
  */
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { SandboxExit } from '../engine.ts';
+import { howEnded, lastWords, NO_OUTPUT } from '../last-words.ts';
 import type { NamespaceSettings } from '../namespace-settings.ts';
 
-/** Last words quoted in a message, in characters. */
-const MAX_QUOTED_CHARS = 600;
 const OTHER_ENGINE = 'install Podman (https://podman.io/docs/installation)';
 
 const FORBIDDEN =
@@ -17,7 +16,7 @@ const NO_PROGRAM = /execvp (\S+): /i;
 
 /** The error for a sandbox that ended before anything ran in it: `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`. */
 export function bubblewrapStartError(exit: SandboxExit, stderrTail: string, settings: NamespaceSettings): BridgeError {
-  const words = lastWords(stderrTail);
+  const words = lastWords(stderrTail) || NO_OUTPUT;
   const data = {
     engine: 'bubblewrap',
     exitCode: exit.exitCode,
@@ -27,24 +26,23 @@ export function bubblewrapStartError(exit: SandboxExit, stderrTail: string, sett
   };
   const error = (code: ErrorCode, message: string, hint: string) => new BridgeError(code, message, { data, hint });
   if (FORBIDDEN.test(stderrTail)) {
-    return error('ENGINE_UNAVAILABLE', `bubblewrap may not make namespaces here: ${words}`, namespaceHint(settings));
+    return error('ENGINE_UNAVAILABLE', `bubblewrap may not create namespaces: ${words}`, namespaceHint(settings));
   }
   if (OLD.test(stderrTail)) {
     return error('ENGINE_UNAVAILABLE', `bubblewrap is too old: ${words}`, 'Install bubblewrap 0.8 or newer.');
   }
   if (NO_PROGRAM.test(stderrTail)) {
-    const hint = `Put a Python 3.10 or newer in /usr/bin/python3, or ${OTHER_ENGINE}.`;
-    return error('ENGINE_UNAVAILABLE', `python3 cannot be run in bubblewrap: ${words}`, hint);
+    const hint = `Install Python 3.10 or newer as /usr/bin/python3, or ${OTHER_ENGINE}.`;
+    return error('ENGINE_UNAVAILABLE', `bubblewrap cannot run python3: ${words}`, hint);
   }
-  const how = exit.signal === undefined ? `exit code ${exit.exitCode}` : `signal ${exit.signal}`;
   const hint = 'Check that this works: bwrap --unshare-all --ro-bind / / true';
-  return error('ENGINE_FAILED', `bubblewrap did not start the sandbox (${how}): ${words}`, hint);
+  return error('ENGINE_FAILED', `bubblewrap did not start the sandbox (${howEnded(exit)}): ${words}`, hint);
 }
 
-/** One step; the switch that is off on this machine, if it can be told. */
+/** One step, for the setting that forbids namespaces on this machine if it is known. */
 function namespaceHint(settings: NamespaceSettings): string {
   if (settings.isInContainer) {
-    return `This is a container, whose engine forbids it: ${OTHER_ENGINE} outside, or let this container make user namespaces.`;
+    return `The bridge runs in a container that forbids user namespaces: allow them there, or ${OTHER_ENGINE} outside.`;
   }
   if (settings.unprivilegedClone === '0') {
     return 'Run: sudo sysctl -w kernel.unprivileged_userns_clone=1';
@@ -53,16 +51,7 @@ function namespaceHint(settings: NamespaceSettings): string {
     return 'Run: sudo sysctl -w user.max_user_namespaces=15000';
   }
   if (settings.appArmorRestricts === '1') {
-    return `AppArmor keeps programs without a profile from it: add one for bwrap that allows "userns", or ${OTHER_ENGINE}.`;
+    return `AppArmor forbids user namespaces without a profile: add a profile for bwrap that allows "userns", or ${OTHER_ENGINE}.`;
   }
-  return `Let this user make user namespaces, or ${OTHER_ENGINE}.`;
-}
-
-function lastWords(stderrTail: string): string {
-  const text = stderrTail
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-    .join(' ');
-  return text === '' ? 'it said nothing' : text.slice(-MAX_QUOTED_CHARS);
+  return `Allow this user to create user namespaces, or ${OTHER_ENGINE}.`;
 }

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { type BubblewrapRequest, buildBubblewrapCommand, launcher } from '../../../../src/engines/bubblewrap/argv.ts';
-import { bubblewrapStartError } from '../../../../src/engines/bubblewrap/failure.ts';
-import type { NamespaceSettings } from '../../../../src/engines/namespace-settings.ts';
 
 const MIB = 1024 * 1024;
 const request: BubblewrapRequest = {
@@ -39,7 +37,7 @@ describe('the command of a bubblewrap sandbox', () => {
     );
   });
 
-  it('gives up root first, on the host too', () => {
+  it('drops root first, also on the host', () => {
     const tools = { ...request.tools, setpriv: '/usr/bin/setpriv' };
     expect(buildBubblewrapCommand({ ...request, tools, user: '1000' }).slice(0, 6)).toEqual([
       '/usr/bin/setpriv',
@@ -51,7 +49,7 @@ describe('the command of a bubblewrap sandbox', () => {
     ]);
   });
 
-  it('shows the folder of a Python that lies elsewhere, and finds it first', () => {
+  it('mounts the folder of a Python outside /usr, and puts it first on PATH', () => {
     const interpreter = { path: '/opt/python/bin/python3.12', prefix: '/opt/python' };
     const words = buildBubblewrapCommand({ ...request, interpreter }).join(' ');
     expect(words).toContain('--ro-bind /opt/python /opt/python --chdir');
@@ -59,86 +57,12 @@ describe('the command of a bubblewrap sandbox', () => {
     expect(words).toContain('-- /opt/python/bin/python3.12 -I');
   });
 
-  it('asks for no more than this process could give', () => {
+  it('stays within the hard limits of this process', () => {
     const words = buildBubblewrapCommand({ ...request, hardLimits: { processes: 1000, openFiles: 256 } });
     expect(words).toEqual(expect.arrayContaining(['--nproc=1000:1000', '--nofile=256:256']));
   });
 
   it.each(['root', '-1', '1:2:3', '1 --'])('refuses the user %s', (user) => {
     expect(() => launcher({ tools: request.tools, user })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
-  });
-});
-
-describe('the last words of bubblewrap', () => {
-  const exit = { exitCode: 1, signal: undefined };
-  const open: NamespaceSettings = { isInContainer: false };
-  const said: readonly [string, string, NamespaceSettings, RegExp, RegExp][] = [
-    [
-      'a sysctl of Debian',
-      'bwrap: No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.',
-      { ...open, unprivilegedClone: '0' },
-      /^bubblewrap may not make namespaces here: bwrap: No permissions/,
-      /unprivileged_userns_clone=1/,
-    ],
-    [
-      'no namespaces left',
-      'bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)',
-      { ...open, maxNamespaces: '0' },
-      /may not make namespaces/,
-      /max_user_namespaces=15000/,
-    ],
-    [
-      'AppArmor, at the map',
-      'bwrap: setting up uid map: Permission denied',
-      { ...open, appArmorRestricts: '1' },
-      /may not make namespaces/,
-      /AppArmor/,
-    ],
-    [
-      'AppArmor, at the network',
-      'bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted',
-      { ...open, appArmorRestricts: '1' },
-      /may not make namespaces/,
-      /AppArmor/,
-    ],
-    [
-      'a container',
-      "bwrap: Can't mount proc on /newroot/proc: Operation not permitted",
-      { ...open, isInContainer: true },
-      /may not make namespaces/,
-      /^This is a container/,
-    ],
-    [
-      'no known switch',
-      'bwrap: Creating new namespace failed: Operation not permitted',
-      open,
-      /may not make namespaces/,
-      /^Let this user/,
-    ],
-    ['an old one', 'bwrap: Unknown option --disable-userns', open, /^bubblewrap is too old/, /0\.8 or newer/],
-    [
-      'no Python',
-      'bwrap: execvp /usr/bin/python3.11: No such file or directory',
-      open,
-      /^python3 cannot be run in bubblewrap/,
-      /3\.10 or newer/,
-    ],
-  ];
-  it.each(said)('%s', (...[, stderr, settings, message, hint]) => {
-    const error = bubblewrapStartError(exit, `${stderr}\n`, settings);
-    expect(error).toMatchObject({ code: 'ENGINE_UNAVAILABLE', data: { engine: 'bubblewrap', retryNow: false } });
-    expect(error.message).toMatch(message);
-    expect(error.hint).toMatch(hint);
-  });
-
-  it('are quoted when they are something else', () => {
-    const error = bubblewrapStartError(exit, 'bwrap: something new\n', open);
-    expect(error).toMatchObject({
-      code: 'ENGINE_FAILED',
-      message: 'bubblewrap did not start the sandbox (exit code 1): bwrap: something new',
-    });
-    expect(bubblewrapStartError({ exitCode: undefined, signal: 'SIGKILL' }, '', open).message).toContain(
-      '(signal SIGKILL): it said nothing',
-    );
   });
 });
