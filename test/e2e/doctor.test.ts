@@ -143,11 +143,11 @@ esac
 `);
     expect(found.stdout).toContain('  ok       podman: version 4.3.1, rootless, cgroup v2, runc 1.1.5\n');
     expect(found.stdout).toMatch(
-      / {2}warning {2}podman: the engine cannot bound memory or processes here; .*\n {11}→ Delegate/,
+      / {2}warning {2}podman: the engine cannot limit memory or processes here; .*\n {11}→ Delegate/,
     );
     expect(found.stdout).toMatch(/ {2}warning {2}podman: the engine has no system-call filter of its own/);
     expect(found.stdout).toMatch(
-      / {2}warning {2}podman: runc 1\.1\.5 has known ways out .* unless your distribution has patched it \(.*runc_1\.1\.5\+ds1\)\n {11}→ /,
+      / {2}warning {2}podman: runc 1\.1\.5 has known container escapes .* unless your distribution has patched it \(.*runc_1\.1\.5\+ds1\)\n {11}→ /,
     );
     expect(found.stdout).toContain('  warning  podman: sandboxes of bridges that are gone: 1\n           → Run: ');
     expect(found.exitCode).toBe(69);

@@ -46,7 +46,7 @@ const SURROUNDINGS: readonly TestSurroundings[] = [
     commands: ['unshare', 'setpriv'],
     words: 'inside Linux namespaces made by unshare',
   },
-  { label: 'with no layer', commands: [], words: 'with no layer of the operating system around it' },
+  { label: 'with no layer', commands: [], words: 'without an operating-system sandbox around it' },
 ];
 
 /**

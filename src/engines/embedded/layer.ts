@@ -31,7 +31,7 @@ export interface Launch {
 /** A way to start Node: inside a layer, or as a plain process if `layer` is undefined. */
 export interface Surroundings {
   readonly layer?: LayerName | undefined;
-  /** What is around the child, as the continuation of "Python in WebAssembly, in a process of its own, ". */
+  /** What is around the child, as the continuation of "Python in WebAssembly, in a separate process, ". */
   readonly words: string;
   /** Folder of the built files as the child sees it, without a trailing separator. */
   readonly folder: string;

@@ -76,7 +76,7 @@ describe('a child that does not start', () => {
       rounds.push((await startToEnd(engine)).error);
     }
     expect(rounds.at(-1)?.message).toBe('the embedded engine did not start (exit code 3): no luck');
-    expect(engine.isolation).toContain('with no layer of the operating system around it');
+    expect(engine.isolation).toContain('without an operating-system sandbox around it');
     expect(engine.description).toContain('no luck');
   });
 
@@ -180,8 +180,8 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
   it('is what was chosen, and is said', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: hostEnv() });
     await firstOutput(await engine.start({ command: [], session: 'test' }));
-    expect(engine.description).toContain(`Python in WebAssembly, in a process of its own, ${words}`);
-    expect(engine.isolation).toBe(`Python in WebAssembly, in a process of its own, ${words}`);
+    expect(engine.description).toContain(`Python in WebAssembly, in a separate process, ${words}`);
+    expect(engine.isolation).toBe(`Python in WebAssembly, in a separate process, ${words}`);
   });
 
   it.runIf(commands.length > 0)('sees no file but its own, and can write none', async () => {

@@ -21,24 +21,24 @@ describe('the check of the built files', () => {
     onTestFinished(() => rmSync(folder, { recursive: true }));
   });
 
-  it('finds nothing wrong with what was built', async () => {
+  it('accepts unchanged files', async () => {
     expect(await createBuiltFilesCheck(folder).run()).toBeUndefined();
   });
 
   it.each([
     ['a changed file', () => write('python.wasm', 'the codE'), 'python.wasm differs from the build (SHA-256 mismatch)'],
-    ['a file cut short', () => write('child.mjs', ''), 'child.mjs differs from the build (SHA-256 mismatch)'],
+    ['a truncated file', () => write('child.mjs', ''), 'child.mjs differs from the build (SHA-256 mismatch)'],
     ['a missing file', () => rmSync(join(folder, 'python.wasm')), 'python.wasm is missing'],
     ['a missing manifest', () => rmSync(join(folder, 'manifest.json')), 'manifest.json is missing'],
-    ['a manifest that is no JSON', () => write('manifest.json', '{"files": {'), 'manifest.json is damaged'],
-    ['a manifest of nothing', () => write('manifest.json', '{"files": {}}'), 'manifest.json is damaged'],
-    ['a manifest of another form', () => write('manifest.json', 'null'), 'manifest.json is damaged'],
+    ['a manifest that is not JSON', () => write('manifest.json', '{"files": {'), 'manifest.json is damaged'],
+    ['an empty manifest', () => write('manifest.json', '{"files": {}}'), 'manifest.json is damaged'],
+    ['a manifest of another type', () => write('manifest.json', 'null'), 'manifest.json is damaged'],
   ])('names %s', async (_what, damage, fault) => {
     damage();
     expect(await createBuiltFilesCheck(folder).run()).toBe(fault);
   });
 
-  it('sees a change after a good result, and a repair after a bad one', async () => {
+  it('notices damage after a success, and a repair after a failure', async () => {
     const check = createBuiltFilesCheck(folder);
     expect(await check.run()).toBeUndefined();
     appendFileSync(join(folder, 'python.wasm'), '!');

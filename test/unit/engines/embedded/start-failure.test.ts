@@ -6,7 +6,7 @@ const exit = { exitCode: 1, signal: undefined };
 describe('a start that failed', () => {
   it.each([
     [
-      'damaged files, whatever the child said',
+      'damaged files, whatever the child printed',
       { exit, stderrTail: 'CompileError: WebAssembly.Module()', fault: 'python.wasm is missing' },
       'ENGINE_UNAVAILABLE',
       'the files of the embedded engine are damaged: python.wasm is missing',
