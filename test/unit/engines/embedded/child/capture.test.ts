@@ -13,7 +13,7 @@ function take(capture: Capture, length: number): string {
 }
 
 describe('captured output', () => {
-  it('comes out as it went in, in pieces of any size', () => {
+  it('is read as it was written, in pieces of any size', () => {
     const capture = new Capture('stdout');
     add(capture, 'one ');
     add(capture, 'two');
@@ -49,7 +49,7 @@ describe('captured output', () => {
     add(capture, 'ab\n'.repeat(1_000_000));
     const text = take(capture, 4 * KEPT_BYTES);
     const lines = Number(/bytes \(([\d,]+) lines\)/.exec(text)?.[1]?.replaceAll(',', ''));
-    const shown = text.split('\n').length - 1 - 2; // The notice has two of its own.
+    const shown = text.split('\n').length - 1 - 2; // The notice adds two line breaks.
     expect(lines + shown).toBe(1_000_000);
   });
 
