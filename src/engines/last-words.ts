@@ -4,7 +4,7 @@ import type { SandboxExit } from './engine.ts';
 /** Longest quotation, in characters. */
 const MAX_QUOTED_CHARS = 600;
 /** Takes the place of a quotation if there is nothing to quote. */
-export const NO_OUTPUT = 'no error output';
+export const NO_ERROR_OUTPUT = 'no error output';
 
 /**
  * The end of `stderr` on one line, cut at the front if it is too long; empty if nothing remains. `prefix` is removed from each

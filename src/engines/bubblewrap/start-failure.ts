@@ -4,7 +4,7 @@
  */
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { SandboxExit } from '../engine.ts';
-import { howEnded, lastWords, NO_OUTPUT } from '../last-words.ts';
+import { howEnded, lastWords, NO_ERROR_OUTPUT } from '../last-words.ts';
 import type { NamespaceSettings } from '../namespace-settings.ts';
 
 const OTHER_ENGINE = 'install Podman (https://podman.io/docs/installation)';
@@ -16,7 +16,7 @@ const NO_PROGRAM = /execvp (\S+): /i;
 
 /** The error for a sandbox that ended before anything ran in it: `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`. */
 export function bubblewrapStartError(exit: SandboxExit, stderrTail: string, settings: NamespaceSettings): BridgeError {
-  const words = lastWords(stderrTail) || NO_OUTPUT;
+  const words = lastWords(stderrTail) || NO_ERROR_OUTPUT;
   const data = {
     engine: 'bubblewrap',
     exitCode: exit.exitCode,

@@ -3,7 +3,7 @@ import { BridgeError } from '../../base/errors.ts';
 import { KEPT_STDERR_BYTES } from '../../base/limits.ts';
 import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineName, PrepareProgress } from '../engine.ts';
-import { NO_OUTPUT } from '../last-words.ts';
+import { NO_ERROR_OUTPUT } from '../last-words.ts';
 import { hintOfImageFailure, imageWords } from './image-failure.ts';
 
 /** Computes progress from the output of `pull`. */
@@ -31,7 +31,7 @@ export async function pullImage(
     },
   });
   if (result.exitCode !== 0) {
-    const words = imageWords(result.stderr.slice(-KEPT_STDERR_BYTES)) || NO_OUTPUT;
+    const words = imageWords(result.stderr.slice(-KEPT_STDERR_BYTES)) || NO_ERROR_OUTPUT;
     throw new BridgeError('ENGINE_FAILED', `${engine} could not pull ${reference}: ${words}`, {
       data: { engine, exitCode: result.exitCode },
       hint: reference.startsWith('localhost/')

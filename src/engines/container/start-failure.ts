@@ -4,7 +4,7 @@
  */
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { EngineName, SandboxExit } from '../engine.ts';
-import { howEnded, lastWords, NO_OUTPUT } from '../last-words.ts';
+import { howEnded, lastWords, NO_ERROR_OUTPUT } from '../last-words.ts';
 import { OMITTABLE_FLAGS } from './argv.ts';
 
 /** `words` is what the engine said, shortened. */
@@ -52,7 +52,7 @@ const MOUNT_HINT =
 
 /** Sorts a failed start by its remedy. */
 export function classifyStartFailure(exit: SandboxExit, stderrTail: string): StartFailure {
-  const words = lastWords(stderrTail, { noise: ADVICE, prefix: /^(?:Error|docker): / }) || NO_OUTPUT;
+  const words = lastWords(stderrTail, { noise: ADVICE, prefix: /^(?:Error|docker): / }) || NO_ERROR_OUTPUT;
   const flags = refusedFlags(stderrTail);
   if (flags.length > 0) {
     return { kind: 'flags-refused', words, flags };

@@ -1,7 +1,7 @@
 /** Why the child of the embedded engine did not start, as an error with a next step. */
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { SandboxExit } from '../engine.ts';
-import { howEnded, lastWords, NO_OUTPUT } from '../last-words.ts';
+import { howEnded, lastWords, NO_ERROR_OUTPUT } from '../last-words.ts';
 
 /** What is known about a failed start. */
 export interface FailedChild {
@@ -17,7 +17,7 @@ const REPAIR_HINT = 'Install mcp-server-code-execution-mode again; in a checkout
 
 /** `ENGINE_UNAVAILABLE` if the engine cannot run on this machine, `ENGINE_FAILED` for anything else. */
 export function embeddedStartError({ exit, fault, silentMs, stderrTail }: FailedChild, retryNow: boolean): BridgeError {
-  const words = lastWords(stderrTail) || NO_OUTPUT;
+  const words = lastWords(stderrTail) || NO_ERROR_OUTPUT;
   const data = { engine: 'embedded', exitCode: exit.exitCode, signal: exit.signal, stderr: words, retryNow };
   const error = (code: ErrorCode, message: string, hint: string) => new BridgeError(code, message, { data, hint });
   if (fault !== undefined) {

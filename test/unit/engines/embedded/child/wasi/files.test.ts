@@ -46,7 +46,7 @@ describe('files', () => {
     expect(seek(guest, fd, 1n << 62n, 0)).toBe(ERRNO.INVAL);
   });
 
-  it('are filled with zeros where nothing was written', () => {
+  it('are filled with zeros in gaps', () => {
     const guest = createGuest();
     const fd = opened(guest, 'tmp/file');
     write(guest, fd, 'abcdef');
