@@ -1,8 +1,8 @@
 /** What a connection to one server is, however it is reached. */
 import type { CancelSignal } from '../base/cancel.ts';
 import type { BridgeError } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
-import type { JsonObject } from './definition.ts';
 import type { ElicitationOffer } from './elicit.ts';
 import type { Guardian } from './guardian.ts';
 import type { LoginStore } from './oauth/login-record.ts';

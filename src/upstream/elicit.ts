@@ -1,6 +1,6 @@
 /** The contract for questions of servers to the person (MCP: client/elicitation). */
 import type { CancelSignal } from '../base/cancel.ts';
-import type { JsonObject } from './definition.ts';
+import type { JsonObject } from '../base/is-object.ts';
 
 /**
  * Puts the question of a server: gets the `params` of `elicitation/create`, gives its result. One that comes to nothing is

@@ -7,10 +7,9 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { ServerConnection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
-import type { JsonObject } from './definition.ts';
 import type { Elicit } from './elicit.ts';
 import { type Answer, RequestError, type RequestLimits, type Requests } from './requests.ts';
 

@@ -2,8 +2,9 @@
 import type { Client } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../base/cancel.ts';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
+import type { UpstreamDefinition } from '../base/server-definition.ts';
 import { type ConnectOptions, type ServerConnection, SessionLostError } from './connection.ts';
-import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import type { ElicitationOffer } from './elicit.ts';
 import type { ServerQuestions } from './elicitation.ts';
 import type { Failures, NotReady } from './failures.ts';

@@ -2,7 +2,7 @@
  * Servers in containers and behind Docker's MCP gateway: what their usual failures mean, and the command that mends each.
  * Pure. The words are those of docker 28 and 29, podman 4.3 and issues of docker/mcp-gateway up to 2026.
  */
-import type { ProcessDefinition, UpstreamDefinition } from './definition.ts';
+import type { ProcessDefinition, UpstreamDefinition } from '../base/server-definition.ts';
 
 /** Tools of the gateway itself; with a server enabled there are others beside them. */
 const GATEWAY_TOOLS: ReadonlySet<string> = new Set(

@@ -1,8 +1,9 @@
 /** What to say of a server that is started here and fails: why, the end of its stderr, and the next step. Pure. */
 import { messageOf } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import { escapeControls } from '../base/log.ts';
+import type { ProcessDefinition } from '../base/server-definition.ts';
 import { quoteShellWord } from '../base/shell-word.ts';
-import type { JsonObject, ProcessDefinition } from './definition.ts';
 import type { ServerExit } from './server-process.ts';
 
 const SHOWN_COMMAND_CHARS = 300;

@@ -1,6 +1,6 @@
 /** What to say of a remote server that fails: which code, and the next step. Pure. */
 import type { ErrorCode } from '../base/errors.ts';
-import type { RemoteDefinition } from './definition.ts';
+import type { RemoteDefinition } from '../base/server-definition.ts';
 import { type RemoteFailure, refusesHostName } from './http/remote-failure.ts';
 
 interface RemoteExplanation {

@@ -1,7 +1,8 @@
 /** What the user is told when a server fails: which server, what happened, the end of its stderr, what to do next. */
 import { BridgeError, type ErrorCode, messageOf } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../base/limits.ts';
-import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import type { UpstreamDefinition } from '../base/server-definition.ts';
 import { hintForDocker } from './explain-docker.ts';
 import {
   describeServerEnd,

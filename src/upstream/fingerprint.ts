@@ -3,8 +3,8 @@
  * visible, so that two differ whenever the server says something else. The order of keys, and white space, do not count.
  */
 import { createHash } from 'node:crypto';
+import type { JsonObject } from '../base/is-object.ts';
 import { isCarriedNumber, stringifyExact } from '../protocol/exact-json.ts';
-import type { JsonObject } from './definition.ts';
 
 /** The parts that have a hash of their own, as servers name them and as people do. */
 const PARTS = {

@@ -2,10 +2,10 @@
 import type { Client, ClientCapabilities } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
 import { unlessAborted } from './deadline.ts';
-import type { JsonObject } from './definition.ts';
 import type { ElicitationOffer } from './elicit.ts';
 import type { ServerTransport } from './transport.ts';
 

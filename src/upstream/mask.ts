@@ -1,5 +1,5 @@
 /** Keeps the secrets of a server's entry out of messages: they reach the model, logs and terminals. */
-import type { UpstreamDefinition } from './definition.ts';
+import type { UpstreamDefinition } from '../base/server-definition.ts';
 import { MASK } from './result-mask.ts';
 import { secretsOf as secretsInside } from './secrets.ts';
 

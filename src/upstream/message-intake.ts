@@ -2,13 +2,12 @@
  * What comes from a server, message by message: read, bounded, matched with the requests that wait, and handed on. Both
  * transports share it. Whatever a server sends, at worst the calls in flight fail; nothing here throws at the process.
  */
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { MAX_JSON_DEPTH, MAX_RESULT_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
 import { parseExact } from '../protocol/exact-json.ts';
 import { type DroppedLine, idOfLine, isNoise } from '../protocol/line-reader.ts';
-import type { JsonObject } from './definition.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;

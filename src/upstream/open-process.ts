@@ -2,11 +2,11 @@
  * Connections to servers that are started here. The SDK's client does the handshake of both protocol eras; tool calls and
  * tool lists go past it (see requests.ts).
  */
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
+import type { ProcessDefinition } from '../base/server-definition.ts';
 import { childEnvironment } from './child-env.ts';
 import type { ConnectOptions, ServerConnection } from './connection.ts';
 import { Deadline } from './deadline.ts';
-import type { JsonObject, ProcessDefinition } from './definition.ts';
 import { ServerQuestions } from './elicitation.ts';
 import { establish, explainHandshake, intercept } from './establish.ts';
 import { Failures } from './failures.ts';

@@ -1,6 +1,7 @@
 /** Opens the connection to a server, whichever way it is reached. */
+
+import type { RemoteDefinition, UpstreamDefinition } from '../base/server-definition.ts';
 import type { ConnectOptions, ServerConnection } from './connection.ts';
-import type { RemoteDefinition, UpstreamDefinition } from './definition.ts';
 import { openProcess } from './open-process.ts';
 
 /**

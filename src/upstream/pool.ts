@@ -4,9 +4,10 @@
  */
 import type { CancelSignal } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
+import type { UpstreamDefinition } from '../base/server-definition.ts';
 import type { ServerInfo, StartStep } from './connection.ts';
-import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import type { ElicitationOffer } from './elicit.ts';
 import { Guardian } from './guardian.ts';
 import { PROBE_TIMEOUT_MS } from './handshake.ts';
@@ -20,8 +21,9 @@ import {
 } from './server.ts';
 import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 
+export type { JsonObject } from '../base/is-object.ts';
+export type { ProcessDefinition, RemoteDefinition, UpstreamDefinition } from '../base/server-definition.ts';
 export type { ServerInfo, StartStep } from './connection.ts';
-export type { JsonObject, ProcessDefinition, RemoteDefinition, UpstreamDefinition } from './definition.ts';
 export type { LoginRecord, LoginStore } from './oauth/login-record.ts';
 export type { ServerListing, ServerState, ToolRequest } from './server.ts';
 export type { SurfaceAnswer, SurfaceCall } from './surface.ts';

@@ -6,9 +6,8 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import type { JsonObject } from './definition.ts';
 import type { Elicit } from './elicit.ts';
 
 /** The SDK counts its own requests from 0. Fits a signed 32-bit number, which is all some servers read. */

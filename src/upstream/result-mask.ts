@@ -3,9 +3,8 @@
  * at as bytes: 0.4 µs for a small one, 40 ms for 64 MiB (measured). A server that wants to give a secret away can write
  * it in ways that nobody recognises; this is for those that repeat it by accident.
  */
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { isCarriedNumber, stringifyExact } from '../protocol/exact-json.ts';
-import type { JsonObject } from './definition.ts';
 
 /** What stands in the place of a secret. */
 export const MASK = '***';

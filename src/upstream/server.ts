@@ -3,10 +3,11 @@
 import { setMaxListeners } from 'node:events';
 import type { CancelSignal } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
+import type { UpstreamDefinition } from '../base/server-definition.ts';
 import { Admission } from './admission.ts';
 import { type ConnectOptions, type ServerConnection, type ServerInfo, SessionLostError } from './connection.ts';
 import { atMostEvery, Deadline, isAbortError, unlessAborted } from './deadline.ts';
-import type { JsonObject, UpstreamDefinition } from './definition.ts';
 import type { Elicit } from './elicit.ts';
 import { requestWithInput } from './elicitation.ts';
 import { noticesForTools } from './explain-docker.ts';

@@ -3,8 +3,7 @@
  * and single items as the server sent them.
  */
 import type { CancelSignal } from '../base/cancel.ts';
-import { isObject } from '../base/is-object.ts';
-import type { JsonObject } from './definition.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { Elicit } from './elicit.ts';
 import { type Answer, RequestError } from './requests.ts';
 

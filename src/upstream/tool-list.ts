@@ -2,9 +2,8 @@
  * The tools of one server: all pages, within bounds, as the server described them. Pages are read tool by tool, so that
  * a long list does not hold up what others wait for.
  */
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { createPause } from '../base/slices.ts';
-import type { JsonObject } from './definition.ts';
 import { type CutMembers, fingerprintTool, hashOf } from './fingerprint.ts';
 import { JsonCursor, type JsonRange, TooManyMembersError } from './json-cursor.ts';
 import { checkResultType, errorOf, RequestError } from './requests.ts';

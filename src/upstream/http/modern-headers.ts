@@ -2,8 +2,7 @@
  * Headers that repeat parts of a message, from MCP 2026-07-28 on ("Streamable HTTP", standard request headers): those in
  * between need not read the body. The SDK (2.4.0) has the same functions and does not export them.
  */
-import { isObject } from '../../base/is-object.ts';
-import type { JsonObject } from '../definition.ts';
+import { isObject, type JsonObject } from '../../base/is-object.ts';
 
 /** Key of `_meta` that says which version a message speaks; only messages of 2026-07-28 and later have it. */
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';

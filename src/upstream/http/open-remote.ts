@@ -3,9 +3,9 @@
  * older transport (specification 2025-11-25, "Transports", backwards compatibility).
  */
 import { BridgeError } from '../../base/errors.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
 import type { ConnectOptions, ServerConnection } from '../connection.ts';
 import { Deadline } from '../deadline.ts';
-import type { RemoteDefinition } from '../definition.ts';
 import { ServerQuestions } from '../elicitation.ts';
 import { establish, explainHandshake, intercept } from '../establish.ts';
 import { Failures } from '../failures.ts';

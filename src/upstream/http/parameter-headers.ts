@@ -3,8 +3,7 @@
  * Streamable HTTP, custom headers. A tool whose marks break the rules must not be called. The SDK (2.4.0) has the same and does not
  * export it.
  */
-import { isObject } from '../../base/is-object.ts';
-import type { JsonObject } from '../definition.ts';
+import { isObject, type JsonObject } from '../../base/is-object.ts';
 import type { UpstreamTool } from '../tool-list.ts';
 import { encodeHeaderValue } from './modern-headers.ts';
 

@@ -4,9 +4,9 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JsonObject } from '../../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../../base/limits.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
-import type { JsonObject } from '../definition.ts';
 import { type MessageHandlers, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { ServerTransport } from '../transport.ts';

@@ -5,9 +5,8 @@
  */
 
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
-import { isObject } from '../../base/is-object.ts';
+import { isObject, type JsonObject } from '../../base/is-object.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
-import type { JsonObject } from '../definition.ts';
 import { isMessageId, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { UpstreamTool } from '../tool-list.ts';

@@ -5,7 +5,7 @@ import {
   extractWWWAuthenticateParams,
 } from '@modelcontextprotocol/client';
 import { BridgeError, messageOf } from '../../base/errors.ts';
-import type { RemoteDefinition } from '../definition.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
 import { createMask } from '../mask.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 

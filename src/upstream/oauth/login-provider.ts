@@ -7,7 +7,8 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
-import type { JsonObject, RemoteDefinition } from '../definition.ts';
+import type { JsonObject } from '../../base/is-object.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
 import type { LoginRecord } from './login-record.ts';
 
 export interface LoginProviderOptions {

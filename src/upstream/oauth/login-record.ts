@@ -1,6 +1,6 @@
 /** What is kept of a login, and where it is kept. */
 import type { StoredOAuthClientInformation, StoredOAuthTokens } from '@modelcontextprotocol/client';
-import type { JsonObject } from '../definition.ts';
+import type { JsonObject } from '../../base/is-object.ts';
 
 /** One login at one server. Everything in it is secret. */
 export interface LoginRecord {

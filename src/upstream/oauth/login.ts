@@ -9,7 +9,7 @@ import { auth, UnauthorizedError } from '@modelcontextprotocol/client';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import { escapeControls } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
-import type { RemoteDefinition } from '../definition.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
 import { proxiesOf } from '../http/proxies.ts';
 import { createMask } from '../mask.ts';
 import { type CallbackServer, startCallbackServer } from './callback-server.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ProcessDefinition } from '../../../src/upstream/definition.ts';
+import type { ProcessDefinition } from '../../../src/base/server-definition.ts';
 import { hintForDocker, noticesForTools } from '../../../src/upstream/explain-docker.ts';
 
 function server(command: string, ...args: string[]): ProcessDefinition {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ProcessDefinition } from '../../../src/upstream/definition.ts';
+import type { ProcessDefinition } from '../../../src/base/server-definition.ts';
 import { explainDownload, explainSpawn, hintForSpawn } from '../../../src/upstream/explain-process.ts';
 
 let folder: string;

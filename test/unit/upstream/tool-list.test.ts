@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/upstream/definition.ts';
+import type { JsonObject } from '../../../src/base/is-object.ts';
 import { RequestError } from '../../../src/upstream/requests.ts';
 import { readToolList } from '../../../src/upstream/tool-list.ts';
 
