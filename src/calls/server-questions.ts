@@ -10,7 +10,7 @@ import type { Logger } from '../base/log.ts';
 import { oneLine, quoted } from '../catalog/shown-text.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import type { Asker } from '../session/asker.ts';
-import type { Elicit } from '../upstream/elicit.ts';
+import type { Elicit } from '../upstream/requests.ts';
 import { RequestError } from '../upstream/requests.ts';
 
 /** What is shown of a question; all chosen so that it can be read. */

@@ -15,9 +15,9 @@ import {
 } from './explain-process.ts';
 import { explainRemote } from './explain-remote.ts';
 import type { RemoteFailure } from './http/remote-failure.ts';
-import { createMask } from './mask.ts';
 import { ANSWER_BROKEN, LINE_TOO_LONG, NESTED_TOO_DEEP } from './message-intake.ts';
 import type { RequestError } from './requests.ts';
+import { createMask } from './secrets.ts';
 import type { ServerExit } from './server-process.ts';
 
 const INVALID_PARAMS = -32_602;

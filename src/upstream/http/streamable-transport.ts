@@ -7,10 +7,10 @@
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
 import { isObject, type JsonObject } from '../../base/is-object.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
+import type { AdmittedTools, ServerTransport } from '../connection.ts';
 import { isMessageId, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { UpstreamTool } from '../tool-list.ts';
-import type { AdmittedTools, ServerTransport } from '../transport.ts';
 import { AnswerReader, mediaType } from './answer-reader.ts';
 import type { HttpAnswer } from './http-client.ts';
 import { modernHeaders } from './modern-headers.ts';

@@ -8,9 +8,10 @@ import { COMMAND } from '../../base/package.ts';
 import type { RemoteDefinition } from '../../base/server-definition.ts';
 import { quoteShellWord } from '../../base/shell-word.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
-import { type Authorization, RemoteFailure, type TokenRefusal } from '../http/remote-failure.ts';
+import type { Authorization, TokenRefusal } from '../http/remote-client.ts';
+import { RemoteFailure } from '../http/remote-failure.ts';
 import { secretsOf } from '../secrets.ts';
-import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
+import type { LoginKey, LoginRecord, LoginStore } from './login-store.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 
 /** A token that was refused so soon after it was made is not the fault of its age. Chosen. */

@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { RemoteDefinition } from '../../base/server-definition.ts';
-import { createMask } from '../mask.ts';
+import { createMask } from '../secrets.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 
 /** What a server says of the login that it wants. */

@@ -9,7 +9,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../base/is-object.ts';
 import type { RemoteDefinition } from '../../base/server-definition.ts';
-import type { LoginRecord } from './login-record.ts';
+import type { LoginRecord } from './login-store.ts';
 
 export interface LoginProviderOptions {
   readonly state: string;

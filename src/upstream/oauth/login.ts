@@ -11,11 +11,11 @@ import { escapeControls } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
 import type { RemoteDefinition } from '../../base/server-definition.ts';
 import { proxiesOf } from '../http/proxies.ts';
-import { createMask } from '../mask.ts';
+import { createMask } from '../secrets.ts';
 import { type CallbackServer, startCallbackServer } from './callback-server.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
 import { LoginProvider } from './login-provider.ts';
-import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
+import type { LoginKey, LoginRecord, LoginStore } from './login-store.ts';
 import { createOAuthFetch, type OAuthFetch } from './oauth-fetch.ts';
 
 /** Providers send whole pages. */

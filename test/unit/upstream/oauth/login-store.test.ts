@@ -10,7 +10,8 @@ const LOGIN = {
   url: KEY.url,
   redirectUrl: 'http://127.0.0.1:1/callback',
   client: { client_id: 'c' },
-  tokens: { access_token: 'access-1' },
+  tokens: { access_token: 'access-1', token_type: 'Bearer' },
+  authorizationServer: 'https://login.example',
 };
 /** As a version that used the keyring wrote it. */
 const SEALED = '{"sealed":"b2xkIGVuY3J5cHRlZCBsb2dpbg=="}';
@@ -19,7 +20,7 @@ const SEALED = '{"sealed":"b2xkIGVuY3J5cHRlZCBsb2dpbg=="}';
 async function keepLogin(): Promise<{ stateDir: string; file: string }> {
   const stateDir = mkdtempSync(join(tmpdir(), 'login-store-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
-  await createLoginStore<typeof LOGIN>(stateDir, silentLogger).save(KEY, LOGIN);
+  await createLoginStore(stateDir, silentLogger).save(KEY, LOGIN);
   const [name = ''] = readdirSync(join(stateDir, '.logins'));
   return { stateDir, file: join(stateDir, '.logins', name) };
 }
@@ -29,7 +30,7 @@ it('a login is a file for its owner alone, and is used for its address alone', a
   if (process.platform !== 'win32') {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   }
-  const store = createLoginStore<typeof LOGIN>(stateDir, silentLogger);
+  const store = createLoginStore(stateDir, silentLogger);
   expect(await store.load(KEY)).toEqual(LOGIN);
   expect(await store.load({ ...KEY, url: 'https://other.example/mcp' })).toBeUndefined();
 });
@@ -38,7 +39,7 @@ it('an encrypted login of an earlier version counts as none, is reported once, a
   const { stateDir, file } = await keepLogin();
   writeFileSync(file, SEALED);
   const lines: string[] = [];
-  const store = createLoginStore<typeof LOGIN>(
+  const store = createLoginStore(
     stateDir,
     createLogger('WARNING', (line) => lines.push(line)),
   );
@@ -56,5 +57,5 @@ it('an encrypted login of an earlier version counts as none, is reported once, a
 it.each(['', 'null', '[]', '"text"', '{}', '{"url":1}'])('a file with %j in it is no login', async (content) => {
   const { stateDir, file } = await keepLogin();
   writeFileSync(file, content);
-  expect(await createLoginStore<typeof LOGIN>(stateDir, silentLogger).load(KEY)).toBeUndefined();
+  expect(await createLoginStore(stateDir, silentLogger).load(KEY)).toBeUndefined();
 });

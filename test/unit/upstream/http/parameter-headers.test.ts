@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parameterHeaders, sortByHeaders } from '../../../src/upstream/http/parameter-headers.ts';
+import { parameterHeaders, sortByHeaders } from '../../../../src/upstream/http/parameter-headers.ts';
 
 const schemaOf = (properties: Record<string, unknown>) => ({ type: 'object', properties });
 const toolOf = (name: string, properties: Record<string, unknown>) => ({ name, inputSchema: schemaOf(properties) });
