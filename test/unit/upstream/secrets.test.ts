@@ -44,7 +44,7 @@ describe('what a server sends', () => {
     ['short values', { env: { TOKEN: '1234567', PASSWORD: 'true' } }],
     ['words', { env: { POSTGRES_PASSWORD: 'postgres', DB_PASS: 'Password' } }],
     ['other variables', { env: { MODE: 'production', REGION: 'eu-central-1' } }],
-    ['names that tell where or how', { env: { TOKEN_URL: 'https://host/token', AUTH_TYPE: 'client_credentials' } }],
+    ['names of places and methods', { env: { TOKEN_URL: 'https://host/token', AUTH_TYPE: 'client_credentials' } }],
     ['paths', { env: { PRIVATE_KEY: '/home/me/key.pem', SSH_KEY: '~/.ssh/id.pem' } }],
     ['addresses', { env: { VAULT_KEY: 'https://vault.example/keys' } }],
     ['arguments without a name', { args: ['-y', '@modelcontextprotocol/server-github'] }],
