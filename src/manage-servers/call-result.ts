@@ -1,7 +1,6 @@
 /** What a tool answered (MCP, `CallToolResult`), as a person at a shell wants it: text, and what is no text by itself. Pure. */
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import type { JsonObject } from '../upstream/definition.ts';
 
 /** An image, a sound, or a file. */
 export interface BinaryPart {

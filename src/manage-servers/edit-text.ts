@@ -6,7 +6,7 @@ import { quoteShellWord } from '../base/shell-word.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import { colourChange, renderChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/table.ts';
-import { createMask } from '../upstream/mask.ts';
+import { createMask } from '../upstream/secrets.ts';
 import type { EditServersCommand } from './edit-command-line.ts';
 import type { EditedServer, EditPlan } from './edit-plan.ts';
 import type { Example } from './examples.ts';

@@ -8,6 +8,7 @@ import { isObject } from '../base/is-object.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { Schema } from '../catalog/json-schema.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { loadAjv } from '../upstream/handshake.ts';
 import { looseSchema } from './loose-schema.ts';
 
 /** What is wrong, and where. */
@@ -55,7 +56,7 @@ const PYTHON_TYPES: Readonly<Record<string, string>> = {
 };
 
 export async function createSchemaCheck(schema: Schema): Promise<SchemaCheck> {
-  const { Ajv } = await import('../upstream/ajv.ts');
+  const Ajv = await loadAjv();
   const ajv = new Ajv({
     strict: false,
     validateSchema: false,

@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { isObject } from '../base/is-object.ts';
 import type { FileChange } from '../servers/client-file.ts';
-import { createMask, SECRET_NAME } from '../upstream/mask.ts';
+import { createMask, LIKELY_SECRET_NAME } from '../upstream/secrets.ts';
 
 /** Objects whose values are variables or headers. */
 const SECRET_OBJECTS: ReadonlySet<string> = new Set(['env', 'environment', 'envs', 'headers', 'http_headers']);
@@ -110,7 +110,7 @@ function createFileMask(roots: readonly unknown[]): (text: string) => string {
     }
   };
   const walk = (value: unknown, key: string, isInside: boolean): void => {
-    if (typeof value === 'string' && (isInside || SECRET_NAME.test(key))) {
+    if (typeof value === 'string' && (isInside || LIKELY_SECRET_NAME.test(key))) {
       note(key, value);
     } else if (Array.isArray(value)) {
       args.push(...value.filter((item) => typeof item === 'string'), '');

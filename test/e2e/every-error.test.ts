@@ -190,7 +190,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   },
   SERVER_EXITED: {
     provoke: () => cell('await mcp_crashing.crash(code=7)', ['crashing']),
-    names: /'crashing' ended before it answered \(exit code 7\)/,
+    names: /'crashing' exited before it answered \(exit code 7\)/,
   },
   SERVER_PROTOCOL: {
     provoke: () => cell('await mcp_chatty.broken()', ['chatty']),

@@ -63,7 +63,7 @@ it('treats a login that the keyring of an earlier version encrypted as none, unt
   const [name = ''] = readdirSync(join(stateDir, '.logins'));
   writeFileSync(join(stateDir, '.logins', name), '{"sealed":"b2xk"}');
   expect((await run('list')).exitCode).toBe(0);
-  expect((await run('refresh', 'tracker')).out).toContain('wants a login');
+  expect((await run('refresh', 'tracker')).out).toContain('requires a login');
   await run('login', 'tracker', '--no-browser');
   expect((await run('refresh', 'tracker')).exitCode).toBe(0);
 });

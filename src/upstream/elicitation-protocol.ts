@@ -1,31 +1,28 @@
 /**
- * Questions of servers to the person (MCP: client/elicitation). Until 2025-11-25 a server sends a request of its own;
- * from 2026-07-28 on the result of a call says what is missing, and the call is sent again with it (basic/patterns/mrtr).
- * What is asked, and what the person sees of it, is not decided here.
+ * How servers ask the person questions (MCP: client/elicitation). Up to 2025-11-25, a server sends a request of its own.
+ * Since 2026-07-28, the result of a call says what input is missing, and the call is sent again with that input
+ * (basic/patterns/mrtr). The `Elicit` function of the caller checks the questions and shows them.
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
-import { isObject } from '../base/is-object.ts';
-import type { ServerConnection } from './connection.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { Deadline } from './deadline.ts';
-import type { JsonObject } from './definition.ts';
-import type { Elicit } from './elicit.ts';
-import { type Answer, RequestError, type RequestLimits, type Requests } from './requests.ts';
+import { type Answer, type Elicit, RequestError, type RequestLimits, type Requests } from './requests.ts';
 
 const INVALID_PARAMS = -32_602;
-/** Questions of one server that are open at once; a proper one has one for each call. Chosen. */
+/** Open questions per server. A well-behaved server has one for each call. Chosen. */
 const MAX_OPEN = 32;
-/** As the clients of the SDK do. */
+/** The limit of the SDK's clients. */
 const MAX_ROUNDS = 10;
-/** Questions in one round, which are put one after the other. Chosen. */
+/** Questions in one round; they are asked one after another. Chosen. */
 const MAX_QUESTIONS = 10;
 
-/** For calls that nobody can cancel. */
+/** For calls that cannot be cancelled. */
 const NEVER: CancelSignal = new CancelSource();
 
-/** The questions that a server of 2025-11-25 or older sends on one connection. */
+/** The questions that a server of 2025-11-25 or earlier sends on one connection. */
 export class ServerQuestions {
   readonly #requests: Requests;
   readonly #send: (message: JSONRPCMessage) => Promise<void>;
@@ -36,7 +33,7 @@ export class ServerQuestions {
     this.#send = send;
   }
 
-  /** Takes an `elicitation/create` and answers it, later. */
+  /** Accepts an `elicitation/create` request; the answer is sent when the person has replied. */
   accept({ id, params }: JsonObject): void {
     if (typeof id !== 'string' && typeof id !== 'number') {
       return;
@@ -44,7 +41,7 @@ export class ServerQuestions {
     void this.#answer(id, isObject(params) ? params : {});
   }
 
-  /** Takes the `params` of `notifications/cancelled`; false when it takes back none of these questions. */
+  /** Handles the `params` of `notifications/cancelled`; returns false if they name none of these questions. */
   cancel(params: unknown): boolean {
     const open = isObject(params) ? this.#open.get(params['requestId']) : undefined;
     open?.abort();
@@ -56,23 +53,26 @@ export class ServerQuestions {
       (result) => ({ result }),
       (error: unknown) => ({ error: { code: INVALID_PARAMS, message: messageOf(error) } }),
     );
-    // When this cannot be written the server is gone, which its calls learn.
+    // If this cannot be written, the server is gone, and its calls fail with the reason.
     await this.#send({ jsonrpc: '2.0', id, ...outcome }).catch(() => undefined);
   }
 
-  /** Nothing says for which call a server asks, so the newest one that can ask does; meanwhile none runs out of time. */
+  /**
+   * The protocol does not say which call a question belongs to, so the newest call that can ask the person does. No call
+   * times out meanwhile.
+   */
   async #ask(id: string | number, params: JsonObject): Promise<JsonObject> {
     const asking = this.#requests.newestAsker();
     if (asking === undefined || this.#open.size >= MAX_OPEN || this.#open.has(id)) {
       return { action: 'cancel' };
     }
-    const takeBack = new CancelSource();
-    const onEnd = (): void => takeBack.abort();
+    const withdrawal = new CancelSource();
+    const onEnd = (): void => withdrawal.abort();
     const release = this.#requests.holdClocks();
     asking.ended.addEventListener('abort', onEnd, { once: true });
-    this.#open.set(id, takeBack);
+    this.#open.set(id, withdrawal);
     try {
-      return await asking.elicit(params, takeBack);
+      return await asking.elicit(params, withdrawal);
     } finally {
       this.#open.delete(id);
       asking.ended.removeEventListener('abort', onEnd);
@@ -87,17 +87,17 @@ interface AskedRequest {
 }
 
 /**
- * Sends a request within `deadline`; with an `elicit` as often as its result asks for input, each time with that. The clock
- * stands still while the person is asked. Rejects as `open.request` does.
+ * Sends a request within `deadline`. With `elicit`, a result that requests input is answered by sending the request again
+ * with that input. The clock is paused while the person is asked. Rejects as `connection.request` does.
  */
 export function requestWithInput(
-  open: Pick<ServerConnection, 'request'>,
+  connection: Pick<Requests, 'request'>,
   request: AskedRequest,
   { signal, onProgress, elicit }: Omit<RequestLimits, 'timeoutMs'>,
   deadline: Deadline,
 ): Promise<Answer> {
   const send = (given: JsonObject): Promise<Answer> =>
-    open.request(request.method, given, { timeoutMs: deadline.leftMs(), signal, onProgress, elicit });
+    connection.request(request.method, given, { timeoutMs: deadline.leftMs(), signal, onProgress, elicit });
   return elicit === undefined ? send(request.params) : sendWithAnswers(request.params, { send, elicit, deadline });
 }
 
@@ -111,7 +111,7 @@ async function sendWithAnswers(params: JsonObject, { send, elicit, deadline }: A
   let answer = await send(params);
   for (let round = 1; asksForInput(answer); round += 1) {
     if (round > MAX_ROUNDS) {
-      throw malformed(`it asked for input ${MAX_ROUNDS} times and wants more`);
+      throw malformed(`it requested input more than ${MAX_ROUNDS} times`);
     }
     const { inputRequests, requestState } = answer.result;
     const inputResponses = await collectInput(inputRequests, elicit, deadline);
@@ -127,7 +127,7 @@ function asksForInput({ result }: Answer): boolean {
 async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: Deadline): Promise<JsonObject> {
   const requests = isObject(inputRequests) ? Object.entries(inputRequests) : [];
   if (requests.length === 0 || requests.length > MAX_QUESTIONS) {
-    throw malformed(`it asked for ${requests.length} inputs at once; 1 to ${MAX_QUESTIONS} can be given`);
+    throw malformed(`it requested ${requests.length} inputs at once; 1 to ${MAX_QUESTIONS} are allowed`);
   }
   const release = deadline.hold();
   try {
@@ -145,7 +145,7 @@ async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: De
 function readRequest(request: unknown): JsonObject {
   const { method, params } = isObject(request) ? request : {};
   if (method !== 'elicitation/create') {
-    throw malformed(`it asked for ${JSON.stringify(method ?? null).slice(0, 100)}, which the bridge does not offer`);
+    throw malformed(`it requested ${JSON.stringify(method ?? null).slice(0, 100)}, which the bridge does not support`);
   }
   return isObject(params) ? params : {};
 }

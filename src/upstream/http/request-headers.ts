@@ -1,38 +1,63 @@
 /**
- * Headers that repeat arguments of a call (`Mcp-Param-…`), for parameters that a tool marks with `x-mcp-header`: MCP 2026-07-28,
- * Streamable HTTP, custom headers. A tool whose marks break the rules must not be called. The SDK (2.4.0) has the same and does not
- * export it.
+ * HTTP headers that repeat parts of a message since MCP 2026-07-28 ("Streamable HTTP"), so that intermediaries need not read
+ * the body: the standard ones for every message, and `Mcp-Param-…` for parameters that a tool marks with `x-mcp-header`. A
+ * tool whose marks break the rules must not be called. The SDK (2.4.0) has the same functions but does not export them.
  */
-import { isObject } from '../../base/is-object.ts';
-import type { JsonObject } from '../definition.ts';
+import { isObject, type JsonObject } from '../../base/is-object.ts';
+import type { AdmittedTools } from '../connection.ts';
 import type { UpstreamTool } from '../tool-list.ts';
-import { encodeHeaderValue } from './modern-headers.ts';
+
+/** Key of `_meta` with the protocol version. Only messages of 2026-07-28 and later have it. */
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
+/** For each method, the parameter that names its object. */
+const NAMED_BY: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
+};
+
+/** The standard headers of a message; none for earlier protocol versions. */
+export function modernHeaders({ method, params }: JsonObject): Record<string, string> {
+  const meta = isObject(params) ? params['_meta'] : undefined;
+  const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
+  if (typeof version !== 'string' || typeof method !== 'string') {
+    return {};
+  }
+  const key = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
+  const name = key !== undefined && isObject(params) ? params[key] : undefined;
+  return {
+    'mcp-protocol-version': version,
+    'mcp-method': method,
+    ...(typeof name === 'string' ? { 'mcp-name': encodeHeaderValue(name) } : {}),
+  };
+}
 
 const MARK = 'x-mcp-header';
 const PREFIX = 'mcp-param-';
 /** RFC 9110, section 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const MARKED_TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
-/** Deeper schemas are not looked at: nobody marks parameters there, and a hostile one has no end. */
+/** Deeper schemas are ignored: real tools have no marks there, and a hostile schema may be extremely deep. */
 const MAX_DEPTH = 32;
 
 /** One parameter that is repeated in a header. */
-export interface HeaderParameter {
-  /** Keys from the arguments to it. */
+interface HeaderParameter {
+  /** Keys from the arguments to the parameter. */
   readonly path: readonly string[];
   /** Name of the header, in lower case. */
   readonly header: string;
 }
 
-/** By the name of the tool; tools without any are left out. */
+/** By tool name. Tools without such parameters are left out. */
 export type HeaderParameters = ReadonlyMap<string, readonly HeaderParameter[]>;
 
-/** The tools that may be called over HTTP, what their calls repeat, and a notice for each that is left out. */
-export function sortByHeaders(tools: readonly UpstreamTool[]): {
-  readonly tools: readonly UpstreamTool[];
-  readonly parameters: HeaderParameters;
-  readonly notices: readonly string[];
-} {
+/** The tools that may be called over HTTP, what their calls repeat, and a notice for each tool that is left out. */
+export function sortByHeaders(
+  tools: readonly UpstreamTool[],
+): AdmittedTools & { readonly parameters: HeaderParameters } {
   const parameters = new Map<string, readonly HeaderParameter[]>();
   const notices: string[] = [];
   const callable = tools.filter((tool) => {
@@ -49,7 +74,7 @@ export function sortByHeaders(tools: readonly UpstreamTool[]): {
   return { tools: callable, parameters, notices };
 }
 
-/** What a schema marks, or the first rule that it breaks. */
+/** The marked parameters of a schema, or the first rule that it breaks. */
 function findHeaderParameters(
   schema: JsonObject,
 ): { readonly parameters: readonly HeaderParameter[] } | { readonly fault: string } {
@@ -58,7 +83,7 @@ function findHeaderParameters(
   return fault === undefined ? { parameters } : { fault };
 }
 
-/** Follows `properties`; a mark anywhere else is a fault. */
+/** Follows `properties`. A mark anywhere else is a fault. */
 function look(schema: JsonObject, path: readonly string[], found: HeaderParameter[]): string | undefined {
   if (Object.hasOwn(schema, MARK)) {
     const fault = takeMark(schema, path, found);
@@ -71,7 +96,7 @@ function look(schema: JsonObject, path: readonly string[], found: HeaderParamete
     return undefined;
   }
   if (Object.entries(others).some(([key, value]) => key !== MARK && !DATA_KEYS.has(key) && hasMark(value, 0))) {
-    return `a header is wanted for a part of '${path.join('.')}' that is no plain parameter`;
+    return `part of '${path.join('.')}' is marked for a header and is not a plain parameter`;
   }
   for (const [name, child] of isObject(properties) ? Object.entries(properties) : []) {
     const fault = isObject(child) ? look(child, [...path, name], found) : undefined;
@@ -86,20 +111,20 @@ function takeMark(schema: JsonObject, path: readonly string[], found: HeaderPara
   const name = schema[MARK];
   const place = `the parameter '${path.join('.')}'`;
   if (path.length === 0 || typeof name !== 'string' || !TOKEN.test(name)) {
-    return `${place} names no valid header`;
+    return `${place} names an invalid header`;
   }
   if (!MARKED_TYPES.has(schema['type'])) {
-    return `${place} is repeated in a header and is no string, integer or boolean`;
+    return `${place} is marked for a header and is not a string, integer or boolean`;
   }
   const header = `${PREFIX}${name.toLowerCase()}`;
   if (found.some((other) => other.header === header)) {
-    return `two parameters are repeated in the header '${name}'`;
+    return `two parameters are marked for the header '${name}'`;
   }
   found.push({ path, header });
   return undefined;
 }
 
-/** Values of `default`, `const`, `enum` and `examples` are data of the tool, and a mark in them is none. */
+/** The values of these keys are data, in which a mark has no meaning. */
 const DATA_KEYS: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples']);
 
 function hasMark(value: unknown, depth: number): boolean {
@@ -111,7 +136,7 @@ function hasMark(value: unknown, depth: number): boolean {
   );
 }
 
-/** The headers of one call; arguments that are missing, null or no single value are left out. */
+/** The parameter headers of one call. Arguments that are missing, null or not a single value are left out. */
 export function parameterHeaders({ method, params }: JsonObject, parameters: HeaderParameters): Record<string, string> {
   if (method !== 'tools/call' || !isObject(params) || typeof params['name'] !== 'string') {
     return {};
@@ -138,4 +163,11 @@ function headerText(value: unknown): string | undefined {
     return value;
   }
   return typeof value === 'boolean' || Number.isSafeInteger(value) ? String(value) : undefined;
+}
+
+/** A header value: unchanged if it is plain ASCII, otherwise `=?base64?…?=`. */
+function encodeHeaderValue(text: string): string {
+  const isPlain = /^[\t\x20-\x7e]+$/.test(text) && text === text.trim();
+  const looksEncoded = text.startsWith('=?base64?') && text.endsWith('?=');
+  return isPlain && !looksEncoded ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`;
 }

@@ -1,24 +1,43 @@
 /**
- * Connections to servers that are started here. The SDK's client does the handshake of both protocol eras; tool calls and
- * tool lists go past it (see requests.ts).
+ * Opens the connection to a server. A process is started here; the code for remote servers is loaded only if there is one.
+ * The SDK's client does the handshake of both protocol eras.
  */
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
+import type { ProcessDefinition, UpstreamDefinition } from '../base/server-definition.ts';
 import { childEnvironment } from './child-env.ts';
-import type { ConnectOptions, ServerConnection } from './connection.ts';
+import {
+  type ConnectOptions,
+  createTraffic,
+  establish,
+  explainHandshake,
+  type ServerConnection,
+  type Traffic,
+} from './connection.ts';
 import { Deadline } from './deadline.ts';
-import type { JsonObject, ProcessDefinition } from './definition.ts';
-import { ServerQuestions } from './elicitation.ts';
-import { establish, explainHandshake, intercept } from './establish.ts';
 import { Failures } from './failures.ts';
 import { type HandshakeMode, shakeHands } from './handshake.ts';
-import { createMask } from './mask.ts';
-import { Requests } from './requests.ts';
 import { createResultMask } from './result-mask.ts';
-import { secretsOf } from './secrets.ts';
+import { createMask, secretsOf } from './secrets.ts';
 import { StdioClientTransport } from './stdio-transport.ts';
 
-/** Starts the server and connects to it. Rejects with `SERVER_START_FAILED`; nothing is left running then. */
-export async function openProcess(definition: ProcessDefinition, options: ConnectOptions): Promise<ServerConnection> {
+/**
+ * Starts or reaches the server and does the handshake. Rejects with `SERVER_START_FAILED` or, for a remote server, with
+ * `SERVER_UNREACHABLE`, `SERVER_PROTOCOL` or `LOGIN_REQUIRED`; nothing is left running then.
+ */
+export async function openConnection(
+  definition: UpstreamDefinition,
+  options: ConnectOptions,
+): Promise<ServerConnection> {
+  options.onStep?.('resolved');
+  const connection =
+    definition.url === undefined
+      ? await openProcess(definition, options)
+      : await (await import('./http/open-remote.ts')).openRemote(definition, options);
+  options.onStep?.('ready');
+  return connection;
+}
+
+async function openProcess(definition: ProcessDefinition, options: ConnectOptions): Promise<ServerConnection> {
   const { legacyServers, logger } = options;
   const mode = legacyServers.has(definition.definitionHash) ? 'initialize' : 'probe';
   try {
@@ -36,7 +55,7 @@ export async function openProcess(definition: ProcessDefinition, options: Connec
   }
 }
 
-/** The server may work when it is asked in another way, which takes a new process. */
+/** The server may work with another handshake, which takes a new process. */
 class WrongModeError extends Error {
   readonly mode: HandshakeMode;
 
@@ -53,21 +72,19 @@ async function attempt(
 ): Promise<ServerConnection> {
   const failures = new Failures(definition);
   let isModern = false;
-  // The transport hands messages to the requests, and the requests write to the transport: the loop is closed here.
-  const requests: Requests = new Requests((message) => transport.send(message));
-  const elicitation = options.elicitation();
-  const questions = elicitation && new ServerQuestions(requests, (message) => transport.send(message));
+  // The two refer to each other: the transport delivers messages to the traffic, which sends through the transport.
+  const traffic: Traffic = createTraffic((message) => transport.send(message), options);
   const transport: StdioClientTransport = new StdioClientTransport({
     ...definition,
     env: childEnvironment(options.env, definition.env),
     guardian: options.guardian,
     logger: options.logger,
-    lines: requests,
+    lines: traffic.requests,
     mask: createResultMask(options.masksSecrets ? secretsOf(definition) : []),
     maskText: createMask(definition),
     intercept(message, bytes) {
       isModern ||= isDiscovery(message);
-      return intercept(message, bytes, requests, { questions, onToolsChanged: options.onToolsChanged });
+      return traffic.intercept(message, bytes);
     },
   });
   try {
@@ -78,16 +95,17 @@ async function attempt(
   options.onStep?.('started');
   const deadline = new Deadline(options.startTimeoutMs, options.signal);
   try {
+    const { elicitation } = traffic;
     const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });
-    return await establish(definition, { client, transport, requests, failures, elicitation });
+    return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
     const { endedItself } = transport;
     await transport.close();
     if (mode === 'probe' && !deadline.signal.aborted && (endedItself || isModern)) {
-      // Servers of some older SDKs end at the first request that is not `initialize`.
+      // Servers of some older SDKs exit at the first request that is not `initialize`.
       throw endedItself
-        ? new WrongModeError('ended when it was asked for its era', 'initialize')
-        : new WrongModeError('told its era after it was asked to initialize', 'patient');
+        ? new WrongModeError('exited when it received server/discover', 'initialize')
+        : new WrongModeError('answered server/discover only after it was sent initialize', 'patient');
     }
     throw endedItself
       ? failures.endedAtStart(await transport.exited, transport.lastStderrLines())
@@ -97,7 +115,7 @@ async function attempt(
   }
 }
 
-/** Whether a message is the answer of a server that speaks 2026-07-28 or later to `server/discover`. */
+/** Whether a message is the answer of a 2026-07-28 or later server to `server/discover`. */
 function isDiscovery({ result }: JsonObject): boolean {
   return isObject(result) && Array.isArray(result['supportedVersions']);
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { createStderrTail } from '../../../src/upstream/stderr-tail.ts';
+import { createStderrTail } from '../../../src/upstream/server-process.ts';
 
-it('keeps the last lines of any amount, without colours and blank lines', () => {
+it('the end of stderr is the last lines of any amount, without colors and blank lines', () => {
   const tail = createStderrTail();
   expect(tail.lastLines()).toBe('');
   for (let line = 0; line < 100_000; line += 1) {
@@ -11,7 +11,7 @@ it('keeps the last lines of any amount, without colours and blank lines', () => 
   expect(tail.lastLines().split('\n')).toEqual(expected);
 });
 
-it('keeps the end of one chunk that is too large, and of one endless line', () => {
+it('the end of stderr is cut from a chunk that is too large, and from an endless line', () => {
   const tail = createStderrTail();
   tail.push(Buffer.from(`${'x'.repeat(1_000_000)}\nthe end`));
   expect(tail.lastLines()).toMatch(/^x+\nthe end$/);
