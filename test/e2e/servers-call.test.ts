@@ -135,7 +135,7 @@ describe('servers call', () => {
     const yes = await onTerminal(['servers', 'call', 'filesystem', 'read_file', `path=${note}`], 'y');
     const no = await onTerminal(['servers', 'call', 'filesystem', 'read_file', `path=${note}`], 'n');
     rmSync(policy);
-    expect(yes).toMatch(/Your policy says to ask you about filesystem\.read_file: rules\[0\] of .*policy\.json/);
+    expect(yes).toMatch(/Your policy requires your approval for filesystem\.read_file: rules\[0\] of .*policy\.json/);
     expect(yes).toMatch(/one\r\ntwo\r\n$/);
     expect(no).toMatch(/APPROVAL_DENIED: filesystem\.read_file was not called: you were asked and did not say yes/);
     expect(no).not.toContain('one\r\n');
@@ -168,7 +168,7 @@ describe('servers call', () => {
       [77, 'POLICY_DENIED'],
       [0, ''],
     ]);
-    expect(answers[1]?.stderr).toContain('there is no terminal to ask on');
+    expect(answers[1]?.stderr).toContain('there is no terminal to ask at');
     expect(readFileSync(note, 'utf8')).toBe('one\ntwo\n');
     expect(records.stderr).toBe('');
     expect(records.stdout).not.toContain(note);

@@ -56,7 +56,7 @@ describe('sessions', () => {
   it('are none where no container engine is', async () => {
     expect(await run({ PATH: '/nonexistent' }, 'sessions')).toMatchObject({
       exitCode: 0,
-      stdout: 'There is no sandbox.\n',
+      stdout: 'There are no sandboxes.\n',
     });
   });
 });

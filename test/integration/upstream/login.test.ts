@@ -139,7 +139,7 @@ it('takes the address and the client from files, variables and commands, as call
   expect(await failureOf(run('login', 'wrong'))).toMatchObject({
     code: 'SECRET_UNAVAILABLE',
     message: expect.stringMatching(
-      /no value for url: with what was put in, the entry has a "url" that is not a full address/,
+      /because url cannot be resolved: with its references resolved, the entry has a "url" that is not a full address/,
     ),
   });
 });

@@ -182,7 +182,7 @@ describe('refused', () => {
     ['policy check', 'policy check needs exactly one of a file, - (standard input) and --code'],
     [
       'policy explain x.y --args [1]',
-      `option '--args <json>' argument '[1]' is invalid. It must be an object in JSON, such as {"path": "/tmp/x"}.`,
+      `option '--args <json>' argument '[1]' is invalid. It must be a JSON object, such as {"path": "/tmp/x"}.`,
     ],
     ['servers search', "missing required argument 'words'"],
     [

@@ -1,11 +1,10 @@
-/** What each rule has to say of a call, for people who want to know why. */
+/** Explains what happens to a call, rule by rule, for people who want to know why. */
 import { EFFECTS, type Effect } from '../../calls/contract.ts';
-import type { PolicyServer, PolicyTool } from './decision.ts';
 import type { Policies } from './policies.ts';
+import type { PolicyServer, PolicyTool } from './policy-call.ts';
 import { type CompiledRule, verdictOf } from './rules.ts';
-import { selects } from './selectors.ts';
+import { mismatch } from './selectors.ts';
 
-/** What became of a rule: it decides, is passed over, depends on arguments, or was not reached. */
 export type Outcome = 'decides' | 'may decide' | 'passed over' | 'not reached';
 
 export interface TracedRule {
@@ -13,22 +12,22 @@ export interface TracedRule {
   readonly place: string;
   readonly effect: Effect;
   readonly outcome: Outcome;
-  /** Why, where there is something to say. */
+  /** The reason for the outcome, if there is one to give. */
   readonly why: string | null;
 }
 
 export interface Explanation {
-  /** What would happen, from the mildest to the strictest; more than one when it depends on the arguments. */
+  /** Possible effects, from the least to the most strict; more than one if they depend on the arguments. */
   readonly effects: readonly Effect[];
   readonly reason: string;
   /** Whether the tool is hidden from code. */
   readonly isHidden: boolean;
   readonly rules: readonly TracedRule[];
-  /** Places of the limits that a call is counted in. */
+  /** Places of the limits that apply to the call. */
   readonly limits: readonly string[];
 }
 
-/** @param given the arguments; undefined when they are not known. */
+/** @param given the arguments; undefined if they are not known. */
 export function explain(
   policies: Policies | undefined,
   server: PolicyServer,
@@ -43,7 +42,7 @@ export function explain(
   const decision = settled.decision ?? settled.denied ?? (given && policies.decide({ server, tool, arguments: given }));
   const traced = policies.ruleSets(server.name).map(({ rules }) => trace(rules, server, tool, given));
   return {
-    effects: decision === undefined ? possible(settled.rules) : [decision.effect],
+    effects: decision === undefined ? possibleEffects(settled.rules) : [decision.effect],
     reason: decision?.reason ?? 'it depends on the arguments',
     isHidden: settled.denied !== undefined,
     rules: policies.problemOf(server.name) === undefined ? traced.flat() : [],
@@ -51,10 +50,10 @@ export function explain(
   };
 }
 
-/** What the rules may decide together: the strictest of what each policy may. */
-function possible(sets: readonly (readonly CompiledRule[])[]): Effect[] {
-  const floors = sets.map((rules) => Math.min(...rules.map(({ effect }) => EFFECTS.indexOf(effect))));
-  const mildest = Math.max(...floors);
+/** The effects that all policies together can have: each contributes its possible effects, and the strictest wins. */
+function possibleEffects(sets: readonly (readonly CompiledRule[])[]): Effect[] {
+  const mildestOfEach = sets.map((rules) => Math.min(...rules.map(({ effect }) => EFFECTS.indexOf(effect))));
+  const mildest = Math.max(...mildestOfEach);
   const all = new Set(sets.flat().map(({ effect }) => effect));
   return EFFECTS.filter((effect, index) => all.has(effect) && index >= mildest);
 }
@@ -71,9 +70,9 @@ function trace(
     if (isDecided) {
       return { place, effect, outcome: 'not reached', why: null };
     }
-    const other = selects(rule, server, tool);
-    if (other !== undefined) {
-      return { place, effect, outcome: 'passed over', why: WHY_OTHER[other] };
+    const key = mismatch(rule, server, tool);
+    if (key !== undefined) {
+      return { place, effect, outcome: 'passed over', why: WHY_PASSED_OVER[key] };
     }
     const found = outcomeOf(rule, server, tool, given);
     isDecided = found.outcome === 'decides';
@@ -81,10 +80,10 @@ function trace(
   });
 }
 
-const WHY_OTHER = {
-  server: 'it is about other servers',
-  tool: 'it is about other tools',
-  annotations: 'what the server says of the tool does not fit',
+const WHY_PASSED_OVER = {
+  server: 'it is for other servers',
+  tool: 'it is for other tools',
+  annotations: "the tool's annotations do not match",
 } as const;
 
 function outcomeOf(
@@ -107,6 +106,6 @@ function outcomeOf(
     case 'no':
       return { outcome: 'passed over', why: 'its conditions do not hold' };
     case 'unsure':
-      return { outcome: 'may decide', why: `it cannot be told: ${verdict.why}` };
+      return { outcome: 'may decide', why: verdict.why };
   }
 }

@@ -1,15 +1,15 @@
-/** What is masked in texts of the bridge that belong to no server: the secrets of all entries, wherever they stand. */
+/** The mask for text that belongs to no single server: it hides the secrets of all entries. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createConfiguredServers } from '../../../src/bridge/configured-servers.ts';
-import { createSecretMask } from '../../../src/secrets/secret-mask.ts';
+import { createSecretMask } from '../../../src/secrets/known-secrets.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
 
 async function configure(env: Record<string, string>) {
-  const folder = mkdtempSync(join(tmpdir(), 'secret-mask-'));
+  const folder = mkdtempSync(join(tmpdir(), 'known-secrets-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const write = (entry: object) =>
     writeFileSync(join(folder, 'servers.json'), JSON.stringify({ mcpServers: { notes: { command: 'x', ...entry } } }));
@@ -21,7 +21,7 @@ async function configure(env: Record<string, string>) {
   return { servers, write, mask: createSecretMask(servers.secrets) };
 }
 
-it('masks texts, and every text of other values', async () => {
+it('masks strings, and every string in other values', async () => {
   const { mask } = await configure({ API_KEY: 'entry-5ecret-2' });
   expect(mask('a entry-5ecret-2 b')).toBe('a *** b');
   expect(mask({ given: { text: ['entry-5ecret-2'] }, tool: 'echo' })).toEqual({
@@ -30,7 +30,7 @@ it('masks texts, and every text of other values', async () => {
   });
 });
 
-it('masks what a file gave as soon as the server was started with it', async () => {
+it('masks the value from a file once the server was started with it', async () => {
   const { servers, mask } = await configure({ API_KEY: '${file:key}' });
   const [notes] = servers.definitions().values();
   expect(mask('file-5ecret-1')).toBe('file-5ecret-1');
@@ -38,7 +38,7 @@ it('masks what a file gave as soon as the server was started with it', async () 
   expect(mask('file-5ecret-1')).toBe('***');
 });
 
-it('follows the entries, and keeps what they were filled with', async () => {
+it('follows changes of the entries, and keeps the resolved values', async () => {
   const { servers, write, mask } = await configure({ API_KEY: '${file:key}', OTHER_KEY: 'entry-5ecret-2' });
   const [notes] = servers.definitions().values();
   await servers.prepare(notes ?? expect.fail('no server'));

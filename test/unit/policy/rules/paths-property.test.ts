@@ -1,8 +1,8 @@
-/** Whatever a path is made of: what is judged is judged so for every way in which programs read paths. */
+/** Random paths: every definite verdict holds for every way in which programs read paths. */
 import { posix } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isUnder } from '../../../src/policy/rules/paths.ts';
+import { isUnder } from '../../../../src/policy/rules/paths.ts';
 
 const FOLDER = '/data/in';
 const PARTS = [
@@ -35,7 +35,7 @@ const PARTS = [
   '/data/in/',
 ];
 
-/** Ways to read a path; undefined where it cannot be read so. */
+/** Ways to read a path; undefined if a path cannot be read in that way. */
 const READERS: readonly ((path: string) => string | undefined)[] = [
   (path) => path,
   (path) => path.trim(),
@@ -57,13 +57,13 @@ const READERS: readonly ((path: string) => string | undefined)[] = [
       .join('/'),
 ];
 
-/** Where a path leads, from a working directory that nobody knows. */
+/** Whether a path leads into the folder, seen from a working directory. */
 function isInside(path: string, cwd: string): boolean {
   const resolved = posix.resolve(cwd, path);
   return resolved === FOLDER || resolved.startsWith(`${FOLDER}/`);
 }
 
-it('a verdict holds for every reader', () => {
+it('a definite verdict holds for every reader', () => {
   const begin = fc.constantFrom('', '/', '/data/', '/data/in', '/data/in/');
   const rest = fc.array(fc.constantFrom(...PARTS), { maxLength: 6 });
   const paths = fc.tuple(begin, rest).map(([first, parts]) => first + parts.join(''));

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { explain } from '../../../../src/policy/rules/explain.ts';
 import { Policies } from '../../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../../src/policy/rules/read-policy.ts';
-import { explain } from '../../../../src/policy/rules/trace.ts';
+import { readPolicy } from '../../../../src/policy/rules/schema.ts';
 
 const SERVER = { name: 'files', alias: 'files' };
 const READ = { name: 'read', alias: 'read', inputSchema: {} };
@@ -18,11 +18,11 @@ const POLICY = {
 const explained = (policy: unknown, given?: Record<string, unknown>) =>
   explain(new Policies(readPolicy(policy, '/p.json'), new Map()), SERVER, READ, given);
 
-it('without a policy all is allowed', () => {
+it('without a policy, every call is allowed', () => {
   expect(explain(undefined, SERVER, READ, {})).toMatchObject({ effects: ['allow'], rules: [], isHidden: false });
 });
 
-it('every rule says what became of it', () => {
+it('gives the outcome of every rule', () => {
   const { rules, effects, reason, limits } = explained(POLICY, { path: '/data/x' });
   expect({ effects, reason, limits }).toEqual({
     effects: ['allow'],
@@ -30,22 +30,22 @@ it('every rule says what became of it', () => {
     limits: ['limits[0] of /p.json'],
   });
   expect(rules.map(({ outcome, why }) => (why === null ? outcome : `${outcome}: ${why}`))).toEqual([
-    'passed over: it is about other servers',
-    'passed over: it is about other tools',
-    'passed over: what the server says of the tool does not fit',
+    'passed over: it is for other servers',
+    'passed over: it is for other tools',
+    "passed over: the tool's annotations do not match",
     'decides',
     'not reached',
     'not reached',
   ]);
 });
 
-it('in doubt it says what cannot be told', () => {
+it('names the condition that cannot be checked', () => {
   const { rules, effects } = explained(POLICY, { path: '..' });
   expect(effects).toEqual(['deny']);
-  expect(rules[3]).toMatchObject({ outcome: 'may decide', why: `it cannot be told: the argument 'path' holds ".."` });
+  expect(rules[3]).toMatchObject({ outcome: 'may decide', why: `the argument 'path' contains ".."` });
 });
 
-it('without arguments it says what may happen', () => {
+it('without arguments, lists the possible effects', () => {
   const { rules, effects, reason, isHidden } = explained(POLICY);
   expect({ effects, reason, isHidden }).toEqual({
     effects: ['allow', 'deny'],
@@ -55,12 +55,12 @@ it('without arguments it says what may happen', () => {
   expect(rules[3]?.why).toBe("it depends on 'path'");
 });
 
-it('a tool of which no call can be made is hidden, whatever its arguments', () => {
+it('a tool whose calls are all denied is hidden', () => {
   const denied = { rules: [{ effect: 'deny', arguments: { path: { under: '/' } } }], default: 'deny' };
   expect(explained(denied)).toMatchObject({ effects: ['deny'], isHidden: true });
 });
 
-it('shows what stands in a policy', () => {
+it('describes a policy', () => {
   expect(new Policies(readPolicy(POLICY, '/p.json'), new Map()).describe()).toEqual([
     {
       place: '/p.json',
