@@ -69,7 +69,7 @@ bad.status(), endless.status(), repr(bad)[:24]`;
     it.each([
       ['runtime.background(7)', 'TypeError: background takes a coroutine'],
       ['runtime.background(asyncio.sleep(0), "a b")', "ValueError: 'a b' is not a valid job name"],
-      ['[runtime.background(asyncio.sleep(60), "twin") for _i in "ab"]', "the job 'twin' is running"],
+      ['[runtime.background(asyncio.sleep(60), "twin") for _i in "ab"]', "job 'twin' is still running"],
     ])('is refused: %s', async (code, reason) => {
       expect(errorText(await run(code))).toContain(reason);
       await run('[job.cancel() for job in runtime.jobs()]');
