@@ -192,7 +192,7 @@ print(runtime.describe_server('memory').tools[0].alias, runtime.list_loaded_serv
 def double(n):
     return n * 2
 print(save_tool(double))`);
-    expect(out).toBe("Saved 'double': later sessions have it by that name.\n");
+    expect(out).toBe("Saved 'double'. Later sessions define it under that name.\n");
     const stored = await createSavedTools({ stateDir: folder, logger: silentLogger }).list();
     expect(stored).toEqual([{ name: 'double', source: 'def double(n):\n    return n * 2\n' }]);
   });

@@ -1,4 +1,4 @@
-/** Splits a line of Python into pieces by colour: keywords, strings, numbers, names that are called. Knows what cells in pictures use, not the whole language. */
+/** Splits a line of Python into colored pieces: keywords, strings, numbers, called names. Covers the cells in pictures, not all of Python. */
 import type { Theme } from './themes.ts';
 
 const KEYWORDS = 'and|as|async|await|def|else|for|from|if|import|in|is|lambda|not|or|return|try|except|while|with';
@@ -12,7 +12,7 @@ const PIECES = new RegExp(
   'g',
 );
 
-export function colourPython(line: string, theme: Theme): { readonly text: string; readonly fill: string }[] {
+export function colorPython(line: string, theme: Theme): { readonly text: string; readonly fill: string }[] {
   const pieces = [];
   let end = 0;
   for (const { 0: found, groups, index } of line.matchAll(PIECES)) {
