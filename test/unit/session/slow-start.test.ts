@@ -1,8 +1,8 @@
 /** The start of a sandbox has a bound of its own, which follows the time its cell was given. */
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createDeferred } from '../../../src/base/deferred.ts';
 import type { Engine, Sandbox, SandboxExit } from '../../../src/engines/engine.ts';
-import { createDeferred } from '../../../src/session/deferred.ts';
 import { createHarness } from '../../support/session-harness.ts';
 
 afterEach(() => vi.useRealTimers());
