@@ -1,7 +1,7 @@
-/** What `policy` prints for people: plain lines, no colours. */
+/** What `policy` prints for people: plain lines, no colors. */
 
 import { escapeControls } from '../base/log.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable } from '../terminal/text-table.ts';
 import type { ShownPolicy } from './rules/describe.ts';
 import type { Explanation } from './rules/trace.ts';
 

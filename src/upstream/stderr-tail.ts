@@ -8,7 +8,7 @@ const QUOTED_CHARS = 2_000;
 
 export interface StderrTail {
   push(chunk: Buffer): void;
-  /** The last lines, without colours and blank lines; empty when nothing was written. */
+  /** The last lines, without colors and blank lines; empty when nothing was written. */
   lastLines(): string;
 }
 
