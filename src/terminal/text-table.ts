@@ -1,12 +1,12 @@
-/** Rows for people: plain columns, no colours. Control characters are escaped, because names come from server files. */
+/** Tables for people: plain aligned columns without colors. Control characters are escaped, because names come from server files. */
 import { escapeControls } from '../base/log.ts';
 
 const MAX_COLUMN_CHARS = 60;
 
-/** Rows with their columns below each other; the last column ends where it ends. `nothing` when there is no row. */
-export function renderTable(rows: readonly (readonly string[])[], nothing: string): string {
+/** The rows with aligned columns; the last column is not padded. Without rows, the text `empty`. */
+export function renderTable(rows: readonly (readonly string[])[], empty: string): string {
   if (rows.length === 0) {
-    return `${nothing}\n`;
+    return `${empty}\n`;
   }
   const widths = (rows[0] ?? []).map((_, column) => {
     return Math.min(MAX_COLUMN_CHARS, Math.max(...rows.map((row) => row[column]?.length ?? 0)));

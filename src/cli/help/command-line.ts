@@ -1,4 +1,4 @@
-/** `help`: a command, a page of the documentation, an error or a setting. */
+/** `help`: usage of a command, a page of the documentation, an error code, or a setting. */
 import type { Command } from 'commander';
 import { ERROR_CODES } from '../../base/errors.ts';
 import { SETTINGS_TABLE } from '../../settings/settings.ts';
@@ -6,27 +6,27 @@ import { addNotes, type Settle } from '../../terminal/define.ts';
 import { readPage, sectionsOf } from './page.ts';
 import { isTopic, TOPIC_NAMES, TOPICS } from './topics.ts';
 
-/** Something else than a command alone is wanted. */
+/** A request for more than the usage of a command. */
 export interface TopicCommand {
   readonly command: 'topic';
-  /** As typed; at least one. */
+  /** At least one word, as typed. */
   readonly words: readonly string[];
-  /** Help of the command that is called like the topic. */
+  /** The usage of the command with the name of the topic. */
   readonly usage?: string;
-  /** Names of commands, which may have been meant. */
+  /** All command names, for suggestions. */
   readonly commands: readonly string[];
-  /** Names of its subcommands, if the topic is a command that has some. */
+  /** The subcommands, if the topic is also a group of commands. */
   readonly subcommands?: readonly string[];
 }
 
-/** In place of the library's own, which knows commands only. */
+/** Replaces the library's `help`, which knows only commands. */
 export function defineHelp(program: Command, settle: Settle<TopicCommand>): void {
   const help = program
     .helpCommand(false)
     .command('help')
     .summary('show help on a command, a topic, an error code or a setting')
     .description('Show help on a command, a documentation topic, an error code or a setting.')
-    .argument('[topic...]', 'a command, a topic with or without a section, an error code, or a setting')
+    .argument('[topic...]', 'a command, a topic (with a section if you like), an error code, or a setting')
     .action((words: readonly string[]) => {
       const command = find(program, words);
       const [first = ''] = words;
@@ -47,16 +47,16 @@ export function defineHelp(program: Command, settle: Settle<TopicCommand>): void
   addNotes(
     help,
     'Examples: help security, help servers secrets, help IMAGE_MISSING, help MCP_BRIDGE_TIMEOUT. ' +
-      'Piped, the text is Markdown.',
+      'In a pipe, the text is Markdown.',
   );
   help.addHelpText('after', `\nTopics:\n\n${TOPIC_NAMES.map((name) => `- ${name}: ${TOPICS[name]}`).join('\n')}`);
 }
 
-/** What may follow `help` and the words before. Names in capitals come once a letter says that one is meant: there are many. */
-export function helpCandidates(program: Command, [first, ...others]: readonly string[], begun: string): string[] {
+/** The completions after `help` and the earlier words. The many names in capitals are offered only once a letter is typed. */
+export function helpCandidates(program: Command, [first, ...others]: readonly string[], prefix: string): string[] {
   if (first === undefined) {
     const settings = SETTINGS_TABLE.map(({ variable }) => variable);
-    const capitals = begun === '' ? [] : [...Object.keys(ERROR_CODES), ...settings];
+    const capitals = prefix === '' ? [] : [...Object.keys(ERROR_CODES), ...settings];
     return [...new Set([...namesOf(program), ...TOPIC_NAMES, ...capitals])];
   }
   const command = find(program, [first]);

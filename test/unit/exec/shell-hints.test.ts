@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { reportError } from '../../../src/base/error-report.ts';
 import { howToLoad } from '../../../src/catalog/describe.ts';
 import { serverNotLoaded } from '../../../src/directory/directory-errors.ts';
-import { hintsForShell } from '../../../src/terminal/shell-hints.ts';
+import { hintsForShell } from '../../../src/exec/shell-hints.ts';
 
-describe('hints of a failed cell at a shell', () => {
+describe('hints of a failed cell in a shell', () => {
   it('name the options of exec', () => {
     const error = reportError(serverNotLoaded('notes', { name: 'my notes', alias: 'my_notes' } as never));
     expect(error.hint).toBe(`C${howToLoad('my notes').slice(1)}.`);
@@ -19,7 +19,7 @@ describe('hints of a failed cell at a shell', () => {
     expect(hintsForShell(late)).toEqual({ ...late, hint });
   });
 
-  it('are changed where a check indents them, and where a traceback ends with one', () => {
+  it('are rewritten where a check indents them, and at the end of a traceback', () => {
     const hint = "Hint: Call run_python again with servers=['notes'].";
     expect(
       hintsForShell({ code: 'CHECK_FAILED', message: `1 mistake.\n    ${hint}`, hint: 'Correct it.' }),
@@ -29,7 +29,7 @@ describe('hints of a failed cell at a shell', () => {
     });
   });
 
-  it('leave what the code itself says alone', () => {
+  it('leave output of the code itself unchanged', () => {
     const text = "ValueError: call run_python again with servers=['notes']";
     const error = { message: text, exception: 'ValueError', traceback: text };
     expect(hintsForShell(error)).toEqual({ ...error, hint: undefined });

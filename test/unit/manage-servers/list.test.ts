@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ServerReport } from '../../../src/directory/report.ts';
-import { totalsOf } from '../../../src/manage-servers/list.ts';
-import { renderList } from '../../../src/manage-servers/list-text.ts';
+import { renderList, totalsOf } from '../../../src/manage-servers/list.ts';
 
-const PLACE = { home: '/home/me', nothing: 'No server is configured.' };
+const PLACE = { home: '/home/me', noServers: 'No server is configured.' };
 const AT = '2026-11-21T20:00:00.000Z';
 
 function report(name: string, facts: Partial<ServerReport> = {}): ServerReport {
@@ -26,14 +25,14 @@ const render = (reports: readonly ServerReport[]): string[] =>
   renderList(reports, totalsOf(reports), PLACE).trimEnd().split('\n');
 
 describe('the list of servers', () => {
-  test('quotes a name in the command that a person is to type', () => {
+  test('quotes a name in the suggested command', () => {
     const failure = { code: 'SERVER_START_FAILED' as const, message: 'it ended', hint: 'Install it.', at: AT };
     expect(render([report('two words', { state: 'failed', failure, tools: null })])).toContain(
       "  Run: mcp-server-code-execution-mode servers test 'two words'",
     );
   });
 
-  test('has a row for each, why one failed, and what was saved', () => {
+  test('has a row for each server, the reasons of failures, and the tokens saved', () => {
     const failure = {
       code: 'SERVER_START_FAILED' as const,
       message: "server 'broken' could not be started: command 'x' not found",
@@ -64,9 +63,9 @@ describe('the list of servers', () => {
       'mail: wants a login',
       '  Run: mcp-server-code-execution-mode servers login mail',
       '',
-      '3 servers, 126 tools: ~47,468 tokens if an agent got them directly.',
-      'run_python takes at most 200 instead: ~47,268 saved.',
-      'Not counted: 2 that never answered; `mcp-server-code-execution-mode servers refresh` asks them.',
+      '3 servers, 126 tools: ~47,468 tokens if an agent loaded them directly.',
+      'run_python takes at most 200 instead and saves ~47,268.',
+      'Not counted: 2 that have never answered. To ask them, run: mcp-server-code-execution-mode servers refresh',
     ]);
   });
 
@@ -83,19 +82,19 @@ describe('the list of servers', () => {
       }),
     );
     const lines = render(reports);
-    // A command that was cut could not be run.
+    // A truncated command could not be run.
     const texts = lines.filter((line) => !line.startsWith('  Run: '));
     expect(Math.max(...texts.map((line) => line.length))).toBeLessThanOrEqual(100);
     expect(lines.filter((line) => /^ {2}Run: .* servers test server-(?:long-){12}\d+$/.test(line))).toHaveLength(20);
     expect(lines[1]).toMatch(/^server-long-long-long-l… {2}failed .*folder\/servers-0\.json$/);
   });
 
-  test('shows no control characters, and says when there is none', () => {
+  test('escapes control characters, and says if there are no servers', () => {
     expect(render([report('a\u001b[2J')])[1]).toMatch(/^a\\x1b\[2J {2}ready/);
-    expect(render([])).toEqual([PLACE.nothing]);
+    expect(render([])).toEqual([PLACE.noServers]);
   });
 
-  test('claims no gain where the tools cost less than run_python', () => {
+  test('claims no saving if the tools cost less than run_python', () => {
     expect(totalsOf([report('tiny', { tools: 1, tokens: 90 })])).toMatchObject({ tokens: 90, tokensSaved: 0 });
   });
 });

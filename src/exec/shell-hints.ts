@@ -1,4 +1,4 @@
-/** Next steps for a person at a shell, in place of those that the same failure has for an agent. */
+/** Rewrites hints that are written for an agent into next steps for a person at a shell. */
 
 import type { CellError } from '../base/cell.ts';
 import { quoteShellWord } from '../base/shell-word.ts';
@@ -6,7 +6,7 @@ import { quoteShellWord } from '../base/shell-word.ts';
 const HINT_LINE = /^\s*Hint: .*$/gm;
 const LOAD = /[Cc]all run_python again with servers=\['([^'\n]+)'\]/g;
 
-/** The error of a cell with the options of `exec` in its hints, those that a check or a traceback repeats included. */
+/** The cell's error with `exec` options in its hints, including hints repeated inside a check or a traceback. */
 export function hintsForShell(error: CellError): CellError {
   const { message, hint, traceback } = error;
   return {

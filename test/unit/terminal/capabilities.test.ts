@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wantsColours } from '../../../src/terminal/colours.ts';
+import { wantsColors } from '../../../src/terminal/capabilities.ts';
 
 test.each([
   [true, {}, true],
@@ -11,5 +11,5 @@ test.each([
   [false, { FORCE_COLOR: '', NO_COLOR: '1' }, true],
   [true, { FORCE_COLOR: '0' }, false],
 ])('terminal %j, environment %j: %j', (isTerminal, env, expected) => {
-  expect(wantsColours(isTerminal, env)).toBe(expected);
+  expect(wantsColors(isTerminal, env)).toBe(expected);
 });

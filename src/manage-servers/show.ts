@@ -1,20 +1,24 @@
-/** What `servers` prints for people: plain lines, no colours. Control characters of server files are escaped. */
-
+/** `servers show`: what is known about one server, without starting it. */
 import { escapeControls } from '../base/log.ts';
-import type { CatalogTool } from '../catalog/known.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { howToEnable } from '../directory/directory-errors.ts';
-import type { ServerDetails } from '../directory/report.ts';
-import { countOf, renderTable } from '../terminal/table.ts';
+import { detailsOf, type ServerDetails } from '../directory/report.ts';
+import type { ServerDefinition } from '../servers/discover.ts';
+import { renderTable } from '../terminal/text-table.ts';
+import type { Output } from './output.ts';
 
-export function renderToolLine({ alias, description }: CatalogTool): string[] {
-  return [alias, firstLine(description)];
+/** Resolves with 0. */
+export async function show(
+  definition: ServerDefinition,
+  configured: ConfiguredServers,
+  { print }: Output,
+): Promise<number> {
+  const details = await detailsOf(configured, definition);
+  print(details, () => renderServer(details));
+  return 0;
 }
 
-export function renderRefreshed({ name, tools, notices, error }: Refreshed): string[] {
-  return [name, error === null ? [countOf(tools ?? 0), ...notices].join('; ') : `failed: ${firstLine(error)}`];
-}
-
-export function renderServer(server: ServerDetails): string {
+function renderServer(server: ServerDetails): string {
   const { name, alias, state, failure, tools, tokens, capabilities, notices, instructions } = server;
   const facts: [string, string | null][] = [
     ['name', name],
@@ -35,7 +39,7 @@ export function renderServer(server: ServerDetails): string {
       'tools',
       tools === null
         ? null
-        : `${tools}, about ${(tokens ?? 0).toLocaleString('en-US')} tokens if an agent got them directly`,
+        : `${tools}, about ${(tokens ?? 0).toLocaleString('en-US')} tokens if an agent loaded them directly`,
     ],
     ['version', server.serverVersion],
     ['MCP', server.protocolVersion],
@@ -45,17 +49,4 @@ export function renderServer(server: ServerDetails): string {
   const rows = facts.filter(([, value]) => value !== null && value !== '') as [string, string][];
   const words = instructions === null ? '' : `\n${instructions.split('\n').map(escapeControls).join('\n')}\n`;
   return `${renderTable(rows, '')}${words}`;
-}
-
-function firstLine(text: string): string {
-  return text.split('\n')[0]?.trim() ?? '';
-}
-
-/** How asking one server anew went. */
-export interface Refreshed {
-  readonly name: string;
-  readonly tools: number | null;
-  readonly notices: readonly string[];
-  /** Null when it answered. */
-  readonly error: string | null;
 }

@@ -5,10 +5,10 @@ import { expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createConfiguredServers } from '../../../src/bridge/build-servers.ts';
 import type { ServersCommand } from '../../../src/manage-servers/command-line.ts';
-import { concernedBy } from '../../../src/manage-servers/concerned.ts';
+import { concernedBy } from '../../../src/manage-servers/run.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
 
-/** The warnings about server files that a command begins with. */
+/** The warnings about server files that a command logs first. */
 async function warnings(action: ServersCommand['action'], ...names: string[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'concerned-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -23,7 +23,7 @@ async function warnings(action: ServersCommand['action'], ...names: string[]): P
   return said.join('\n');
 }
 
-it('warns about the entries of the servers that are named', async () => {
+it('warns only about entries of the servers that are named', async () => {
   expect(await warnings('test', 'memory')).toBe('');
   expect(await warnings('call', 'memory', 'git-hub')).toBe('');
   const warning = /the variable NOT_SET is not set → Set NOT_SET in the environment of the bridge/;

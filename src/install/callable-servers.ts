@@ -1,4 +1,4 @@
-/** What `install` says at its end: which servers code can call now, and how to get more. */
+/** The last lines of `install`: which servers code can call now, and how to add more. */
 
 import { COMMAND } from '../base/package.ts';
 import { listServers } from '../clients/server-lists.ts';
@@ -9,7 +9,7 @@ import type { Settings } from '../settings/settings.ts';
 import type { InstallCommand } from './command-line.ts';
 import type { Plan } from './plan.ts';
 
-/** Names in one line; more are counted. Chosen. */
+/** Names listed on one line; the rest are counted. Chosen. */
 const MAX_NAMES = 12;
 
 interface CallableOptions {
@@ -18,7 +18,7 @@ interface CallableOptions {
     Partial<Pick<Settings, 'serversConfig' | 'configSources' | 'allowSelfServer'>>;
 }
 
-/** One line. The servers are those of now: it is made after the files were written. */
+/** The summary. Call it after the files are written: it reads the configured servers again. */
 export async function describeCallable(
   plans: readonly (readonly [ClientId, Plan])[],
   { isDryRun, isImport }: InstallCommand,
@@ -39,8 +39,8 @@ export async function describeCallable(
   const hidden = plans
     .map(([id, { client, others }]) => ({ id, client, names: namesOf(others.moved).filter(isHidden) }))
     .filter(({ names }) => names.length > 0);
-  const taking = isOffered && hidden.length > 0 ? ` ${describeTaking(hidden)}` : '';
-  return `${now}${taking} To add one: ${COMMAND} servers add NAME -- COMMAND ARG…\n${describeFolderServers(plans)}`;
+  const offer = isOffered && hidden.length > 0 ? ` ${describeImport(hidden)}` : '';
+  return `${now}${offer} To add one: ${COMMAND} servers add NAME -- COMMAND ARG…\n${describeFolderServers(plans)}`;
 
   function isHidden(name: string): boolean {
     return !callable.includes(name);
@@ -53,24 +53,24 @@ interface Hidden {
   readonly names: readonly string[];
 }
 
-function describeTaking(hidden: readonly Hidden[]): string {
+function describeImport(hidden: readonly Hidden[]): string {
   const whose = hidden.map(({ client, names }) => `those of ${client.title} (${list(names)})`).join(' and ');
-  return `To move ${whose} here: ${COMMAND} install ${hidden.map(({ id }) => id).join(' ')} --import.`;
+  return `To move ${whose} to the bridge: ${COMMAND} install ${hidden.map(({ id }) => id).join(' ')} --import.`;
 }
 
-/** Each once: servers of several folders may have the same name. */
+/** Names without duplicates: servers of several folders may share one. */
 function namesOf(servers: Plan['others']['moved']): string[] {
   return [...new Set(servers.map(({ name }) => name))];
 }
 
-/** Empty when there are none that stay. */
+/** One line for each client whose folder servers stay there; usually empty. */
 function describeFolderServers(plans: readonly (readonly [ClientId, Plan])[]): string {
   return plans
     .map(([, { client, others }]) => ({ client, staying: others.staying.filter(({ folder }) => folder !== undefined) }))
     .filter(({ staying }) => staying.length > 0)
     .map(
       ({ client, staying }) =>
-        `${client.title} keeps these servers for one folder each, and they cannot be moved: ${list(listServers(staying))}. To let code call one, add it as above, and in its folder run: claude mcp remove NAME --scope local\n`,
+        `${client.title} defines these servers for one folder each, and they cannot be moved: ${list(listServers(staying))}. To let code call one, add it as above, then run in its folder: claude mcp remove NAME --scope local\n`,
     )
     .join('');
 }
