@@ -1,6 +1,6 @@
-/** The one question that is asked of JSON everywhere. */
+/** A type guard for JSON objects. */
 
-/** Whether a value is an object in the sense of JSON: neither a list nor null. */
+/** Whether a value is a JSON object: not an array and not null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@
 
 import { escapeControls, escapeInLines } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import { colourChange, renderChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/table.ts';

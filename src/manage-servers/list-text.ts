@@ -2,7 +2,7 @@
 
 import { escapeControls } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { KnownState, ServerReport } from '../directory/report.ts';
 import { countOf, renderTable } from '../terminal/table.ts';
 

@@ -1,6 +1,5 @@
 /** `servers test`: how far each server comes, and where it does not, why and what to do. */
-import { reportError } from '../base/error-report.ts';
-import { BridgeError, ERROR_CODES } from '../base/errors.ts';
+import { BridgeError, ERROR_CODES, reportError } from '../base/errors.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { askEach, type ServerTest, type StartTimes, serversNamed, testServer } from '../directory/server-test.ts';
 import { findingOfIssue } from '../terminal/finding.ts';

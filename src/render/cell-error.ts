@@ -1,6 +1,6 @@
 /** The error of a cell as text: what models and people read, on every way out. */
 import type { CellError } from '../base/cell.ts';
-import type { ErrorReport } from '../base/error-report.ts';
+import type { ErrorReport } from '../base/errors.ts';
 
 /** A traceback, or `CODE: message`, `Hint: …` on its own line, and where an interrupt struck. */
 export function renderCellError(error: CellError): string {

@@ -5,8 +5,7 @@
  */
 
 import { type CellAnswer, DEFAULT_SESSION, type EngineReport, type OutputText } from '../base/cell.ts';
-import type { ErrorReport } from '../base/error-report.ts';
-import type { ErrorCode } from '../base/errors.ts';
+import type { ErrorCode, ErrorReport } from '../base/errors.ts';
 import { renderCellError, reportCellError, summarizeCellError } from './cell-error.ts';
 import { settleReturns } from './returns.ts';
 import { cutEnd, cutMiddle, describeGap, shareOut } from './truncate.ts';

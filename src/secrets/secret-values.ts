@@ -5,7 +5,7 @@
  */
 import { dirname, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { splitWords } from '../base/split-words.ts';
+import { splitWords } from '../base/shell-words.ts';
 import { expandHome, plainText, REFERENCE } from '../servers/expand.ts';
 import { type Holder, placesOf } from '../servers/references.ts';
 import { explainUrl } from '../servers/remote-entry.ts';

@@ -1,7 +1,7 @@
 /** Next steps for a person at a shell, in place of those that the same failure has for an agent. */
 
 import type { CellError } from '../base/cell.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 
 const HINT_LINE = /^\s*Hint: .*$/gm;
 const LOAD = /[Cc]all run_python again with servers=\['([^'\n]+)'\]/g;

@@ -1,7 +1,7 @@
 /** What to say of a server that is started here and fails: why, the end of its stderr, and the next step. Pure. */
 import { messageOf } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { JsonObject, ProcessDefinition } from './definition.ts';
 import type { ServerExit } from './server-process.ts';
 

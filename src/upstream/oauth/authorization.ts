@@ -5,7 +5,7 @@
 import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
 import { BridgeError } from '../../base/errors.ts';
 import { COMMAND } from '../../base/package.ts';
-import { quoteShellWord } from '../../base/shell-word.ts';
+import { quoteShellWord } from '../../base/shell-words.ts';
 import type { RemoteDefinition } from '../definition.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
 import { type Authorization, RemoteFailure, type TokenRefusal } from '../http/remote-failure.ts';

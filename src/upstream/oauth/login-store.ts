@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
-import { quoteShellWord } from '../../base/shell-word.ts';
+import { quoteShellWord } from '../../base/shell-words.ts';
 import { withFileLock } from '../../state/file-lock.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../../state/state-files.ts';
 
