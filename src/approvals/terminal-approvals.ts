@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { BridgeError } from '../base/errors.ts';
 import type { Approvals, CallToApprove } from '../calls/contract.ts';
-import { oneLine } from '../catalog/shown-text.ts';
+import { oneLine } from '../catalog/visible.ts';
 import { howToAllow } from './cell-approvals.ts';
 
 const MAX_NAME_CHARS = 100;
