@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import type { Person } from './base/cell.ts';
-import { renderErrorReport, reportError } from './base/error-report.ts';
-import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './base/errors.ts';
+import { BridgeError, ERROR_CODES, renderError, renderErrorReport, reportError, toBridgeError } from './base/errors.ts';
 import { createLogger, escapeInLines } from './base/log.ts';
 import { COMMAND, VERSION } from './base/package.ts';
 import { parseCommandLine } from './cli/command-line.ts';

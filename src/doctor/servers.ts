@@ -1,7 +1,7 @@
 /** What `doctor` checks about the configured servers: their files, and whether each starts and lists its tools. */
 
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { suspicionsOf } from '../catalog/suspicions.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';

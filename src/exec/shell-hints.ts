@@ -1,7 +1,7 @@
 /** Rewrites hints that are written for an agent into next steps for a person at a shell. */
 
 import type { CellError } from '../base/cell.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 
 const HINT_LINE = /^\s*Hint: .*$/gm;
 const LOAD = /[Cc]all run_python again with servers=\['([^'\n]+)'\]/g;

@@ -4,7 +4,7 @@ import type { Person } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import { refuseUnusableHome } from '../base/home.ts';
 import { COMMAND_NAME, thisProgramStart } from '../base/package.ts';
-import { splitWords } from '../base/split-words.ts';
+import { splitWords } from '../base/shell-words.ts';
 import { listServers } from '../clients/server-lists.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { writeClientFile } from '../servers/client-file.ts';

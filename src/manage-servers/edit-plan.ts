@@ -4,7 +4,7 @@ import { renderIssue } from '../base/config-issue.ts';
 import { BridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
 import type { FileObject } from '../clients/file-format.ts';
 import { serverNotFound } from '../directory/directory-errors.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { escapeControls, escapeInLines, silentLogger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import { writeClientFile } from '../servers/client-file.ts';
 import { type DiscoveryOptions, discoverServers, type ServerDefinition } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/references.ts';

@@ -5,7 +5,7 @@
 import { homeFolder } from '../base/home.ts';
 import { escapeControls } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { type KnownState, reportServer, type ServerReport } from '../directory/report.ts';
 import { MAX_DEFINITION_TOKENS } from '../server/tool-definition.ts';

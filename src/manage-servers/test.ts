@@ -1,6 +1,5 @@
 /** `servers test`: starts servers step by step, and explains which step fails and how to fix it. */
-import { reportError } from '../base/error-report.ts';
-import { BridgeError, ERROR_CODES } from '../base/errors.ts';
+import { BridgeError, ERROR_CODES, reportError } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import {

@@ -3,7 +3,7 @@ import { createInterface, type Interface } from 'node:readline/promises';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
 import { isObject } from '../base/is-object.ts';
 import { listOf, type Schema } from '../catalog/json-schema.ts';
-import { oneLine } from '../catalog/shown-text.ts';
+import { oneLine } from '../catalog/visible.ts';
 
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;

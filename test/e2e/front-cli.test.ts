@@ -44,7 +44,7 @@ describe('exec', () => {
     [
       'what is missing',
       ['-c', 'gap'],
-      { stdout: 'first\n[9 bytes (1 line) are left out here.]\nlast\n', stderr: '', exitCode: 0 },
+      { stdout: 'first\n[9 bytes (1 line) omitted here.]\nlast\n', stderr: '', exitCode: 0 },
     ],
     ['notices and stderr', ['-c', 'lost'], { stdout: '1\n', stderr: 'State was lost.\nwarned\n', exitCode: 0 }],
     [

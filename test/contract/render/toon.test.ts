@@ -110,7 +110,7 @@ for value in ({'a': [object()]}, ['x' * 9_000_000], list(range(300_000)), [[[]]]
         /^.*runtime.to_toon is too large: a call frame has 9,000,\d+ bytes; the limit is 8,388,608 bytes$/,
       ),
       hint,
-      `${tooLarge}the call was not read: its line is of more than 250,000 values`,
+      `${tooLarge}the call was not read: its line is too large: more than 250,000 values`,
       hint,
       'MCPError LIMIT_RESULT: the value is longer than 8,388,608 characters as TOON',
       hint,

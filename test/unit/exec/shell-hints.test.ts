@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reportError } from '../../../src/base/error-report.ts';
+import { reportError } from '../../../src/base/errors.ts';
 import { howToLoad } from '../../../src/catalog/describe.ts';
 import { serverNotLoaded } from '../../../src/directory/directory-errors.ts';
 import { hintsForShell } from '../../../src/exec/shell-hints.ts';

@@ -185,7 +185,7 @@ describe('what add refuses', () => {
     [['x', 'https://x.example', '-H', 'A B: 1'], 'a value of --header is not a valid header'],
     [['x', '--timeout', 'soon', 'srv'], 'mcpServers.x.timeout must be a number of seconds'],
     [['x', '--json-entry', '[]'], '--json-entry is not a JSON object'],
-    [['x', '--json-entry', '{"args": []}'], 'mcpServers.x.command is missing; it must be a text'],
+    [['x', '--json-entry', '{"args": []}'], 'mcpServers.x.command is missing; it must be a string'],
     [['x'.repeat(129), 'srv'], 'a server name has 1 to 128 characters'],
     [['a\nb', 'srv'], 'a server name has 1 to 128 characters'],
     [[' x', 'srv'], "the name ' x' begins or ends with a space"],

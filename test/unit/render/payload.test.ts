@@ -1,6 +1,5 @@
-/** Carriage returns, as a terminal shows them. */
 import { expect, test } from 'vitest';
-import { settleReturns } from '../../../src/render/returns.ts';
+import { applyReturns } from '../../../src/render/payload.ts';
 
 test.each([
   ['no return at all\nnone', 'no return at all\nnone'],
@@ -11,6 +10,6 @@ test.each([
   ['a\nbar 1\rbar 2\nc', 'a\nbar 2\nc'],
   ['\r\r\rx', 'x'],
   ['', ''],
-])('%j is shown as %j', (written, shown) => {
-  expect(settleReturns(written)).toBe(shown);
+])('shows %j as %j, as a terminal does', (written, shown) => {
+  expect(applyReturns(written)).toBe(shown);
 });
