@@ -5,6 +5,8 @@ import { createLogger } from '../../src/base/log.ts';
 import type { SandboxLimits } from '../../src/engines/engine.ts';
 import type { ResultFrame } from '../../src/protocol/frames.ts';
 import { type ConnectionOptions, KernelConnection } from '../../src/session/connection.ts';
+import { startKernel } from '../../src/session/kernel.ts';
+import { type CellRun, runInKernel } from '../../src/session/run-cell.ts';
 import { Session, type SessionOptions } from '../../src/session/session.ts';
 import { Sessions } from '../../src/session/sessions.ts';
 import { FakeEngine, FakeSandbox } from './fake-sandbox.ts';
@@ -92,6 +94,37 @@ export function openSessions(options: Partial<SessionOptions> = {}) {
     sessions,
     run: (request: Partial<CellRequest> = {}) => sessions.run(withDefaults(request)),
     begin: (request: Partial<CellRequest> = {}) => beginCell(engine, (cell) => sessions.run(cell), request),
+  };
+}
+
+/** A kernel that is ready, and a way to run cells in it without a session. */
+export async function openKernel(options: Partial<Parameters<typeof startKernel>[0]> = {}) {
+  const engine = new FakeEngine();
+  const { capabilitySummary, ...needed } = sessionOptions(engine, []);
+  const kernel = await startKernel({
+    ...needed,
+    session: 'default',
+    generation: 1,
+    startTimeoutMs: 60_000,
+    hello: { capability_summary: capabilitySummary, saved_tools: [] },
+    loaded: new Set(),
+    load: () => undefined,
+    onProgress: () => undefined,
+    ...options,
+  });
+  const sandbox = await engine.nextSandbox();
+  return {
+    kernel,
+    sandbox,
+    /** Runs cell 1 with 10 s, unless told otherwise. */
+    run: (run: Partial<CellRun> = {}) =>
+      runInKernel(kernel, {
+        frame: { cell: 1, code: 'work()', servers: [] },
+        timeoutMs: 10_000,
+        questionTimeoutMs: 60_000,
+        startingServers: () => [],
+        ...run,
+      }),
   };
 }
 
