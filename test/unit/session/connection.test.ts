@@ -6,7 +6,7 @@ import { connect, settle } from '../../support/fake-session.ts';
 
 // The real limits take seconds to reach.
 vi.mock('../../../src/base/limits.ts', async (original) => ({
-  ...(await original<typeof import('../../../src/base/limits.ts')>()),
+  ...(await original<object>()),
   MAX_SANDBOX_LINE_BYTES: 4_096,
   MAX_FRAMES_PER_CELL: 8,
 }));
@@ -90,7 +90,10 @@ describe('a sandbox that starts', () => {
 
   it('may send a code pack before it is ready, which is stored then, and none later', async () => {
     const saved: string[] = [];
-    const packs = { load: async () => undefined, save: async (_: string, pack: Buffer) => void saved.push(`${pack}`) };
+    const packs = {
+      load: async () => undefined,
+      save: async (_: string, pack: Buffer) => void saved.push(pack.toString()),
+    };
     const { connection, sandbox, log } = connect({ packs });
     await settle();
     for (const piece of ['first ', 'second']) {
@@ -232,6 +235,26 @@ describe('the result of a cell', () => {
     all.sandbox.exit();
     expect(await end).toEqual({ reason: 'it was idle' });
     await killed;
+  });
+});
+
+describe('calls that run when their cell ends', () => {
+  it.each([
+    ['interrupted', true],
+    ['ok', false],
+    ['error', false],
+  ] as const)('with outcome %s: cancelled is %s', async (outcome, isCancelled) => {
+    const signals: CallContext['signal'][] = [];
+    const handleCall = (_: unknown, { signal }: CallContext) => {
+      signals.push(signal);
+      return new Promise<never>(() => undefined);
+    };
+    const all = await connected({ handleCall });
+    const { end } = execute(all);
+    all.sandbox.send({ type: 'call', call: 1, method: 'call_tool', params: {} });
+    all.sandbox.endCell(1, { outcome });
+    await end;
+    expect(signals.map(({ aborted }) => aborted)).toEqual([isCancelled]);
   });
 });
 

@@ -134,9 +134,7 @@ describe('a cell whose deadline passes', () => {
 
   it('is interrupted', async () => {
     const { sandbox } = await atDeadline();
-    expect(sandbox.framesOf('interrupt')).toEqual([
-      { type: 'interrupt', cell: 1, reason: 'deadline', sent_before: 2 },
-    ]);
+    expect(sandbox.framesOf('interrupt')).toEqual([{ type: 'interrupt', cell: 1, reason: 'deadline', sent_before: 2 }]);
   });
 
   it('is a timeout that keeps the session, its output and the place where the interrupt struck', async () => {
@@ -335,5 +333,16 @@ describe('a client that listens to a cell', () => {
     sandbox.send({ type: 'progress', done: 1, total: 4, message: 'pages' });
     await settle();
     expect(reports.at(-1)).toMatchObject({ message: expect.stringContaining('1/4 pages'), percent: 25 });
+  });
+
+  it('hears what tools report of their calls', async () => {
+    const handleCall: HandleCall = async (_, { onToolProgress }) =>
+      onToolProgress?.({ tool: 'files.scan', progress: 3, total: 9 });
+    const { run, sandbox } = await openKernel({ handleCall });
+    const reports: CellProgress[] = [];
+    void run({ onProgress: (progress) => reports.push(progress) });
+    sandbox.send({ type: 'call', call: 1, method: 'call_tool', params: {} });
+    await settle();
+    expect(reports[0]?.message).toContain('files.scan 3/9');
   });
 });
