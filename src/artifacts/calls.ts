@@ -1,7 +1,7 @@
 /** What code asks of the host about artifacts. Every session may read the artifacts of all; each writes its own. */
 import { z } from 'zod';
 import { MAX_ARTIFACT_BYTES } from '../base/limits.ts';
-import { checked, type Method } from '../calls/checked-call.ts';
+import { checked, type Method } from '../calls/method.ts';
 import type { Artifact, Artifacts } from './artifacts.ts';
 import { artifactUri, linkTo, mimeTypeOf } from './resources.ts';
 

@@ -8,6 +8,7 @@ import { CONTAINER_ENGINE_NAMES, type Engine } from '../engines/engine.ts';
 import { PROTOCOL_VERSION } from '../protocol/frames.ts';
 import { readKernelSources } from '../session/boot.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
+import type { KernelConnection } from '../session/connection.ts';
 import { type Kernel, startKernel } from '../session/kernel.ts';
 import type { StartedReport } from '../session/supervisor.ts';
 import { limitsOf } from '../settings/engine-options.ts';
@@ -29,11 +30,11 @@ export async function examineSession(engine: Engine, settings: Settings): Promis
     const startMs = Math.round(performance.now() - startedAt);
     const place = hasImage(engine) ? ` from the image ${settings.image}` : '';
     const text = `a session starts on ${engine.name} in ${startMs} ms${place}: Python ${python}, ${platform}, protocol ${PROTOCOL_VERSION}`;
-    return [{ section: 'engines', level: 'ok', text }, ...(await describeBounds(kernel, engine))];
+    return [{ section: 'engines', level: 'ok', text }, ...(await describeBounds(kernel.connection, engine))];
   } catch (error) {
     return [noCellRuns(toBridgeError(error))];
   } finally {
-    await kernel?.kill('doctor has seen enough');
+    await kernel?.connection.kill('doctor has seen enough');
   }
 }
 
@@ -61,12 +62,12 @@ async function kernelOptions(engine: Engine, settings: Settings) {
 }
 
 /** What the first process of the sandbox measured; an engine that brings its own program says it in its isolation. */
-async function describeBounds(kernel: Kernel, engine: Engine): Promise<Finding[]> {
+async function describeBounds(kernel: KernelConnection, engine: Engine): Promise<Finding[]> {
   const until = performance.now() + REPORT_WAIT_MS;
-  while (kernel.measured() === undefined && performance.now() < until) {
+  while (kernel.measured === undefined && performance.now() < until) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  const measured = kernel.measured();
+  const { measured } = kernel;
   if (measured === undefined || engine.missing !== undefined) {
     return [];
   }

@@ -4,7 +4,7 @@ import { ERROR_CODES } from '../base/errors.ts';
 import { renderCellError } from '../render/cell-error.ts';
 import { buildReport } from '../render/payload.ts';
 import { describeGap } from '../render/truncate.ts';
-import { createLazyBridge } from '../server/lazy-runner.ts';
+import { LazyBridge } from '../server/lazy-bridge.ts';
 import { answerCell } from '../server/run-python.ts';
 import { readCode } from '../terminal/code-source.ts';
 import type { CommandContext } from '../terminal/command.ts';
@@ -28,13 +28,13 @@ export interface ExecOptions extends CommandContext {
 export async function exec(command: ExecCommand, options: ExecOptions): Promise<number> {
   const { settings, logger } = options;
   const code = await readCode(command.source, options.input);
-  const bridge = createLazyBridge(() => options.createBridge());
+  const bridge = new LazyBridge(() => options.createBridge());
   const cancel = new AbortController();
   const lifecycle = watchProcess(logger);
   const line = await startProgress({ isJson: command.isJson, tellPlain: logger.info });
   const answered = answerCell(
     {
-      runner: bridge,
+      bridge,
       outputMode: settings.outputMode,
       maxOutputChars: settings.maxOutputChars,
       defaultTimeoutSeconds: settings.timeoutSeconds,

@@ -1,6 +1,6 @@
 /** What code asks of the host to keep a function for later sessions. */
 import { z } from 'zod';
-import { checked, type Method } from '../calls/checked-call.ts';
+import { checked, type Method } from '../calls/method.ts';
 import { isPythonKeyword } from '../catalog/names.ts';
 import type { SavedTools } from './saved-tools.ts';
 

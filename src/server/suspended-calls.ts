@@ -8,8 +8,8 @@ import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } fro
 import type { CellAnswer, CellProgress, Person, Question, Reply } from '../base/cell.ts';
 import type { RenderedAnswer } from '../render/render.ts';
 import { cutEnd } from '../render/truncate.ts';
-import { type ElicitationRequest, readModes, readReply, toRequest } from './elicitation.ts';
-import { createProgressReporter, type ProgressReporter } from './progress.ts';
+import { type ElicitationRequest, readModes, readReply, toRequest } from './client-person.ts';
+import { createProgressReporter, type ProgressReporter } from './progress-notifications.ts';
 import type { RunPythonCall } from './run-python.ts';
 
 /** Of the token; nobody guesses 256 bits. */

@@ -4,7 +4,7 @@ import type { Person } from '../base/cell.ts';
 import type { Logger } from '../base/log.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { ConfiguredServers, OpenServers } from '../directory/configured-servers.ts';
-import type { Bridge } from '../server/cell-runner.ts';
+import type { Bridge } from '../server/lazy-bridge.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Settle } from './define.ts';
 import type { Terminal } from './terminal-person.ts';

@@ -38,7 +38,7 @@ const REFUSED: readonly (readonly [path: string, code: string, rule: string])[] 
   ['src/calls/feature.ts', "import '../policy/index.ts';", IMPORTS],
   ['src/terminal/feature.ts', "import '../doctor/index.ts';", IMPORTS],
   ['src/policy/rules/disk.ts', "import 'node:fs';", IMPORTS],
-  ['src/policy/rules/upward.ts', "import '../../calls/pipeline.ts';", IMPORTS],
+  ['src/policy/rules/upward.ts', "import '../../calls/tool-calls.ts';", IMPORTS],
   ['src/pins/feature.ts', "import '../audit/index.ts';", IMPORTS],
   ['src/exec/upward.ts', "import '../bridge/context.ts';", IMPORTS],
   ['src/bridge/inside.ts', "import '../policy/gate.ts';", IMPORTS],

@@ -3,6 +3,7 @@
  * frame is checked against its schema in both directions, so a test cannot pass with frames that the protocol does not have.
  */
 import { Readable, Writable } from 'node:stream';
+import { createDeferred } from '../../src/base/deferred.ts';
 import { BridgeError } from '../../src/base/errors.ts';
 import type { Engine, Refusal, Sandbox, SandboxExit, StartRequest } from '../../src/engines/engine.ts';
 import { encodeFrame } from '../../src/protocol/codec.ts';
@@ -16,7 +17,6 @@ import {
   type SupervisorReport,
   SupervisorReportSchema,
 } from '../../src/protocol/frames.ts';
-import { createDeferred } from '../../src/session/deferred.ts';
 
 type HostFrameOf<Type extends HostFrame['type']> = Extract<HostFrame, { type: Type }>;
 
@@ -36,11 +36,11 @@ export class FakeSandbox implements Sandbox {
   readonly exited: Promise<SandboxExit>;
   /** Every frame of the host, in order. */
   readonly received: HostFrame[] = [];
-  /** What the host sent before the first frame; undefined if nothing. */
+  /** What the host sent before the first frame, if anything. */
   boot: Buffer | undefined;
   /** How often the host ended the sandbox. */
   kills = 0;
-  /** Whether `kill` takes effect at once; otherwise the sandbox lives until the test calls `exit`. */
+  /** Whether `kill` takes effect at once. Otherwise the sandbox lives until the test calls `exit`. */
   diesWhenKilled = true;
   readonly #onFrame: FakeSandboxOptions['onFrame'];
   readonly #exit = createDeferred<SandboxExit>();
@@ -69,7 +69,7 @@ export class FakeSandbox implements Sandbox {
     this.sendBytes(frames.map((frame) => encodeFrame(SandboxFrameSchema.parse(frame))).join(''));
   }
 
-  /** Sends whatever the test likes, a frame or not. */
+  /** Sends any bytes, whether they are a frame or not. */
   sendBytes(bytes: string | Buffer): void {
     this.stdout.push(bytes);
   }
@@ -120,7 +120,7 @@ export class FakeSandbox implements Sandbox {
     await this.exited;
   }
 
-  /** A chunk is one frame: the host writes each by itself, and a pipe in memory keeps them apart. */
+  /** A chunk is one frame, because the host writes each frame separately and nothing here joins chunks. */
   #receive(chunk: Buffer): void {
     if (!this.isPreloaded && this.boot === undefined) {
       this.boot = chunk;
@@ -132,13 +132,13 @@ export class FakeSandbox implements Sandbox {
   }
 }
 
-/** A cell that a kernel was given. */
+/** A cell that reached a kernel. */
 export interface GivenCell {
   readonly sandbox: FakeSandbox;
   readonly frame: HostFrameOf<'execute'>;
 }
 
-/** Starts fake sandboxes. The fields are for tests to change. */
+/** Starts fake sandboxes. Tests may set the fields. */
 export class FakeEngine implements Engine {
   readonly name = 'podman';
   readonly description = 'an engine that starts nothing';
@@ -150,9 +150,9 @@ export class FakeEngine implements Engine {
   isReadyAtOnce = true;
   isPreloaded = true;
   prepare: Engine['prepare'] = () => Promise.resolve();
-  /** What `explainStartFailure` says next. */
+  /** What `explainStartFailure` returns. */
   startFailure = new BridgeError('ENGINE_FAILED', 'the fake engine did not start');
-  /** Called before each start, which fails if this does. */
+  /** Called before each start. The start fails if this throws. */
   beforeStart: (request: StartRequest) => void | Promise<void> = () => undefined;
   readonly #cells = new Queue<GivenCell>();
   readonly #started = new Queue<FakeSandbox>();
@@ -176,12 +176,12 @@ export class FakeEngine implements Engine {
     return 0;
   }
 
-  /** The next sandbox that starts, or has started and was not asked for yet. */
+  /** The next sandbox, whether it has started already or not. */
   nextSandbox(): Promise<FakeSandbox> {
     return this.#started.next();
   }
 
-  /** The next cell that any kernel is given, or was given and was not asked for yet. */
+  /** The next cell that any kernel gets, whether it has arrived already or not. */
   nextCell(): Promise<GivenCell> {
     return this.#cells.next();
   }
@@ -195,7 +195,7 @@ export class FakeEngine implements Engine {
   }
 }
 
-/** Hands things over in order; whoever comes first waits. */
+/** Passes items on in order; `next` waits for one if there is none. */
 class Queue<Item> {
   readonly #items: Item[] = [];
   readonly #waiting: ((item: Item) => void)[] = [];

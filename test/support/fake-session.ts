@@ -6,25 +6,25 @@ import type { SandboxLimits } from '../../src/engines/engine.ts';
 import type { ResultFrame } from '../../src/protocol/frames.ts';
 import { type ConnectionOptions, KernelConnection } from '../../src/session/connection.ts';
 import { startKernel } from '../../src/session/kernel.ts';
-import { type CellRun, runInKernel } from '../../src/session/run-cell.ts';
+import { type CellRun, runCell } from '../../src/session/run-cell.ts';
 import { Session, type SessionOptions } from '../../src/session/session.ts';
 import { Sessions } from '../../src/session/sessions.ts';
 import { FakeEngine, FakeSandbox } from './fake-sandbox.ts';
 
 const LIMITS: SandboxLimits = { memoryBytes: 512 * 1024 * 1024, pids: 64, tmpBytes: 1024, workspaceBytes: 1024 };
 
-/** Lets everything that waits for no time happen. Needs the fake clock. */
+/** Runs everything that does not depend on time. Needs the fake clock. */
 export async function settle(): Promise<void> {
   await vi.advanceTimersByTimeAsync(0);
 }
 
-/** A cell that its kernel was given. */
+/** A cell that has reached its kernel. */
 export interface BegunCell {
   readonly number: number;
   readonly sandbox: FakeSandbox;
   readonly answer: Promise<CellAnswer>;
   print(text: string): void;
-  /** Sends the result, which is a success unless told otherwise, and waits for the answer. */
+  /** Sends the result, by default a success, and waits for the answer. */
   end(result?: Partial<ResultFrame>): Promise<CellAnswer>;
 }
 
@@ -51,7 +51,7 @@ function withDefaults(request: Partial<CellRequest>): CellRequest {
   return { code: 'work()', servers: [], timeoutMs: 10_000, session: 'default', ...request };
 }
 
-/** Runs a cell with `run`, and waits until a kernel has it. */
+/** Runs a cell with `run`, and waits until it reaches a kernel. */
 async function beginCell(
   engine: FakeEngine,
   run: (request: CellRequest) => Promise<CellAnswer>,
@@ -89,19 +89,20 @@ export function openSession(options: Partial<SessionOptions> = {}) {
 export function openSessions(options: Partial<SessionOptions> = {}) {
   const engine = new FakeEngine();
   const sessions = new Sessions({ ...sessionOptions(engine, []), ...options });
+  const run = async (request: CellRequest): Promise<CellAnswer> => sessions.get(request.session).run(request);
   return {
     engine,
     sessions,
-    run: (request: Partial<CellRequest> = {}) => sessions.run(withDefaults(request)),
-    begin: (request: Partial<CellRequest> = {}) => beginCell(engine, (cell) => sessions.run(cell), request),
+    run: (request: Partial<CellRequest> = {}) => run(withDefaults(request)),
+    begin: (request: Partial<CellRequest> = {}) => beginCell(engine, run, request),
   };
 }
 
-/** A kernel that is ready, and a way to run cells in it without a session. */
+/** A ready kernel that runs cells without a session. */
 export async function openKernel(options: Partial<Parameters<typeof startKernel>[0]> = {}) {
   const engine = new FakeEngine();
   const { capabilitySummary, ...needed } = sessionOptions(engine, []);
-  const kernel = await startKernel({
+  const { connection } = await startKernel({
     ...needed,
     session: 'default',
     generation: 1,
@@ -114,11 +115,10 @@ export async function openKernel(options: Partial<Parameters<typeof startKernel>
   });
   const sandbox = await engine.nextSandbox();
   return {
-    kernel,
     sandbox,
-    /** Runs cell 1 with 10 s, unless told otherwise. */
+    /** By default, runs cell 1 with a timeout of 10 s. */
     run: (run: Partial<CellRun> = {}) =>
-      runInKernel(kernel, {
+      runCell(connection, {
         frame: { cell: 1, code: 'work()', servers: [] },
         timeoutMs: 10_000,
         questionTimeoutMs: 60_000,
@@ -128,7 +128,7 @@ export async function openKernel(options: Partial<Parameters<typeof startKernel>
   };
 }
 
-/** A connection to a fake sandbox, whose kernel has not greeted yet. */
+/** A connection to a fake sandbox, whose kernel is not ready yet. */
 export function connect(options: Partial<ConnectionOptions> = {}, sandbox: FakeSandbox = new FakeSandbox()) {
   const log: string[] = [];
   const connection = new KernelConnection(sandbox, {

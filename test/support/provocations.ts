@@ -9,7 +9,7 @@ import { CancelSource } from '../../src/base/cancel.ts';
 import { BridgeError, messageOf, renderError } from '../../src/base/errors.ts';
 import { MAX_SESSIONS } from '../../src/base/limits.ts';
 import type { Engine } from '../../src/engines/engine.ts';
-import { prepareInTime } from '../../src/session/prepare.ts';
+import { prepareInTime } from '../../src/session/kernel.ts';
 import { CLI, ROOT } from './bridge-client.ts';
 import { createLocalPythonEngine } from './local-python.ts';
 import { pause } from './pause.ts';

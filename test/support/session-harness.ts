@@ -72,8 +72,10 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
   });
   return {
     log,
-    run: (code, request = {}) =>
-      sessions.run({ code, servers: ['fake'], timeoutMs: 10_000, session: 'default', ...request }),
+    async run(code, request = {}) {
+      const whole = { code, servers: ['fake'], timeoutMs: 10_000, session: 'default', ...request };
+      return sessions.get(whole.session).run(whole);
+    },
     async close() {
       await sessions.close();
       rmSync(folder, { recursive: true, force: true });

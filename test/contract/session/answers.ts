@@ -1,7 +1,7 @@
 /** What an answer carries beside its text, and what is said while a cell runs. */
 import { describe, expect, it } from 'vitest';
 import type { CellProgress } from '../../../src/base/cell.ts';
-import { createDeferred } from '../../../src/session/deferred.ts';
+import { createDeferred } from '../../../src/base/deferred.ts';
 import { errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 

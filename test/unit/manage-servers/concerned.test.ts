@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
-import { createConfiguredServers } from '../../../src/bridge/configured-servers.ts';
+import { createConfiguredServers } from '../../../src/bridge/build-servers.ts';
 import type { ServersCommand } from '../../../src/manage-servers/command-line.ts';
 import { concernedBy } from '../../../src/manage-servers/concerned.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';

@@ -1,4 +1,4 @@
-/** What the host makes of the streams of one sandbox, with a kernel played by the test. */
+/** How the host handles the streams of one sandbox. The test plays the kernel. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CallContext } from '../../../src/session/dispatch.ts';
 import { FakeSandbox } from '../../support/fake-sandbox.ts';
@@ -26,7 +26,7 @@ async function connected(options: Parameters<typeof connect>[0] = {}) {
   return all;
 }
 
-/** Runs a cell and writes down what its listener hears, and its end. */
+/** Runs a cell and records what its listener gets, then how the cell ended. */
 function execute({ connection }: Pick<ReturnType<typeof connect>, 'connection'>, cell = 1) {
   const events: unknown[] = [];
   const listener = {
@@ -50,7 +50,7 @@ describe('a sandbox that starts', () => {
     expect(sandbox.kills).toBe(0);
   });
 
-  it('is ended when its kernel has not greeted in time', async () => {
+  it('is ended if its kernel does not greet the host in time', async () => {
     const { connection, sandbox } = connect({ startTimeoutMs: 5_000 });
     await vi.advanceTimersByTimeAsync(4_999);
     expect(sandbox.kills).toBe(0);
@@ -59,7 +59,7 @@ describe('a sandbox that starts', () => {
     expect(await connection.ended).toEqual({ reason: 'it was not ready within 5 s' });
   });
 
-  it('is not ready when its kernel speaks another version of the protocol', async () => {
+  it('is not ready if its kernel speaks another version of the protocol', async () => {
     const { connection, sandbox, log } = connect({ startTimeoutMs: 5_000 });
     await settle();
     sandbox.becomeReady(2);
@@ -68,13 +68,13 @@ describe('a sandbox that starts', () => {
     expect(log.join()).toContain('a frame of type ready');
   });
 
-  it('says how it exited when it ends first', async () => {
+  it('reports how it exited if it ends first', async () => {
     const { connection, sandbox } = connect();
     sandbox.exit({ exitCode: 125, signal: undefined });
     expect(await connection.ready).toMatchObject({ exit: { exitCode: 125 } });
   });
 
-  it('says what its supervisor reported when it ends first', async () => {
+  it('passes on the report of its supervisor if it ends first', async () => {
     const { connection, sandbox } = connect();
     await settle();
     sandbox.report({ ...ENDED, cause: 'failed', detail: 'no Python' });
@@ -82,13 +82,13 @@ describe('a sandbox that starts', () => {
     expect(await connection.ready).toMatchObject({ report: { cause: 'failed', detail: 'no Python' } });
   });
 
-  it('may greet once', async () => {
+  it('may greet the host only once', async () => {
     const { sandbox, log } = await connected();
     sandbox.becomeReady();
     expect(log.join()).toContain('a frame of type ready');
   });
 
-  it('may send a code pack before it is ready, which is stored then, and none later', async () => {
+  it('may send a code pack until it is ready, and the pack is stored then', async () => {
     const saved: string[] = [];
     const packs = {
       load: async () => undefined,
@@ -118,17 +118,17 @@ describe('a sandbox that starts', () => {
   });
 });
 
-describe('a sandbox without limits or filter of its engine', () => {
+describe('a sandbox whose engine enforces no limits and no filter', () => {
   const weak = { ...STARTED, pids_limit: null, seccomp: false };
 
-  it('is logged as a warning for each', async () => {
+  it('causes one warning for each', async () => {
     const { sandbox, log } = connect({}, new FakeSandbox({ isPreloaded: false }));
     await settle();
     sandbox.report(weak);
     expect(log).toHaveLength(2);
   });
 
-  it('is not logged when the engine brings the kernel, because that engine reports its isolation itself', async () => {
+  it('causes no warning if the engine brings the kernel, because that engine reports its own isolation', async () => {
     const { sandbox, log } = connect({}, new FakeSandbox({ isPreloaded: true }));
     await settle();
     sandbox.report(weak);
@@ -159,7 +159,7 @@ describe('what a cell sends', () => {
     ]);
   });
 
-  it('is dropped when it names another cell', async () => {
+  it('is dropped if it names another cell', async () => {
     const all = await connected();
     const { events } = execute(all, 2);
     all.sandbox.send(
@@ -171,7 +171,7 @@ describe('what a cell sends', () => {
     expect(all.log).toHaveLength(1);
   });
 
-  it('is dropped after its result', async () => {
+  it('is dropped if it comes after the result', async () => {
     const all = await connected();
     const { end, events } = execute(all);
     all.sandbox.endCell(1);
@@ -184,7 +184,7 @@ describe('what a cell sends', () => {
     expect(events).toEqual(['ok']);
   });
 
-  it('includes what calls put beside the text', async () => {
+  it('includes what its calls attach to the answer', async () => {
     const handleCall = async (_: unknown, { attach }: CallContext) => {
       attach?.({ kind: 'link', uri: 'artifact://1', name: 'a.csv', mimeType: 'text/csv', sizeBytes: 3 });
     };
@@ -196,7 +196,7 @@ describe('what a cell sends', () => {
 });
 
 describe('the result of a cell', () => {
-  it('counts once: a second one does not end the next cell', async () => {
+  it('counts once: a duplicate does not end the next cell', async () => {
     const all = await connected();
     const first = execute(all, 1);
     all.sandbox.endCell(1);
@@ -216,7 +216,7 @@ describe('the result of a cell', () => {
     expect(log.join()).toContain('a frame of type result');
   });
 
-  it('with frames of the host missing ends the sandbox, which ends the cell', async () => {
+  it('ends the sandbox, and with it the cell, if frames of the host went missing', async () => {
     const all = await connected();
     const { end } = execute(all);
     all.sandbox.endCell(1, { outcome: 'interrupted', missed_frames: 2 });
@@ -224,7 +224,7 @@ describe('the result of a cell', () => {
     expect(all.sandbox.kills).toBeGreaterThan(0);
   });
 
-  it('comes too late once the host has decided to end the sandbox', async () => {
+  it('is ignored once the host has decided to end the sandbox', async () => {
     const all = await connected();
     all.sandbox.diesWhenKilled = false;
     const { end, events } = execute(all);
@@ -258,12 +258,12 @@ describe('calls that run when their cell ends', () => {
   });
 });
 
-describe('a line that is no frame', () => {
+describe('a line that is not a frame', () => {
   it.each([
     ['of an unknown type', '{"type":"execve"}'],
     ['that is not JSON', 'Hello from print()'],
     ['that is not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
-    ['with a key too many', '{"type":"result","cell":1,"outcome":"ok","code":"CELL_DEADLINE"}'],
+    ['with an extra key', '{"type":"result","cell":1,"outcome":"ok","code":"CELL_DEADLINE"}'],
     ['that is too long', `{"type":"output","cell":1,"stream":"stdout","text":"${'x'.repeat(4_096)}"}`],
     ['of the host', '{"type":"interrupt","cell":1,"reason":"deadline","sent_before":0}'],
   ])('%s is dropped, and the cell goes on', async (_, line) => {
@@ -279,13 +279,13 @@ describe('a line that is no frame', () => {
     expect(events).toEqual(['ok']);
   });
 
-  it('is logged with its start once; a flood of them does not flood the log', async () => {
+  it('is logged with its first characters, and only the first such line is', async () => {
     const { sandbox, log } = await connected();
     sandbox.sendBytes('first\nsecond\nthird\n');
     expect(log).toEqual([expect.stringContaining('first')]);
   });
 
-  it('is answered when it is a call that holds too much to be read', async () => {
+  it('is answered if it is a call too complex to read', async () => {
     const all = await connected();
     execute(all);
     all.sandbox.sendBytes(`{"type":"call","call":3,"method":"call_tool","params":${'['.repeat(300)}\n`);
@@ -295,7 +295,7 @@ describe('a line that is no frame', () => {
 });
 
 describe('a frame', () => {
-  it('is the same however the pipe cuts it', async () => {
+  it('is the same wherever the pipe splits it', async () => {
     const all = await connected();
     const { events } = execute(all);
     const bytes = Buffer.from('{"type":"output","cell":1,"stream":"stdout","text":"ä€𝒳"}\n');
@@ -306,7 +306,7 @@ describe('a frame', () => {
     expect(events).toEqual(Array.from({ length: 3 }, () => ['stdout', 'ä€𝒳']));
   });
 
-  it('without the end of its line is none, even as the last words of a sandbox', async () => {
+  it('needs the end of its line, even if the sandbox ends after it', async () => {
     const all = await connected();
     const { end, events } = execute(all);
     all.sandbox.sendBytes('{"type":"result","cell":1,"outcome":"ok"}');
@@ -352,7 +352,7 @@ describe('the end of a sandbox', () => {
     expect(await end).toMatchObject({ reason: expect.stringContaining('(137)') });
   });
 
-  it('is explained by the supervisor, and waits 300 ms at most for the client of the engine', async () => {
+  it('is explained by the supervisor, at most 300 ms after its report', async () => {
     const all = await connected();
     const { end, events } = execute(all);
     all.sandbox.report(ENDED);
@@ -362,7 +362,7 @@ describe('the end of a sandbox', () => {
     expect(await end).toEqual({ reason: 'Python ended itself with exit code 7' });
   });
 
-  it('brings output that only the supervisor saw, before the end of the cell', async () => {
+  it('is preceded by output that only the supervisor saw', async () => {
     const all = await connected();
     const { end, events } = execute(all);
     const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -375,7 +375,7 @@ describe('the end of a sandbox', () => {
     ]);
   });
 
-  it('has the first reason that the host gave, whatever follows', async () => {
+  it('keeps the first reason that the host gave', async () => {
     const { connection, sandbox } = await connected();
     sandbox.diesWhenKilled = false;
     void connection.kill('it was idle');
@@ -385,7 +385,7 @@ describe('the end of a sandbox', () => {
     expect(await connection.ended).toEqual({ reason: 'it was idle' });
   });
 
-  it('ends at once every cell that comes later', async () => {
+  it('ends every later cell at once', async () => {
     const all = await connected();
     all.sandbox.exit({ exitCode: 1, signal: undefined });
     await all.connection.ended;
@@ -408,7 +408,7 @@ describe('the end of a sandbox', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
-  it('from inside still lets the engine clean up', async () => {
+  it('lets the engine clean up even if nothing killed it', async () => {
     const { connection, sandbox } = await connected();
     sandbox.exit({ exitCode: 0, signal: undefined });
     await connection.ended;
@@ -418,7 +418,7 @@ describe('the end of a sandbox', () => {
 });
 
 describe('a sandbox that reads nothing', () => {
-  it('gets an interrupt before everything that waits', async () => {
+  it('gets an interrupt before the frames that wait', async () => {
     const all = await connected({ handleCall: async () => 'x'.repeat(2_000) });
     execute(all);
     await settle();

@@ -9,7 +9,7 @@ import type { Asker } from '../../../src/session/asker.ts';
 import { type CallContext, Dispatcher, type HandleCall } from '../../../src/session/dispatch.ts';
 import { Outbox } from '../../../src/session/outbox.ts';
 
-// Smaller than in earnest, so that each is reached with a few calls.
+// Small enough to reach with a few calls.
 vi.mock('../../../src/base/limits.ts', async (original) => ({
   ...(await original<object>()),
   MAX_CALLS_IN_FLIGHT: 3,
@@ -92,7 +92,7 @@ describe('a call', () => {
 });
 
 describe('calls of a cell', () => {
-  it('run side by side, and the others wait their turn in order', async () => {
+  it('run in parallel up to the limit; the others wait in order', async () => {
     const { dispatcher, begun, contexts, call } = setUp();
     dispatcher.beginCell(1, undefined);
     upTo(5).forEach((number) => call(number));
@@ -102,7 +102,7 @@ describe('calls of a cell', () => {
     expect(contexts.map((context) => context.call)).toEqual([1, 2, 3, 4]);
   });
 
-  it('are refused once too many of them wait, and told to await results', async () => {
+  it('are refused, with a hint to await results, once too many of them wait', async () => {
     const { dispatcher, call, answers } = setUp();
     dispatcher.beginCell(1, undefined);
     upTo(MAX_CALLS_IN_FLIGHT + MAX_CALLS_WAITING + 1).forEach((number) => call(number));
@@ -114,7 +114,7 @@ describe('calls of a cell', () => {
     ]);
   });
 
-  it('are refused once there were too many in one cell, and allowed again in the next', async () => {
+  it('are refused above the limit of one cell, and allowed again in the next', async () => {
     const { dispatcher, call, answers, ends } = setUp(async () => null);
     dispatcher.beginCell(1, undefined);
     for (const number of upTo(MAX_CALLS_PER_CELL)) {
@@ -144,7 +144,7 @@ describe('calls of a cell', () => {
     expect(contexts).toEqual([]);
   });
 
-  it('may ask the person as long as the cell runs', () => {
+  it('may ask the person only while the cell runs', () => {
     const { dispatcher, contexts, call } = setUp();
     const asker = { code: 'work()' } as Asker;
     dispatcher.beginCell(1, asker);
@@ -155,7 +155,7 @@ describe('calls of a cell', () => {
     expect(contexts.map((context) => context.asker)).toEqual([asker, undefined]);
   });
 
-  it('are counted for people who watch the cell: tools alone', async () => {
+  it('are counted for progress reports, if they call tools', async () => {
     const { dispatcher, begun, call } = setUp();
     dispatcher.beginCell(1, undefined);
     call(1, { method: 'query_tool_docs' });
@@ -172,7 +172,7 @@ describe('calls of a cell', () => {
 });
 
 describe('the answer to a call', () => {
-  it('is null where the host has nothing to say', async () => {
+  it('is null if the host returns nothing', async () => {
     const { dispatcher, call, answers } = setUp(async () => undefined);
     dispatcher.beginCell(1, undefined);
     call(1);
@@ -195,7 +195,7 @@ describe('the answer to a call', () => {
     expect(await ends()).toEqual([[1, 'INTERNAL']]);
   });
 
-  it('comes after the reports on its progress, of which those too fast are reduced to the newest', async () => {
+  it('follows its progress reports, which are reduced to the newest if they come too fast', async () => {
     const { dispatcher, begun, contexts, call, sent } = setUp();
     dispatcher.beginCell(1, undefined);
     call(1);
@@ -210,7 +210,7 @@ describe('the answer to a call', () => {
     ]);
   });
 
-  it('is LIMIT_RESULT for a value that would wait unread with too many others', async () => {
+  it('is LIMIT_RESULT if too many values are unread already', async () => {
     const { dispatcher, call, answers } = setUp(async () => 'x'.repeat(200));
     dispatcher.beginCell(1, undefined);
     call(1);
@@ -238,7 +238,7 @@ describe('a call that the sandbox cancels', () => {
     expect(signals()).toEqual([false, true, false]);
   });
 
-  it('may be one that nobody knows', () => {
+  it('may be unknown', () => {
     const { dispatcher } = setUp();
     expect(() => dispatcher.cancel(99)).not.toThrow();
   });
@@ -255,7 +255,7 @@ describe('a cell that ends', () => {
     expect(await ends()).toEqual([[1, 'ok']]);
   });
 
-  it('by an interrupt aborts its calls, and refuses those that wait', async () => {
+  it('by an interrupt aborts its running calls and refuses the waiting ones', async () => {
     const { dispatcher, call, ends, signals } = setUp();
     dispatcher.beginCell(1, undefined);
     upTo(4).forEach((number) => call(number));
@@ -295,7 +295,7 @@ describe('a job', () => {
     ]);
   });
 
-  it('whose call waits for a place gets it between cells, before older calls of a cell', async () => {
+  it('can start a waiting call between cells, before older calls of a cell', async () => {
     const { dispatcher, begun, contexts, call, startJob } = setUp();
     dispatcher.beginCell(1, undefined);
     await startJob('nightly');
@@ -307,7 +307,7 @@ describe('a job', () => {
     expect(contexts.map((context) => context.call)).toEqual([1, 2, 3, 5]);
   });
 
-  it('is known by its name only from its declaration to its end', async () => {
+  it('is known only from its declaration to its end', async () => {
     const { dispatcher, call, ends, startJob } = setUp(async () => null);
     dispatcher.beginCell(1, undefined);
     call(1, { job: 'nightly' });
@@ -333,7 +333,7 @@ describe('a job', () => {
     ]);
   });
 
-  it('has a number of calls of its own', async () => {
+  it('has its own limit of calls', async () => {
     const { dispatcher, call, ends, startJob } = setUp(async () => null);
     dispatcher.beginCell(1, undefined);
     await startJob('nightly');
@@ -351,7 +351,7 @@ describe('a job', () => {
 });
 
 describe('a sandbox that is gone', () => {
-  it('has its calls aborted and gets no more frames', async () => {
+  it('gets no more frames, and its calls are aborted', async () => {
     const { dispatcher, begun, contexts, call, sent, signals } = setUp();
     dispatcher.beginCell(1, undefined);
     upTo(4).forEach((number) => call(number));

@@ -1,4 +1,4 @@
-/** One session: its queue, the starts and ends of its sandbox, and what its answers say of them. */
+/** One session: its queue, its sandbox from start to end, and what its answers say about that. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
@@ -35,7 +35,7 @@ describe('cells of one session', () => {
     expect(engine.sandboxes).toHaveLength(1);
   });
 
-  it('run after one that failed, in the same sandbox', async () => {
+  it('run in the same sandbox after one that failed', async () => {
     const { begin, engine } = openSession();
     const failed = await (await begin()).end({
       outcome: 'error',
@@ -60,13 +60,13 @@ describe('cells of one session', () => {
     await engine.nextCell();
   });
 
-  it('say how long they had, and where they ran', async () => {
+  it('report their timeout, session and number', async () => {
     const { begin } = openSession();
     const answer = await (await begin({ timeoutMs: 2_500 })).end();
     expect(answer).toMatchObject({ timeoutSeconds: 2.5, session: 'default', cell: 1 });
   });
 
-  it('make the session busy from the first to the last', async () => {
+  it('keep the session busy until the last one ends', async () => {
     const { session, begin } = openSession();
     expect([session.isBusy, session.isLive]).toEqual([false, false]);
     const cell = await begin();
@@ -78,7 +78,7 @@ describe('cells of one session', () => {
 });
 
 describe('a cell that is cancelled', () => {
-  it('while it waits never runs, and the next one does', async () => {
+  it('while it waits never runs; the next one does', async () => {
     const { begin, run, engine } = openSession();
     const first = await begin();
     const client = new AbortController();
@@ -93,7 +93,7 @@ describe('a cell that is cancelled', () => {
     await third;
   });
 
-  it('before a sandbox was started for it starts none, and loads no servers', async () => {
+  it('before its sandbox starts, starts none and loads no servers', async () => {
     const { run, begin, engine } = openSession();
     const cancelled = run({ servers: ['github'], signal: AbortSignal.abort() });
     await expect(cancelled).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
@@ -101,7 +101,7 @@ describe('a cell that is cancelled', () => {
     expect((await (await begin()).end()).servers).toEqual([]);
   });
 
-  it('while its sandbox starts never runs, and the sandbox is kept for the next one', async () => {
+  it('while its sandbox starts never runs; the next one uses the sandbox', async () => {
     const { begin, run, engine } = openSession();
     engine.isReadyAtOnce = false;
     const client = new AbortController();
@@ -114,7 +114,7 @@ describe('a cell that is cancelled', () => {
     expect(engine.sandboxes).toHaveLength(1);
   });
 
-  it('does not take the news with it: the next answer repeats them', async () => {
+  it('does not swallow notices: the next answer repeats them', async () => {
     const { begin } = openSession();
     const first = await begin();
     first.sandbox.exit(ENDED);
@@ -130,7 +130,7 @@ describe('a cell that is cancelled', () => {
 });
 
 describe('the start of a sandbox', () => {
-  it('happens with the first cell, and is told to a client that listens', async () => {
+  it('happens with the first cell, and is reported as progress', async () => {
     const { begin, engine } = openSession();
     const messages: string[] = [];
     expect(engine.sandboxes).toEqual([]);
@@ -138,7 +138,7 @@ describe('the start of a sandbox', () => {
     expect(messages).toEqual(['starting the sandbox', 'running the code']);
   });
 
-  it('sends the kernel before the greeting, unless the engine brings it', async () => {
+  it('sends the sources of the kernel before `hello`, unless the engine brings the kernel', async () => {
     for (const isPreloaded of [false, true]) {
       const { begin, engine } = openSession();
       engine.isPreloaded = isPreloaded;
@@ -150,7 +150,7 @@ describe('the start of a sandbox', () => {
     }
   });
 
-  it('greets the kernel with what the session knows', async () => {
+  it('sends `hello` with the settings of the session', async () => {
     const { begin } = openSession({
       autoload: true,
       savedTools: async () => [{ name: 'clean', source: 'def clean(): ...' }],
@@ -167,7 +167,7 @@ describe('the start of a sandbox', () => {
     ]);
   });
 
-  it('is repeated as long as the engine has learned something', async () => {
+  it('is repeated if the engine has learned something', async () => {
     const { begin, engine, log } = openSession();
     engine.isReadyAtOnce = false;
     engine.startFailure = new BridgeError('ENGINE_FAILED', 'a flag is not known', { data: { retryNow: true } });
@@ -194,26 +194,23 @@ describe('the start of a sandbox', () => {
   it.each([
     [5_000, 7_000],
     [120_000, 60_000],
-  ])(
-    'with a kernel that never greets is given up when a cell of %i ms has no use for it',
-    async (timeoutMs, limitMs) => {
-      const { run, engine } = openSession();
-      engine.isReadyAtOnce = false;
-      const cell = run({ timeoutMs });
-      cell.catch(() => undefined);
-      const sandbox = await engine.nextSandbox();
-      await vi.advanceTimersByTimeAsync(limitMs - 1);
-      expect(sandbox.kills).toBe(0);
-      await vi.advanceTimersByTimeAsync(1);
-      await expect(cell).rejects.toMatchObject({
-        code: 'SESSION_START_TIMEOUT',
-        message: expect.stringContaining(`within ${limitMs / 1_000} s`),
-      });
-      expect(sandbox.kills).toBeGreaterThan(0);
-    },
-  );
+  ])('with a kernel that is never ready is given up, for a cell of %i ms after %i ms', async (timeoutMs, limitMs) => {
+    const { run, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const cell = run({ timeoutMs });
+    cell.catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    await vi.advanceTimersByTimeAsync(limitMs - 1);
+    expect(sandbox.kills).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    await expect(cell).rejects.toMatchObject({
+      code: 'SESSION_START_TIMEOUT',
+      message: expect.stringContaining(`within ${limitMs / 1_000} s`),
+    });
+    expect(sandbox.kills).toBeGreaterThan(0);
+  });
 
-  it('with a kernel of another version of the protocol is given up, too', async () => {
+  it('with a kernel of another protocol version is given up, too', async () => {
     const { run, engine, log } = openSession();
     engine.isReadyAtOnce = false;
     const cell = run({ timeoutMs: 5_000 });
@@ -224,7 +221,7 @@ describe('the start of a sandbox', () => {
     expect(log.join()).toContain('a frame of type ready');
   });
 
-  it('that the supervisor saw fail says why, with the last line of stderr', async () => {
+  it('that the supervisor saw fail reports why, with the last line of stderr', async () => {
     const { run, engine } = openSession();
     Object.assign(engine, { isReadyAtOnce: false, isPreloaded: false });
     const cell = run();
@@ -241,7 +238,7 @@ describe('the start of a sandbox', () => {
     });
   });
 
-  it('that the engine refuses fails this cell, and the next one tries again', async () => {
+  it('that the engine refuses fails the cell; the next one tries again', async () => {
     const { run, begin, engine } = openSession();
     engine.beforeStart = () => {
       throw new BridgeError('ENGINE_UNAVAILABLE', 'podman is not installed');
@@ -251,7 +248,7 @@ describe('the start of a sandbox', () => {
     expect(await (await begin()).end()).toMatchObject({ status: 'success', cell: 1 });
   });
 
-  it('that waits long for an image answers how far the pull is, and the next cell joins it', async () => {
+  it('that waits too long for an image answers with the progress of the pull, and the next cell joins it', async () => {
     const { run, begin, engine } = openSession();
     let finish: () => void = () => undefined;
     engine.prepare = (onProgress) => {
@@ -275,7 +272,7 @@ describe('the start of a sandbox', () => {
 });
 
 describe('a session that loses its sandbox', () => {
-  it('during a cell says so in its answer, and names what is gone in the next', async () => {
+  it('during a cell says so in that answer, and lists what is gone in the next', async () => {
     const { begin, engine } = openSession();
     await (await begin()).end({ names: NAMES });
     const cell = await begin();
@@ -287,7 +284,7 @@ describe('a session that loses its sandbox', () => {
     expect(engine.sandboxes[1]?.framesOf('hello')).toMatchObject([{ generation: 2 }]);
   });
 
-  it('between cells names what is gone in the next answer, and only there', async () => {
+  it('between cells lists what is gone in the next answer, and only there', async () => {
     const { begin, session } = openSession();
     const cell = await begin();
     await cell.end({ names: NAMES });
@@ -298,7 +295,7 @@ describe('a session that loses its sandbox', () => {
     expect((await (await begin()).end()).notices).toEqual([]);
   });
 
-  it('keeps the names of a cell that did not report any, because they have not changed', async () => {
+  it('remembers the names if a later cell reported none, because they have not changed', async () => {
     const { begin } = openSession();
     await (await begin()).end({ names: NAMES });
     const cell = await begin();
@@ -308,7 +305,7 @@ describe('a session that loses its sandbox', () => {
     expect((await (await begin()).end()).notices.join()).toContain('df, total');
   });
 
-  it('reports a few identifiers only: the names are the words of a sandbox', async () => {
+  it('lists only identifiers, and not too many, because the sandbox chose the names', async () => {
     const { begin } = openSession();
     const many = Array.from({ length: 150 }, (_, index) => `v${index}`);
     const cell = await begin();
@@ -322,7 +319,7 @@ describe('a session that loses its sandbox', () => {
     expect(notice).not.toContain('v100');
   });
 
-  it('says that files and tasks may be gone when it knows of no names', async () => {
+  it('mentions files and tasks if it knows no names', async () => {
     const { begin } = openSession();
     const cell = await begin();
     cell.sandbox.exit();
@@ -330,7 +327,7 @@ describe('a session that loses its sandbox', () => {
     expect((await (await begin()).end()).notices.join()).toMatch(/files and background tasks/);
   });
 
-  it('keeps its loaded servers and the count of its cells', async () => {
+  it('keeps its loaded servers and its cell numbers', async () => {
     const { begin } = openSession();
     const cell = await begin({ servers: ['github'] });
     cell.sandbox.exit();
@@ -340,7 +337,7 @@ describe('a session that loses its sandbox', () => {
 });
 
 describe('runtime.reset()', () => {
-  it('ends the sandbox after its cell, and the next cell starts afresh without a notice', async () => {
+  it('ends the sandbox after the cell; the next cell starts a new one, without a notice', async () => {
     const { begin, engine } = openSession();
     await (await begin({ servers: ['github'] })).end({ names: NAMES });
     const cell = await begin();
@@ -352,7 +349,7 @@ describe('runtime.reset()', () => {
     expect(engine.sandboxes).toHaveLength(2);
   });
 
-  it('of a sandbox that then ends by itself is what was wanted: the next answer reports no loss', async () => {
+  it('before the sandbox ends by itself: the next answer reports no loss', async () => {
     const { begin } = openSession();
     await (await begin()).end({ names: NAMES });
     const cell = await begin();
@@ -367,7 +364,7 @@ describe('the servers of a session', () => {
   const github = { name: 'github', alias: 'github' };
   const memory = { name: 'memory-bank', alias: 'memory_bank' };
 
-  it('are sent with each cell: those loaded always, those configured when they have changed', async () => {
+  it('are sent with each cell: the loaded ones always, the configured ones if they have changed', async () => {
     let configured = [github];
     const { begin } = openSession({ discoverServers: async () => configured });
     const first = await begin({ servers: ['github'] });
@@ -392,7 +389,7 @@ describe('the servers of a session', () => {
     expect(second.sandbox.framesOf('execute')).toMatchObject([{ discovered: [github] }]);
   });
 
-  it('that code loads are named in the answer of that cell', async () => {
+  it('that code loads are listed in the answer of that cell', async () => {
     const handleCall: HandleCall = async (_, { load }: CallContext) => load?.('github');
     const { begin } = openSession({ handleCall });
     const cell = await begin({ servers: ['memory'] });
@@ -406,7 +403,7 @@ describe('the servers of a session', () => {
 });
 
 describe('the engine of a session', () => {
-  it('is reported in the first answer, and again when it has changed', async () => {
+  it('is reported in the first answer, and again after it has changed', async () => {
     const { begin, engine } = openSession();
     const first = await begin();
     expect((await first.end()).engine).toEqual({ name: 'podman', isolation: 'none', refused: [] });
@@ -418,7 +415,7 @@ describe('the engine of a session', () => {
     expect(report?.refused).toEqual([{ engine: 'docker', reason: 'docker does not answer' }]);
   });
 
-  it('that is weaker than a container is a notice', async () => {
+  it('is mentioned in a notice if it is weaker than a container', async () => {
     const { begin, engine } = openSession();
     Object.assign(engine, { name: 'embedded', isolation: 'WebAssembly' });
     engine.refused = [{ engine: 'podman', reason: 'podman is not installed', hint: 'Install it.' }];
@@ -428,8 +425,8 @@ describe('the engine of a session', () => {
   });
 });
 
-describe('a session that nobody uses', () => {
-  it('ends its sandbox after the idle time, and the next answer names the setting', async () => {
+describe('an idle session', () => {
+  it('ends its sandbox after the idle timeout, and the next answer names the setting', async () => {
     const { begin } = openSession({ idleTimeoutMs: 60_000 });
     const cell = await begin();
     await cell.end({ names: NAMES });
@@ -452,7 +449,7 @@ describe('a session that nobody uses', () => {
     expect(cell.sandbox.kills).toBe(0);
   });
 
-  it('gives a cell that comes while the sandbox ends a new one', async () => {
+  it('uses a new sandbox for a cell that comes while the old one ends', async () => {
     const { begin, engine } = openSession({ idleTimeoutMs: 60_000 });
     const first = await begin();
     first.sandbox.diesWhenKilled = false;
@@ -473,7 +470,7 @@ describe('a session that is ended', () => {
     });
   });
 
-  it('while its sandbox starts ends that one as well', async () => {
+  it('while its sandbox starts, ends that sandbox as well', async () => {
     const { run, session, engine } = openSession();
     engine.isReadyAtOnce = false;
     const cell = run();
@@ -500,7 +497,7 @@ describe('a session that is ended', () => {
     expect(events).toEqual(['ended']);
   });
 
-  it('that has no sandbox has nothing to end', async () => {
+  it('without a sandbox starts none', async () => {
     const { session, engine } = openSession();
     await session.end('the bridge was shut down');
     expect(engine.sandboxes).toEqual([]);
@@ -508,7 +505,7 @@ describe('a session that is ended', () => {
 });
 
 describe('a background job', () => {
-  it('calls while no cell runs, and its call is not ended with the next cell', async () => {
+  it('can call while no cell runs, and its call survives the interrupt of the next cell', async () => {
     const calls: CallContext[] = [];
     const handleCall: HandleCall = (_, context) => {
       calls.push(context);
@@ -526,7 +523,7 @@ describe('a background job', () => {
     expect(calls).toMatchObject([{ call: 2, cell: 0, job: 'nightly', signal: { aborted: false } }]);
   });
 
-  it('loses its calls with the sandbox', async () => {
+  it('has its calls cancelled when the sandbox ends', async () => {
     const calls: CallContext[] = [];
     const handleCall: HandleCall = (_, context) => {
       calls.push(context);
@@ -549,12 +546,11 @@ describe('the record of a session', () => {
       sessionStarted: ({ generation }, { name }) => void events.push(['session', generation, name]),
       cellStarted: async ({ cell }, { code }, servers) => void events.push(['cell', cell, code, servers]),
       cellEnded: ({ cell }, { status }, durationMs) => void events.push(['ended', cell, status, durationMs]),
-      cellRefused: () => undefined,
       sessionEnded: ({ generation }, reason) => void events.push(['gone', generation, reason]),
     };
   }
 
-  it('has its sandbox, then each cell before and after it ran, then the end', async () => {
+  it('holds the start of the sandbox, the start and end of each cell, then the end of the sandbox', async () => {
     const events: unknown[] = [];
     const { begin, session } = openSession({ recorder: recordInto(events) });
     const cell = await begin({ code: 'one', servers: ['github'] });
@@ -571,7 +567,7 @@ describe('the record of a session', () => {
     ]);
   });
 
-  it('that cannot be written keeps a cell from running', async () => {
+  it('prevents a cell from running if it cannot be written', async () => {
     const recorder: SessionRecorder = {
       ...recordInto([]),
       cellStarted: () => Promise.reject(new BridgeError('AUDIT_UNAVAILABLE', 'the disk is full')),

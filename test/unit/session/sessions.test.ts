@@ -11,7 +11,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('cells of different sessions', () => {
-  it('run side by side, each in its own sandbox', async () => {
+  it('run in parallel, each in its own sandbox', async () => {
     const { begin, engine } = openSessions();
     const a = await begin({ session: 'a' });
     const b = await begin({ session: 'b' });
@@ -21,8 +21,8 @@ describe('cells of different sessions', () => {
   });
 });
 
-describe('one session more than there may be', () => {
-  it('ends the one that was idle longest, which says so in its next answer', async () => {
+describe('a session above the limit', () => {
+  it('ends the one that has been idle longest, whose next answer says so', async () => {
     const { begin } = openSessions();
     const ends = async (cell: BegunCell) => {
       await cell.end();
@@ -38,7 +38,7 @@ describe('one session more than there may be', () => {
     expect(notices).toEqual([expect.stringMatching(/2 sessions.*idle longest/)]);
   });
 
-  it('is refused with their names when all of them run cells', async () => {
+  it('is refused, with the names of the others, if all of them run cells', async () => {
     const { begin, run } = openSessions();
     const a = await begin({ session: 'a' });
     await begin({ session: 'b' });
@@ -52,7 +52,7 @@ describe('one session more than there may be', () => {
     expect(await (await begin({ session: 'c' })).end()).toMatchObject({ status: 'success' });
   });
 
-  it('is not a session that is there already', async () => {
+  it('is not one that is live already', async () => {
     const { begin, engine } = openSessions();
     await (await begin({ session: 'a' })).end();
     await begin({ session: 'b' });
@@ -61,8 +61,8 @@ describe('one session more than there may be', () => {
   });
 });
 
-describe('a bridge that ends', () => {
-  it('answers cells that run with the reason, and ends every sandbox', async () => {
+describe('a bridge that shuts down', () => {
+  it('answers running cells with the reason and ends every sandbox', async () => {
     const { begin, sessions, engine } = openSessions();
     const a = await begin({ session: 'a' });
     await (await begin({ session: 'b' })).end();
@@ -71,26 +71,9 @@ describe('a bridge that ends', () => {
     expect(engine.sandboxes.map(({ kills }) => kills > 0)).toEqual([true, true]);
   });
 
-  it('refuses cells that come later', async () => {
+  it('refuses later cells', async () => {
     const { run, sessions } = openSessions();
     await sessions.close();
     await expect(run()).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
-  });
-});
-
-describe('a cell that no session can run', () => {
-  it('is recorded as refused, with its error', async () => {
-    const refused: unknown[] = [];
-    const recorder = {
-      sessionStarted: () => undefined,
-      cellStarted: async () => undefined,
-      cellEnded: () => undefined,
-      cellRefused: (request: { code: string }, { code }: { code: string }) => void refused.push([request.code, code]),
-      sessionEnded: () => undefined,
-    };
-    const { run, engine } = openSessions({ recorder });
-    engine.prepare = () => Promise.reject(new Error('no engine'));
-    await expect(run({ code: 'one' })).rejects.toThrow('no engine');
-    expect(refused).toEqual([['one', 'INTERNAL']]);
   });
 });

@@ -1,7 +1,7 @@
 /** Progress notifications: none unasked, growing values, a sign of life in silence. */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createProgressReporter } from '../../../src/server/progress.ts';
+import { createProgressReporter } from '../../../src/server/progress-notifications.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());

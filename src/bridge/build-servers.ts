@@ -1,7 +1,9 @@
-/** Builds the configured servers from the core and the features: files, connections, secrets, pins, policies. */
-
+/** Builds the configured servers from the core and the features: files, connections, secrets, pins, policies, and the gates of their calls. */
+import { type AuditTrail, createAuditGate, createUnmadeNote } from '../audit/index.ts';
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
+import type { Approvals } from '../calls/contract.ts';
+import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
 import { assignServerAliases } from '../catalog/names.ts';
 import type { ConfiguredServers, ConfiguredServersOptions } from '../directory/configured-servers.ts';
 import { createMetadataCache } from '../directory/metadata-cache.ts';
@@ -9,8 +11,8 @@ import { type CallableServer, createServerDirectory, type ServerDirectory } from
 import { createServerFailures } from '../directory/server-failures.ts';
 import { createMetadataSource } from '../directory/server-metadata.ts';
 import { allVisible } from '../directory/visible-tools.ts';
-import { createToolPinStore, createToolPins } from '../pins/index.ts';
-import { type CurrentPolicies, createCurrentPolicies, createVisibleTools } from '../policy/index.ts';
+import { createPinGate, createToolPinStore, createToolPins } from '../pins/index.ts';
+import { type CurrentPolicies, createCurrentPolicies, createPolicyGate, createVisibleTools } from '../policy/index.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import { createKnownSecrets } from '../secrets/index.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../servers/discover.ts';
@@ -21,9 +23,9 @@ import { likelySecrets } from '../upstream/mask.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
 import { createUpstreamPool, type LoginRecord, type UpstreamPool } from '../upstream/pool.ts';
 
-/** What the bridge needs besides. */
+/** The configured servers with what only the bridge needs. */
 export interface BridgeServers extends ConfiguredServers {
-  /** What code may do, by `policy.json` and by the entries as of the last `refresh`. */
+  /** What code may do, according to `policy.json` and the entries as of the last `refresh`. */
   readonly policies: CurrentPolicies;
 }
 
@@ -78,6 +80,18 @@ export async function createConfiguredServers(
       return references;
     },
   };
+}
+
+/** The gates around each call, whoever makes it: the record, then the pins, then the policies with the person's answer. */
+export function createGatedCalls(
+  { known, policies }: Pick<BridgeServers, 'known' | 'policies'>,
+  approvals: Approvals,
+  trail: AuditTrail | undefined,
+): CallPipeline {
+  const gates = [createPinGate(known), createPolicyGate(policies, approvals)];
+  return trail === undefined
+    ? createCallPipeline({ gates })
+    : createCallPipeline({ gates: [createAuditGate(trail), ...gates], noteUnmade: createUnmadeNote(trail) });
 }
 
 function logIssue(issue: ConfigIssue, logger: Logger, concerns: (server: string) => boolean): void {

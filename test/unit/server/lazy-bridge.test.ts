@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import type { Bridge } from '../../../src/server/cell-runner.ts';
-import { createLazyBridge } from '../../../src/server/lazy-runner.ts';
+import { type Bridge, LazyBridge } from '../../../src/server/lazy-bridge.ts';
 
 function countingBridge(failures = 0) {
   const counts = { created: 0, closed: 0 };
   const bridge: Bridge = {
     runCell: () => Promise.reject(new Error('not used')),
-    knownServers: async () => ['a'],
+    listServers: () => Promise.reject(new Error('not used')),
     describeEngine: async () => 'an engine',
     preload: async () => undefined,
     close: async () => {
@@ -20,33 +19,36 @@ function countingBridge(failures = 0) {
     }
     return bridge;
   };
-  return { counts, lazy: createLazyBridge(create) };
+  return { counts, bridge, lazy: new LazyBridge(create) };
 }
 
 test('is made once, at its first use', async () => {
-  const { counts, lazy } = countingBridge();
+  const { counts, bridge, lazy } = countingBridge();
+  expect(await lazy.made()).toBeUndefined();
   expect(counts.created).toBe(0);
-  await Promise.all([lazy.knownServers(), lazy.preload(), lazy.knownServers()]);
+  expect(await Promise.all([lazy.get(), lazy.get(), lazy.made()])).toEqual([bridge, bridge, bridge]);
   expect(counts.created).toBe(1);
 });
 
-test('is tried again after it could not be made', async () => {
-  const { counts, lazy } = countingBridge(1);
-  await expect(lazy.knownServers()).rejects.toThrow('failure 1');
-  expect(await lazy.knownServers()).toEqual(['a']);
+test('is made again after a failure', async () => {
+  const { counts, bridge, lazy } = countingBridge(1);
+  const failed = lazy.get();
+  expect(await lazy.made()).toBeUndefined();
+  await expect(failed).rejects.toThrow('failure 1');
+  expect(await lazy.get()).toBe(bridge);
   expect(counts.created).toBe(2);
 });
 
-test('is not made in order to be closed, and not used after it', async () => {
+test('is not made for closing it, and refuses use afterwards', async () => {
   const { counts, lazy } = countingBridge();
   await lazy.close();
   expect(counts).toEqual({ created: 0, closed: 0 });
-  await expect(lazy.knownServers()).rejects.toThrow('shutting down');
+  await expect(lazy.get()).rejects.toThrow('shutting down');
 });
 
-test('is closed also when it is still being made', async () => {
+test('is closed even while it is being made', async () => {
   const { counts, lazy } = countingBridge();
-  const used = lazy.preload();
+  const used = lazy.get();
   await lazy.close();
   await used;
   expect(counts).toEqual({ created: 1, closed: 1 });

@@ -1,4 +1,4 @@
-/** A promise with its handles outside; `Promise.withResolvers` needs Node 22. */
+/** A promise that is resolved from outside. `Promise.withResolvers` needs Node 22. */
 export interface Deferred<Value> {
   readonly promise: Promise<Value>;
   readonly resolve: (value: Value) => void;
