@@ -119,7 +119,9 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
   it.skipIf(!hasTerminals)(`${notCovered}is asked about at the terminal, and made when they allow it`, async () => {
     const { exitCode, stdout, terminal } = await ask('1\n');
     expect([exitCode, stdout]).toEqual([0, `said hi${ESCAPE}[2J\n`]);
-    expect(terminal).toContain("Code in session 'default' wants to call a tool, and your policy requires your approval.");
+    expect(terminal).toContain(
+      "Code in session 'default' wants to call a tool, and your policy requires your approval.",
+    );
     expect(terminal).toMatch(/Server: echo\r\nTool: echo\r\n/);
     expect(terminal).toContain('    text: "hi');
     expect(terminal).toContain('  1) Allow once\r\n  2) Allow for this cell\r\n');
