@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { describeHit, describeTool, toolMetadata } from '../../../src/catalog/describe.ts';
 
 const server = { name: 'git-hub', alias: 'git_hub', description: '' };
-const tool = {
+const storedTool = {
   name: 'create-issue',
   alias: 'create_issue',
   description: 'Creates an issue.',
@@ -11,7 +11,7 @@ const tool = {
 
 describe('describeTool', () => {
   test('a summary has both names of server and tool, and says how to load the server', () => {
-    expect(describeTool(server, tool, { detail: 'summary', isLoaded: false })).toEqual({
+    expect(describeTool(server, storedTool, { detail: 'summary', isLoaded: false })).toEqual({
       server: 'git-hub',
       serverAlias: 'git_hub',
       tool: 'create-issue',
@@ -23,13 +23,13 @@ describe('describeTool', () => {
   });
 
   test('full detail adds the schema; `load` and an empty description are left out', () => {
-    expect(describeTool(server, { ...tool, description: '' }, { detail: 'full', isLoaded: true })).toEqual({
+    expect(describeTool(server, { ...storedTool, description: '' }, { detail: 'full', isLoaded: true })).toEqual({
       server: 'git-hub',
       serverAlias: 'git_hub',
       tool: 'create-issue',
       toolAlias: 'create_issue',
       signature: 'create_issue(from_: str = ..., title: str = ...)',
-      inputSchema: tool.inputSchema,
+      inputSchema: storedTool.inputSchema,
       loaded: true,
     });
   });
@@ -37,7 +37,7 @@ describe('describeTool', () => {
   test('a summary cuts a long description', () => {
     const { description } = describeTool(
       server,
-      { ...tool, description: 'x'.repeat(2_000) },
+      { ...storedTool, description: 'x'.repeat(2_000) },
       { detail: 'summary', isLoaded: true },
     );
     expect(description).toBe(`${'x'.repeat(500)}… (2,000 characters in all)`);
@@ -85,11 +85,11 @@ describe('describeHit', () => {
 
 describe('toolMetadata', () => {
   test('lists parameters with another name in Python', () => {
-    expect(toolMetadata(tool)).toEqual({
+    expect(toolMetadata(storedTool)).toEqual({
       name: 'create-issue',
       alias: 'create_issue',
       description: 'Creates an issue.',
-      input_schema: tool.inputSchema,
+      input_schema: storedTool.inputSchema,
       parameter_aliases: { from: 'from_' },
     });
   });
