@@ -5,7 +5,7 @@
  */
 import type { Question, Reply } from '../base/cell.ts';
 import type { Approval } from '../calls/contract.ts';
-import { oneLine } from '../catalog/shown-text.ts';
+import { oneLine } from '../catalog/visible.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 
 /** How long a call is allowed, or that it is not. */

@@ -1,7 +1,7 @@
 /** Asks the person at a terminal about a call that they make themselves: one question, yes or no. */
 import { join } from 'node:path';
 import type { Approvals, CallToApprove } from '../calls/contract.ts';
-import { oneLine } from '../catalog/shown-text.ts';
+import { oneLine } from '../catalog/visible.ts';
 import { MAX_NAME_CHARS, MAX_REASON_CHARS } from './approval-form.ts';
 import { howToAllow, notCalled } from './refusals.ts';
 

@@ -1,7 +1,7 @@
 /** The methods for artifacts that code can call. A session can read all artifacts, but writes only its own. */
 import { z } from 'zod';
 import { MAX_ARTIFACT_BYTES } from '../base/limits.ts';
-import { checked, type Method } from '../calls/checked-call.ts';
+import { checked, type Method } from '../calls/method.ts';
 import type { Artifact, Artifacts } from './artifacts.ts';
 import { artifactUri, linkTo, mimeTypeOf } from './resources.ts';
 

@@ -1,8 +1,7 @@
 /** Records a call that a person makes as a cell whose code is the command, without the values of its arguments. */
 
 import { NO_OUTPUT } from '../base/cell.ts';
-import { reportError } from '../base/error-report.ts';
-import { toBridgeError } from '../base/errors.ts';
+import { reportError, toBridgeError } from '../base/errors.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { AuditTrail } from './trail.ts';
 

@@ -1,7 +1,7 @@
-/** The text output of `audit`: plain lines without colors, with control characters in code and names escaped. */
+/** What `audit` prints for people: plain lines, no colors. Control characters of code and names are escaped. */
 
 import { escapeControls } from '../base/log.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable } from '../terminal/text-table.ts';
 import type { AuditEntry, CellEntry } from './entries.ts';
 import type { AuditRecord, RecordOf } from './records.ts';
 import type { AuditStatistics, ToolStatistics } from './statistics.ts';

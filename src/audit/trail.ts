@@ -129,6 +129,7 @@ export class AuditTrail implements SessionRecorder {
     this.#writer.add(() => ({ type: 'cell_ended', ...head(), id: this.#cellId(run), ...facts }));
   }
 
+  /** Records a cell that did not run. */
   cellRefused(request: CellRequest, { code }: BridgeError): void {
     if (code === 'AUDIT_UNAVAILABLE') {
       return; // The start of the cell is in the log, or the log cannot be written.

@@ -2,8 +2,8 @@
 
 import type { ServerDefinition } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/references.ts';
-import { createMask } from '../upstream/mask.ts';
 import type { LoginStore } from '../upstream/pool.ts';
+import { createMask } from '../upstream/secrets.ts';
 import type { ConfiguredServers } from './configured-servers.ts';
 import { estimateTokens } from './definition-tokens.ts';
 import type { ServerFailure } from './server-failures.ts';

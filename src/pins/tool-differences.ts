@@ -1,7 +1,7 @@
 /** How a tool differs from its accepted definition, as data and as text. Pure. */
 
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { KnownTool, ToolChange } from '../catalog/known.ts';
 import type { ShownTexts } from '../directory/server-metadata.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';

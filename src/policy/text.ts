@@ -1,7 +1,7 @@
-/** The text output of `policy`: plain lines without colors. */
+/** What `policy` prints for people: plain lines, no colors. */
 
 import { escapeControls } from '../base/log.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable } from '../terminal/text-table.ts';
 import type { ShownPolicy } from './rules/describe.ts';
 import type { Explanation } from './rules/explain.ts';
 

@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
-import { checked, type Method } from '../calls/checked-call.ts';
+import { checked, type Method } from '../calls/method.ts';
 import { isPythonKeyword } from '../catalog/names.ts';
 import { checkDirectory, ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
 

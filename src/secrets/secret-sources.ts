@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { type ProcessEnd, runProcess } from '../base/run-process.ts';
-import { splitWords } from '../base/split-words.ts';
+import { splitWords } from '../base/shell-words.ts';
 
 /** A service account in JSON has 2.5 kB; a secret larger than this is a mistake. */
 const MAX_BYTES = 64 * 1024;

@@ -8,7 +8,7 @@ import type { Engine, ListedSandbox } from '../engines/engine.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable } from '../terminal/text-table.ts';
 
 export interface SessionsCommand {
   readonly command: 'sessions';

@@ -157,7 +157,7 @@ print(ticked - start < 2 < time.monotonic() - start)`;
     const code = 'try:\n    await mcp_echo.echo(text="x")\nexcept PolicyError as error:\n    print(error.code, error)';
     const text = await bridge.run(code, LOADED);
     expect(text).toContain('APPROVAL_TIMEOUT');
-    expect(text).toContain('nobody answered the question within 1 s');
+    expect(text).toContain('no one answered the question within 1 s');
   });
 
   it('a client that cannot ask gets a refusal that says how the person can allow the call', async () => {

@@ -85,13 +85,13 @@ describe('servers call', () => {
   it('tells of images, and writes them where it is told to', async () => {
     const told = await call('everything', 'get-tiny-image');
     expect(told.stdout).toContain("Here's the image you requested");
-    expect(told.stderr).toBe('image, image/png, 4,033 bytes: not shown; --output FILE writes it.\n');
+    expect(told.stderr).toBe('image, image/png, 4,033 bytes: not shown; to save it, add --output FILE.\n');
     const file = join(stateDir, 'tiny.png');
     await call('everything', 'get-tiny-image', '--output', file);
     expect(readFileSync(file).subarray(0, 4)).toEqual(Buffer.from([0x89, 0x50, 0x4e, 0x47]));
     expect(await call('filesystem', 'read_file', `path=${note}`, '--output', join(stateDir, 'out.txt'))).toMatchObject({
       stdout: '',
-      stderr: `The text is in ${join(stateDir, 'out.txt')}.\n`,
+      stderr: `Wrote the text to ${join(stateDir, 'out.txt')}.\n`,
     });
     expect(readFileSync(join(stateDir, 'out.txt'), 'utf8')).toBe('one\ntwo\n');
   });

@@ -10,7 +10,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { approvalForm } from '../../src/approvals/approval-form.ts';
 import { ERROR_CODES, messageOf, renderError, toBridgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
-import { splitWords } from '../../src/base/split-words.ts';
+import { splitWords } from '../../src/base/shell-words.ts';
 import { elicitFor } from '../../src/calls/server-questions.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { slugOf } from '../../src/cli/help/page.ts';

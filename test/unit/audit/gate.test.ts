@@ -10,7 +10,7 @@ import { CancelSource } from '../../../src/base/cancel.ts';
 import { BridgeError, type ErrorCode } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { Approvals, CallGate, ToolCall } from '../../../src/calls/contract.ts';
-import { createCallPipeline } from '../../../src/calls/pipeline.ts';
+import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
 import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
 import { readPolicy } from '../../../src/policy/rules/schema.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
-import { createConfiguredServers } from '../../../src/bridge/configured-servers.ts';
+import { createConfiguredServers } from '../../../src/bridge/build-servers.ts';
 import { createSecretMask } from '../../../src/secrets/known-secrets.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
 
