@@ -3,7 +3,7 @@ import type { SandboxExit } from './engine.ts';
 
 /** Longest quotation, in characters. */
 const MAX_QUOTED_CHARS = 600;
-/** Takes the place of a quotation if there is nothing to quote. */
+/** Quoted if the process printed nothing. */
 export const NO_ERROR_OUTPUT = 'no error output';
 
 /**

@@ -265,7 +265,7 @@ class ContainerEngine implements Engine {
     for (const flag of learned) {
       this.#omittedFlags.add(flag);
     }
-    this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; the next start omits it`);
+    this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; omitted from the next start`);
     return learned.length > 0;
   }
 

@@ -2,8 +2,7 @@
  * bubblewrap around the child. Its root contains only Node, its shared objects and the built files, all read-only: no /proc, no
  * /dev, nothing writable. It has no network, no privileges, and our system-call filter.
  */
-import type { HostMachine, Surroundings } from './layer.ts';
-import { FOLDER, mountsOf, NODE } from './layer.ts';
+import { FOLDER, type HostMachine, mountsOf, NODE, type Surroundings } from './layer.ts';
 
 /** Needed by the loader on systems that keep shared objects outside the default folders. */
 const LOADER_CACHE = '/etc/ld.so.cache';

@@ -6,8 +6,7 @@
  * The script is root in its user namespace. The last `unshare` then enters a second user namespace as a user without capabilities,
  * so Node cannot change or add mounts. Because its root has changed, the kernel also refuses it a third user namespace.
  */
-import type { HostMachine, Surroundings } from './layer.ts';
-import { FOLDER, mountsOf, NODE } from './layer.ts';
+import { FOLDER, type HostMachine, mountsOf, NODE, type Surroundings } from './layer.ts';
 
 const USER = '65534';
 /**

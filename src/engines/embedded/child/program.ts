@@ -7,7 +7,7 @@ import { guardedImports, WASI_MODULE } from './wasi/imports.ts';
 import type { Waiter } from './wasi/machine.ts';
 
 export const PAGE_BYTES = 65_536;
-/** Frames from the host. The kernel relies on the numbers 3 to 6. */
+/** The descriptor for frames from the host. The kernel relies on the numbers 3 to 6. */
 export const HOST_INPUT_FD = 3;
 
 /** Everything the program can reach. */
