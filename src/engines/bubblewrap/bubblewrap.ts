@@ -138,8 +138,8 @@ async function askInterpreters(env: Environment, launch: readonly string[]): Pro
   const homes = [homedir() || userInfo().homedir, env['HOME'] || '/root'];
   const refusals: string[] = [];
   for (const path of findExecutables('python3', env)) {
-    const [command, words] = toCommand([...launch, path, '-I', '-c', FACTS_PROGRAM], env);
-    const { stdout } = await runEngineCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
+    const [command, argv] = toCommand([...launch, path, '-I', '-c', FACTS_PROGRAM], env);
+    const { stdout } = await runEngineCommand(command, argv, { timeoutMs: ANSWER_TIMEOUT_MS });
     const facts = parseFacts(stdout);
     const judged = facts === undefined ? `${path} cannot be run by this user` : judgeInterpreter(facts, homes);
     if (typeof judged !== 'string') {
@@ -162,8 +162,8 @@ function findSystemFolders(): SystemFolder[] {
 }
 
 /** bwrap needs no variables, but the `python3` of a version manager does, to find the real interpreter. */
-function toCommand(words: readonly string[], env: Environment = {}): [EngineCommand, string[]] {
-  const [executable = '', ...rest] = words;
+function toCommand(argv: readonly string[], env: Environment = {}): [EngineCommand, string[]] {
+  const [executable = '', ...rest] = argv;
   const { PATH, HOME, PYENV_ROOT } = env;
   const given = Object.entries({ PATH, HOME, PYENV_ROOT }).filter((entry): entry is [string, string] => {
     return entry[1] !== undefined;

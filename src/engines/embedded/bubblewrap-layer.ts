@@ -13,9 +13,9 @@ const FILTER_DESCRIPTOR = '3';
 const ISOLATION = [
   '--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup --disable-userns',
   '--as-pid-1 --die-with-parent --new-session --uid 65534 --gid 65534 --hostname sandbox --cap-drop ALL --clearenv',
-].flatMap((words) => words.split(' '));
+].flatMap((line) => line.split(' '));
 
-/** The layer. `filter` is undefined on architectures that the filter does not support; `words` then omits it. */
+/** The layer. `filter` is undefined on architectures that the filter does not support; `description` then omits it. */
 export function buildBubblewrapLayer(
   machine: HostMachine,
   bwrap: string,
@@ -24,7 +24,7 @@ export function buildBubblewrapLayer(
   const mounts = mountsOf(machine);
   return {
     layer: 'bubblewrap',
-    words: filter === undefined ? 'inside bubblewrap' : 'inside bubblewrap and a system-call filter',
+    description: filter === undefined ? 'inside bubblewrap' : 'inside bubblewrap and a system-call filter',
     folder: FOLDER,
     launch: (nodeArguments) => ({
       executable: bwrap,

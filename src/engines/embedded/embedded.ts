@@ -93,8 +93,8 @@ class EmbeddedEngine implements Engine {
   }
 
   get isolation(): string {
-    const words = this.#surroundings === undefined ? '' : `, ${this.#surroundings.words}`;
-    return `Python in WebAssembly, in a separate process${words}`;
+    const layer = this.#surroundings === undefined ? '' : `, ${this.#surroundings.description}`;
+    return `Python in WebAssembly, in a separate process${layer}`;
   }
 
   async prepare(): Promise<void> {

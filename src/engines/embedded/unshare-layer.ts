@@ -52,10 +52,10 @@ export function buildUnshareLayer(machine: HostMachine, unshare: string, setpriv
   const roots = ROOTS.filter((root) => !needed.some((path) => path.startsWith(`${root}/`)));
   return {
     layer: 'unshare',
-    words: 'inside Linux namespaces made by unshare',
+    description: 'inside Linux namespaces made by unshare',
     folder: FOLDER,
     launch: (nodeArguments) => {
-      const [executable = unshare, ...words] = [
+      const [executable = unshare, ...rest] = [
         ...(setpriv === undefined ? [] : [setpriv, ...SETPRIV]),
         unshare,
         ...ISOLATION,
@@ -70,7 +70,7 @@ export function buildUnshareLayer(machine: HostMachine, unshare: string, setpriv
         NODE,
         ...nodeArguments,
       ];
-      return { executable, arguments: words };
+      return { executable, arguments: rest };
     },
   };
 }
