@@ -8,7 +8,7 @@ import { BridgeError, messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { type EngineCommand, runEngineCommand } from '../engines/client.ts';
 import { clientEnvironment, type Environment } from '../engines/client-env.ts';
-import { hintOfImageFailure, type ImageWork, quoteEngineError } from '../engines/container/image-failure.ts';
+import { hintOfImageFailure, type ImageWork, lastWordsOf } from '../engines/container/image-failure.ts';
 import { CONTAINER_ENGINE_NAMES } from '../engines/engine.ts';
 import { findExecutable } from '../engines/executable.ts';
 
@@ -131,7 +131,7 @@ async function runShown(engine: ContainerEngineName, command: EngineCommand, run
     child.once('close', resolve);
   });
   if (exitCode !== 0) {
-    const said = quoteEngineError(words) || `it ended with ${exitCode}; its words are above`;
+    const said = lastWordsOf(words) || `it ended with ${exitCode}; its words are above`;
     throw new BridgeError('ENGINE_FAILED', `${engine} could not ${work} ${describe(run)}: ${said}`, {
       hint: hintOfImageFailure(work, reference, words),
       data: { engine, exitCode },

@@ -40,7 +40,7 @@ export function hintOfImageFailure(work: ImageWork, reference: string, stderr: s
 }
 
 /** The engine's stderr on one line, without progress and repeated attempts. */
-export function quoteEngineError(stderr: string): string {
+export function lastWordsOf(stderr: string): string {
   return summarizeStderr(stderr, { noise: /^(Trying to pull |Resolving |time="|STEP \d|-->)/, prefix: /^Error: / });
 }
 

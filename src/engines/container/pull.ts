@@ -4,7 +4,7 @@ import { KEPT_STDERR_BYTES } from '../../base/limits.ts';
 import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineName, PrepareProgress } from '../engine.ts';
 import { NO_ERROR_OUTPUT } from '../failed-process.ts';
-import { hintOfImageFailure, quoteEngineError } from './image-failure.ts';
+import { hintOfImageFailure, lastWordsOf } from './image-failure.ts';
 
 /** Computes progress from the output of `pull`. */
 export interface PullProgress {
@@ -31,7 +31,7 @@ export async function pullImage(
     },
   });
   if (result.exitCode !== 0) {
-    const detail = quoteEngineError(result.stderr.slice(-KEPT_STDERR_BYTES)) || NO_ERROR_OUTPUT;
+    const detail = lastWordsOf(result.stderr.slice(-KEPT_STDERR_BYTES)) || NO_ERROR_OUTPUT;
     throw new BridgeError('ENGINE_FAILED', `${engine} could not pull ${reference}: ${detail}`, {
       data: { engine, exitCode: result.exitCode },
       hint: reference.startsWith('localhost/')
