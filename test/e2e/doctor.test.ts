@@ -147,7 +147,7 @@ esac
     expect(found.stdout).toMatch(
       / {2}warning {2}podman: the engine cannot limit memory or processes here; .*\n {11}→ Delegate/,
     );
-    expect(found.stdout).toMatch(/ {2}warning {2}podman: the engine has no system-call filter of its own/);
+    expect(found.stdout).toMatch(/ {2}warning {2}podman: the engine has no system-call filter/);
     expect(found.stdout).toMatch(
       / {2}warning {2}podman: runc 1\.1\.5 has known container escapes .* unless your distribution has patched it \(.*runc_1\.1\.5\+ds1\)\n {11}→ /,
     );
