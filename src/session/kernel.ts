@@ -88,7 +88,7 @@ export async function prepareInTime(
       // If the preparation fails later, the next cell reports it.
       preparing.catch(() => undefined);
       reject(
-        new BridgeError('IMAGE_PULLING', `the sandbox is not ready after ${waitMs / 1000} s (${state}); this goes on`, {
+        new BridgeError('IMAGE_PULLING', `the sandbox is not ready after ${waitMs / 1000} s (${state}); the preparation continues`, {
           hint: 'Run the cell again in a minute.',
         }),
       );

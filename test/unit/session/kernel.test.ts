@@ -26,7 +26,7 @@ describe('prepareInTime', () => {
     });
     await expect(prepareInTime(engine, () => undefined, 10)).rejects.toMatchObject({
       code: 'IMAGE_PULLING',
-      message: 'the sandbox is not ready after 0.01 s (pulling python:3.14-slim, 42 %); this goes on',
+      message: 'the sandbox is not ready after 0.01 s (pulling python:3.14-slim, 42 %); the preparation continues',
       hint: 'Run the cell again in a minute.',
     });
     finish();
