@@ -1,6 +1,6 @@
 /** Background work of one kind for several subjects: for each subject at most once at a time, with rests between. */
 
-/** However often the work is asked for, it takes at most a tenth of the time. */
+/** Even if the work is requested constantly, it takes at most a tenth of the time. */
 const REST_FACTOR = 10;
 
 export class BackgroundWork<Subject> {

@@ -15,9 +15,9 @@ const MAX_FILE_BYTES = 96 * 1024 * 1024;
 const LINE_CHARS = 256 * 1024;
 
 export interface MetadataCache {
-  /** The metadata of this definition; undefined if there are none that can be used. */
+  /** The metadata of this definition; undefined if there is none that can be used. */
   load(definitionHash: string): Promise<ServerMetadata | undefined>;
-  /** Keeps metadata, unless they contain one of `secrets`. Warns once if the directory cannot be written. */
+  /** Keeps metadata, unless it contains one of `secrets`. Warns once if the directory cannot be written. */
   save(definitionHash: string, metadata: ServerMetadata, secrets: readonly string[]): Promise<void>;
 }
 

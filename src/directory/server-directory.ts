@@ -32,7 +32,7 @@ export type CurrentServers = () => ReadonlyMap<string, CallableServer>;
 export interface ServerDirectory {
   /** Every configured server that is not disabled, in the order of the configuration. */
   servers(): readonly CatalogServer[];
-  /** Resolves when the kept metadata of the configured servers are loaded. */
+  /** Resolves when the kept metadata of the configured servers is loaded. */
   ready(): Promise<void>;
   /** Rejects with `SERVER_UNKNOWN`, or with `SERVER_NOT_AVAILABLE` if the server is disabled. */
   find(wanted: string): Promise<CatalogServer>;
@@ -58,7 +58,7 @@ export interface ServerDirectory {
   refresh(server: CatalogServer, signal: CancelSignal): Promise<ServerMetadata>;
   /** Checks again whether changes of its tools were accepted. Does not ask the server. */
   review(server: CatalogServer): Promise<void>;
-  /** Notes that the server is used: its metadata are updated in the background. */
+  /** Notes that the server is used: its metadata is updated in the background. */
   noteUse(server: CatalogServer): void;
   /** Notes that a running server has announced a change of its tools. */
   noteChange(name: string): void;
@@ -72,7 +72,7 @@ export interface ServerDirectory {
   definitionKey(server: CatalogServer): string;
   /** The best matches among the known visible tools. Rejects with `POLICY_DENIED` if no tool may be called. */
   search(query: string, limit: number): Promise<FoundTools>;
-  /** Resolves when all metadata have been written. */
+  /** Resolves when all metadata has been written. */
   close(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ class Directory implements ServerDirectory {
   readonly #visible: VisibleTools;
   readonly #catalog: Catalog;
   readonly #background: BackgroundWork<CatalogServer>;
-  /** Hashes of the definitions whose kept metadata were loaded. */
+  /** Hashes of the definitions whose kept metadata was loaded. */
   readonly #hashes = new Map<string, string | undefined>();
   /** Running servers that have announced a change of their tools, each with a symbol of the last announcement. */
   readonly #changed = new Map<string, symbol>();

@@ -1,4 +1,4 @@
-/** The metadata of servers: from the running server, or as they were kept when it last ran. */
+/** The metadata of servers: from the running server, or as it was kept when the server last ran. */
 import type { CancelSignal } from '../base/cancel.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { createPause } from '../base/slices.ts';
@@ -40,9 +40,9 @@ export interface DescribedServer {
 export type PinMode = 'off' | 'warn' | 'strict';
 
 export interface MetadataSource {
-  /** The metadata kept for this definition, if there are any. Never rejects. */
+  /** The metadata kept for this definition, if there is any. Never rejects. */
   kept(server: DescribedServer): Promise<ServerMetadata | undefined>;
-  /** The current metadata; the same object until they change. Rejects as `describe` does. */
+  /** The current metadata; the same object until it changes. Rejects as `describe` does. */
   current(server: DescribedServer, signal: CancelSignal): Promise<ServerMetadata>;
   /** Earlier metadata, updated with what was accepted meanwhile. Does not ask the server. */
   review(server: DescribedServer, given: ServerMetadata): Promise<ServerMetadata>;

@@ -319,7 +319,7 @@ export class Dispatcher {
     }
     this.#callsOfCell += 1;
     if (this.#callsOfCell > MAX_CALLS_PER_CELL) {
-      return new BridgeError('LIMIT_CALLS', `one cell may make ${MAX_CALLS_PER_CELL.toLocaleString('en-US')} calls`, {
+      return new BridgeError('LIMIT_CALLS', `one cell may make at most ${MAX_CALLS_PER_CELL.toLocaleString('en-US')} calls`, {
         hint: 'Split the work over several cells.',
       });
     }
@@ -333,7 +333,7 @@ export class Dispatcher {
       return reason;
     }
     if (this.#waiting.size >= MAX_CALLS_WAITING) {
-      return new BridgeError('LIMIT_CALLS', `${this.#waiting.size.toLocaleString('en-US')} calls are waiting already`, {
+      return new BridgeError('LIMIT_CALLS', `${this.#waiting.size.toLocaleString('en-US')} calls are waiting already, which is the limit`, {
         hint: 'Await results before starting further calls.',
       });
     }

@@ -1,4 +1,4 @@
-/** The start of a sandbox has a bound of its own, which follows the time its cell was given. */
+/** The start of a sandbox has its own time limit, which depends on the timeout of its cell. */
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createDeferred } from '../../../src/base/deferred.ts';
@@ -7,7 +7,7 @@ import { createHarness } from '../../support/session-harness.ts';
 
 afterEach(() => vi.useRealTimers());
 
-/** A sandbox that never speaks and ends when it is told to. */
+/** A sandbox that sends nothing and ends when it is killed. */
 function silentSandbox(onKill: () => void): Sandbox {
   let end: (exit: SandboxExit) => void = () => undefined;
   const exited = new Promise<SandboxExit>((resolve) => {
@@ -30,7 +30,7 @@ describe('a sandbox that does not become ready', () => {
   it.each([
     [5_000, 7_000],
     [120_000, 60_000],
-  ])('is ended when the time of its cell is over (%i ms)', async (timeoutMs, limitMs) => {
+  ])('is ended after the timeout of its cell (%i ms)', async (timeoutMs, limitMs) => {
     vi.useFakeTimers();
     const killed = vi.fn<() => void>();
     const started = createDeferred<void>();
