@@ -2,11 +2,12 @@
 import { CancelSource } from '../base/cancel.ts';
 import { type ErrorReport, reportError } from '../base/error-report.ts';
 import { toBridgeError } from '../base/errors.ts';
+import { limitConcurrency } from '../base/limit-concurrency.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { StartStep } from '../upstream/pool.ts';
 import type { ConfiguredServers } from './configured-servers.ts';
 import type { ServerDirectory } from './server-directory.ts';
-import { limitStarts } from './tool-search.ts';
+import { MAX_STARTS_AT_ONCE } from './tool-search.ts';
 
 /** The steps until the tools of a server are known. Connecting to a remote server initializes it, too. */
 const STEPS = {
@@ -112,6 +113,6 @@ export function askEach<Answer>(
   servers: readonly CatalogServer[],
   ask: (server: CatalogServer) => Promise<Answer>,
 ): Promise<Answer[]> {
-  const inTurn = limitStarts();
+  const inTurn = limitConcurrency(MAX_STARTS_AT_ONCE);
   return Promise.all(servers.map((server) => inTurn(() => ask(server))));
 }

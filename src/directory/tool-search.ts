@@ -4,6 +4,7 @@
  */
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { createDeferred } from '../base/deferred.ts';
+import { limitConcurrency } from '../base/limit-concurrency.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { FoundTools } from '../catalog/tool-index.ts';
 import type { ServerDirectory } from './server-directory.ts';
@@ -16,11 +17,13 @@ export interface SearchResult extends FoundTools {
 
 export type SearchTools = (query: string, limit: number, signal: CancelSignal) => Promise<SearchResult>;
 
+/** Each start is a process that compiles its code. Chosen. */
+export const MAX_STARTS_AT_ONCE = 6;
 /** A model waits for the search; a server started through npx answers in 1 to 3 s. Chosen. */
 const WAIT_MS = 5_000;
 export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): SearchTools {
   const starting = new Map<string, Promise<void>>();
-  const inTurn = limitStarts();
+  const startInTurn = limitConcurrency(MAX_STARTS_AT_ONCE);
   // A cancelled search does not cancel the start: the next search uses it.
   const never = new CancelSource().signal;
 
@@ -29,7 +32,7 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
     if (running !== undefined) {
       return running;
     }
-    const start = inTurn(() => directory.refresh(server, never))
+    const start = startInTurn(() => directory.refresh(server, never))
       .then(
         () => undefined,
         () => undefined, // The directory keeps the reason.
@@ -72,30 +75,4 @@ async function waitAtMost(work: Promise<unknown>, waitMs: number, signal: Cancel
   await Promise.race([work, promise]);
   clearTimeout(timer);
   signal.removeEventListener('abort', stop);
-}
-
-/** Each start is a process that compiles its code. Chosen. */
-const MAX_STARTS_AT_ONCE = 6;
-
-/** A function that runs work in the order it comes, but only `limit` at once. */
-export function limitStarts(limit = MAX_STARTS_AT_ONCE): <Value>(work: () => Promise<Value>) => Promise<Value> {
-  let free = limit;
-  const queue: (() => void)[] = [];
-  return async (work) => {
-    if (free === 0) {
-      await new Promise<void>((resolve) => queue.push(resolve));
-    } else {
-      free -= 1;
-    }
-    try {
-      return await work();
-    } finally {
-      const next = queue.shift();
-      if (next === undefined) {
-        free += 1;
-      } else {
-        next();
-      }
-    }
-  };
 }
