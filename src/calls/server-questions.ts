@@ -4,13 +4,11 @@
  */
 import type { Question, Reply } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
-import { oneLine, quoted } from '../catalog/shown-text.ts';
-import { makeVisible } from '../catalog/visible.ts';
+import { makeVisible, oneLine, quoted } from '../catalog/visible.ts';
 import type { Asker } from '../session/asker.ts';
-import type { JsonObject } from '../upstream/definition.ts';
-import type { Elicit } from '../upstream/elicit.ts';
+import type { Elicit } from '../upstream/requests.ts';
 import { RequestError } from '../upstream/requests.ts';
 
 /** Limits of a question, chosen so that a person can read it. */

@@ -13,7 +13,7 @@ import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/know
 import { resolveArguments } from '../catalog/parameters.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import type { Elicit } from '../upstream/elicit.ts';
+import type { Elicit } from '../upstream/requests.ts';
 import {
   type CallGate,
   failed,

@@ -3,8 +3,8 @@ import type { KnownTool } from '../catalog/known.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/references.ts';
-import { createMask } from '../upstream/mask.ts';
 import type { LoginStore } from '../upstream/pool.ts';
+import { createMask } from '../upstream/secrets.ts';
 import type { ConfiguredServers } from './configured-servers.ts';
 import type { ServerFailure } from './server-failures.ts';
 
