@@ -224,7 +224,7 @@ async function describeOrSayWhyNot(
   }
 }
 
-/** The server's description of itself, with keys as code reads them. */
+/** The server's description, with keys as code reads them. */
 function wordsOf(metadata: ServerMetadata | undefined): Record<string, unknown> {
   return {
     instructions: metadata?.instructions ?? null,

@@ -5,7 +5,7 @@ import { CancelSource } from '../base/cancel.ts';
 import { ERROR_CODES } from '../base/errors.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
-import { namedAtShell } from '../directory/named-tool.ts';
+import { namedAtShell } from '../directory/directory-errors.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallerIo, CommandContext } from '../terminal/command.ts';
 import { checkToolArguments } from './argument-check.ts';

@@ -6,7 +6,7 @@ import { methodTool } from '../calls/surface-calls.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { resolveName } from '../catalog/names.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
-import { namedAtShell } from '../directory/named-tool.ts';
+import { namedAtShell } from '../directory/directory-errors.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { readCode } from '../terminal/code-source.ts';
 import type { CommandContext } from '../terminal/command.ts';

@@ -71,7 +71,7 @@ export function readReply(given: unknown): Reply {
     return { action };
   }
   if (!isObject(content) || !Object.values(content).every(isFieldValue)) {
-    throw new Error('its reply has content that no form can hold');
+    throw new Error('its reply has content that is not valid for a form');
   }
   return { action, content: content as Record<string, FieldValue> };
 }

@@ -32,7 +32,7 @@ export interface SuspendedCallsOptions {
 }
 
 /** A request that waits for the answer or the next question. */
-interface Leg {
+interface WaitingRequest {
   readonly settle: (result: Result) => void;
   readonly progress: ProgressReporter | undefined;
 }
@@ -138,7 +138,7 @@ class Call {
   readonly fingerprint: string;
   readonly #mint: (call: Call) => string;
   readonly #cancel = new AbortController();
-  #leg: Leg | undefined;
+  #waiting: WaitingRequest | undefined;
   #question: OpenQuestion | undefined;
   #questions = 0;
   #result: Result | undefined;
@@ -167,10 +167,10 @@ class Call {
   }
 
   report(progress: CellProgress): void {
-    if (this.#leg === undefined) {
+    if (this.#waiting === undefined) {
       this.#progress = [...this.#progress, progress].slice(-MAX_KEPT_PROGRESS);
     } else {
-      this.#leg.progress?.report(progress);
+      this.#waiting.progress?.report(progress);
     }
   }
 
@@ -198,20 +198,20 @@ class Call {
       const settle = (result: Result): void => {
         signal.removeEventListener('abort', onAbort);
         progress?.stop();
-        this.#leg = undefined;
+        this.#waiting = undefined;
         resolve(result);
       };
       signal.addEventListener('abort', onAbort, { once: true });
-      this.#leg = { settle, progress };
+      this.#waiting = { settle, progress };
       this.#progress.splice(0).forEach((kept) => progress?.report(kept));
-      this.#settleLeg();
+      this.#settleWaiting();
     });
   }
 
   /** Returns whether a request waited for the result. */
   finish(result: Result): boolean {
     this.#result = result;
-    return this.#settleLeg();
+    return this.#settleWaiting();
   }
 
   #ask(question: Question, signal: AbortSignal): Promise<Reply> {
@@ -224,22 +224,26 @@ class Call {
       };
       signal.addEventListener('abort', withdraw, { once: true });
       this.#question = open;
-      this.#settleLeg();
+      this.#settleWaiting();
     });
   }
 
-  #settleLeg(): boolean {
-    const leg = this.#leg;
-    if (leg === undefined) {
+  #settleWaiting(): boolean {
+    const waiting = this.#waiting;
+    if (waiting === undefined) {
       return false;
     }
     if (this.#result !== undefined) {
-      leg.settle(this.#result);
+      waiting.settle(this.#result);
     } else if (this.#question !== undefined) {
       const { key, request } = this.#question;
-      leg.settle({ resultType: 'input_required', inputRequests: { [key]: request }, requestState: this.#mint(this) });
+      waiting.settle({
+        resultType: 'input_required',
+        inputRequests: { [key]: request },
+        requestState: this.#mint(this),
+      });
     }
-    return this.#leg === undefined;
+    return this.#waiting === undefined;
   }
 }
 

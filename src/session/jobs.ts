@@ -37,7 +37,10 @@ export class Jobs {
       return new BridgeError('CALL_REFUSED', `there is no running job ${JSON.stringify(name)}`);
     }
     if (calls >= MAX_CALLS_PER_CELL) {
-      return new BridgeError('LIMIT_CALLS', `one job may make ${MAX_CALLS_PER_CELL.toLocaleString('en-US')} calls`);
+      return new BridgeError(
+        'LIMIT_CALLS',
+        `one job may make at most ${MAX_CALLS_PER_CELL.toLocaleString('en-US')} calls`,
+      );
     }
     this.#calls.set(name, calls + 1);
     return undefined;
