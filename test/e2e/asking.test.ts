@@ -243,7 +243,7 @@ describe.each(cases.filter(({ era }) => era === '2025-11-25'))('cancelling on $n
 function settle(message: string, folder: string): string {
   return message
     .replaceAll(folder, '/home/you/MCPs')
-    .replaceAll(/"requestState":"[\w-]{43}"/g, '"requestState":"(43 characters that nobody can guess)"')
+    .replaceAll(/"requestState":"[\w-]{43}"/g, '"requestState":"(43 unguessable characters)"')
     .replaceAll(/"version":"\d[^"]*"/g, '"version":"…"');
 }
 

@@ -208,7 +208,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'S17',
-    title: 'the bridge among its own servers: by name, in a script, and by an unrecognisable path',
+    title: 'the bridge among its own servers: by name, in a script, and by an unrecognizable path',
     expected: 'the first two are left out, and the log says why; the third refuses to start below another bridge',
     async run({ run, arena }) {
       const listed = await run('print([s for s in runtime.discovered_servers() if s in ("direct", "wrapped")])');

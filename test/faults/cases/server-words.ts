@@ -103,7 +103,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
     id: 'S11',
     title: 'descriptions and instructions that give orders, with invisible characters, bidi controls and ANSI',
     expected:
-      'shown as data where code asks for them, with hidden characters visible; never in what the bridge says about itself',
+      'shown as data where code asks for them, with hidden characters visible; never in the bridge’s own texts',
     async run({ run, arena }) {
       const code = 'print(runtime.describe_server("names"), await runtime.query_tool_docs("names", detail="full"))';
       const answer = await run(code, { servers: ['names'] });
