@@ -1,4 +1,4 @@
-/** `doctor` of the built command: what it says of engines that work, that are broken and that are not there. */
+/** `doctor` of the built command: its report on working, broken and missing engines. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ const engines = await coverEngines();
 
 async function runDoctor(env: Readonly<Record<string, string>>, ...options: string[]) {
   const child = spawn(process.execPath, [CLI, 'doctor', ...options], {
-    // Rootless podman has its images in the home of the person who runs the tests, whose state is not ours.
+    // Rootless podman has its images in the home of the user who runs the tests; the state there is not ours.
     env: { HOME, MCP_BRIDGE_STATE_DIR: join(HOME, 'MCPs'), ...env },
   });
   const exited = once(child, 'close') as Promise<[number | null]>;
@@ -28,7 +28,7 @@ async function runDoctor(env: Readonly<Record<string, string>>, ...options: stri
 }
 
 describe('doctor', () => {
-  it.each(engines)('finds that $label can be used, and that sessions run on it', async ({ env, name }) => {
+  it.each(engines)('reports that $label is usable, and that sessions run on it', async ({ env, name }) => {
     const { exitCode, stdout } = await runDoctor(env, '--json');
     expect(JSON.parse(stdout)).toMatchObject({
       requested: name,
@@ -38,7 +38,7 @@ describe('doctor', () => {
     expect(exitCode).toBe(0);
   });
 
-  it('names what is missing and how to mend it, and ends with 69 when nothing is left', async () => {
+  it('names what is missing and how to fix it, and exits with 69 if no engine is usable', async () => {
     const home = await mkdtemp(join(tmpdir(), 'doctor-'));
     onTestFinished(() => rm(home, { recursive: true }));
     const { exitCode, stdout } = await runDoctor({ HOME: home, PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
@@ -55,7 +55,7 @@ Engines
     expect(exitCode).toBe(69);
   });
 
-  it('gives the reason of each engine that is installed and broken', async () => {
+  it('gives the reason for each broken engine', async () => {
     const { exitCode, stdout } = await runDoctor({ PATH: DEAD, MCP_BRIDGE_RUNTIME: 'container' }, '--json');
     expect(JSON.parse(stdout)).toMatchObject({
       runs: null,
@@ -67,7 +67,7 @@ Engines
     expect(exitCode).toBe(69);
   });
 
-  it('says of each server whether it starts and how many tools it has, and of each file what is wrong with it', async () => {
+  it('reports for each server whether it starts and its number of tools, and for each file what is wrong', async () => {
     const home = await mkdtemp(join(tmpdir(), 'doctor-'));
     onTestFinished(() => rm(home, { recursive: true }));
     const stateDir = join(home, 'MCPs');
@@ -105,14 +105,14 @@ Engines
     expect(found.exitCode).toBe(1);
 
     await writeFile(join(stateDir, 'policy.json'), '{"rules": []}');
-    const mended = await runDoctor(env, '--fix', '--no-servers');
+    const fixed = await runDoctor(env, '--fix', '--no-servers');
     expect((await stat(stateDir)).mode & 0o777).toBe(0o755);
-    expect(mended.stdout).toContain(`  ok       state directory ${stateDir}\n`);
-    expect(mended.stdout).toContain(`  ok       policy for all servers in ${join(stateDir, 'policy.json')}\n`);
-    expect(mended.stdout).toContain('  ok       echo: 7 tools when it was last asked\n');
+    expect(fixed.stdout).toContain(`  ok       state directory ${stateDir}\n`);
+    expect(fixed.stdout).toContain(`  ok       policy for all servers in ${join(stateDir, 'policy.json')}\n`);
+    expect(fixed.stdout).toContain('  ok       echo: 7 tools when it was last asked\n');
   });
 
-  it('names sandboxes that nobody owns, a runtime that should be mended and limits that are not, and --fix removes the first', async () => {
+  it('names orphaned sandboxes, a missing runtime setting and missing limits, and --fix removes the sandboxes', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'doctor-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const owner = { ...currentOwner(), pid: 2 ** 22 - 1 };
@@ -151,7 +151,7 @@ esac
     );
     expect(found.stdout).toContain('  warning  podman: sandboxes of bridges that are gone: 1\n           → Run: ');
     expect(found.exitCode).toBe(69);
-    // Told, and left alone.
+    // Reported, but not changed.
     expect(await readFile(join(folder, 'ps'), 'utf8')).toContain('c0ffee');
     const fixed = await runDoctor(env, '--no-servers', '--fix');
     expect(fixed.stdout).toContain('  ok       podman: sandboxes of bridges that are gone: 1, removed: 1\n');

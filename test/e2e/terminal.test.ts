@@ -1,4 +1,4 @@
-/** What people see at a terminal and programs do not: colours, and the line that says what is being waited for. */
+/** What users see at a terminal but programs do not: colors, and the progress line. */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,14 +21,14 @@ beforeEach(async () => {
   await mkdir(join(home, 'MCPs'));
   const echo = { command: process.execPath, args: [join(ROOT, 'test/fixtures/servers/echo.mjs')] };
   await writeFile(join(home, 'MCPs', 'a.json'), JSON.stringify({ mcpServers: { echo } }));
-  // No container engine: quick, and two problems to be coloured.
+  // No container engine: fast, with two problems to color.
   env = { HOME: home, PATH: process.env['PATH'] ?? '', MCP_BRIDGE_RUNTIME: 'embedded', MCP_BRIDGE_TIMEOUT: 'soon' };
 });
 
 const atTerminal = (argv: readonly string[], more: Record<string, string> = {}, pipesOut = false) =>
   runOnTerminal([process.execPath, CLI, ...argv], { env: { ...env, ...more }, pipesOut });
 
-/** Everything that the command writes to two pipes. */
+/** Everything that the command writes to pipes. */
 async function atPipes(argv: readonly string[], more: Record<string, string> = {}): Promise<string> {
   const child = spawn(process.execPath, [CLI, ...argv], { env: { ...env, ...more } });
   const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
@@ -39,17 +39,17 @@ const hasTerminals = hasLocalPython();
 const notCovered = hasTerminals ? '' : 'not covered: a pseudo terminal needs python3: ';
 
 describe.skipIf(!hasTerminals)('at a terminal', () => {
-  it(`${notCovered}doctor tells what it waits for, and its levels have colours`, async () => {
+  it(`${notCovered}doctor shows what it waits for, and its levels have colors`, async () => {
     const { exitCode, terminal } = await atTerminal(['doctor']);
     expect(terminal).toMatch(/Waiting for .*embedded.*echo/);
     expect(terminal).toContain(`${RED}problem${ESCAPE}[39m  MCP_BRIDGE_TIMEOUT is 'soon'`);
-    // The line is gone before the result comes.
+    // The line disappears before the result.
     expect(terminal.indexOf(SHOWN_CURSOR)).toBeLessThan(terminal.indexOf('mcp-server-code-execution-mode 0.'));
     expect(terminal.slice(terminal.indexOf(SHOWN_CURSOR))).not.toContain('Waiting');
     expect(exitCode).toBe(1);
   });
 
-  it('colours and the line are no part of what goes to a pipe', async () => {
+  it('a pipe gets neither colors nor the progress line', async () => {
     const { stdout, terminal } = await atTerminal(['doctor'], {}, true);
     expect(stdout).toContain("  problem  MCP_BRIDGE_TIMEOUT is 'soon'");
     expect(stdout).not.toContain(ESCAPE);
@@ -71,20 +71,20 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
     expect(terminal.trimEnd()).toMatch(/echo .*7/);
   });
 
-  it('there is no line with --json, and no colour with NO_COLOR', async () => {
+  it('there is no progress line with --json, and no color with NO_COLOR', async () => {
     const json = await atTerminal(['doctor', '--json']);
     expect(json.terminal).not.toContain(ESCAPE);
     const plain = await atTerminal(['doctor'], { NO_COLOR: '1' }, false);
     expect(plain.terminal).toContain("  problem  MCP_BRIDGE_TIMEOUT is 'soon'");
   });
 
-  it('install shows its changes in colours', async () => {
+  it('install shows its changes in color', async () => {
     const { terminal } = await atTerminal(['install', 'cursor', '--dry-run'], { MCP_BRIDGE_TIMEOUT: '' });
     expect(terminal).toContain(`${ESCAPE}[32m+`);
   });
 });
 
-describe('at a pipe', () => {
+describe('with a pipe', () => {
   it.each([
     ['doctor', []],
     ['doctor --json', []],
@@ -98,7 +98,7 @@ describe('at a pipe', () => {
     expect(written).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
   });
 
-  it('has colours when they are forced', async () => {
+  it('has colors if they are forced', async () => {
     expect(await atPipes(['doctor', '--no-servers'], { FORCE_COLOR: '1' })).toContain(`${RED}problem`);
   });
 });
