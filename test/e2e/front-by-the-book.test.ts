@@ -2,8 +2,8 @@
  * The front over stdio, against the text of the specification: https://modelcontextprotocol.io/specification/REVISION/PAGE. Each test names its pages and
  * sections. Tests in front-wire.test.ts, front-clients.test.ts and front-asking.test.ts are not repeated; the official suite covers HTTP.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type BuiltCommand, buildFakeCommand, LineClient } from './front-process.ts';
+import { describe, expect, test } from 'vitest';
+import { type LineClient, setUpLineClients } from './front-process.ts';
 
 const KEY = 'io.modelcontextprotocol';
 const ENVELOPE = {
@@ -12,24 +12,11 @@ const ENVELOPE = {
   [`${KEY}/clientCapabilities`]: {},
 };
 
-let server: BuiltCommand;
-const clients: LineClient[] = [];
-
-beforeAll(async () => {
-  server = await buildFakeCommand();
-});
-afterEach(async () => {
-  for (const client of clients.splice(0)) {
-    client.child.kill('SIGKILL');
-    await client.exited;
-  }
-});
-afterAll(() => server.remove());
+const start = setUpLineClients();
 
 /** A client of the given revision, ready to send requests, and the `_meta` of its requests. */
 async function connect(revision: string): Promise<{ client: LineClient; meta: object }> {
-  const client = new LineClient(server.script);
-  clients.push(client);
+  const client = start();
   if (revision === '2025-11-25') {
     await client.initialize();
     return { client, meta: {} };
@@ -114,8 +101,7 @@ describe.each(['2025-11-25', '2026-07-28'])('a client of %s', (revision) => {
 describe('a client of 2025-11-25', () => {
   // basic/lifecycle, Version Negotiation and Capability Negotiation.
   test('that proposes an unknown version is offered a known one and the capabilities', async () => {
-    const client = new LineClient(server.script);
-    clients.push(client);
+    const client = start();
     const { result } = await client.initialize('1999-01-01');
     expect(result).toMatchObject({ protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: {} } });
     expect(Object.keys(result.capabilities)).toEqual(['tools', 'resources']);

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import { REQUIRE_BANNER } from '../../scripts/bundle/require-banner.mjs';
 
 const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
@@ -139,4 +140,25 @@ export class LineClient {
     this.#waiting.clear();
     waiting.forEach((wake) => wake());
   }
+}
+
+/** Registers hooks that build the command and end every client after its test. Returns a function that starts a client. */
+export function setUpLineClients(): (env?: Record<string, string>) => LineClient {
+  let server: BuiltCommand;
+  const clients: LineClient[] = [];
+  beforeAll(async () => {
+    server = await buildFakeCommand();
+  });
+  afterEach(async () => {
+    for (const client of clients.splice(0)) {
+      client.child.kill('SIGKILL');
+      await client.exited;
+    }
+  });
+  afterAll(() => server.remove());
+  return (env = {}) => {
+    const client = new LineClient(server.script, env);
+    clients.push(client);
+    return client;
+  };
 }

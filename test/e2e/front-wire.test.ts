@@ -1,27 +1,9 @@
 /** The front on the wire: misbehaving clients, and how the process ends. */
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type BuiltCommand, buildFakeCommand, LineClient } from './front-process.ts';
+import { describe, expect, test } from 'vitest';
+import { type LineClient, setUpLineClients } from './front-process.ts';
 
-let server: BuiltCommand;
-const clients: LineClient[] = [];
-
-beforeAll(async () => {
-  server = await buildFakeCommand();
-});
-afterEach(async () => {
-  for (const client of clients.splice(0)) {
-    client.child.kill('SIGKILL');
-    await client.exited;
-  }
-});
-afterAll(() => server.remove());
-
-function start(env: Record<string, string> = {}): LineClient {
-  const client = new LineClient(server.script, env);
-  clients.push(client);
-  return client;
-}
+const start = setUpLineClients();
 
 async function connected(env: Record<string, string> = {}): Promise<LineClient> {
   const client = start(env);
