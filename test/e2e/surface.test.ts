@@ -83,7 +83,7 @@ except MCPError as e:
       const code = 'effect = 1\nawait mcp_memory.create_entities(entities=[])\nawait mcp_memory.read_grap()';
       const { text, structured } = await run(code);
       expect(structured['status']).toBe('error');
-      expect(text).toContain('CHECK_FAILED: the cell was not run');
+      expect(text).toContain('CHECK_FAILED: the cell did not run');
       expect(text).toContain(
         "line 3: await mcp_memory.read_grap()\n    mcp_memory has no tool 'read_grap'. Did you mean 'read_graph'",
       );
