@@ -28,7 +28,7 @@ async function runDoctor(env: Readonly<Record<string, string>>, ...options: stri
 }
 
 describe('doctor', () => {
-  it.each(engines)('finds that $label can be used, and that sessions run on it', async ({ env, name }) => {
+  it.each(engines)('reports that $label is usable, and that sessions run on it', async ({ env, name }) => {
     const { exitCode, stdout } = await runDoctor(env, '--json');
     expect(JSON.parse(stdout)).toMatchObject({
       requested: name,
@@ -55,7 +55,7 @@ Engines
     expect(exitCode).toBe(69);
   });
 
-  it('gives the reason of each engine that is installed and broken', async () => {
+  it('gives the reason for each broken engine', async () => {
     const { exitCode, stdout } = await runDoctor({ PATH: DEAD, MCP_BRIDGE_RUNTIME: 'container' }, '--json');
     expect(JSON.parse(stdout)).toMatchObject({
       runs: null,
