@@ -9,7 +9,7 @@ import { lstat, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_ARTIFACT_BYTES, MAX_ARTIFACTS_PER_SESSION } from '../base/limits.ts';
-import { replaceFile } from '../state/replace-file.ts';
+import { replaceFile } from '../state/file-system.ts';
 import { checkDirectory, ensureDirectory, TEMPORARY_SUFFIX } from '../state/state-files.ts';
 
 export interface Artifact {

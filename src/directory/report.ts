@@ -1,7 +1,7 @@
 /** What is known of a server, as `servers list` and `servers show` tell it. Starts nothing. */
 
 import type { ServerDefinition } from '../servers/discover.ts';
-import { referenceKinds } from '../servers/references.ts';
+import { referenceKinds } from '../servers/expand.ts';
 import { createMask } from '../upstream/mask.ts';
 import type { LoginStore } from '../upstream/pool.ts';
 import type { ConfiguredServers } from './configured-servers.ts';

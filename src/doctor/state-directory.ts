@@ -5,7 +5,7 @@ import { platform } from 'node:os';
 import { dirname, join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
-import { makeFolders } from '../state/make-folders.ts';
+import { makeFolders } from '../state/file-system.ts';
 import type { Finding } from '../terminal/finding.ts';
 
 const MEBIBYTE = 1024 * 1024;
