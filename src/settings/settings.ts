@@ -279,7 +279,7 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_MASK_SECRETS',
     default: '1',
     meaning:
-      "Whether to mask the secrets of a server's entry in what the server sends. The bridge always masks them in its own messages.",
+      "Whether to mask the secrets of a server's entry in everything the server sends. The bridge always masks them in its own messages.",
     allowed: '0 or 1',
     schema: onOrOff,
   },
@@ -287,7 +287,7 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_PIN',
     default: 'warn',
     meaning:
-      'What to do when a tool definition changes. `warn` reports the change; `strict` refuses calls until you run `servers approve`.',
+      'What to do when a tool definition changes. `warn` reports the change; `strict` refuses calls until you accept it with `servers approve`.',
     allowed: 'off, warn or strict',
     schema: oneOf(['off', 'warn', 'strict']),
   },
