@@ -262,7 +262,7 @@ export function usualFileOf(id: ClientId, system: ClientSystem): string {
   return client.usualFile?.(system) ?? client.userFiles(system)[0] ?? '';
 }
 
-/** The command to register in a client to start `words`. On Windows, scripts such as `npx` are started through `cmd` if the client needs it. */
+/** The command that starts `words`, for a client's entry. On Windows, scripts such as `npx` go through `cmd` if the client needs it. */
 export function startCommand(
   client: ClientDefinition,
   words: readonly string[],
