@@ -59,8 +59,6 @@ function failing(...codes: string[]) {
 
 describe('replaceFile', () => {
   it('replaces a file', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'replace-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'new'), 'new');
     writeFileSync(join(folder, 'old'), 'old');
     await replaceFile(join(folder, 'new'), join(folder, 'old'));
