@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import type { Settings } from '../settings/settings.ts';
-import { makeFolders } from '../state/make-folders.ts';
+import { makeFolders } from '../state/file-system.ts';
 import type { Finding } from '../terminal/finding.ts';
 
 const MEBIBYTE = 1024 * 1024;

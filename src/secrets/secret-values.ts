@@ -5,8 +5,7 @@
  */
 import { dirname, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { expandHome, plainText, REFERENCE } from '../servers/expand.ts';
-import { type Holder, placesOf } from '../servers/references.ts';
+import { expandHome, type Holder, placesOf, plainText, REFERENCE } from '../servers/expand.ts';
 import { explainUrl } from '../servers/remote-entry.ts';
 import { type CommandPlace, readSecretFile, runSecretCommand } from './secret-sources.ts';
 

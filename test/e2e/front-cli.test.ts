@@ -203,7 +203,7 @@ describe('invalid input', () => {
       /^\S+ ERROR problem: MCP_BRIDGE_TIMEOUT is 'soon'; .* → Correct or .*\n\S+ ERROR problem: MCP_BRIDGE_MEMORY is .*\n$/,
     );
     expect((await run(['image'], { env })).stderr).toMatch(
-      /^CONFIG_INVALID: 2 settings were refused:\n {2}MCP_BRIDGE_TIMEOUT is 'soon'/,
+      /^CONFIG_INVALID: 2 settings are invalid:\n {2}MCP_BRIDGE_TIMEOUT is 'soon'/,
     );
   });
 

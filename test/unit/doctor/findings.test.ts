@@ -54,7 +54,7 @@ describe('a finding', () => {
   it('about a missing file names the setting, not the format of server files', () => {
     const { issues } = discoverServers({ stateDir: '/nowhere', extraFile: '/nowhere/a.json', env: {} });
     expect(issues.map(findingOfIssue).map(renderLine)).toEqual([
-      'problem: /nowhere/a.json: named by MCP_SERVERS_CONFIG, does not exist → Correct MCP_SERVERS_CONFIG, or put a file there.',
+      'problem: /nowhere/a.json: is named in MCP_SERVERS_CONFIG but does not exist → Correct MCP_SERVERS_CONFIG, or create the file.',
     ]);
   });
 });
