@@ -94,7 +94,7 @@ export interface ConnectOptions {
   readonly legacyServers: Set<string>;
   /** Called for each `notifications/tools/list_changed`. */
   readonly onToolsChanged: () => void;
-  /** Whether secrets of the entry are masked in what the server sends. */
+  /** Whether secrets of the entry are masked in the messages of the server. */
   readonly masksSecrets: boolean;
   /** Called as a start proceeds. A step is reported twice if the server has to be started in another way. */
   readonly onStep?: ((step: StartStep) => void) | undefined;

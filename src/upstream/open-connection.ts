@@ -15,7 +15,7 @@ import {
 } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { Failures } from './failures.ts';
-import { type HandshakeMode, shakeHands } from './handshake.ts';
+import { type HandshakeMode, performHandshake } from './handshake.ts';
 import { createResultMask } from './result-mask.ts';
 import { createMask, secretsOf } from './secrets.ts';
 import { StdioClientTransport } from './stdio-transport.ts';
@@ -96,7 +96,7 @@ async function attempt(
   const deadline = new Deadline(options.startTimeoutMs, options.signal);
   try {
     const { elicitation } = traffic;
-    const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });
+    const client = await performHandshake(transport, { ...options, mode, elicitation, signal: deadline.signal });
     return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
     const { endedItself } = transport;

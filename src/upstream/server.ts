@@ -26,7 +26,7 @@ import { readToolList, type ToolList } from './tool-list.ts';
 
 /** For calls without a deadline. Cells end far earlier and cancel their calls. Chosen. */
 const DEFAULT_CALL_TIMEOUT_MS = 600_000;
-/** Listing takes small answers only. Chosen. */
+/** A page of a list is a small answer. Chosen. */
 const LIST_TIMEOUT_MS = 60_000;
 /** After the first failure a start is retried at once; then the wait doubles up to the limit. */
 const FIRST_RETRY_MS = 1_000;

@@ -15,7 +15,7 @@ import {
 } from '../connection.ts';
 import { Deadline } from '../deadline.ts';
 import { Failures } from '../failures.ts';
-import { type HandshakeMode, shakeHands } from '../handshake.ts';
+import { type HandshakeMode, performHandshake } from '../handshake.ts';
 import { createAuthorization } from '../oauth/authorization.ts';
 import { createChangingMask } from '../result-mask.ts';
 import { createMask, secretsOf } from '../secrets.ts';
@@ -100,7 +100,7 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
   });
   try {
     const { elicitation } = traffic;
-    const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });
+    const client = await performHandshake(transport, { ...options, mode, elicitation, signal: deadline.signal });
     return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
     await transport.close();
