@@ -1,14 +1,14 @@
 /**
- * Six layers, one project each (`vitest run --project unit`). Two files of a layer run side by side, also those that start
- * containers: most of their time is waiting. Faults run one file after the other, because they measure how long the bridge
- * takes while it is attacked. A test that fails is not run again.
+ * Six layers, one project each (`vitest run --project unit`). Two files of a layer run in parallel, even if they start
+ * containers, because they mostly wait. Fault files run one after the other, because they measure how fast the bridge is under
+ * attack. Failing tests are not retried.
  */
 import { defineConfig } from 'vitest/config';
 
 const UNIT_TIMEOUT_MS = 5_000;
 /** A real Python or a real server starts within seconds even on a loaded machine. */
 const CONTRACT_TIMEOUT_MS = 30_000;
-/** A cold engine needs several seconds per sandbox, and one test may start a few. These bound a hang; they assert no speed. */
+/** A cold engine needs several seconds per sandbox, and one test may start a few. This limits hangs; it asserts no speed. */
 const ENGINE_TIMEOUT_MS = 120_000;
 
 function layer(name: string, timeoutMs: number, fileParallelism = true) {
@@ -19,7 +19,7 @@ function layer(name: string, timeoutMs: number, fileParallelism = true) {
       include: [`test/${name}/**/*.test.ts`],
       testTimeout: timeoutMs,
       hookTimeout: timeoutMs,
-      // What is polled for comes when the machine has time for it.
+      // On a busy machine, a polled condition may take long to hold.
       expect: { poll: { timeout: timeoutMs / 4 } },
       fileParallelism,
     },

@@ -1,11 +1,12 @@
-/** Connects settings, engines, upstreams and sessions to the one thing the front needs: a runner of cells. */
-
+/** Builds the bridge from settings, engines, servers, sessions and features. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
 import { artifactMethods, createArtifacts } from '../artifacts/index.ts';
-import { openAuditTrail, withAuditNotices } from '../audit/index.ts';
+import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/index.ts';
+import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
+import { toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
@@ -15,7 +16,7 @@ import type { Engine } from '../engines/engine.ts';
 import { createSavedTools, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY } from '../server/capabilities.ts';
-import type { Bridge } from '../server/cell-runner.ts';
+import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
 import { readKernelSources } from '../session/boot.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import { describeEngine } from '../session/engine-report.ts';
@@ -24,22 +25,21 @@ import { engineOptions, limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { preloadClient } from '../upstream/handshake.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
-import { createGatedCalls } from './call-pipeline.ts';
-import { createConfiguredServers } from './configured-servers.ts';
+import { createConfiguredServers, createGatedCalls } from './build-servers.ts';
 
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
 
-/** Rejects with `ENGINE_UNAVAILABLE` when no engine is installed; the next cell then tries again. */
+/** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
 export async function createBridge(settings: Settings, logger: Logger): Promise<Bridge> {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
-  const directory = await createConfiguredServers(settings, logger, { hidesDenied: true });
-  const mask = createSecretMask(directory.secrets);
+  const servers = await createConfiguredServers(settings, logger, { hidesDenied: true });
+  const mask = createSecretMask(servers.secrets);
   const trail = openAuditTrail(options.instanceId, settings, { mask, logger });
   const { autoload, stateDir } = settings;
   const savedTools = createSavedTools({ stateDir, logger });
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
-  const calls = createGatedCalls(directory, approvals, trail);
+  const calls = createGatedCalls(servers, approvals, trail);
   const methods = [...savedToolMethods(savedTools), ...artifactMethods(createArtifacts(stateDir))];
   const sessions = new Sessions({
     engine,
@@ -47,68 +47,70 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
     sources: await readKernelSources(KERNEL_FOLDER),
     packs: createCodePackStore(join(stateDir, '.cache', 'python'), logger),
     packKey: settings.image,
-    handleCall: createHostCalls({ pool: directory.pool, directory: directory.known, logger, autoload, calls, methods }),
+    handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
     recorder: trail,
     logger,
     capabilitySummary: CAPABILITY_SUMMARY + (autoload ? AUTOLOAD_SUMMARY : ''),
     autoload,
     idleTimeoutMs: settings.idleTimeoutMs,
     questionTimeoutMs: settings.approvalTimeoutMs,
-    discoverServers: async () => directory.refresh(),
-    startingServers: () => startingServers(directory.pool),
+    discoverServers: async () => servers.refresh(),
+    startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),
   });
   let hasSwept = false;
 
   return {
     async runCell(request) {
-      directory.pool.offerElicitation(
-        request.person && { form: {}, ...(request.person.opensPages ? { url: {} } : {}) },
-      );
-      const answer = await withAuditNotices(trail, await sessions.run(request));
+      const { person } = request;
+      servers.pool.offerElicitation(person && { form: {}, ...(person.opensPages ? { url: {} } : {}) });
+      const answer = await withAuditNotices(trail, await runInSession(request, sessions, trail));
       if (!hasSwept) {
         hasSwept = true;
-        // After the first answer, so that it costs no cold start.
+        // After the first answer, so that it does not slow down a cold start.
         void sweep(engine, logger);
       }
       return answer;
     },
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
-    ...questionsAbout(directory),
+    listServers: async () => listServers(servers),
     preload: preloadClient,
     async close() {
-      await Promise.all([sessions.close(), closeServers(directory)]);
+      await Promise.all([sessions.close(), closeServers(servers)]);
       await Promise.all([trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
     },
   };
+}
+
+async function runInSession(
+  request: CellRequest,
+  sessions: Sessions,
+  trail: AuditTrail | undefined,
+): Promise<CellAnswer> {
+  try {
+    return await sessions.get(request.session).run(request);
+  } catch (error) {
+    trail?.cellRefused(request, toBridgeError(error));
+    throw error;
+  }
 }
 
 async function closeServers({ pool, known }: ConfiguredServers): Promise<void> {
   await Promise.all([pool.close(), known.close()]);
 }
 
-function questionsAbout(
-  servers: ConfiguredServers,
-): Pick<Bridge, 'knownServers' | 'whyDisabled' | 'serverFileProblems'> {
-  return {
-    knownServers: async () => servers.refresh().map(({ name }) => name),
-    whyDisabled: async (name) => servers.known.whyDisabled(name),
-    serverFileProblems: async () => fileProblems(servers),
-  };
+function listServers(servers: ConfiguredServers): ServerNames {
+  const names = servers.refresh().map(({ name }) => name);
+  const errors = servers.issues().filter(({ level }) => level === 'error');
+  return { names, fileProblems: errors.map(renderIssue), whyDisabled: (name) => servers.known.whyDisabled(name) };
 }
 
-/** Removes what bridges that are gone left behind. */
+/** Removes sandboxes that bridges left behind. */
 async function sweep(engine: Engine, logger: Logger): Promise<void> {
   const count = await engine.sweep();
   if (count > 0) {
     logger.info(`Removed ${count} sandboxes of bridges that are gone.`);
   }
-}
-
-function fileProblems({ issues }: ConfiguredServers): string[] {
-  return issues()
-    .filter(({ level }) => level === 'error')
-    .map(renderIssue);
 }
 
 function startingServers(pool: UpstreamPool): string[] {

@@ -1,4 +1,4 @@
-/** Makes a call for a person through the same gates as calls of code; the audit log has it as a cell of a session of its own. */
+/** Makes a call for a person, through the same gates as calls of code. The audit log shows it as a cell of its own session. */
 import { randomUUID } from 'node:crypto';
 import { createTerminalApprovals } from '../approvals/index.ts';
 import { createCallRecord, openAuditTrail } from '../audit/index.ts';
@@ -13,11 +13,11 @@ import { createSecretMask } from '../secrets/index.ts';
 import { CellAsker } from '../session/asker.ts';
 import type { CallByPerson, CallerIo, CommandContext, TypedCall } from '../terminal/command.ts';
 import { createTerminalPerson } from '../terminal/terminal-person.ts';
-import { createGatedCalls } from './call-pipeline.ts';
+import { createGatedCalls } from './build-servers.ts';
 
 type PersonOptions = CallerIo & Pick<CommandContext, 'settings' | 'logger'>;
 
-/** In the record; the command line has no sandbox. */
+/** Name in the audit log; the command line has no sandbox. */
 const SESSION = 'command-line';
 
 /** See `CallByPerson`. */
@@ -69,7 +69,7 @@ export async function callByPerson(
 function late({ server, tool, timeoutMs }: TypedCall): BridgeError {
   const message = `${server.name}.${tool.name} did not answer within ${timeoutMs / 1_000} s`;
   return new BridgeError('CALL_TIMEOUT', message, {
-    hint: 'Give it more time: --timeout SECONDS. The call was cancelled; the server may have done a part of it.',
+    hint: 'Give it more time: --timeout SECONDS. The call was cancelled, but the server may have done part of it.',
     data: { server: server.name, tool: tool.name },
   });
 }

@@ -1,12 +1,12 @@
-/** Builds what commands start from: settings, a logger, and the ways to servers, cells and calls. */
+/** Builds what every command starts with: settings, a logger, and functions that load servers, cells and calls. */
 import { createLogger, silentLogger } from '../base/log.ts';
 import { refuseNestedBridge } from '../servers/self.ts';
 import { describeUnknownVariables, loadSettings } from '../settings/settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
 
 /**
- * The context of an environment. Rejects with `CONFIG_INVALID`, also when this process is a server of another bridge;
- * misspelled settings are only warned about.
+ * The context of an environment. Warns about misspelled settings. Rejects with `CONFIG_INVALID`, also if this process is a
+ * server of another bridge.
  */
 export async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContext> {
   const context = createContext(env);
@@ -16,7 +16,7 @@ export async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContex
   return context;
 }
 
-/** The same without warnings. Throws `CONFIG_INVALID`. Engines, servers and sessions are loaded when they are needed. */
+/** The same without warnings. Throws `CONFIG_INVALID`. Loads engines, servers and sessions only when they are needed. */
 export function createContext(env: NodeJS.ProcessEnv): CommandContext {
   const settings = loadSettings(env);
   refuseNestedBridge(env, settings.allowSelfServer);
@@ -26,7 +26,7 @@ export function createContext(env: NodeJS.ProcessEnv): CommandContext {
     logger,
     createBridge: async () => (await import('./bridge.ts')).createBridge(settings, logger),
     openServers: async (options) =>
-      (await import('./configured-servers.ts')).createConfiguredServers(
+      (await import('./build-servers.ts')).createConfiguredServers(
         settings,
         options?.isSilent === true ? silentLogger : logger,
         options,

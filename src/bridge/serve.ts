@@ -1,34 +1,32 @@
-/** `run`: serves MCP over stdio until the client goes away or a signal comes. */
+/** `run`: serves MCP over stdio until the client disconnects or a signal arrives. */
 import type { Readable, Writable } from 'node:stream';
 import { artifactResources, createArtifacts } from '../artifacts/index.ts';
 import { messageOf } from '../base/errors.ts';
 import { VERSION } from '../base/package.ts';
-import { createLazyBridge } from '../server/lazy-runner.ts';
+import { LazyBridge } from '../server/lazy-bridge.ts';
 import { serveClient } from '../server/server.ts';
 import { StdioServerTransport } from '../server/stdio-transport.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
-import { tellStartFailures } from './start-failures.ts';
+import { logStartFailures } from './start-failures.ts';
 
 export interface ServeOptions extends CommandContext {
   readonly input: Readable;
   readonly output: Writable;
 }
 
-/** Serves until the end; resolves with the exit code once sessions and servers are gone. */
+/** Serves until the end. Resolves with the exit code when all sessions and servers have ended. */
 export async function serve(options: ServeOptions): Promise<number> {
   const { settings, logger } = options;
   const lifecycle = watchProcess(logger);
-  const bridge = tellStartFailures(
-    createLazyBridge(() => options.createBridge()),
-    settings.stateDir,
-    logger,
-  );
+  const bridge = new LazyBridge(() => options.createBridge());
+  const observer = logStartFailures(settings.stateDir, logger);
   const transport = new StdioServerTransport(options.input, options.output, () => {
     lifecycle.end({ reason: 'the client closed the connection', exitCode: 0 });
   });
   const connection = serveClient(transport, {
-    runner: bridge,
+    bridge,
+    observer,
     resources: artifactResources(createArtifacts(settings.stateDir)),
     version: VERSION,
     outputMode: settings.outputMode,
@@ -38,21 +36,28 @@ export async function serve(options: ServeOptions): Promise<number> {
     logger,
     untilRoom: () => transport.untilRoom(),
     onIdle: () => {
-      // The first cell tries again and reports the failure to the client.
-      bridge.preload().catch((error: unknown) => logger.debug(`Preloading failed: ${messageOf(error)}`));
+      preload(bridge).catch((error: unknown) => {
+        // The first cell tries again and reports the failure to the client.
+        observer.cellFailed(error);
+        logger.debug(`Preloading failed: ${messageOf(error)}`);
+      });
     },
   });
 
   const { reason, exitCode } = await lifecycle.ended;
   logger.info(`Shutting down: ${reason}.`);
   await closeInTime(async () => {
-    // Sessions first: cells in flight are answered while the connection still stands.
+    // Sessions first: running cells are answered while the connection is still open.
     await bridge.close();
     await nextTurn();
     await connection.close();
     await flushed(options.output);
   }, logger);
   return exitCode;
+}
+
+async function preload(bridge: LazyBridge): Promise<void> {
+  await (await bridge.get()).preload();
 }
 
 /** Lets answers that are ready be written. */
@@ -62,7 +67,7 @@ function nextTurn(): Promise<void> {
   });
 }
 
-/** Resolves when everything written so far was taken, or cannot be taken any more. */
+/** Resolves when everything written so far was sent, or cannot be sent any more. */
 function flushed(output: Writable): Promise<void> {
   return new Promise((resolve) => {
     output.write('', () => resolve());

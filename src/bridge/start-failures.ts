@@ -1,10 +1,10 @@
-/** Why no cell can run, in the log of the client: the line that `doctor` would show. */
+/** Logs why no cell can run, in the words of `doctor`: most clients show the log to their user. */
 import { BridgeError, type ErrorCode } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import type { Bridge } from '../server/cell-runner.ts';
+import type { CellObserver } from '../server/run-python.ts';
 import { type Finding, noCellRuns, renderLine } from '../terminal/finding.ts';
 
-/** Codes with which a session fails to start and which a user can mend. */
+/** Errors of starting sessions that a user can fix. */
 const START_CODES: ReadonlySet<ErrorCode> = new Set([
   'ENGINE_UNAVAILABLE',
   'ENGINE_FAILED',
@@ -13,57 +13,38 @@ const START_CODES: ReadonlySet<ErrorCode> = new Set([
   'SESSION_START_TIMEOUT',
 ]);
 
-/** `bridge`, which tells `logger` of each reason once, until a cell has run; and of a state directory that cannot be used. */
-export function tellStartFailures(bridge: Bridge, stateDir: string, logger: Logger): Bridge {
-  const told = new Set<string>();
+/** Logs each reason once until a cell has run, and reports problems of the state directory. */
+export function logStartFailures(stateDir: string, logger: Logger): CellObserver {
+  const logged = new Set<string>();
   let hasLooked = false;
 
-  function tell(finding: Finding): void {
+  function log(finding: Finding): void {
     const line = renderLine(finding);
-    if (!told.has(line)) {
-      told.add(line);
+    if (!logged.has(line)) {
+      logged.add(line);
       logger.error(line);
     }
   }
 
-  function tellWhy(error: unknown): void {
-    if (error instanceof BridgeError && START_CODES.has(error.code)) {
-      tell(noCellRuns(error));
-    }
-  }
-
-  /** With the first cell, because it writes. Nothing is kept without the directory, but cells run: so this waits for nobody. */
-  function look(): void {
-    if (!hasLooked) {
-      hasLooked = true;
-      void lookAt(stateDir).then((problems) => problems.forEach(tell));
-    }
-  }
-
   return {
-    ...bridge,
-    async runCell(request) {
-      look();
-      try {
-        const answer = await bridge.runCell(request);
-        told.clear();
-        return answer;
-      } catch (error) {
-        tellWhy(error);
-        throw error;
+    // Not earlier, because the check writes to the directory. Cells run without it, so nothing waits for the check.
+    cellBegins() {
+      if (!hasLooked) {
+        hasLooked = true;
+        void problemsOf(stateDir).then((problems) => problems.forEach(log));
       }
     },
-    async preload() {
-      await bridge.preload().catch((error: unknown) => {
-        tellWhy(error);
-        throw error;
-      });
+    cellEnded: () => logged.clear(),
+    cellFailed(error) {
+      if (error instanceof BridgeError && START_CODES.has(error.code)) {
+        log(noCellRuns(error));
+      }
     },
   };
 }
 
-/** Loaded with the first cell: nothing of `doctor` is needed to start. */
-async function lookAt(stateDir: string): Promise<Finding[]> {
+/** Loads `doctor` with the first cell: the start does not need it. */
+async function problemsOf(stateDir: string): Promise<Finding[]> {
   const { examineStateDirectory } = await import('../doctor/index.ts');
   return (await examineStateDirectory(stateDir, false)).filter(({ level }) => level === 'problem');
 }

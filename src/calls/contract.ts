@@ -1,18 +1,18 @@
 /**
- * The contract of a call: what code asks a server to do, what a gate may answer, and what became of it. The core makes
- * calls by it and knows none of the gates; features such as policies, pins and the audit log plug in as gates.
+ * The contract of a call: what code asks a server to do, what a gate may answer, and the outcome. The core makes calls by
+ * this contract without knowing the gates; features such as policies, pins and the audit log plug in as gates.
  */
 import type { BridgeError } from '../base/errors.ts';
 import type { CatalogServer, ToolChange } from '../catalog/known.ts';
 import type { CallContext } from '../session/dispatch.ts';
 
-/** A tool, or a method of MCP such as `resources/read`, which gates treat as a tool of that name. */
+/** A tool, or an MCP method such as `resources/read`, which gates treat as a tool of that name. */
 export interface CalledTool {
   /** Exact name at the server. */
   readonly name: string;
   /** Name in Python. */
   readonly alias: string;
-  /** What the server says of the tool (MCP `ToolAnnotations`); not to be trusted. */
+  /** The server's claims about the tool (MCP `ToolAnnotations`); not trusted. */
   readonly annotations?: Readonly<Record<string, unknown>>;
   readonly inputSchema: Readonly<Record<string, unknown>>;
   /** Whether this is a method for resources or prompts rather than a tool. */
@@ -21,40 +21,40 @@ export interface CalledTool {
   readonly change?: ToolChange | undefined;
 }
 
-/** One call of a tool that exists on a server that is loaded. */
+/** One call of an existing tool of a loaded server. */
 export interface ToolCall {
   readonly server: CatalogServer;
   readonly tool: CalledTool;
   /** As the server will receive them. */
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The line of the cell that leads to the call, according to the sandbox. */
+  /** Line of the cell that made the call, according to the sandbox. */
   readonly line?: number | undefined;
-  /** Whether the code listens for the progress that the server reports. */
+  /** Whether the code wants the progress that the server reports. */
   readonly wantsProgress?: boolean | undefined;
   readonly context: CallContext;
 }
 
-/** From the mildest to the strictest. `ask`: a person decides. */
+/** From the mildest to the strictest. With `ask`, a person decides. */
 export const EFFECTS = ['allow', 'ask', 'deny'] as const;
 export type Effect = (typeof EFFECTS)[number];
 
-/** What was decided about a call without a person. */
+/** The decision about a call before any person is asked. */
 export interface Decision {
   readonly effect: Effect;
-  /** The rule that decided, and where it is; one clause for people. */
+  /** The rule that decided and where it is; one clause for people. */
   readonly reason: string;
 }
 
 /** How far a person's permission reaches: this call, or every call of its tool in the cell or the session. */
 export type Approval = 'once' | 'cell' | 'session';
 
-/** Who decided about a call; each gate adds what it knows to the outcome it returns. */
+/** Who decided about a call. Each gate adds what it knows to the outcome it returns. */
 export interface CallFacts {
   readonly decision?: Decision | undefined;
   readonly approval?: Approval | undefined;
 }
 
-/** What became of a call: the server's answer, or why there is none. */
+/** The outcome of a call: the server's answer, or the reason why there is none. */
 export type CallOutcome = CallFacts &
   ({ readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: unknown });
 
@@ -62,9 +62,9 @@ export type CallOutcome = CallFacts &
 export type PassOn = (call: ToolCall) => Promise<CallOutcome>;
 
 /**
- * Stands around every call. A gate allows a call by returning what `next` gives for it, changes it by passing on another
- * call, and refuses it with `failed(error)`. It calls `next` at most once, never writes on the call, and tells other gates
- * something only through the outcome.
+ * Judges every call. A gate allows a call by returning the outcome of `next`, changes it by passing another call to `next`,
+ * and refuses it with `failed(error)`. It calls `next` at most once, never writes on the call, and informs other gates only
+ * through the outcome.
  */
 export type CallGate = (call: ToolCall, next: PassOn) => Promise<CallOutcome>;
 
@@ -81,23 +81,23 @@ export interface UnmadeCall {
 
 export type NoteUnmade = (call: UnmadeCall, error: BridgeError) => void;
 
-/** A call that a policy leaves to a person. */
+/** A call that a policy lets a person decide. */
 export interface CallToApprove {
   /** Name of the server, as configured. */
   readonly server: string;
-  /** Exact name of the tool; for a method of MCP the method, such as `resources/read`. */
+  /** Exact name of the tool, or an MCP method such as `resources/read`. */
   readonly tool: string;
   /** As the server will receive them. */
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The rule that wants the person to be asked, and where it is; one clause. */
+  /** The rule that asks for approval and where it is; one clause. */
   readonly reason: string;
-  /** The line of the cell that leads to the call, according to the sandbox. */
+  /** Line of the cell that made the call, according to the sandbox. */
   readonly line?: number | undefined;
 }
 
 export interface Approvals {
   /**
-   * Resolves when the person allows the call, or has allowed it before. Rejects with `APPROVAL_DENIED`,
+   * Resolves if the person allows the call, or has allowed it before. Rejects with `APPROVAL_DENIED`,
    * `APPROVAL_TIMEOUT`, `APPROVAL_UNAVAILABLE` if no one can be asked, or `CALL_CANCELLED` if the call is cancelled first.
    */
   approve(call: CallToApprove, context: CallContext): Promise<Approval>;

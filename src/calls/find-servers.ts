@@ -1,17 +1,17 @@
-/** Finds configured servers by what they are called, say of themselves and can do; starts none. */
+/** Finds configured servers by name, description and tools. Starts none. */
 import { z } from 'zod';
 import { howToLoad } from '../catalog/describe.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
-import { checked, type Method } from './checked-call.ts';
+import { checked, type Method } from './method.ts';
 
 const MAX_QUERY_CHARS = 2_000;
 const MAX_LIMIT = 50;
 const DEFAULT_LIMIT = 10;
-/** Tools looked at for the ranking, and named with each server. Chosen. */
+/** Tools used for the ranking, and named with each server. Chosen. */
 const RANKED_TOOLS = 100;
 const SHOWN_TOOLS = 5;
-/** A word in the name of a server says more than the best tool that fits; one in its description about as much. */
+/** A match in the name of a server counts more than its best tool; a match in its description about as much. */
 const NAME_WEIGHT = 2;
 const DESCRIPTION_WEIGHT = 1;
 
@@ -20,7 +20,7 @@ const FindServersParams = z.strictObject({
   limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
 });
 
-/** `find_servers`: all servers in their order for an empty query, else those that fit, best first. */
+/** `find_servers`: the matching servers, best first; for an empty query all servers in their order. */
 export function findServersMethod(directory: ServerDirectory, autoload: boolean): [string, Method] {
   const findServers = checked(FindServersParams, async ({ query, limit }, { loaded }) => {
     await directory.ready();
@@ -45,11 +45,11 @@ export function findServersMethod(directory: ServerDirectory, autoload: boolean)
   return ['find_servers', findServers];
 }
 
-const LOADS_ITSELF = 'call one of its tools: it is loaded then';
+const LOADS_ITSELF = 'call one of its tools; the first call loads it';
 
 interface RankedTool {
   readonly alias: string;
-  /** 0 for the best of all servers. */
+  /** 0 for the best tool of all servers. */
   readonly rank: number;
 }
 

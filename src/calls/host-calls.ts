@@ -1,27 +1,23 @@
 /**
  * What code in a sandbox may ask of the host: calls of tools and documents about them; features add methods of their own.
- * Everything that arrives is checked here, whatever the proxies in the sandbox did: the parameters by a schema, the
- * server against the servers loaded in that session, the tool against what its server lists.
+ * Everything is checked again, whatever the proxies in the sandbox did: parameters by a schema, the server against the
+ * servers loaded in the session, the tool against the list of its server.
  */
-
 import { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { describeTool, toolMetadata } from '../catalog/describe.ts';
-import { describeHit } from '../catalog/describe-hit.ts';
+import { describeHit, describeTool, toolMetadata } from '../catalog/describe.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
 import { carriedAsText } from '../protocol/exact-json.ts';
 import { encodeToon } from '../render/toon.ts';
 import type { HandleCall } from '../session/dispatch.ts';
-import { createFindCallable } from './callable-servers.ts';
-import { checked, type Method, nameParam } from './checked-call.ts';
 import { findServersMethod } from './find-servers.ts';
+import { checked, checkParams, createFindCallable, type Method, nameParam } from './method.ts';
 import { createObservedResults, type ObservedResults } from './observed-results.ts';
-import { type CallPipeline, createCallPipeline } from './pipeline.ts';
 import { specMethods } from './spec-calls.ts';
 import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
-import { type ToolCaller, toolMethods } from './tool-calls.ts';
+import { type CallPipeline, createCallPipeline, type ToolCaller, toolMethods } from './tool-calls.ts';
 
 /** The connections to the servers. */
 export interface ToolPool extends SurfacePool, ToolCaller {}
@@ -30,17 +26,17 @@ export interface HostCallsOptions {
   readonly pool: ToolPool;
   readonly directory: ServerDirectory;
   readonly logger: Logger;
-  /** How long a search waits for servers whose tools are not known yet; 5 s when left out. */
+  /** How long a search waits for servers whose tools are not known yet; 5 s by default. */
   readonly searchWaitMs?: number;
-  /** Whether a server is loaded by its first call. */
+  /** Whether the first call of a server loads it; no by default. */
   readonly autoload?: boolean;
-  /** The way of each call to a server; straight to it if left out. */
+  /** The gates that each call to a server passes; none by default. */
   readonly calls?: CallPipeline;
-  /** What features answer, by the name of the method. */
+  /** Methods of features, by name. */
   readonly methods?: readonly (readonly [string, Method])[];
 }
 
-/** Far more than a search reads; a long one is no mistake. */
+/** Far more than a search reads. A long query is not an error. */
 const MAX_QUERY_CHARS = 100_000;
 const MAX_LIMIT = 20;
 const DEFAULT_LIMIT = 5;
@@ -57,7 +53,7 @@ interface CallOptions extends HostCallsOptions {
   readonly observed: ObservedResults;
 }
 
-/** The calls of the sandbox by method, except `reset`, which is the session's. Rejects with a `BridgeError`. */
+/** Answers the calls of a sandbox by method, except those of the dispatcher (`start_job`, `reset`). Rejects with a `BridgeError`. */
 export function createHostCalls(options: HostCallsOptions): HandleCall {
   const { directory, pool, logger, autoload = false, calls = createCallPipeline() } = options;
   const findCallable = createFindCallable(directory, autoload);
@@ -72,17 +68,16 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
     ['to_toon', checked(z.strictObject({ value: z.unknown() }), ({ value }) => encodeToon(carriedAsText(value)))],
     ...(options.methods ?? []),
   ]);
-  return ({ method, params }, context) => {
-    const run = methods.get(method);
-    if (run === undefined) {
-      const reason = `there is no call of the name ${JSON.stringify(method.slice(0, 64))}`;
-      return Promise.reject(new BridgeError('CALL_REFUSED', reason));
+  return async (call, context) => {
+    const method = methods.get(call.method);
+    if (method === undefined) {
+      throw new BridgeError('CALL_REFUSED', `there is no method ${JSON.stringify(call.method.slice(0, 64))}`);
     }
-    return run(params, context);
+    return method.run(checkParams(method, call.params), context);
   };
 }
 
-/** Calls that read documents, of loaded servers and of others. */
+/** Methods that read the documents of tools, of any configured server. */
 function documentMethods(directory: ServerDirectory, { searchWaitMs, observed }: CallOptions): [string, Method][] {
   const searchTools = createToolSearch(directory, searchWaitMs);
 
@@ -127,7 +122,7 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs, observed }:
   ];
 }
 
-/** Every configured server, with what is known of it; starts none. */
+/** Every configured server and what is known about it. Starts none. */
 async function serverStates(directory: ServerDirectory, loaded: ReadonlySet<string>): Promise<unknown[]> {
   await directory.ready();
   return directory.servers().map((server) => ({

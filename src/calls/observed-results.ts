@@ -1,8 +1,7 @@
 /**
- * Remembers the shape of results of tools whose servers describe none, for documents and stubs. In memory, per
- * definition of a server, bounded in tools and in results looked at.
+ * Remembers the shape of results for documents and stubs, if the server does not describe it. Kept in memory for each
+ * definition of a server, with limits on tools and on results read.
  */
-
 import { isObject } from '../base/is-object.ts';
 import { listOf, type Schema } from '../catalog/json-schema.ts';
 import { ObservedShape } from '../catalog/observed-shape.ts';
@@ -15,17 +14,17 @@ interface ObservedTool {
 }
 
 export interface ObservedResults {
-  /** Takes in a raw `CallToolResult` of a tool of the server with that definition. */
+  /** Learns from a raw `CallToolResult` of a tool of the server with this definition. */
   note(definition: string, tool: ObservedTool, result: unknown): void;
-  /** Undefined when no result was seen, or the server describes them itself. */
+  /** Undefined if no result was seen, or the server describes its results. */
   schema(definition: string, tool: ObservedTool): Schema | undefined;
 }
 
-/** Tools whose shapes are kept; the ones used least recently are forgotten. Chosen. */
+/** Tools whose shapes are kept; the least recently used are forgotten. Chosen. */
 const MAX_TOOLS = 1_000;
-/** Results of one tool that are looked at: later ones change little, and a loop makes thousands. Chosen. */
+/** Results of one tool that are read: later ones change little, and a loop makes thousands. Chosen. */
 const MAX_RESULTS = 20;
-/** Longer texts are not parsed: that would cost the call more than a millisecond. */
+/** Longer texts are not parsed, because that would add more than a millisecond to the call. */
 const MAX_TEXT_CHARS = 64 * 1024;
 
 export function createObservedResults(): ObservedResults {
@@ -43,7 +42,7 @@ export function createObservedResults(): ObservedResults {
       }
       entry.shape.add(value);
       entry.results += 1;
-      // Put last, so that the first is the one used least recently.
+      // Moved to the end, so that the first entry is the least recently used.
       known.delete(key);
       known.set(key, entry);
       const [oldest] = known.keys();
@@ -56,8 +55,8 @@ export function createObservedResults(): ObservedResults {
 }
 
 /**
- * The value that code gets for a result, as far as its shape can be told: a text, or the JSON that a text is (the rules
- * stand in decision 002). Undefined for failures, pictures, and results of several blocks.
+ * The value that code gets for a result, if its shape can be known: a text, or the JSON in a text (decision 002 has the
+ * rules). Undefined for failures, images, and results of several blocks.
  */
 function valueOf(result: unknown): unknown {
   if (!isObject(result) || result['isError'] === true) {
@@ -75,14 +74,14 @@ function valueOf(result: unknown): unknown {
   return parsed(block['text']);
 }
 
-/** As the kernel opens it; a rare object that means its only key `result` is told wrongly, as seen, not as promised. */
+/** Opens the envelope as the kernel does. A rare object whose only key is really `result` is therefore described wrongly. */
 function withoutEnvelope(structured: Schema): unknown {
   const keys = Object.keys(structured);
   const isEnvelope = keys.length === 1 && (keys[0] === 'result' || typeof structured['content'] === 'string');
   return isEnvelope ? structured[keys[0] ?? ''] : structured;
 }
 
-/** Any text stands for all. Keys are shown to agents, so hidden characters in them are made visible. */
+/** Plain text becomes ''. Agents read the keys, so hidden characters in them are made visible. */
 function parsed(text: string): unknown {
   if (!/^[ \t\r\n]*[[{]/.test(text)) {
     return '';

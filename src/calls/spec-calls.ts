@@ -1,17 +1,17 @@
-/** Calls with which the sandbox learns how tools look in Python. Any configured server will do, loaded or not. */
+/** Calls with which the sandbox learns how tools look in Python. They work for every configured server, loaded or not. */
 import { z } from 'zod';
 import type { BridgeError } from '../base/errors.ts';
 import { resolveName } from '../catalog/names.ts';
 import { serverStub } from '../catalog/stubs.ts';
 import { specText, type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
-import { checked, type Method, nameParam } from './checked-call.ts';
+import { checked, type Method, nameParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
 
-/** Tools of one request. Chosen: a cell names far fewer. */
+/** Tools in one request. Chosen: a cell names far fewer. */
 const MAX_TOOLS = 200;
 
-/** With `fresh` the running server is asked, whatever is known of it. */
+/** With `fresh`, the running server is asked even if its tools are known. */
 const ToolSpecsParams = z.strictObject({
   server: nameParam,
   tools: z.array(nameParam).min(1).max(MAX_TOOLS),
@@ -28,13 +28,13 @@ interface DescribedSpec extends ToolSpec {
   readonly text: string;
 }
 
-/** A tool that a policy hides, with what its call would be answered. */
+/** A tool that a policy hides, with the error of a call of it. */
 interface RefusedSpec {
   readonly refused: Readonly<Record<string, unknown>>;
 }
 
 export function specMethods(directory: ServerDirectory, observed: ObservedResults): [string, Method][] {
-  /** One answer for each name, in order; null for a tool that the server does not list, and why for one that is hidden. */
+  /** One answer for each name, in order: null for a tool that the server does not list, the reason for a hidden one. */
   const toolSpecs = checked(ToolSpecsParams, async ({ server: wantedServer, tools, fresh }, { signal }) => {
     const server = await directory.find(wantedServer);
     const mayAsk = directory.whyHidden(server) === undefined;
@@ -52,7 +52,7 @@ export function specMethods(directory: ServerDirectory, observed: ObservedResult
     });
   });
 
-  /** Of the tools named, in that order, else of all. Rejects with `TOOL_UNKNOWN`. */
+  /** Stubs of the named tools, in that order, or of all. Rejects with `TOOL_UNKNOWN`. */
   const stubs = checked(StubsParams, async (params, { signal }) => {
     const server = await directory.find(params.server);
     const listed = await directory.tools(server, signal);

@@ -1,22 +1,21 @@
-/** Calls for what a loaded server offers besides tools: resources and prompts. */
+/** Calls for the resources and prompts of a loaded server. */
 import { z } from 'zod';
 import { toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
-import type { FindCallable } from './callable-servers.ts';
-import { checked, type Method, nameParam } from './checked-call.ts';
 import type { CalledTool } from './contract.ts';
-import type { CallPipeline } from './pipeline.ts';
+import { checked, type FindCallable, type Method, nameParam } from './method.ts';
 import { elicitFor } from './server-questions.ts';
+import type { CallPipeline } from './tool-calls.ts';
 
-/** Where resources and prompts come from. */
+/** Asks running servers for resources and prompts. */
 export interface SurfacePool {
   surface(call: SurfaceCall): Promise<SurfaceAnswer>;
 }
 
-/** Longer URIs are refused by most programs that read them. Chosen. */
+/** Most programs refuse longer URIs. Chosen. */
 const MAX_URI_CHARS = 8_192;
 
 const ListParams = z.strictObject({ server: nameParam });
@@ -34,7 +33,7 @@ export interface SurfaceOptions {
   readonly calls: CallPipeline;
 }
 
-/** What is said of every method here: it reads. A policy treats it as a tool of that name. */
+/** Every method here only reads. A policy treats it as a tool of the same name. */
 const METHOD = { annotations: { readOnlyHint: true, idempotentHint: true }, inputSchema: {}, isMethod: true };
 
 /** The methods by their names in Python. */
@@ -46,7 +45,7 @@ const METHODS = {
   get_prompt: 'prompts/get',
 } as const satisfies Record<string, SurfaceCall['method']>;
 
-/** The method of that name, of MCP or in Python, as a policy looks at it; undefined when it is none. */
+/** The method with this name in MCP or in Python, as a policy sees it; undefined if there is none. */
 export function methodTool(name: string): CalledTool | undefined {
   const method = Object.entries(METHODS).find(([python, exact]) => python === name || exact === name)?.[1];
   return method && { ...METHOD, name: method, alias: method };
@@ -91,7 +90,7 @@ export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
   return [...lists, ['read_resource', readResource], ['get_prompt', getPrompt]];
 }
 
-/** Entries with hidden characters made visible where they are prose. Names and URIs are sent back as they are. */
+/** Makes hidden characters visible in prose. Names and URIs stay unchanged, because code sends them back. */
 function visibleProse(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.map(visibleProse);

@@ -1,4 +1,7 @@
-/** Calls of tools, and what a loaded server says about itself. Each call goes through the gates of the pipeline. */
+/**
+ * Calls of tools, through the gates to their server, and descriptions of loaded servers. Calls of cells and calls from the
+ * command line go the same way.
+ */
 import { z } from 'zod';
 import type { CancelSignal } from '../base/cancel.ts';
 import { renderError, toBridgeError } from '../base/errors.ts';
@@ -11,14 +14,20 @@ import { resolveArguments } from '../catalog/parameters.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { Elicit } from '../upstream/requests.ts';
-import type { FindCallable } from './callable-servers.ts';
-import { checked, type Method, nameParam } from './checked-call.ts';
-import type { ToolCall } from './contract.ts';
+import {
+  type CallGate,
+  failed,
+  type NoteUnmade,
+  type PassOn,
+  type SendCall,
+  succeeded,
+  type ToolCall,
+} from './contract.ts';
+import { checked, type FindCallable, type Method, nameParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
-import type { CallPipeline } from './pipeline.ts';
 import { elicitFor } from './server-questions.ts';
 
-/** The connections to the servers, for calls of tools. */
+/** Sends calls to running servers. */
 export interface ToolCaller {
   /** The untouched `CallToolResult`. Starts the server if need be; rejects with a `BridgeError`. */
   callTool(request: {
@@ -45,15 +54,15 @@ const CallToolParams = z.strictObject({
   tool: nameParam,
   // Not `z.record`, which copies it key by key and leaves out a key `__proto__`.
   arguments: z.custom<Record<string, unknown>>(isObject, 'expected an object').default({}),
-  /** Line of the cell that leads to the call, as the sandbox says. */
+  /** Line of the cell that made the call, according to the sandbox. */
   line: z.int().positive().optional(),
-  /** Whether the code listens to what the server reports of its progress. */
+  /** Whether the code wants the progress that the server reports. */
   progress: z.boolean().default(false),
 });
 type CallToolParams = z.output<typeof CallToolParams>;
 const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
 
-/** A call of one tool, its arguments named as code names them. */
+/** A call of one tool, with its arguments named as code names them. */
 export interface WantedCall {
   readonly server: CatalogServer;
   readonly tool: CatalogTool;
@@ -62,8 +71,39 @@ export interface WantedCall {
   readonly wantsProgress?: boolean | undefined;
 }
 
-/** Calls a tool that was found; resolves with the untouched `CallToolResult`. Rejects as gates and servers do. */
+/** Calls a tool; resolves with the untouched `CallToolResult`. Rejects as gates and servers do. */
 export type CallTool = (wanted: WantedCall, context: CallContext) => Promise<unknown>;
+
+export interface CallPipelineOptions {
+  /** The first gate gets the call first and the outcome last. None by default. */
+  readonly gates?: readonly CallGate[];
+  /** Called for each call that reaches no gate. */
+  readonly noteUnmade?: NoteUnmade | undefined;
+}
+
+/** The gates on the way of every call to its server. */
+export interface CallPipeline {
+  /** Resolves with the server's answer. Rejects with the reason of the gate that refused the call, or of the server. */
+  make(call: ToolCall, send: SendCall): Promise<unknown>;
+  readonly noteUnmade: NoteUnmade;
+}
+
+export function createCallPipeline({ gates = [], noteUnmade }: CallPipelineOptions = {}): CallPipeline {
+  return {
+    async make(call, send) {
+      const last: PassOn = (one) => send(one).then(succeeded, failed);
+      const outcome = await gates.reduceRight<PassOn>(
+        (next, gate) => (one) => gate(one, next).catch(failed),
+        last,
+      )(call);
+      if (!outcome.ok) {
+        throw outcome.error;
+      }
+      return outcome.result;
+    },
+    noteUnmade: noteUnmade ?? (() => undefined),
+  };
+}
 
 export function createCallTool({
   directory,
@@ -94,7 +134,7 @@ export function createCallTool({
   };
 }
 
-/** Calls that need the server to be loaded. */
+/** Methods that need a loaded server. */
 export function toolMethods(options: ToolCallOptions): [string, Method][] {
   const { directory, findCallable, calls } = options;
   const call = createCallTool(options);
@@ -129,7 +169,7 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
   ];
 }
 
-/** Who listens to what the server reports of its progress: the code, the client, both, or nobody, who does not ask for it. */
+/** Where the server's progress goes: to the code, the client, both, or nowhere; then the server is not asked for it. */
 function listenerOf({ server, tool, wantsProgress, context }: ToolCall): CallContext['onProgress'] {
   const { onProgress, onToolProgress } = context;
   const toCode = wantsProgress === true ? onProgress : undefined;
@@ -143,13 +183,13 @@ function listenerOf({ server, tool, wantsProgress, context }: ToolCall): CallCon
   };
 }
 
-/** What goes on while nobody waits for an answer is worth a line. */
+/** Calls of jobs are logged at a higher level: no one waits for their answer. */
 function logCall(logger: Logger, { session, job }: CallContext, tool: string): void {
   const caller = job === undefined ? `session ${session}` : `session ${session}, job ${job}`;
   logger[job === undefined ? 'debug' : 'info'](`${caller}: call ${tool}`);
 }
 
-/** The arguments with the names and texts that the server expects. */
+/** Renames arguments and restores texts as the server expects them. */
 function exactArguments(tool: CatalogTool, given: WantedCall['arguments']): Record<string, unknown> {
   const named = resolveArguments(tool.inputSchema, given);
   return tool.hiddenTexts === undefined ? named : (restoreHidden(named, tool.hiddenTexts) as Record<string, unknown>);
@@ -171,7 +211,7 @@ async function describeServer(
   return { ...describeWithoutTools(directory, server), ...words, tools: tools.map(toolMetadata) };
 }
 
-/** One server that fails must not hide the others. */
+/** A server that fails must not hide the others. */
 async function describeOrSayWhyNot(
   directory: ServerDirectory,
   server: CatalogServer,
@@ -184,7 +224,7 @@ async function describeOrSayWhyNot(
   }
 }
 
-/** What a server said of itself, under the names that code reads. */
+/** The server's description of itself, with keys as code reads them. */
 function wordsOf(metadata: ServerMetadata | undefined): Record<string, unknown> {
   return {
     instructions: metadata?.instructions ?? null,

@@ -4,7 +4,7 @@ import { BridgeError } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
 import { noServerConfigured } from '../base/no-server.ts';
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { howToLoad } from '../catalog/describe.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';

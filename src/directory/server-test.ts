@@ -1,7 +1,6 @@
 /** Starts servers, or connects to them, and says how each step went: for `servers test`, and for `doctor`. */
 import { CancelSource } from '../base/cancel.ts';
-import { type ErrorReport, reportError } from '../base/error-report.ts';
-import { toBridgeError } from '../base/errors.ts';
+import { type ErrorReport, reportError, toBridgeError } from '../base/errors.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { StartStep } from '../upstream/pool.ts';
 import type { ConfiguredServers } from './configured-servers.ts';

@@ -1,9 +1,9 @@
 /**
- * Checks the arguments of `run_python`. Done by hand and not with a schema library, because the sentences are read by
- * a model that has to fix its call: each names the argument, the value it had and what is allowed.
+ * Checks the arguments of `run_python`. Written by hand, because a model that must fix its call reads the message: each one
+ * names the argument, its value and what is allowed.
  *
- * A value of another type than the tool's schema says is accepted if it can mean only one thing: models write
- * `timeout: "5"`, `servers: "github"`, `servers: "[\"github\"]"` and `session: 5`, and each refusal costs them a turn.
+ * A value of the wrong type is accepted if it can mean only one thing: models write `timeout: "5"`, `servers: "github"`,
+ * `servers: "[\"github\"]"` and `session: 5`, and each refusal costs them a turn.
  */
 
 import { DEFAULT_SESSION } from '../base/cell.ts';
@@ -12,8 +12,9 @@ import { MAX_CODE_BYTES } from '../base/limits.ts';
 import { howToAddServers } from '../base/no-server.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { cutEnd } from '../render/truncate.ts';
+import type { ServerNames } from './lazy-bridge.ts';
 
-/** Names of sessions appear in container labels and log lines. */
+/** Session names appear in container labels and log lines. */
 export const SESSION_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 /** A number as people write it: no sign, unit, exponent or separator. */
@@ -35,17 +36,13 @@ export interface CellArguments {
 export interface ArgumentRules {
   readonly defaultTimeoutSeconds: number;
   readonly maxTimeoutSeconds: number;
-  /** Names of all configured servers; asked only when `servers` names one. */
-  knownServers(): Promise<readonly string[]>;
-  /** Why one that is not among them is not: it is disabled; undefined when there is none of that name. */
-  whyDisabled?(name: string): Promise<BridgeError | undefined>;
-  /** What is wrong with files of servers, a line each; asked only when a server is not there. */
-  serverFileProblems?(): Promise<readonly string[]>;
+  /** Called at most once, and only if `servers` names a server. */
+  listServers(): Promise<ServerNames>;
 }
 
 /**
  * The arguments with defaults filled in. `null` counts as left out, because some clients send it for every optional
- * argument. Rejects with `ARGUMENT_INVALID`, one sentence; with what `whyDisabled` gives for a server that is disabled.
+ * argument. Rejects with `ARGUMENT_INVALID`, or with `SERVER_NOT_AVAILABLE` for a disabled server.
  */
 export async function checkRunArguments(given: unknown, rules: ArgumentRules): Promise<CellArguments> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
@@ -79,7 +76,7 @@ function checkCode(code: unknown): string {
   if (bytes > MAX_CODE_BYTES) {
     throw refusal(
       `\`code\` has ${bytes.toLocaleString('en')} bytes; at most ${MAX_CODE_BYTES.toLocaleString('en')} are allowed.`,
-      'Let the code read its data from a file or a tool instead of carrying it.',
+      'Read the data from a file or a tool instead of putting it into the code.',
     );
   }
   return code;
@@ -94,7 +91,7 @@ function checkTimeout(timeout: unknown, maxSeconds: number): number {
 }
 
 function checkSession(given: unknown): string {
-  // Above 2^53 two numbers can become one, and two sessions with them.
+  // Above 2^53 two different numbers can be read as one, and would name the same session.
   const session = Number.isSafeInteger(given) ? String(given) : given;
   if (typeof session !== 'string' || !SESSION_NAME_PATTERN.test(session)) {
     throw refusal(
@@ -106,39 +103,52 @@ function checkSession(given: unknown): string {
 }
 
 async function checkServers(given: unknown, rules: ArgumentRules): Promise<readonly string[]> {
-  const servers = typeof given === 'string' ? await readServers(given, rules) : given;
-  if (!Array.isArray(servers)) {
-    throw refusal(`\`servers\` is ${shown(servers)}; it must be a list of server names, for example ["github"].`);
+  if (typeof given === 'string' && given.trim() !== '') {
+    const configured = await rules.listServers();
+    return refuseMissing(namesIn(readServers(given, configured.names)), configured);
   }
+  if (!Array.isArray(given)) {
+    throw notAList(given);
+  }
+  const names = namesIn(given);
+  return names.length === 0 ? names : refuseMissing(names, await rules.listServers());
+}
+
+/** Each name once. */
+function namesIn(servers: readonly unknown[]): readonly string[] {
   const notText = servers.findIndex((name) => typeof name !== 'string');
   if (notText !== -1) {
     throw refusal(`\`servers[${notText}]\` is ${shown(servers[notText])}; it must be the name of a server, a string.`);
   }
-  const wanted = [...new Set(servers as string[])];
-  if (wanted.length === 0) {
-    return wanted;
-  }
-  const known = await rules.knownServers();
-  const missing = wanted.find((name) => !known.includes(name));
+  return [...new Set(servers as readonly string[])];
+}
+
+async function refuseMissing(wanted: readonly string[], configured: ServerNames): Promise<readonly string[]> {
+  const missing = wanted.find((name) => !configured.names.includes(name));
   if (missing !== undefined) {
-    throw (await rules.whyDisabled?.(missing)) ?? (await notConfigured(missing, known, rules));
+    throw configured.whyDisabled(missing) ?? (await notConfigured(missing, configured));
   }
   return wanted;
 }
 
+function notAList(given: unknown): BridgeError {
+  return refusal(`\`servers\` is ${shown(given)}; it must be a list of server names, for example ["github"].`);
+}
+
 /**
- * What a text in the place of the list stands for: the server of that very name, a list written as JSON, or one name.
- * A text that could be several names is returned as it is: "a, b" may be one server, too.
+ * Reads a string given instead of a list: the server of exactly that name, a list as JSON, or one name. Refuses any other:
+ * "a, b" could be one server or two.
  */
-async function readServers(text: string, rules: ArgumentRules): Promise<unknown> {
-  if (text.trim() === '') {
-    return text;
+function readServers(text: string, known: readonly string[]): readonly unknown[] {
+  if (known.includes(text)) {
+    return [text];
   }
-  const isName = (await rules.knownServers()).includes(text);
-  if (!isName && text.trimStart().startsWith('[')) {
-    return parseList(text) ?? text;
+  const isJson = text.trimStart().startsWith('[');
+  const servers = isJson ? parseList(text) : text.includes(',') ? undefined : [text];
+  if (servers === undefined) {
+    throw notAList(text);
   }
-  return isName || !text.includes(',') ? [text] : text;
+  return servers;
 }
 
 function parseList(text: string): unknown[] | undefined {
@@ -146,23 +156,19 @@ function parseList(text: string): unknown[] | undefined {
     const value: unknown = JSON.parse(text);
     return Array.isArray(value) ? value : undefined;
   } catch {
-    // Not JSON: the caller refuses the text as it was given.
+    // Not JSON: the caller refuses the text.
     return undefined;
   }
 }
 
-async function notConfigured(name: string, known: readonly string[], rules: ArgumentRules): Promise<BridgeError> {
-  const problems = (await rules.serverFileProblems?.()) ?? [];
-  return known.length === 0
-    ? noServer(name, hintOf(name, problems) ?? howToAddServers())
-    : refusal(await unknownServer(name, known), hintOf(name, problems));
+async function notConfigured(name: string, { names, fileProblems }: ServerNames): Promise<BridgeError> {
+  const hint = hintOf(name, fileProblems);
+  return names.length === 0
+    ? refusal(`\`servers\` names ${quoted(name)}, but no server is configured.`, hint ?? howToAddServers())
+    : refusal(await unknownServer(name, names), hint);
 }
 
-function noServer(name: string, hint: string): BridgeError {
-  return refusal(`\`servers\` names ${quoted(name)}, but no server is configured.`, hint);
-}
-
-/** The server may be in a file that could not be read; what names it comes first. */
+/** The server may be in a file that could not be read. Problems that name it come first. */
 function hintOf(server: string, problems: readonly string[]): string | undefined {
   const namesIt = (problem: string): number => Number(problem.split(/[^\w-]+/).includes(server));
   const shownProblems = problems
@@ -181,7 +187,7 @@ function refusal(message: string, hint?: string): BridgeError {
   return new BridgeError('ARGUMENT_INVALID', message, { hint });
 }
 
-/** A value as a sentence can hold it: JSON, cut to a readable length. */
+/** A value as JSON, cut to a readable length. */
 function shown(value: unknown): string {
   return cutEnd(JSON.stringify(value) ?? String(value), MAX_SHOWN_VALUE_CHARS);
 }

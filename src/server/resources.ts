@@ -1,4 +1,4 @@
-/** The resources of the bridge: its manual, and what features add. */
+/** The resources of the bridge: its manual, and those that features add. */
 import {
   type BlobResourceContents,
   type JSONRPCRequest,
@@ -10,18 +10,18 @@ import {
 } from '@modelcontextprotocol/server';
 import { messageOf } from '../base/errors.ts';
 import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_URI, capabilityResource } from './capabilities.ts';
-import type { CellRunner } from './cell-runner.ts';
+import type { LazyBridge } from './lazy-bridge.ts';
 
 /** Resources that a feature adds. */
 export interface ResourceProvider {
   /** Entries of `resources/list`. */
   list(): Promise<readonly Resource[]>;
-  /** Undefined if the URI is none of its own. Rejects with the reason if there is no such resource. */
+  /** Undefined if the URI belongs to another provider. Rejects with the reason if there is no such resource. */
   read(uri: string): Promise<TextResourceContents | BlobResourceContents | undefined>;
 }
 
 export interface ResourceOptions {
-  readonly runner: CellRunner;
+  readonly bridge: LazyBridge;
   readonly resources: ResourceProvider;
 }
 
@@ -37,10 +37,10 @@ export async function listResources({ resources }: ResourceOptions) {
 }
 
 /** Rejects with a protocol error for a URI that names nothing. */
-export async function readResource(request: JSONRPCRequest, { runner, resources }: ResourceOptions): Promise<Result> {
+export async function readResource(request: JSONRPCRequest, { bridge, resources }: ResourceOptions): Promise<Result> {
   const uri = request.params?.uri;
   if (uri === CAPABILITY_RESOURCE_URI) {
-    const text = capabilityResource(await runner.describeEngine());
+    const text = capabilityResource(await (await bridge.made())?.describeEngine());
     return { contents: [{ uri, mimeType: CAPABILITY_RESOURCE.mimeType, text }] };
   }
   const contents = typeof uri === 'string' ? await readOrRefuse(resources, uri) : undefined;

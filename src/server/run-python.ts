@@ -1,23 +1,32 @@
-/** One call of `run_python`: arguments checked, the cell run, the answer rendered. Never rejects. */
+/** One call of `run_python`: checks the arguments, runs the cell, renders the answer. Never rejects. */
 
 import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT, type Person } from '../base/cell.ts';
-import { reportError } from '../base/error-report.ts';
-import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
+import { BridgeError, type ErrorCode, reportError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
 import { type CellArguments, checkRunArguments } from './arguments.ts';
-import type { CellRunner } from './cell-runner.ts';
+import type { LazyBridge } from './lazy-bridge.ts';
 
 export interface RunPythonOptions {
-  readonly runner: CellRunner;
+  readonly bridge: LazyBridge;
   readonly outputMode: OutputMode;
-  /** Characters of output, value and error in one answer. */
+  /** Limits output, value and error of one answer together. */
   readonly maxOutputChars: number;
   readonly defaultTimeoutSeconds: number;
   readonly maxTimeoutSeconds: number;
   readonly logger: Logger;
   /** See `CellRequest`. */
   readonly untilRoom?: (() => Promise<void>) | undefined;
+  readonly observer?: CellObserver | undefined;
+}
+
+/** Learns whether cells can run. */
+export interface CellObserver {
+  /** A cell with valid arguments is about to run. */
+  cellBegins(): void;
+  cellEnded(): void;
+  /** A cell did not run. */
+  cellFailed(error: unknown): void;
 }
 
 export interface RunPythonCall {
@@ -25,39 +34,35 @@ export interface RunPythonCall {
   readonly given: unknown;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
-  /** Who can be asked; undefined when the client cannot ask anybody. */
+  /** Undefined if the client cannot ask the person. */
   readonly person?: Person | undefined;
 }
 
-/** The answer to one call; refused arguments and failures of the bridge are answers too. */
+/** The answer to one call. Refused arguments and failures of the bridge are answers, too. */
 export async function answerCell(options: RunPythonOptions, call: RunPythonCall): Promise<CellAnswer> {
+  const { bridge, defaultTimeoutSeconds, maxTimeoutSeconds, observer, untilRoom } = options;
   let cell: Pick<CellArguments, 'servers' | 'session' | 'timeoutSeconds'> = {
     servers: [],
     session: DEFAULT_SESSION,
-    timeoutSeconds: options.defaultTimeoutSeconds,
+    timeoutSeconds: defaultTimeoutSeconds,
   };
   try {
     const { code, ...rest } = await checkRunArguments(call.given, {
-      defaultTimeoutSeconds: options.defaultTimeoutSeconds,
-      maxTimeoutSeconds: options.maxTimeoutSeconds,
-      knownServers: () => options.runner.knownServers(),
-      whyDisabled: async (name) => options.runner.whyDisabled?.(name),
-      serverFileProblems: async () => (await options.runner.serverFileProblems?.()) ?? [],
+      defaultTimeoutSeconds,
+      maxTimeoutSeconds,
+      listServers: async () => (await bridge.get()).listServers(),
     });
     cell = rest;
+    observer?.cellBegins();
+    const { servers, session, timeoutSeconds } = rest;
     const { signal, onProgress, person } = call;
-    const timeoutMs = cell.timeoutSeconds * 1000;
-    return await options.runner.runCell({
-      code,
-      servers: cell.servers,
-      session: cell.session,
-      timeoutMs,
-      signal,
-      onProgress,
-      untilRoom: options.untilRoom,
-      person,
-    });
+    const timeoutMs = timeoutSeconds * 1000;
+    const made = await bridge.get();
+    const answer = await made.runCell({ code, servers, session, timeoutMs, signal, onProgress, untilRoom, person });
+    observer?.cellEnded();
+    return answer;
   } catch (thrown) {
+    observer?.cellFailed(thrown);
     if (!(thrown instanceof BridgeError)) {
       options.logger.error(thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
     }
@@ -70,12 +75,12 @@ export async function callRunPython(options: RunPythonOptions, call: RunPythonCa
   return render(options, await answerCell(options, call));
 }
 
-/** An answer as the settings want it shown. */
+/** Renders an answer as the settings ask. */
 export function render(options: RunPythonOptions, answer: CellAnswer): Promise<RenderedAnswer> {
   return renderAnswer(answer, options.outputMode, options.maxOutputChars);
 }
 
-/** Codes of what `checkRunArguments` refuses. */
+/** Codes with which `checkRunArguments` rejects. */
 const REFUSED_ARGUMENTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ARGUMENT_INVALID', 'SERVER_NOT_AVAILABLE']);
 
 function failureOf(error: BridgeError) {

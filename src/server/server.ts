@@ -1,7 +1,7 @@
 /**
- * The MCP server: one tool, and as resources its manual and the kept files, for both protocol eras (2025-11-25 and older, 2026-07-28).
- * Requests are served through the SDK's fallback handler: it passes them on untouched, so that a bad argument gets
- * our sentence instead of a schema dump, and nothing is validated twice on the way.
+ * The MCP server: one tool, its manual and the kept files as resources, for both protocol eras (2025-11-25 and older,
+ * 2026-07-28). The SDK's fallback handler serves all requests, because it does not validate them: a bad argument gets a
+ * sentence of ours instead of a schema dump.
  */
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -16,8 +16,8 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { CAPABILITY_RESOURCE_URI } from './capabilities.ts';
-import { legacyPerson } from './elicitation.ts';
-import { createProgressReporter } from './progress.ts';
+import { legacyPerson } from './client-person.ts';
+import { createProgressReporter } from './progress-notifications.ts';
 import { listResources, type ResourceOptions, readResource } from './resources.ts';
 import { answerCell, callRunPython, type RunPythonOptions, render } from './run-python.ts';
 import { SuspendedCalls } from './suspended-calls.ts';
@@ -27,24 +27,24 @@ const INSTRUCTIONS =
   'run_python is a live Python session that calls the other MCP servers of this user as code. ' +
   `The manual is ${CAPABILITY_RESOURCE_URI}, or runtime.capability_summary() inside.`;
 
-/** How long a client may keep the lists: they do not change while the process lives. Chosen: an hour. */
+/** How long a client may cache the lists, which do not change while the process lives. Chosen: an hour. */
 const LIST_TTL_MS = 3_600_000;
-/** Wait after the first `tools/list` before `onIdle`, so that requests sent right behind it are not held up. */
+/** Wait between the first `tools/list` and `onIdle`, so that requests sent right after it are not delayed. */
 const IDLE_DELAY_MS = 200;
 
 export interface FrontOptions extends RunPythonOptions, ResourceOptions {
   readonly version: string;
-  /** Called once, a moment after the first `tools/list` was answered; may load modules, starts nothing. */
+  /** Called once, shortly after the first `tools/list` was answered. May load modules, must start nothing. */
   readonly onIdle?: (() => void) | undefined;
 }
 
-/** Serves one client over `transport`, in the era it opens with. `close` ends the connection; requests in flight are aborted. */
+/** Serves one client over `transport`, in the era of its first request. `close` ends the connection and aborts its requests. */
 export function serveClient(transport: Transport, options: FrontOptions): { close(): Promise<void> } {
   const onerror = (error: Error): void => options.logger.debug(`MCP: ${error.message}`);
   return serveStdio(createServerFactory(options), { transport, onerror });
 }
 
-/** Makes the servers for one connection, which may need more than one to find the era; none of them holds state. */
+/** Makes the servers for one connection, which may need more than one to find the era. They hold no state. */
 export function createServerFactory(options: FrontOptions): McpServerFactory {
   const tool = describeRunPython(options.defaultTimeoutSeconds, options.maxTimeoutSeconds);
   const announceIdle = once(() => options.onIdle?.());
@@ -52,7 +52,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
 
   return ({ era }) => {
     const freshness = era === 'modern' ? { ttlMs: LIST_TTL_MS, cacheScope: 'private' } : {};
-    // Artifacts come and go, and the engine is chosen late.
+    // Artifacts come and go, and the engine is chosen with the first cell.
     const volatile = era === 'modern' ? { ...freshness, ttlMs: 0 } : {};
     const handlers: Record<string, (request: JSONRPCRequest, context: ServerContext) => Result | Promise<Result>> = {
       'tools/list': () => {
@@ -82,9 +82,9 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
 
 type RunPython = (given: unknown, context: ServerContext) => Promise<Result>;
 
-/** Until 2025-11-25 the client is asked while its request waits. */
+/** Until 2025-11-25, the server asks the client while its request waits. */
 function serveLegacy(server: Server, options: FrontOptions): RunPython {
-  // The SDK numbers its requests from 0, and the client of its version 1 (1.32.2) never takes request 0 back.
+  // The SDK numbers its requests from 0, and its client of version 1 (1.32.2) never cancels request 0.
   const useUpFirstNumber = once(() => void server.ping().catch(() => undefined));
   return async (given, context) => {
     const progress = createProgressReporter(context);
@@ -99,7 +99,7 @@ function serveLegacy(server: Server, options: FrontOptions): RunPython {
   };
 }
 
-/** From 2026-07-28 on a question ends the request, and the client sends it again with the reply. */
+/** Since 2026-07-28, a question ends the request, and the client sends it again with the reply. */
 function serveModern(options: FrontOptions): RunPython {
   const calls = new SuspendedCalls({
     answer: (call) => answerCell(options, call),
@@ -110,7 +110,7 @@ function serveModern(options: FrontOptions): RunPython {
   return (given, context) => calls.serve(given, context);
 }
 
-/** The arguments of a call of the one tool. Throws -32602 for any other. */
+/** The arguments of a call of `run_python`. Throws -32602 for any other tool. */
 function givenArguments({ params }: JSONRPCRequest): unknown {
   const { name, arguments: given = {} } = params ?? {};
   if (name !== TOOL_NAME) {

@@ -1,8 +1,9 @@
 /**
- * The streams of one sandbox, wired: frames in and out, the supervisor's reports, and the one end they lead to.
- * The host trusts nothing that comes from the sandbox: a frame that is malformed or not expected is counted and dropped.
+ * Connects the streams of one sandbox: frames in both directions, the supervisor's reports, and the end of the sandbox.
+ * The host trusts nothing that comes from the sandbox: it counts and drops every malformed or unexpected frame.
  */
 import type { Attachment } from '../base/cell.ts';
+import { createDeferred } from '../base/deferred.ts';
 import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Sandbox, SandboxExit, SandboxLimits } from '../engines/engine.ts';
@@ -10,6 +11,7 @@ import { createLineSplitter, decodeFrame } from '../protocol/codec.ts';
 import {
   type DisplayFrame,
   type ExecuteFrame,
+  type InterruptFrame,
   type OutputFrame,
   PROTOCOL_VERSION,
   type ProgressFrame,
@@ -21,11 +23,10 @@ import {
 } from '../protocol/frames.ts';
 import type { Asker } from './asker.ts';
 import { type CellEnd, endOfCell } from './cell-end.ts';
+import type { CallCounts, CallWatch } from './cell-progress.ts';
 import { type CodePackStore, PackCollector } from './code-packs.ts';
-import { createDeferred } from './deferred.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { Outbox } from './outbox.ts';
-import type { CallCounts, CallWatch } from './progress.ts';
 import {
   describeSandboxEnd,
   type EndedReport,
@@ -40,18 +41,19 @@ const DRAIN_MS = 300;
 export interface ConnectionOptions extends DispatcherOptions {
   readonly limits: SandboxLimits;
   readonly packs: CodePackStore;
+  /** Distinguishes images for code packs, for example `python:3.14-slim`. */
   readonly packKey: string;
   /** A sandbox that is not ready after this long is ended. */
   readonly startTimeoutMs: number;
   readonly logger: Logger;
 }
 
-/** Why a kernel ended; `reason` is one clause that follows "because". */
+/** `reason` is one clause that follows "because". */
 export interface KernelEnd {
   readonly reason: string;
 }
 
-/** A sandbox that was never ready; with neither, it took too long. */
+/** Why a sandbox never became ready; without `exit` and `report` it took too long. */
 export interface FailedStart {
   readonly exit?: SandboxExit | undefined;
   readonly report?: EndedReport | undefined;
@@ -62,10 +64,10 @@ export interface CellListener {
   /** Output in order, before the result. */
   onOutput(frame: Omit<OutputFrame, 'type' | 'cell'>): void;
   onDisplay(frame: DisplayFrame): void;
-  /** What a call put beside the text of the answer. */
+  /** Something that a call adds to the text of the answer. */
   onAttachment(attachment: Attachment): void;
   onProgress(frame: Omit<ProgressFrame, 'type'>): void;
-  /** Follows the calls of the cell; undefined when the client does not listen. */
+  /** Follows the calls of the cell; undefined if the client does not ask for progress. */
   readonly callWatch?: CallWatch | undefined;
 }
 
@@ -116,26 +118,30 @@ export class KernelConnection {
     });
   }
 
-  /** Resolves with the kernel's greeting, or with what there is to say of a failed start. */
+  /** Resolves with the kernel's greeting, or with the facts of a failed start. */
   get ready(): Promise<ReadyFrame | FailedStart> {
     return this.#ready.promise;
   }
 
+  /** Resolves when the kernel has ended, for whatever reason. Never rejects. */
   get ended(): Promise<KernelEnd> {
     return this.#ended.promise;
   }
 
-  /** What the supervisor measured from inside; undefined when there is none, or it has not said it yet. */
+  /** What the supervisor measured from inside; undefined if there is no supervisor or it has not reported yet. */
   get measured(): StartedReport | undefined {
     return this.#measured;
   }
 
-  /** What the engine and the sandbox wrote to stderr at last, at most 4 KiB. */
+  /** The end of what the engine and the sandbox wrote to stderr, at most 4 KiB. */
   get stderrTail(): string {
     return this.#supervisor.tail();
   }
 
-  /** Runs a cell. One at a time: the caller waits for the result before the next. */
+  /**
+   * Runs a cell, whose calls may use `asker`. Resolves with its result, or with the end of the kernel if there is none. The
+   * caller runs one cell at a time.
+   */
   execute(
     frame: Omit<ExecuteFrame, 'type'>,
     listener: CellListener,
@@ -152,12 +158,16 @@ export class KernelConnection {
     });
   }
 
-  /** Calls of the cell that runs. */
+  /** Calls of the running cell. */
   calls(): CallCounts {
     return this.#dispatcher.counts();
   }
 
-  /** Ends the sandbox. The first reason given is the one that `ended` tells. */
+  interrupt(cell: number, reason: InterruptFrame['reason']): void {
+    this.outbox.sendInterrupt({ cell, reason });
+  }
+
+  /** Ends the sandbox. `ended` gives the reason of the first call. */
   kill(reason: string): Promise<void> {
     this.#killReason ??= reason;
     return this.sandbox.kill();
@@ -189,7 +199,7 @@ export class KernelConnection {
     }
   }
 
-  /** Whether the frame was expected. */
+  /** Returns whether the frame was expected. */
   #handle(frame: SandboxFrame): boolean {
     switch (frame.type) {
       case 'code_pack':
@@ -248,11 +258,11 @@ export class KernelConnection {
       return false;
     }
     if (frame.missed_frames !== undefined) {
-      // The next cell might not arrive either. No caller waits for this: the end of the sandbox ends the cell.
+      // The next cell might not arrive either. The end of the sandbox ends this cell, so nothing waits for the kill.
       void this.kill(describeMissed(frame.missed_frames));
     }
     if (this.#killReason !== undefined) {
-      // Too late: its sandbox is being ended, and the next cell must not run in that one.
+      // Too late: the sandbox is being ended, and the next cell must not run in it.
       return true;
     }
     const end = endOfCell(frame, this.#dispatcher);
@@ -265,14 +275,14 @@ export class KernelConnection {
   #receiveReport(report: SupervisorReport): void {
     if (report.report === 'started') {
       this.#measured = report;
-      // Without a supervisor there is nothing it could make up for; such an engine tells of its isolation itself.
+      // A preloaded engine has no supervisor to fill these gaps; it describes its isolation itself.
       if (this.sandbox.isPreloaded !== true) {
         this.#warnAboutGaps(report.memory_limit_bytes === null || report.pids_limit === null, !report.seccomp);
       }
       return;
     }
     this.#endReport ??= report;
-    // The client of the engine ends last; the answer does not wait for it longer than the streams need.
+    // The engine's client ends last; the answer waits for it only as long as the streams need.
     setTimeout(() => this.#finish(undefined), DRAIN_MS).unref();
   }
 
@@ -284,7 +294,7 @@ export class KernelConnection {
     }
     if (noFilter) {
       this.#options.logger.warning(
-        'there is no system-call filter of ours for this type of machine; the engine’s own holds',
+        'the bridge has no system-call filter for this type of machine; the engine’s own filter applies',
       );
     }
   }
@@ -296,14 +306,14 @@ export class KernelConnection {
     const reason = this.#killReason ?? (report && describeSandboxEnd(report, memoryBytes, pids)) ?? describeExit(exit);
     this.#dispatcher.close();
     this.#end ??= { reason };
-    // By hand: a reaction of each cell to `ended` would keep the cell until the session ends.
+    // Resolved here, because a cell that listened to `ended` would stay in memory until the session ends.
     this.#running?.resolve(this.#end);
     this.#running = undefined;
     this.#ready.resolve({ exit, report });
     this.#ended.resolve(this.#end);
   }
 
-  /** Output that only the supervisor saw belongs to the cell all the same. */
+  /** Output that only the supervisor read belongs to the cell, too. */
   #passLeftovers(report: EndedReport | undefined): void {
     for (const stream of ['stdout', 'stderr'] as const) {
       const text = Buffer.from(report?.[stream] ?? '', 'base64').toString('utf8');
@@ -318,7 +328,7 @@ export class KernelConnection {
     if (this.#violations === 1) {
       const { logger, session } = this.#options;
       logger.warning(
-        `session ${session}: dropped what is no proper frame (${what}); further ones are dropped silently`,
+        `session ${session}: dropped an invalid frame (${what}); further ones are dropped without a message`,
       );
     }
   }
@@ -326,7 +336,7 @@ export class KernelConnection {
 
 function describeMissed(frames: number): string {
   const what = frames === 1 ? '1 frame that the host sent did' : `${frames} frames that the host sent did`;
-  return `${what} not arrive: code in the session reads what is meant for the interpreter`;
+  return `${what} not arrive: code in the session reads the interpreter's input`;
 }
 
 function describeExit(exit: SandboxExit | undefined): string {

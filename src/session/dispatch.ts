@@ -1,6 +1,6 @@
 /**
- * Calls from one sandbox: which may run, how many at once, how each ends. What a call does is given as `handleCall`.
- * Nothing is believed: numbers used twice, calls between cells and floods are refused here.
+ * Calls from one sandbox: which may run, how many at once, and how each is answered. `handleCall` does what a call asks.
+ * The sandbox is not trusted: reused numbers, calls between cells and floods are refused here.
  */
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import type { Attachment } from '../base/cell.ts';
@@ -10,39 +10,39 @@ import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
 import type { Asker } from './asker.ts';
 import { type CallProgress, type CallProgressReporter, createCallProgressReporter } from './call-progress.ts';
+import type { CallCounts, CallWatch, ToolProgress } from './cell-progress.ts';
 import { Jobs } from './jobs.ts';
 import type { Outbox } from './outbox.ts';
-import type { CallCounts, CallWatch, ToolProgress } from './progress.ts';
 
 export interface CallContext {
   readonly session: string;
   /** Which sandbox of the session. */
   readonly generation: number;
-  /** Number of the cell that makes the call; 0 for a call of a job. */
+  /** Number of the calling cell; 0 for a call of a job. */
   readonly cell: number;
   /** Number of the call in its sandbox. */
   readonly call: number;
   /** Names of the servers that code of this session may call. */
   readonly loaded: ReadonlySet<string>;
-  /** Adds to them, which the answer of the cell tells; nothing for one that is loaded. */
+  /** Loads a server; the answer of the cell names it. Does nothing if it is loaded. */
   readonly load?: ((server: string) => void) | undefined;
-  /** Aborted when the call is cancelled, with its cell or by itself. */
+  /** Aborted when the call is cancelled, alone or with its cell. */
   readonly signal: CancelSignal;
-  /** Name of the job that calls, when it is none of the cell itself. */
+  /** Name of the calling job; undefined if the cell itself calls. */
   readonly job?: string | undefined;
-  /** How the call reaches the person; undefined when the client cannot ask, and for a call of a job. */
+  /** Asks the person; undefined if the client cannot, and for a call of a job. */
   readonly asker?: Asker | undefined;
-  /** Lives as long as the sandbox: what is remembered with it as key is forgotten with the state of the session. */
+  /** An object that lives as long as the sandbox: use it as a key for what must be forgotten with the state of the session. */
   readonly sandbox?: object | undefined;
-  /** Puts something beside the text of the answer; ignored when no cell runs. */
+  /** Adds something to the text of the answer; ignored if no cell runs. */
   readonly attach?: ((attachment: Attachment) => void) | undefined;
-  /** Tells the sandbox how far the call is; as often as the caller likes. */
+  /** Reports progress to the sandbox. May be called at any rate. */
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
-  /** Tells the client; as often as the caller likes. Undefined when the client does not listen, and for a call of a job. */
+  /** Reports progress to the client. May be called at any rate. Undefined if the client does not ask for it, and for a call of a job. */
   readonly onToolProgress?: ((progress: ToolProgress) => void) | undefined;
 }
 
-/** Does what a call asks for. Resolves with any JSON value; rejects with a `BridgeError`. */
+/** Does what a call asks. Resolves with any JSON value; rejects with a `BridgeError`. */
 export type HandleCall = (
   call: { readonly method: string; readonly params: Readonly<Record<string, unknown>> },
   context: CallContext,
@@ -62,10 +62,12 @@ export interface DispatcherOptions {
   readonly loaded: ReadonlySet<string>;
   readonly load: (server: string) => void;
   readonly handleCall: HandleCall;
+  /** Called when code calls `runtime.reset()`. */
+  readonly onReset?: (() => void) | undefined;
   readonly attach?: ((attachment: Attachment) => void) | undefined;
 }
 
-/** What the kernel's check asks for before a cell runs (`bridge_kernel/check.py`). Any other call is made by code. */
+/** Calls that the kernel's check makes before a cell runs (`bridge_kernel/check.py`). Code makes all others. */
 const CALLS_OF_CHECK: ReadonlySet<string> = new Set(['tool_specs', 'list_tools']);
 
 const CALL_START = /^\{"type":"call","call":(\d{1,16}),/;
@@ -81,7 +83,7 @@ export class Dispatcher {
   #asker: Asker | undefined;
   #watch: CallWatch | undefined;
   #callsOfCell = 0;
-  /** Calls that this cell began and the host answered with a failure. No text: there may be as many as calls. */
+  /** Calls of this cell that failed, with their codes. Texts are not kept: every call may fail. */
   readonly #refused = new Map<number, ErrorCode>();
   #hasCodeCalled = false;
   #toolCallsRunning = 0;
@@ -93,7 +95,7 @@ export class Dispatcher {
     this.#outbox = outbox;
   }
 
-  /** A cell begins: calls are allowed until `endCell`. */
+  /** Begins a cell: calls are allowed until `endCell`. */
   beginCell(cell: number, asker: Asker | undefined, watch?: CallWatch): void {
     this.#cell = cell;
     this.#asker = asker;
@@ -105,7 +107,7 @@ export class Dispatcher {
     this.#startWaiting();
   }
 
-  /** Calls of tools in the cell that runs; those that older cells left behind count as running too. */
+  /** Tool calls of the running cell; calls that earlier cells left behind count as running. */
   counts(): CallCounts {
     const waiting = [...this.#waiting.values()].filter(isToolCall).length;
     return { done: this.#toolCallsDone, running: this.#toolCallsRunning + waiting };
@@ -121,7 +123,7 @@ export class Dispatcher {
     return this.#hasCodeCalled;
   }
 
-  /** No cell runs. With `cancel`, the calls that began in it are cancelled at the upstream. */
+  /** Ends the cell. With `cancel`, the calls that began in it are cancelled at their servers. */
   endCell(cancel: boolean): void {
     const ended = this.#cell;
     this.#cell = 0;
@@ -145,8 +147,8 @@ export class Dispatcher {
   }
 
   /**
-   * Takes a call; its answer goes to the outbox, now or later. False for one whose number is in use: an answer would reach
-   * the call that has it.
+   * Takes a call; its answer goes to the outbox, now or later. Returns false if its number is in use: the answer would
+   * reach the other call.
    */
   receive(frame: CallFrame): boolean {
     if (this.#isInUse(frame.call)) {
@@ -164,32 +166,32 @@ export class Dispatcher {
     return true;
   }
 
-  /** Answers a call that holds too much to be read; `start` is the start of its line, as the kernel writes it. */
+  /** Answers a call that is too large to be read; `start` is the start of its line, as the kernel writes it. */
   refuseUnread(start: string, reason: string): void {
     const call = Number(CALL_START.exec(start)?.[1]);
     if (Number.isSafeInteger(call) && !this.#isInUse(call)) {
       this.#refuse(
         call,
         new BridgeError('LIMIT_FRAME', `the call was not read: its line is ${reason}`, {
-          hint: 'Send less at once, or as one text, for example of json.dumps.',
+          hint: 'Send less at once, or send one string, for example from json.dumps.',
         }),
         this.#cell,
       );
     }
   }
 
-  /** The sandbox gave up on a call. */
+  /** Cancels a call that the sandbox gave up. */
   cancel(call: number): void {
     this.#waiting.delete(call);
     this.#running.get(call)?.controller.abort();
   }
 
-  /** A job has ended; what it still has under way goes on without it. */
+  /** Ends a job; its running calls continue. */
   endJob(name: string): void {
     this.#jobs.end(name);
   }
 
-  /** Cancels everything; answers no more. */
+  /** Cancels everything and answers nothing from now on. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.clear();
@@ -213,7 +215,7 @@ export class Dispatcher {
     const controller = new CancelSource();
     const cell = this.#cellOf(frame);
     this.#running.set(call, { cell, controller });
-    // Made by the first report: most calls have none.
+    // Made for the first report: most calls report nothing.
     let progress: CallProgressReporter | undefined;
     const onProgress = (report: CallProgress): void => {
       progress ??= createCallProgressReporter((due) => this.#sendProgress(call, due));
@@ -245,9 +247,13 @@ export class Dispatcher {
     if (method === 'start_job') {
       return this.#jobs.start(params['name']);
     }
+    if (method === 'reset') {
+      this.#options.onReset?.();
+      return null;
+    }
     const { session, generation, loaded, load, attach, handleCall } = this.#options;
     const { cell, signal, onProgress, onToolProgress } = ofCall;
-    // Written out: spreading objects into one costs 3 KB for each call (measured), of which a gather has 1,000 at once.
+    // Written out: spreading costs 3 KB for each call (measured), and one gather makes 1,000 calls at once.
     return handleCall(frame, {
       session,
       generation,
@@ -276,13 +282,13 @@ export class Dispatcher {
       return;
     }
     if (!this.#outbox.sendValue(call, stringifyExact(value ?? null))) {
-      throw new BridgeError('LIMIT_RESULT', 'the sandbox has too many results that its code has not taken yet', {
+      throw new BridgeError('LIMIT_RESULT', 'too many results wait for the code in the sandbox to read them', {
         hint: 'Await fewer large results at once.',
       });
     }
   }
 
-  /** `cell` is the one in which the call began; 0 for a call of a job. */
+  /** `cell` is the cell in which the call began; 0 for a call of a job. */
   #refuse(call: number, error: BridgeError, cell: number): void {
     if (cell !== 0 && cell === this.#cell && this.#refused.size < MAX_CALLS_PER_CELL) {
       this.#refused.set(call, error.code);
@@ -292,7 +298,7 @@ export class Dispatcher {
     }
   }
 
-  /** Between cells only calls of jobs start; the others wait for the next one. */
+  /** Starts waiting calls. Between cells only calls of jobs start. */
   #startWaiting(): void {
     for (const [call, frame] of this.#waiting) {
       if (this.#running.size >= MAX_CALLS_IN_FLIGHT) {
@@ -306,7 +312,7 @@ export class Dispatcher {
     }
   }
 
-  /** For a call of a cell, and for declaring a job, which only a cell may do. */
+  /** For calls of a cell, which alone may start a job. */
   #reasonToRefuseCell(): BridgeError | undefined {
     if (this.#cell === 0) {
       return new BridgeError('CALL_REFUSED', 'calls are possible only while a cell runs');

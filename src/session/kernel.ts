@@ -1,8 +1,7 @@
 /**
- * Starts a sandbox and, once its kernel is ready, offers it as something that runs cells. Knows nothing of queues,
- * deadlines or what a session means to people; `session.ts` does.
+ * Starts a sandbox and waits until its kernel is ready to run cells. Knows nothing of queues, deadlines or what a session
+ * means to people; `session.ts` does.
  */
-
 import type { EngineReport } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import {
@@ -13,63 +12,34 @@ import {
   MAX_SANDBOX_LINE_BYTES,
   MAX_STORED_OUTPUT_BYTES,
   MAX_VALUE_CHARS,
+  PULL_ANSWER_MS,
   STORED_OUTPUT_SHARE,
 } from '../base/limits.ts';
-import type { Logger } from '../base/log.ts';
-import type { Engine, PrepareProgress, SandboxLimits } from '../engines/engine.ts';
-import { type ExecuteFrame, type HelloFrame, PROTOCOL_VERSION, type ReadyFrame } from '../protocol/frames.ts';
-import type { Asker } from './asker.ts';
+import type { Engine, PrepareProgress } from '../engines/engine.ts';
+import { type HelloFrame, PROTOCOL_VERSION, type ReadyFrame } from '../protocol/frames.ts';
 import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
-import type { CellEnd } from './cell-end.ts';
-import type { CodePackStore } from './code-packs.ts';
-import { type CellListener, type FailedStart, KernelConnection, type KernelEnd } from './connection.ts';
-import type { HandleCall } from './dispatch.ts';
+import { type ConnectionOptions, type FailedStart, KernelConnection } from './connection.ts';
 import { reportEngine, withMissing } from './engine-report.ts';
-import { prepareInTime } from './prepare.ts';
-import type { CallCounts } from './progress.ts';
-import { describeSandboxEnd, type StartedReport } from './supervisor.ts';
+import { describeSandboxEnd } from './supervisor.ts';
 
-/** Starts may be repeated when the engine learned something (another flag set, an image pulled), but not for ever. */
+/** A start is repeated when the engine has learned something (a flag to change, an image to pull), but not forever. */
 const MAX_START_ROUNDS = 8;
 
-export interface KernelOptions {
+/** `startTimeoutMs` limits one start of a sandbox, without what `prepare` takes; `packKey` names the image. */
+export interface KernelOptions extends Omit<ConnectionOptions, 'attach'> {
   readonly engine: Engine;
-  readonly limits: SandboxLimits;
   readonly sources: KernelSources;
-  readonly packs: CodePackStore;
-  /** Tells images apart for code packs, for example `python:3.14-slim`. */
-  readonly packKey: string;
-  /** Bounds one start of a sandbox; what `prepare` does is not counted. */
-  readonly startTimeoutMs: number;
-  readonly session: string;
-  readonly generation: number;
   readonly hello: Pick<HelloFrame, 'saved_tools' | 'capability_summary' | 'autoload'>;
-  readonly loaded: ReadonlySet<string>;
-  readonly load: (server: string) => void;
-  readonly handleCall: HandleCall;
-  readonly logger: Logger;
   readonly onProgress: (progress: PrepareProgress) => void;
 }
 
+/** A sandbox whose kernel is ready. */
 export interface Kernel {
+  readonly connection: KernelConnection;
   /** The engine as it was when the sandbox started. */
   readonly engine: EngineReport;
+  /** How the kernel introduced itself. */
   readonly ready: ReadyFrame;
-  /** What the supervisor measured from inside, as soon as it has said so. */
-  measured(): StartedReport | undefined;
-  /** Resolves when the kernel has ended, whoever ended it. Never rejects. */
-  readonly ended: Promise<KernelEnd>;
-  /** Runs a cell, whose calls may use `asker`. Resolves with its result, or with the end of the kernel when there is none. */
-  execute(
-    frame: Omit<ExecuteFrame, 'type'>,
-    listener: CellListener,
-    asker: Asker | undefined,
-  ): Promise<CellEnd | KernelEnd>;
-  /** Calls of the cell that runs. */
-  calls(): CallCounts;
-  interrupt(cell: number, reason: 'deadline' | 'cancelled'): void;
-  /** Ends the sandbox; `reason` is what `ended` then says. */
-  kill(reason: string): Promise<void>;
 }
 
 /** Starts a sandbox and waits until its kernel is ready. Rejects with the engine's reason, or `SESSION_START_TIMEOUT`. */
@@ -77,7 +47,7 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
   const { engine, limits, logger, packs, sources } = options;
   for (let round = 1; ; round += 1) {
     await prepareInTime(engine, options.onProgress);
-    // Which engine it is may change from round to round.
+    // The engine may be a different one in each round.
     const packKey = `${engine.name} ${options.packKey}`;
     const pack = await packs.load(packKey);
     const sandbox = await engine.start({ command: kernelCommand(sources), session: options.session });
@@ -88,7 +58,7 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
     connection.outbox.send(helloFrame(options));
     const outcome = await connection.ready;
     if ('python_version' in outcome) {
-      return toKernel(connection, outcome, engine);
+      return { connection, engine: reportEngine(engine), ready: outcome };
     }
     const error = explainStart(outcome, connection, options);
     if (error.data['retryNow'] !== true || round === MAX_START_ROUNDS) {
@@ -96,6 +66,39 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
     }
     logger.info(`starting the sandbox again: ${error.message}`);
   }
+}
+
+/**
+ * Resolves when the engine can start a sandbox. Rejects as `prepare` does, and with `IMAGE_PULLING` after `waitMs`, which
+ * is how long a client waits for an answer; the preparation then continues, and the next cell joins it.
+ */
+export async function prepareInTime(
+  engine: Engine,
+  onProgress: (progress: PrepareProgress) => void,
+  waitMs: number = PULL_ANSWER_MS,
+): Promise<void> {
+  let state = 'preparing the engine';
+  const preparing = engine.prepare((progress) => {
+    state = describeProgress(progress);
+    onProgress(progress);
+  });
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      // If the preparation fails later, the next cell reports it.
+      preparing.catch(() => undefined);
+      reject(
+        new BridgeError('IMAGE_PULLING', `the sandbox is not ready after ${waitMs / 1000} s (${state}); this goes on`, {
+          hint: 'Run the cell again in a minute.',
+        }),
+      );
+    }, waitMs);
+  });
+  await Promise.race([preparing, late]).finally(() => clearTimeout(timer));
+}
+
+function describeProgress({ message, percent }: PrepareProgress): string {
+  return percent === undefined ? message : `${message}, ${Math.round(percent)} %`;
 }
 
 function helloFrame({ engine, session, generation, hello, limits }: KernelOptions): HelloFrame {
@@ -116,23 +119,10 @@ function helloFrame({ engine, session, generation, hello, limits }: KernelOption
   };
 }
 
-function toKernel(connection: KernelConnection, ready: ReadyFrame, engine: Engine): Kernel {
-  return {
-    engine: reportEngine(engine),
-    ready,
-    measured: () => connection.measured,
-    ended: connection.ended,
-    execute: (frame, listener, asker) => connection.execute(frame, listener, asker),
-    calls: () => connection.calls(),
-    interrupt: (cell, reason) => connection.outbox.sendInterrupt({ cell, reason }),
-    kill: (reason) => connection.kill(reason),
-  };
-}
-
 function explainStart(failure: FailedStart, connection: KernelConnection, options: KernelOptions): BridgeError {
   const stderr = connection.stderrTail;
   void connection.kill('it did not start');
-  // An engine that brings the kernel knows best why it cannot be set up.
+  // An engine that brings the kernel itself gives the better reason.
   const isEnginesFault = connection.sandbox.isPreloaded === true && failure.report?.cause === 'failed';
   if (failure.report !== undefined && !isEnginesFault) {
     const { memoryBytes, pids } = options.limits;

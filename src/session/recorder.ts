@@ -1,6 +1,5 @@
-/** What sessions tell whoever keeps a record of them. They do not know who that is; nothing here may take long. */
+/** The contract for keeping a record of sessions and cells. Its methods must return quickly. */
 import type { CellRequest, EngineReport } from '../base/cell.ts';
-import type { BridgeError } from '../base/errors.ts';
 import type { CellOutcome } from './run-cell.ts';
 
 /** One sandbox of a session. */
@@ -19,11 +18,9 @@ export interface SessionRecorder {
   /** `reason` is one clause that follows "because". */
   sessionEnded(run: SessionRun, reason: string): void;
   /**
-   * A cell is about to run and may call `servers`. It waits for the promise, if there is one; when that rejects, it is not
-   * run, and the client gets the error.
+   * A cell is about to run and may call `servers`. It waits for the promise, if there is one. If the promise rejects, the
+   * cell does not run and the client gets the error.
    */
   cellStarted(run: RecordedCell, request: CellRequest, servers: readonly string[]): Promise<void> | undefined;
   cellEnded(run: RecordedCell, outcome: CellOutcome, durationMs: number): void;
-  /** A cell was not run, for a reason that has nothing to do with the record. */
-  cellRefused(request: CellRequest, error: BridgeError): void;
 }

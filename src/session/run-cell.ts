@@ -1,38 +1,34 @@
 /**
- * One cell against one kernel: every way it can end is one promise in one race, and the first cause is kept.
- * Only the host's clock counts. An interrupt ends the cell and keeps the variables; a kernel that does not react to it
- * is ended, and the answer says so.
+ * Runs one cell in one kernel and keeps the first cause of its end. Only the host's clock counts. An interrupt ends the
+ * cell and keeps the variables; a kernel that ignores it is ended, and the answer says so.
  */
 
 import type { CellAnswer, CellError, CellProgress, CellStatus, Person } from '../base/cell.ts';
 import { Countdown } from '../base/countdown.ts';
-import { reportError } from '../base/error-report.ts';
-import { BridgeError, type ErrorCode } from '../base/errors.ts';
+import { BridgeError, type ErrorCode, reportError } from '../base/errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../base/limits.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
 import { CellAsker } from './asker.ts';
 import { createAttachments } from './attachments.ts';
 import type { CellEnd } from './cell-end.ts';
-import type { CellListener, KernelEnd } from './connection.ts';
-import type { Kernel } from './kernel.ts';
+import { watchProgress } from './cell-progress.ts';
+import type { CellListener, KernelConnection, KernelEnd } from './connection.ts';
 import { createOutputBuffer } from './output.ts';
-import { watchProgress } from './progress.ts';
-import { isPythonName } from './python-name.ts';
 
 export interface CellRun {
   readonly frame: Omit<ExecuteFrame, 'type'>;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
-  /** Who can be asked; undefined when nobody can. */
+  /** Undefined if the client cannot ask the person. */
   readonly person?: Person | undefined;
   /** How long a question waits for its reply. */
   readonly questionTimeoutMs: number;
-  /** Names of the servers that are being started for this session. */
+  /** Names of the servers that are starting for this session. */
   readonly startingServers: () => readonly string[];
 }
 
-/** What one cell came to, without the parts of the answer that the session adds. */
+/** How a cell ended: the answer without the parts that the session adds. */
 export type CellOutcome = Pick<
   CellAnswer,
   'status' | 'stdout' | 'stderr' | 'attachments' | 'value' | 'error' | 'exitCode'
@@ -42,7 +38,8 @@ export type CellOutcome = Pick<
 
 type Cause = 'deadline' | 'cancelled';
 
-export async function runInKernel(kernel: Kernel, run: CellRun): Promise<CellOutcome> {
+/** Runs a cell to its end. Never rejects: a lost kernel is an outcome, too. */
+export async function runCell(kernel: KernelConnection, run: CellRun): Promise<CellOutcome> {
   const output = { stdout: createOutputBuffer(), stderr: createOutputBuffer() };
   const attachments = createAttachments();
   const guard = watchForEnd(kernel, run);
@@ -78,8 +75,8 @@ function createAskerFor({ person, frame, questionTimeoutMs }: CellRun, clock: Co
   return person && new CellAsker({ person, code: frame.code, clock, timeoutMs: questionTimeoutMs });
 }
 
-/** Interrupts the cell at its deadline or when the client gives up, and ends the kernel when that does not help. */
-function watchForEnd(kernel: Kernel, { frame, timeoutMs, signal }: CellRun) {
+/** Interrupts the cell at its deadline or when the client gives up, and ends the kernel if that does not help. */
+function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal }: CellRun) {
   let cause: Cause | undefined;
   const timers: NodeJS.Timeout[] = [];
 
@@ -122,13 +119,13 @@ function judgeResult({ result, code }: CellEnd, run: CellRun, cause: Cause | und
   if (outcome === 'exit') {
     return exited(result.exit_code ?? 0);
   }
-  // Without a cause the host has interrupted nothing, whatever the frame says.
+  // Without a cause the host did not interrupt the cell, whatever the frame says.
   return cause === undefined
     ? { status: 'error', exitCode: 1, error: error && errorOf(error, code) }
     : interrupted(run, cause, error?.traceback);
 }
 
-/** Eight bits are what an operating system keeps of a status. */
+/** An operating system keeps eight bits of a status. */
 function exited(status: number): Verdict {
   const exitCode = status & 0xff;
   return exitCode === 0
@@ -136,10 +133,10 @@ function exited(status: number): Verdict {
     : { status: 'error', exitCode, error: { message: String(exitCode), exception: 'SystemExit' } };
 }
 
-/** What a class is called that gives itself a name which is none. */
+/** Stands for a class whose name is not an identifier. */
 const SOME_EXCEPTION = 'Exception';
 
-/** The words are those of the sandbox; `code` is the host's. */
+/** The sandbox chose the texts; the host chose `code`. */
 function errorOf(raised: NonNullable<ResultFrame['error']>, code: ErrorCode | undefined): CellError {
   const { name, message, hint, traceback } = raised;
   if (code === 'CHECK_FAILED') {
@@ -181,7 +178,7 @@ function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verd
   return { ...STATUS_OF[cause], error: reportError(error) };
 }
 
-/** 124 and 130 are what timeout(1) and an interrupted shell answer. */
+/** 124 and 130 are the exit codes of timeout(1) and of an interrupted shell. */
 const STATUS_OF: Readonly<Record<Cause, { readonly status: CellStatus; readonly exitCode: number }>> = {
   deadline: { status: 'timeout', exitCode: 124 },
   cancelled: { status: 'cancelled', exitCode: 130 },
@@ -189,4 +186,13 @@ const STATUS_OF: Readonly<Record<Cause, { readonly status: CellStatus; readonly 
 
 function seconds({ timeoutMs }: CellRun): number {
   return timeoutMs / 1000;
+}
+
+/** No name that a person wrote is longer. Chosen. */
+const MAX_NAME_CHARS = 64;
+const IDENTIFIER = /^[\p{ID_Start}_]\p{ID_Continue}*$/u;
+
+/** Whether a name from the sandbox is a short identifier, so that it cannot carry a sentence into a text of the host. */
+export function isPythonName(text: string): boolean {
+  return text.length <= MAX_NAME_CHARS && IDENTIFIER.test(text);
 }

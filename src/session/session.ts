@@ -1,6 +1,6 @@
 /**
- * One named session: its cells run one after the other in one kernel, which is started when first needed and again
- * after it was lost. State is never lost silently: the first answer after a loss says why, and which names are gone.
+ * One named session: its cells run one after the other in one kernel, which is started when first needed and again after
+ * a loss. State is never lost silently: the first answer after a loss says why it happened and which names are gone.
  */
 
 import type { CellAnswer, CellRequest, EngineReport } from '../base/cell.ts';
@@ -9,34 +9,32 @@ import { MAX_REPORTED_NAMES, START_GRACE_MS, START_TIMEOUT_MS } from '../base/li
 import type { ServerReference } from '../protocol/frames.ts';
 import { standInNotice } from './engine-report.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
-import { isPythonName } from './python-name.ts';
 import type { RecordedCell, SessionRecorder } from './recorder.ts';
-import { type CellOutcome, runInKernel } from './run-cell.ts';
+import { type CellOutcome, isPythonName, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
 export interface SessionOptions
   extends Omit<
     KernelOptions,
-    'session' | 'generation' | 'loaded' | 'load' | 'onProgress' | 'hello' | 'startTimeoutMs'
+    'session' | 'generation' | 'loaded' | 'load' | 'onReset' | 'onProgress' | 'hello' | 'startTimeoutMs'
   > {
   readonly capabilitySummary: string;
-  /** Whether `handleCall` may load servers that no cell asked for; the sandbox is told. */
+  /** Whether `handleCall` may load servers that no cell asked for; the `hello` frame says so. */
   readonly autoload: boolean;
   readonly idleTimeoutMs: number;
   /** How long a question to the person waits for its reply. */
   readonly questionTimeoutMs: number;
-  /** Every configured server as of now; called for each cell, so it must be cheap. */
+  /** Every configured server as of now. Called for each cell, so it must be cheap. */
   readonly discoverServers: () => Promise<readonly ServerReference[]>;
-  /** Names of the servers that are being started now. */
+  /** Names of the servers that are starting now. */
   readonly startingServers: () => readonly string[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
-  /** Told of everything that runs. */
   readonly recorder?: SessionRecorder | undefined;
 }
 
 type Names = NonNullable<CellOutcome['names']>;
 
-/** A kernel that is gone, until an answer has told of it. */
+/** A lost kernel, kept until an answer has reported it. */
 interface Loss {
   readonly reason: string;
   readonly names: Names | undefined;
@@ -46,7 +44,7 @@ export class Session {
   readonly name: string;
   readonly #options: SessionOptions;
   readonly #loaded = new Set<string>();
-  /** Of these, the ones that code has loaded since the last answer. */
+  /** Those that code has loaded since the last answer. */
   #loadedByCode: string[] = [];
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -54,13 +52,13 @@ export class Session {
   #generation = 0;
   #kernel: Kernel | undefined;
   #starting: Promise<Kernel> | undefined;
-  /** The end of a kernel that was given up: by a reset, or because nothing used it. */
+  /** Resolves when a kernel that was reset or idle has ended. */
   #ending: Promise<void> | undefined;
   #names: Names | undefined;
   #loss: Loss | undefined;
-  #toldOfEngine: string | undefined;
+  #reportedEngine: string | undefined;
   #sentDiscovered = '';
-  #resetWanted = false;
+  #isResetPending = false;
   #idleTimer: NodeJS.Timeout | undefined;
   #lastUsed = 0;
 
@@ -83,7 +81,7 @@ export class Session {
     return this.#lastUsed;
   }
 
-  /** Runs a cell after those that came before it. Rejects when no kernel can be started. */
+  /** Runs a cell after the cells that came before it. Rejects if no kernel can be started. */
   run(request: CellRequest): Promise<CellAnswer> {
     clearTimeout(this.#idleTimer);
     this.#waiting += 1;
@@ -92,23 +90,23 @@ export class Session {
     return answer;
   }
 
-  /** Ends the kernel, one that is just starting too. What was in it is reported with the next answer. */
+  /** Ends the kernel, even one that is starting. The next answer reports what was in it. */
   async end(reason: string): Promise<void> {
     clearTimeout(this.#idleTimer);
     const starting = await this.#starting?.catch(() => undefined);
-    await Promise.all([starting?.kill(reason), this.#kernel?.kill(reason), this.#ending]);
+    await Promise.all([starting?.connection.kill(reason), this.#kernel?.connection.kill(reason), this.#ending]);
   }
 
   /**
-   * Ends the kernel of a session that is not busy. The record of the loss is made before the kernel ends, so that a cell
-   * that comes meanwhile gets a new kernel.
+   * Ends the kernel of a session that is not busy. The loss is noted before the kernel ends, so a cell that arrives
+   * meanwhile gets a new kernel.
    */
   async endIdle(reason: string): Promise<void> {
     clearTimeout(this.#idleTimer);
     const kernel = this.#kernel;
     if (kernel !== undefined) {
       this.#noteEnd(kernel, reason);
-      this.#ending = kernel.kill(reason);
+      this.#ending = kernel.connection.kill(reason);
       await this.#ending;
     }
   }
@@ -128,12 +126,12 @@ export class Session {
     const { names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
     const servers = [...this.#loaded].toSorted();
-    if (this.#resetWanted) {
+    if (this.#isResetPending) {
       this.#reset();
     }
     const isSeen = outcome.status !== 'cancelled';
     if (!isSeen) {
-      this.#tellAgain(loss);
+      this.#reportAgain(loss);
     }
     return {
       ...outcome,
@@ -148,7 +146,7 @@ export class Session {
 
   async #runRecorded(kernel: Kernel, run: RecordedCell, request: CellRequest): Promise<CellOutcome> {
     const start = performance.now();
-    const outcome = await runInKernel(kernel, {
+    const outcome = await runCell(kernel.connection, {
       frame: { cell: run.cell, code: request.code, ...(await this.#serversForFrame()) },
       timeoutMs: request.timeoutMs,
       signal: request.signal,
@@ -178,7 +176,9 @@ export class Session {
       },
       loaded: this.#loaded,
       load: (server) => this.#load(server),
-      handleCall: (call, context) => this.#handleCall(call, context),
+      onReset: () => {
+        this.#isResetPending = true;
+      },
       onProgress: (progress) => request.onProgress?.(progress),
     });
     const kernel = await this.#starting.finally(() => {
@@ -186,11 +186,11 @@ export class Session {
     });
     this.#kernel = kernel;
     recorder?.sessionStarted(run, kernel.engine);
-    void kernel.ended.then(({ reason }) => {
+    void kernel.connection.ended.then(({ reason }) => {
       recorder?.sessionEnded(run, reason);
       this.#noteEnd(kernel, reason);
     });
-    // Else code that says nothing would seem to be a sandbox that does not start.
+    // Otherwise code that prints nothing looks like a sandbox that does not start.
     request.onProgress?.({ message: 'running the code', isRunning: true });
     return kernel;
   }
@@ -202,26 +202,18 @@ export class Session {
     }
   }
 
-  /** Nobody gets the answer of a cancelled cell: what it would have told stands in the next one. */
-  #tellAgain(loss: Loss | undefined): void {
+  /** No client reads the answer of a cancelled cell, so the next answer repeats its notices. */
+  #reportAgain(loss: Loss | undefined): void {
     this.#loss ??= loss;
-    this.#toldOfEngine = undefined;
+    this.#reportedEngine = undefined;
   }
 
-  /** Whoever approved the cell did not see these names: the answer says them. */
+  /** Names the servers that whoever approved the cell did not see. */
   #takeLoadedNotice(): string[] {
     const names = this.#loadedByCode;
     this.#loadedByCode = [];
     return names.length === 0 ? [] : [`Servers loaded by the code: ${names.join(', ')}.`];
   }
-
-  #handleCall: SessionOptions['handleCall'] = (call, context) => {
-    if (call.method !== 'reset') {
-      return this.#options.handleCall(call, context);
-    }
-    this.#resetWanted = true;
-    return Promise.resolve('The session starts afresh with the next cell.');
-  };
 
   #noteEnd(kernel: Kernel, reason: string): void {
     if (this.#kernel !== kernel) {
@@ -232,18 +224,18 @@ export class Session {
     this.#names = undefined;
   }
 
-  /** Forgets the kernel at once; its end is not waited for. */
+  /** Forgets the kernel at once, without waiting for its end. */
   #reset(): void {
     const kernel = this.#kernel;
-    this.#resetWanted = false;
+    this.#isResetPending = false;
     this.#kernel = undefined;
     this.#names = undefined;
     this.#loss = undefined;
     this.#loaded.clear();
-    this.#ending = kernel?.kill('runtime.reset() was called');
+    this.#ending = kernel?.connection.kill('runtime.reset() was called');
   }
 
-  /** Loaded servers always; the configured ones when they changed since the kernel was last told. */
+  /** The loaded servers, and the configured ones if they changed since the kernel last got them. */
   async #serversForFrame() {
     const discovered = [...(await this.#options.discoverServers())];
     const servers = discovered.filter(({ name }) => this.#loaded.has(name)).map(({ name, alias }) => ({ name, alias }));
@@ -255,13 +247,13 @@ export class Session {
     return { servers, discovered };
   }
 
-  /** Once, and again when there is something else to tell. */
+  /** Undefined if an answer has reported the same engine already. */
   #takeEngineReport({ engine }: Kernel): EngineReport | undefined {
     const text = JSON.stringify(engine);
-    if (text === this.#toldOfEngine) {
+    if (text === this.#reportedEngine) {
       return undefined;
     }
-    this.#toldOfEngine = text;
+    this.#reportedEngine = text;
     return engine;
   }
 
@@ -271,7 +263,7 @@ export class Session {
     return loss === undefined ? [] : [describeLoss(loss)];
   }
 
-  /** After each cell: when none waits, the idle clock runs. */
+  /** Called after each cell. Starts the idle timer if no cell waits. */
   #rest(): void {
     this.#waiting -= 1;
     this.#lastUsed = performance.now();
@@ -294,7 +286,7 @@ function throwIfCancelled({ signal }: CellRequest): void {
   }
 }
 
-/** A list of names from the sandbox as it may stand in our own sentence: identifiers alone, few, and short. */
+/** Names from the sandbox that may appear in a sentence of ours: only identifiers, few and short. */
 function reportable(names: readonly string[]): string {
   return names.filter(isPythonName).slice(0, MAX_REPORTED_NAMES).join(', ');
 }

@@ -1,14 +1,12 @@
 /**
- * All sessions of one bridge, by name. Different sessions run in parallel; when there are too many, the one that has
- * been idle longest makes room, and its next answer says so.
+ * All sessions of one bridge, by name. Different sessions run in parallel. If there are too many, the one that has been
+ * idle longest is ended, and its next answer says so.
  */
-
-import type { CellAnswer, CellRequest } from '../base/cell.ts';
-import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { BridgeError } from '../base/errors.ts';
 import { MAX_SESSIONS } from '../base/limits.ts';
 import { Session, type SessionOptions } from './session.ts';
 
-/** Records of sessions without a sandbox that are kept, so that their next answer can tell what was lost. */
+/** Sessions without a sandbox that are kept, so that their next answer can report what was lost. */
 const MAX_REMEMBERED = 1_000;
 
 export class Sessions {
@@ -20,39 +18,34 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** Runs a cell in the session it names. Rejects with a `BridgeError` when no sandbox can be had. */
-  async run(request: CellRequest): Promise<CellAnswer> {
-    try {
-      return await this.#run(request);
-    } catch (error) {
-      this.#options.recorder?.cellRefused(request, toBridgeError(error));
-      throw error;
-    }
-  }
-
-  async #run(request: CellRequest): Promise<CellAnswer> {
+  /**
+   * The session of this name, with room for its sandbox: run a cell in it at once. Throws `SESSION_LIMIT` if every session
+   * is busy, and `CELL_CANCELLED` after `close`.
+   */
+  get(name: string): Session {
     if (this.#isClosed) {
       throw new BridgeError('CELL_CANCELLED', 'the bridge is shutting down');
     }
-    let session = this.#sessions.get(request.session);
-    if (session === undefined || !(session.isLive || session.isBusy)) {
+    const known = this.#sessions.get(name);
+    if (known === undefined || !(known.isLive || known.isBusy)) {
       this.#makeRoom();
     }
-    if (session === undefined) {
-      this.#forgetOldest();
-      session = new Session(request.session, this.#options);
-      this.#sessions.set(request.session, session);
+    if (known !== undefined) {
+      return known;
     }
-    return session.run(request);
+    this.#forgetOldest();
+    const session = new Session(name, this.#options);
+    this.#sessions.set(name, session);
+    return session;
   }
 
-  /** Ends every session; cells in flight are answered first, with the reason. */
+  /** Ends every session. Running cells are answered first, with the reason. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#sessions.values()].map((session) => session.end('the bridge was shut down')));
   }
 
-  /** Ends the session that has been idle longest, when there are as many as may be. */
+  /** Ends the session that has been idle longest if the limit is reached. */
   #makeRoom(): void {
     const live = [...this.#sessions.values()].filter((session) => session.isLive || session.isBusy);
     if (live.length < MAX_SESSIONS) {

@@ -3,7 +3,7 @@ import { messageOf } from '../base/errors.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import { escapeControls } from '../base/log.ts';
 import type { ProcessDefinition } from '../base/server-definition.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { ServerExit } from './server-process.ts';
 
 const SHOWN_COMMAND_CHARS = 300;

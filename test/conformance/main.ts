@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { artifactResources, createArtifacts } from '../../src/artifacts/index.ts';
 import { VERSION } from '../../src/base/package.ts';
 import { loadContext } from '../../src/bridge/context.ts';
-import { createLazyBridge } from '../../src/server/lazy-runner.ts';
+import { LazyBridge } from '../../src/server/lazy-bridge.ts';
 import { createServerFactory } from '../../src/server/server.ts';
 import { serveOverHttp } from './bridge-over-http.ts';
 import { bundleClient } from './bundle-client.ts';
@@ -26,7 +26,7 @@ const STDERR_LINES = 15;
 const work = mkdtempSync(join(tmpdir(), 'conformance-'));
 const table = readExpectedFailures();
 const { settings, logger, createBridge } = await loadContext({ ...process.env, MCP_BRIDGE_STATE_DIR: work });
-const bridge = createLazyBridge(() => createBridge());
+const bridge = new LazyBridge(() => createBridge());
 const [suite, clients, server] = await Promise.all([
   fetchSuite(),
   bundleClient(join(work, 'client.mjs')).then((script) =>
@@ -34,7 +34,7 @@ const [suite, clients, server] = await Promise.all([
   ),
   serveOverHttp(
     createServerFactory({
-      runner: bridge,
+      bridge,
       resources: artifactResources(createArtifacts(settings.stateDir)),
       version: VERSION,
       outputMode: settings.outputMode,

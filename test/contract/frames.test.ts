@@ -1,4 +1,4 @@
-/** The golden frames against the host's codec; `test/python/test_frames.py` reads the same files for the kernel's. */
+/** The golden frames against the host's codec. `test/python/test_frames.py` checks the kernel's codec with the same files. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createLineSplitter, decodeFrame, encodeFrame } from '../../src/protocol/codec.ts';
@@ -6,7 +6,7 @@ import { HostFrameSchema, SandboxFrameSchema } from '../../src/protocol/frames.t
 
 const FOLDER = new URL('../fixtures/frames/', import.meta.url);
 const SCHEMAS = { to_sandbox: HostFrameSchema, to_host: SandboxFrameSchema };
-/** Far fewer files than there are would mean that the folder was not found or was emptied. */
+/** With fewer files, the folder was probably not found. */
 const MIN_INVALID_FIXTURES = 40;
 const MIN_STREAM_FIXTURES = 10;
 
@@ -57,7 +57,7 @@ describe('valid frames', () => {
     expect(encodeFrame(fixture.frame)).toBe(`${fixture.line}\n`);
   });
 
-  it.each(Object.entries(SCHEMAS))('hold every type %s', (direction, schema) => {
+  it.each(Object.entries(SCHEMAS))('cover every type %s', (direction, schema) => {
     const types = schema.options.map((option) => option.shape.type.value);
     const covered = valid.flatMap(({ fixture }) => (fixture.direction === direction ? fixture.frame : []));
     expect(new Set(covered.map((frame) => (frame as { type: string }).type))).toEqual(new Set(types));
@@ -70,7 +70,7 @@ describe('invalid frames', () => {
     expect(decode(fixture)).toMatchObject({ ok: false, reason: expect.stringMatching(/./) });
   });
 
-  it('are all there', () => {
+  it('are complete', () => {
     expect(invalid.length).toBeGreaterThanOrEqual(MIN_INVALID_FIXTURES);
   });
 });
@@ -94,7 +94,7 @@ describe('streams', () => {
     });
   });
 
-  it('are all there', () => {
+  it('are complete', () => {
     expect(streams.length).toBeGreaterThanOrEqual(MIN_STREAM_FIXTURES);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * The sources against the table of folders. Unlike the linter this counts imports of types and looks at the whole: that the
- * core knows no feature, that a feature can be taken out by removing its folder and its lines in `bridge/` and `cli/`, and
- * that no imports run in a circle.
+ * Checks the sources against the table of folders. Unlike the linter, it includes type imports and sees the whole graph: the
+ * core knows no feature, a feature can be removed with its folder and its lines in `bridge/` and `cli/`, and there are no
+ * import cycles.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
@@ -38,7 +38,7 @@ it('every import is allowed by the table', () => {
   expect(EDGES.filter(([from, to]) => !mayImport(from, to)).map((edge) => edge.join(' → '))).toEqual([]);
 });
 
-it('no imports run in a circle', () => {
+it('there are no import cycles', () => {
   expect(findCircle(GRAPH)).toBeUndefined();
   expect(
     findCircle(
@@ -56,7 +56,7 @@ describe.each(LAYERS.filter(({ kind }) => kind === 'feature').map(({ folder }) =
   (folder) => {
     const isInside = (file: string) => file.startsWith(`${folder}/`);
 
-    it('is known to bridge/ and cli/ alone, by its index', () => {
+    it('is imported only by bridge/ and cli/, through its index', () => {
       const users = EDGES.filter(([from, to]) => isInside(to) && !isInside(from));
       expect(users.length).toBeGreaterThan(0);
       expect(users.filter(([from, to]) => !/^(?:bridge|cli)\//.test(from) || to !== `${folder}/index.ts`)).toEqual([]);
@@ -72,7 +72,7 @@ describe.each(LAYERS.filter(({ kind }) => kind === 'feature').map(({ folder }) =
   },
 );
 
-/** The first circle, its beginning repeated at its end. */
+/** The first cycle, with its first file repeated at the end. */
 function findCircle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const done = new Set<string>();
   const path: string[] = [];

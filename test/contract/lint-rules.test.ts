@@ -1,4 +1,7 @@
-/** Every rule that guards the architecture is seen to fire: a configuration that matches nothing would pass all code. */
+/**
+ * Every rule that guards the architecture must fire on a sample, because a configuration that matches nothing would pass all
+ * code.
+ */
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +12,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const IMPORTS = 'eslint(no-restricted-imports)';
 
-/** Code that must be refused: the file it stands in, the text, and the rule. */
+/** Code that must be refused: file, text and rule. */
 const REFUSED: readonly (readonly [path: string, code: string, rule: string])[] = [
   ['src/base/upward.ts', "import '../protocol/codec.ts';", IMPORTS],
   ['src/cli.ts', "import './session/session.ts';", IMPORTS],
@@ -38,7 +41,7 @@ const REFUSED: readonly (readonly [path: string, code: string, rule: string])[] 
   ['src/calls/feature.ts', "import '../policy/index.ts';", IMPORTS],
   ['src/terminal/feature.ts', "import '../doctor/index.ts';", IMPORTS],
   ['src/policy/rules/disk.ts', "import 'node:fs';", IMPORTS],
-  ['src/policy/rules/upward.ts', "import '../../calls/pipeline.ts';", IMPORTS],
+  ['src/policy/rules/upward.ts', "import '../../calls/tool-calls.ts';", IMPORTS],
   ['src/pins/feature.ts', "import '../audit/index.ts';", IMPORTS],
   ['src/exec/upward.ts', "import '../bridge/context.ts';", IMPORTS],
   ['src/bridge/inside.ts', "import '../policy/gate.ts';", IMPORTS],
@@ -68,7 +71,7 @@ const REFUSED: readonly (readonly [path: string, code: string, rule: string])[] 
   ['src/session/long-function.ts', `export function f() {${'\nf();'.repeat(50)}\n}`, 'eslint(max-lines-per-function)'],
 ];
 
-/** Code that must be let through. */
+/** Code that must be allowed. */
 const ALLOWED: readonly (readonly [path: string, code: string])[] = [
   [
     'src/session/contract.ts',
@@ -78,7 +81,7 @@ const ALLOWED: readonly (readonly [path: string, code: string])[] = [
   ['src/policy/rules/pure.ts', "import '../../catalog/names.ts';\nimport '../../calls/contract.ts';"],
   ['src/audit/core.ts', "import '../state/state-files.ts';\nimport '../protocol/codec.ts';"],
   ['src/catalog/pure.ts', "import 'node:crypto';\nimport '../base/limits.ts';"],
-  ['src/engines/embedded/child/report.ts', "import '../../../protocol/frames.ts';"],
+  ['src/engines/embedded/child/output.ts', "import '../../../protocol/frames.ts';"],
   ['src/bridge/everything.ts', "import '../engines/container/podman.ts';\nimport '../policy/index.ts';"],
   ['src/cli/commands.ts', "import '../audit/index.ts';\nimport '../terminal/define.ts';"],
 ];
@@ -106,7 +109,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** oxlint ends with an error code when it finds something, as it must here. */
+/** oxlint exits with an error when it finds something, as it must here. */
 async function lint(): Promise<Report> {
   const program = join(ROOT, 'node_modules', '.bin', 'oxlint');
   const stdout = await new Promise<string>((resolve) => {
@@ -119,10 +122,10 @@ function rulesFor(path: string): string[] {
   return report.diagnostics.flatMap(({ filename, code }) => (filename === path ? code : []));
 }
 
-it.each(REFUSED)('refuses what stands in %s', (path, _code, rule) => {
+it.each(REFUSED)('refuses the code in %s', (path, _code, rule) => {
   expect(rulesFor(path)).toContain(rule);
 });
 
-it.each(ALLOWED)('allows what stands in %s', (path) => {
+it.each(ALLOWED)('allows the code in %s', (path) => {
   expect(rulesFor(path)).not.toContain(IMPORTS);
 });

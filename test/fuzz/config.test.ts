@@ -1,7 +1,6 @@
 /**
- * Whatever stands in files and variables: server files, files of other clients, settings. What is wrong is told by place
- * and never by value, because values may be secrets; what is right is taken as it is; nothing is thrown but
- * `CONFIG_INVALID`.
+ * Arbitrary content in files and variables: server files, files of other clients, settings. Errors name the location and never
+ * the value, because values may be secrets. Valid content is accepted unchanged. Only `CONFIG_INVALID` is thrown.
  */
 import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
@@ -16,10 +15,10 @@ import { loadSettings, SETTINGS_TABLE } from '../../src/settings/settings.ts';
 import { anyJson, anyText, isPrototypeClean, itHolds } from '../support/fuzzing.ts';
 
 const FILE = '/state/servers.json';
-/** Stands in values alone, so it must stand in no message. */
+/** Occurs only in values, so it must not occur in any message. */
 const SECRET = 'bait-5d1f';
 const context = { home: '/home/user', env: { TOKEN: `${SECRET}-variable`, EMPTY: '' } };
-/** The longest name, quoted and escaped, in a path and a sentence. */
+/** Room for the longest name, quoted and escaped, in a path and a sentence. */
 const MAX_MESSAGE_CHARS = 4_000;
 
 const secretText = fc
@@ -44,7 +43,7 @@ const goodEntry = fc
   )
   .filter(({ args = [], env = {} }) => ![...args, ...Object.values(env)].some((text) => String(text).includes('\0')));
 
-/** An entry with any value in the place of any member. */
+/** An entry with any value for any member. */
 const badEntry = fc
   .tuple(
     goodEntry,
@@ -57,7 +56,7 @@ const serverFile = (entry: fc.Arbitrary<unknown>) =>
     .array(fc.tuple(fc.oneof(serverName, anyText), entry), { maxLength: 4 })
     .map((members) => ({ mcpServers: Object.fromEntries(members) }));
 
-/** JSON that was changed in one place. */
+/** JSON with one change. */
 const brokenText = fc
   .tuple(serverFile(badEntry), fc.nat(2_000), anyText, fc.nat(20))
   .map(([root, at, inserted, removed]) => {
@@ -75,7 +74,7 @@ const anyFile = fc.oneof(
   serverFile(anyJson).map((root) => JSON.stringify(root)),
 );
 
-/** The same with all keys in the other order, which means the same. */
+/** The same with all keys in reverse order, which has the same meaning. */
 function reversed(value: unknown): unknown {
   return value === null || typeof value !== 'object' || Array.isArray(value)
     ? value
@@ -86,7 +85,7 @@ function reversed(value: unknown): unknown {
       );
 }
 
-/** What holds of every file, however wrong it is. */
+/** What holds for every file, however broken. */
 function expectBounded({ servers, issues }: ServerFile): void {
   expect(isPrototypeClean()).toBe(true);
   for (const { file, message, path } of issues) {
@@ -105,7 +104,7 @@ function expectBounded({ servers, issues }: ServerFile): void {
 }
 
 describe('server files', () => {
-  itHolds('any text gives servers and issues, and no secret in them', 2_000, anyFile, (text) => {
+  itHolds('any text gives servers and issues without secrets', 2_000, anyFile, (text) => {
     expectBounded(parseServerFile(FILE, text, context));
   });
 
@@ -115,7 +114,7 @@ describe('server files', () => {
     { maxKeys: 4, noNullPrototype: true },
   );
 
-  itHolds('good entries are taken as they are', 1_500, good, (entries) => {
+  itHolds('valid entries are accepted unchanged', 1_500, good, (entries) => {
     const { issues, servers } = parseServerFile(FILE, JSON.stringify({ mcpServers: entries }), context);
     expect(issues.filter(({ level }) => level === 'error')).toEqual([]);
     expect(servers.map(({ name }) => name)).toEqual(Object.keys(entries));
@@ -137,7 +136,7 @@ describe('server files', () => {
     fc.integer({ min: 1, max: 200_000 }),
   );
 
-  itHolds('long values take no long time', 100, repeated, ([piece, times]) => {
+  itHolds('long values are quick to read', 100, repeated, ([piece, times]) => {
     const long = piece.repeat(times);
     for (const more of [
       { args: [long] },
@@ -199,7 +198,7 @@ describe('files of other clients', async () => {
 
   const names = fc.uniqueArray(fc.oneof(serverName, fc.constantFrom('__proto__', 'constructor')), { maxLength: 3 });
 
-  // JSON is YAML, too.
+  // JSON is also YAML.
   const write = (name: string) => `[mcpServers.${JSON.stringify(name)}]\ncommand = "x"\n`;
   const writers: Readonly<Record<string, (names: readonly string[]) => string>> = {
     json: (all) => JSON.stringify({ mcpServers: Object.fromEntries(all.map((name) => [name, { command: 'x' }])) }),
@@ -217,7 +216,7 @@ describe('files of other clients', async () => {
     });
   }
 
-  itHolds('a syntax error says where', 300, fc.oneof(lines, line), (text) => {
+  itHolds('a syntax error has a position', 300, fc.oneof(lines, line), (text) => {
     for (const [, format] of formats) {
       try {
         format.parse(text);
@@ -254,7 +253,7 @@ describe('settings', () => {
   );
   const environment = fc.dictionary(fc.constantFrom(...variables), value, { maxKeys: 6, noNullPrototype: true });
 
-  itHolds('are within their bounds, or refused in a few lines', 2_800, environment, (env) => {
+  itHolds('are within their limits, or refused in a few lines', 2_800, environment, (env) => {
     try {
       const settings = loadSettings(env);
       expect(settings.timeoutSeconds).toBeLessThanOrEqual(settings.maxTimeoutSeconds);

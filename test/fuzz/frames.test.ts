@@ -1,6 +1,6 @@
 /**
- * Whatever a sandbox writes: frames, reports of its supervisor, rubbish, cut into any pieces. The decoder gives every
- * proper frame as it was sent and a short reason for everything else, throws nothing and holds no more than one line.
+ * Anything a sandbox may write: frames, reports of its supervisor and garbage, split anywhere. The decoder returns every valid
+ * frame unchanged and a short reason for everything else. It never throws, and holds at most one line.
  */
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
@@ -20,7 +20,7 @@ import { anyJson, anyText, chunksOf, cutPlaces, isPrototypeClean, itHolds } from
 import { arbitraryOf } from '../support/schema-arbitrary.ts';
 
 const MAX_LINE_BYTES = 10_000;
-/** What a person reads in a line of the log. */
+/** The longest reason in a line of the log. */
 const MAX_REASON_CHARS = 200;
 const NEWLINE = 0x0a;
 
@@ -29,7 +29,7 @@ const hostFrame = arbitraryOf(HostFrameSchema);
 const report = arbitraryOf(SupervisorReportSchema);
 const bytes = fc.uint8Array({ maxLength: 400 }).map((array) => Buffer.from(array));
 
-/** A frame with something wrong in its text: cut, doubled, a byte changed, a foreign member, too deep. */
+/** A frame with a defect: cut, doubled, one byte changed, an extra member, nested too deeply. */
 const brokenFrame = fc
   .record({ frame: sandboxFrame, kind: fc.nat(7), at: fc.nat(10_000), byte: fc.nat(255), key: anyText, value: anyJson })
   .map(({ frame, kind, at, byte, key, value }) => {
@@ -61,7 +61,7 @@ const rubbish = fc.oneof(
   anyJson.map((value) => Buffer.from(JSON.stringify(value))),
 );
 
-/** The lines and the sizes of those that are too long, by the plainest possible code. */
+/** The lines, and the sizes of those that are too long, by the simplest possible code. */
 function splitPlainly(all: Buffer): { lines: Buffer[]; oversize: number[]; rest: number } {
   const lines: Buffer[] = [];
   let start = 0;
@@ -88,7 +88,7 @@ describe('lines', () => {
     { weight: 1, arbitrary: fc.array(fc.oneof(long, bytes), { maxLength: 4 }).map((parts) => Buffer.concat(parts)) },
   );
 
-  itHolds('any bytes in any pieces give the same lines', 20_000, fc.tuple(streams, cutPlaces), ([all, cuts]) => {
+  itHolds('do not depend on how the bytes are split', 20_000, fc.tuple(streams, cutPlaces), ([all, cuts]) => {
     const expected = splitPlainly(all);
     const lines: Buffer[] = [];
     const oversize: number[] = [];
@@ -110,18 +110,18 @@ describe('lines', () => {
 describe('frames', () => {
   const wire = fc.tuple(fc.array(sandboxFrame, { maxLength: 6 }), cutPlaces);
 
-  itHolds('frames of the sandbox come out as they were sent', 15_000, wire, ([frames, cuts]) => {
+  itHolds('frames of the sandbox arrive unchanged', 15_000, wire, ([frames, cuts]) => {
     const all = Buffer.from(frames.map(encodeFrame).join(''));
     expect(decodeAll(chunksOf(all, cuts))).toEqual({ frames, reasons: [] });
   });
 
-  itHolds('frames of the host come out as they were sent', 5_000, hostFrame, (frame) => {
+  itHolds('frames of the host arrive unchanged', 5_000, hostFrame, (frame) => {
     const line = Buffer.from(encodeFrame(frame).slice(0, -1));
     expect(line.includes(NEWLINE)).toBe(false);
     expect(decodeFrame(HostFrameSchema, line)).toEqual({ ok: true, frame });
   });
 
-  itHolds('rubbish gives a short reason, or what can be sent again', 20_000, rubbish, (line) => {
+  itHolds('garbage gives a short reason, or a frame that can be sent again', 20_000, rubbish, (line) => {
     const decoded = decodeFrame(SandboxFrameSchema, line);
     expect(isPrototypeClean()).toBe(true);
     if (decoded.ok) {
@@ -145,13 +145,13 @@ describe('frames', () => {
     cutPlaces,
   );
 
-  itHolds('no rubbish hides a frame that follows it', 10_000, mixed, ([parts, cuts]) => {
+  itHolds('garbage never hides the next frame', 10_000, mixed, ([parts, cuts]) => {
     const lines = parts.map((part) =>
       Buffer.isBuffer(part) ? part : Buffer.from(encodeFrame(part.frame).slice(0, -1)),
     );
     const { frames } = decodeAll(chunksOf(joinLines(lines), cuts));
     const sent = parts.flatMap((part) => (Buffer.isBuffer(part) ? [] : [part.frame]));
-    // Rubbish may happen to be a frame, so there may be more.
+    // Garbage may happen to be a frame, so there may be more.
     expect(isSubsequence(sent, frames)).toBe(true);
   });
 });
@@ -189,7 +189,7 @@ describe('exact numbers', () => {
 
   const plain = fc.oneof(fc.json(), anyText).filter((json) => !/\d{16}|e\+?\d{3}/i.test(json));
 
-  itHolds('other JSON is what JSON.parse makes of it', 2_000, plain, (json) => {
+  itHolds('other JSON is parsed as by JSON.parse', 2_000, plain, (json) => {
     expect(resultOf(() => JSON.stringify(parseExact(json)))).toEqual(resultOf(() => JSON.stringify(JSON.parse(json))));
   });
 });
@@ -211,7 +211,7 @@ describe('reports of the supervisor', () => {
     cutPlaces,
   );
 
-  itHolds('are found among any noise', 10_000, stderr, ([parts, cuts]) => {
+  itHolds('are found in any noise', 10_000, stderr, ([parts, cuts]) => {
     const lines = parts.map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(JSON.stringify(part.report))));
     const stream = new PassThrough();
     const found: SupervisorReport[] = [];
@@ -253,7 +253,7 @@ function decodeAll(chunks: readonly Buffer[]): { frames: z.output<typeof Sandbox
   return { frames, reasons };
 }
 
-/** Whether all of `wanted` stand in `found`, in this order, compared as JSON. */
+/** Whether `found` contains all of `wanted`, in this order, compared as JSON. */
 function isSubsequence(wanted: readonly unknown[], found: readonly unknown[]): boolean {
   const rest = found.map((value) => JSON.stringify(value));
   return wanted.every((value) => {
@@ -267,7 +267,7 @@ function numbersOf(json: string): string[] {
   return json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""').match(/-?\d[\d.eE+-]*/g) ?? [];
 }
 
-/** As text, or as the same double where the text may change (`1.50`). */
+/** As text, or as the same double if the text may change (`1.50`). */
 function sameNumber(before: string, after: string): boolean {
   const isSame = Number(before) === Number(after);
   return before === after || (isSame && (/[.eE]/.test(before) || before === '-0'));

@@ -1,4 +1,4 @@
-/** The built command with a client of either era whose person answers as the test says, and with what went over the wire. */
+/** The built command with a client of either protocol era. The test answers for the person and sees every message. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ interface AskingOptions {
   readonly servers: Readonly<Record<string, ServerEntry>>;
   readonly policy?: unknown;
   readonly env?: Readonly<Record<string, string>>;
-  /** How the person answers; without it the client cannot ask. */
+  /** How the person answers. Without it, the client offers no elicitation. */
   readonly person?: (asked: Asked, signal: AbortSignal) => PersonReply | Promise<PersonReply>;
 }
 
@@ -33,9 +33,9 @@ export interface AskingBridge {
   readonly folder: string;
   /** Process of the bridge. */
   readonly pid: number;
-  /** `> ` and a message of the client, or `< ` and one of the bridge, as JSON. */
+  /** `> ` and a message from the client, or `< ` and one from the bridge, as JSON. */
   readonly wire: string[];
-  /** Gives the text of the answer. */
+  /** Returns the text of the answer. */
   run(code: string, more?: Record<string, unknown>, options?: { signal?: AbortSignal }): Promise<string>;
   close(): Promise<void>;
 }
@@ -115,7 +115,7 @@ async function connectLegacy(parameters: Parameters, person: AskingOptions['pers
   return { wire, call, pid: transport.pid, close: () => client.close() };
 }
 
-/** Takes down every message of a transport, in the order in which they came and went. */
+/** Records every message of a transport, in order. */
 function record(transport: { onmessage?: unknown; send(...args: never[]): Promise<void> }): string[] {
   const wire: string[] = [];
   const send = transport.send.bind(transport) as (message: unknown, ...more: unknown[]) => Promise<void>;

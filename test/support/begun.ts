@@ -9,21 +9,21 @@ interface ProgressReport {
 export interface BeginningCell {
   /** Resolves when the code runs. */
   readonly begun: Promise<void>;
-  /** To be given the reports of the cell. */
+  /** Pass the progress reports of the cell to it. */
   readonly onProgress: (report: ProgressReport) => void;
 }
 
-/** `code`, which says first that it runs; its lines are numbered from 2. */
+/** `code` with a first line that reports the start; its own lines are numbered from 2. */
 export function reportingStart(code: string): string {
   return `runtime.progress(0, message="${MARK}")\n${code}`;
 }
 
-/** Whether a report of progress is the one of `reportingStart`. */
+/** Whether a progress report is the one that `reportingStart` sends. */
 export function isStart({ message }: ProgressReport): boolean {
   return message?.includes(MARK) === true;
 }
 
-/** Waits for the report of a cell made with `reportingStart`. */
+/** Waits for the report that `reportingStart` sends. */
 export function awaitStart(): BeginningCell {
   let resolveBegun: () => void = () => undefined;
   const begun = new Promise<void>((resolve) => {

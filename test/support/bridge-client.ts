@@ -15,7 +15,7 @@ export interface ServerEntry {
   readonly command: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Seconds that a call may take. */
+  /** Timeout of a call, in seconds. */
   readonly timeout?: number;
   readonly pin?: 'off' | 'warn' | 'strict';
 }
@@ -43,7 +43,7 @@ export interface BridgeClient {
   readonly client: Client;
   /** Process of the bridge. */
   readonly pid: number;
-  /** An empty folder that lives as long as the client, the state directory in it. */
+  /** An empty folder with the state directory in it, removed when the client closes. */
   readonly folder: string;
   runPython(code: string, more?: Record<string, unknown>, options?: RequestOptions): Promise<RunPythonAnswer>;
   close(): Promise<void>;
@@ -53,15 +53,15 @@ export interface BridgeOptions {
   readonly engine: TestEngine;
   readonly servers?: (folder: string) => Readonly<Record<string, ServerEntry>>;
   readonly env?: Readonly<Record<string, string>>;
-  /** Folder in which the bridge is started; that of the tests when left out. */
+  /** Working directory of the bridge; that of the tests by default. */
   readonly cwd?: string;
-  /** For Node itself, before the script. */
+  /** Arguments for Node itself, before the script. */
   readonly nodeArguments?: readonly string[];
-  /** Gets what the bridge writes to stderr, which is passed on when left out. */
+  /** Gets what the bridge writes to stderr. By default that is passed on. */
   readonly onLog?: (text: string) => void;
   /** Sees each message of the bridge before the client does. */
   readonly onMessage?: (message: JSONRPCMessage) => void;
-  /** Version of the protocol that the client insists on; 2025-11-25 when left out. */
+  /** The only protocol version that the client accepts; 2025-11-25 by default. */
   readonly protocolVersion?: '2026-07-28';
 }
 
@@ -105,7 +105,7 @@ export async function startBridge(options: BridgeOptions): Promise<BridgeClient>
   };
 }
 
-/** Puts a listener before the client's own. */
+/** Adds a listener that runs before the client's own. */
 function listen(transport: StdioClientTransport, onMessage: BridgeOptions['onMessage']): void {
   const clients = transport.onmessage;
   if (onMessage !== undefined) {
@@ -116,7 +116,7 @@ function listen(transport: StdioClientTransport, onMessage: BridgeOptions['onMes
   }
 }
 
-/** The bridge warns about `MCP_BRIDGE_*` variables that it does not know; those of the tests are not meant for it. */
+/** The bridge warns about unknown `MCP_BRIDGE_*` variables, and those of the tests are not for it. */
 function withoutTestSettings(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_')));
 }

@@ -1,9 +1,9 @@
-/** What Python can do on some engines and not on others, and how a test says so. */
+/** What Python can do on some engines only, and tests that depend on it. */
 import { it } from 'vitest';
 
 export type Capability = 'threads' | 'child processes' | 'ctypes' | 'ssl' | 'code packs' | 'interrupts of loops in C';
 
-/** What the embedded engine cannot do; it needs no code packs. */
+/** What the embedded engine lacks. It needs no code packs. */
 export const EMBEDDED_LACKS: readonly Capability[] = [
   'threads',
   'child processes',
@@ -16,7 +16,7 @@ export const EMBEDDED_LACKS: readonly Capability[] = [
 /** `it`, or a skipped test that names what the engine lacks. */
 export type ItNeeds = (capability: Capability) => (title: string, run: () => Promise<void>) => void;
 
-/** `itNeeds` of an engine that lacks these. */
+/** Makes the `itNeeds` of an engine that lacks these capabilities. */
 export function createItNeeds(engineName: string, lacks: readonly Capability[]): ItNeeds {
   return (capability) => {
     const skip: ReturnType<ItNeeds> = (title, run) => {

@@ -1,6 +1,7 @@
 /**
- * Homes of three systems as folders of this machine, to run `install` in. Use with a mock of the table of clients whose places
- * pass through `placeHere`: a path of Windows is then a path below the folder that stands for its account.
+ * Home directories of three operating systems as folders on this machine, to run `install` in. Use it with a mock of the table
+ * of clients that passes each place through `placeHere`, which maps a Windows path to a path below the folder that represents
+ * the account.
  */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +19,7 @@ const ACCOUNT = 'C:\\Users\\u';
 
 let home = '';
 
-/** Where a path of a home stands here. */
+/** Where a path of a home is on this machine. */
 export function placeHere(path: string): string {
   return path.startsWith(ACCOUNT) ? join(home, path.slice(ACCOUNT.length).replaceAll('\\', '/')) : path;
 }
@@ -33,17 +34,17 @@ export interface Home {
   readonly path: string;
   readonly stateDir: string;
   readonly system: ClientSystem;
-  /** The first file of a client. */
+  /** The first configuration file of a client. */
   fileOf(id: ClientId): string;
-  /** What the command printed. Rejects as it does. */
+  /** Runs the command and returns what it printed. Rejects if it does. */
   run(id: ClientId, call?: InstallCall): Promise<string>;
   /** The same for several clients, with the exit code. */
   install(ids: readonly ClientId[], call?: InstallCall): Promise<{ out: string; exitCode: number }>;
-  /** Copies beside a file. */
+  /** Backup copies next to a file. */
   backupsOf(path: string): string[];
 }
 
-/** An empty home, removed after the test. */
+/** An empty home directory, removed after the test. */
 export function makeHome(platform: Platform = 'linux'): Home {
   home = mkdtempSync(join(tmpdir(), 'home-'));
   const path = home;
@@ -87,7 +88,7 @@ export function makeHome(platform: Platform = 'linux'): Home {
   };
 }
 
-/** Writes a file and the folders above it; gives its text. */
+/** Writes a file and its parent folders. Returns its text. */
 export function put(path: string, text: string, mode = 0o644): string {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
@@ -97,7 +98,7 @@ export function put(path: string, text: string, mode = 0o644): string {
 
 export const read = (path: string): string => readFileSync(path, 'utf8');
 
-/** A file as a user of the client may have it: with comments where the format has them, and an own server. */
+/** A file as a user of the client may have it: with comments if the format allows them, and with another server. */
 export function existing(id: ClientId): string {
   const { format, keys } = clientOf(id);
   if (format === 'toml') {

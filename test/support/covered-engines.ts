@@ -1,8 +1,8 @@
-/** The engines that a test file covers; what is missing here is reported by the run, not passed over. */
+/** The engines that a test file covers. Missing ones are reported as skipped tests. */
 import { it } from 'vitest';
 import { findTestEngines, type TestEngine } from './engines.ts';
 
-/** The engines of this machine, maybe none. Each that is missing becomes a skipped test of the calling file, by name. */
+/** The engines of this machine, possibly none. Each missing one becomes a named, skipped test of the calling file. */
 export async function coverEngines(): Promise<TestEngine[]> {
   const { engines, missing } = await findTestEngines();
   for (const reason of missing) {
@@ -11,7 +11,7 @@ export async function coverEngines(): Promise<TestEngine[]> {
   return engines;
 }
 
-/** The same, but only those that run containers from images. A file for which none is left still has a test: one that says so. */
+/** Same, but only engines that run containers from images. If there are none, the file gets one skipped test that says so. */
 export async function coverContainerEngines(): Promise<TestEngine[]> {
   const engines = (await coverEngines()).filter(({ isContainer }) => isContainer);
   if (engines.length === 0) {

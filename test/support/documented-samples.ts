@@ -1,6 +1,6 @@
 /**
- * The code samples of the documentation that say of themselves that they run: a fence with Python after the comment
- * `<!-- run -->`, then a fence with the answer. The comment may name arguments: `<!-- run: servers=a,b timeout=1 -->`.
+ * The code samples in the documentation that tests run: a fence with Python after the comment `<!-- run -->`, then a fence with
+ * the answer. The comment may set arguments: `<!-- run: servers=a,b timeout=1 -->`.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ export interface DocumentedSample {
   /** `file:line` of the comment. */
   readonly place: string;
   readonly code: string;
-  /** Arguments of `run_python` besides the code. */
+  /** Arguments of `run_python` other than the code. */
   readonly arguments: Readonly<Record<string, unknown>>;
   /** The text of the answer. */
   readonly answer: string;
@@ -19,7 +19,7 @@ export interface DocumentedSample {
 const MARKER = /^<!-- run(?:: (?<arguments>[^>]*))? -->$/;
 const FENCES = /^```python\n(?<code>[\s\S]*?)\n```\n\n?```text\n(?<answer>[\s\S]*?)\n```$/m;
 
-/** The samples of a file, in its order. Throws when a comment is not followed by the two fences. */
+/** The samples of a file, in order. Throws if a comment is not followed by the two fences. */
 export function readSamples(file: string): DocumentedSample[] {
   const lines = readFileSync(join(ROOT, file), 'utf8').split('\n');
   return lines.flatMap((line, index) => {
@@ -30,7 +30,7 @@ export function readSamples(file: string): DocumentedSample[] {
     const place = `${file}:${index + 1}`;
     const fences = FENCES.exec(lines.slice(index + 1).join('\n'));
     if (fences?.index !== 0) {
-      throw new Error(`${place}: after the comment come a fence with python and one with text`);
+      throw new Error(`${place}: the comment must be followed by a python fence and a text fence`);
     }
     const { code = '', answer = '' } = fences.groups ?? {};
     return [{ place, code, answer, arguments: parseArguments(marker.groups?.['arguments'] ?? '') }];
@@ -41,10 +41,10 @@ export function readSamples(file: string): DocumentedSample[] {
 export interface Fence {
   /** `file:line`. */
   readonly place: string;
-  /** Empty when none is named. */
+  /** Empty if none is named. */
   readonly language: string;
   readonly text: string;
-  /** The line before it that is not empty. */
+  /** The last line before it that is not empty. */
   readonly before: string;
 }
 

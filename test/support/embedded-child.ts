@@ -1,6 +1,6 @@
 /**
- * The child of the embedded engine without its engine: bundled from the sources of this checkout, with a boot program of
- * the test's own, started directly and with no layer of the operating system around it.
+ * The child process of the embedded engine without the engine: bundled from the sources of this checkout, started directly with
+ * a boot program from the test and without any isolation by the operating system.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/artifacts.ts';
-import { BUILT_FILE } from '../../src/engines/embedded/child/artifacts.ts';
+import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/built-files.ts';
+import { BUILT_FILE } from '../../src/engines/embedded/child/built-files.ts';
 import { addSnapshot } from '../../src/engines/embedded/child/make-snapshot.ts';
 import { SupervisorReportSchema } from '../../src/protocol/frames.ts';
 
@@ -17,12 +17,12 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MIB = 1024 * 1024;
 const NAMES = [BUILT_FILE.MODULE, BUILT_FILE.LIBRARY];
 
-/** Whether this checkout was built with Python for the embedded engine. */
+/** Whether the build of this checkout includes Python for the embedded engine. */
 export function hasPython(): boolean {
   return NAMES.every((name) => existsSync(join(BUILT_FILES_FOLDER, name)));
 }
 
-/** A folder with everything a child needs; to be removed with `removeFolder`. */
+/** A folder with everything a child needs. Remove it with `removeFolder`. */
 export async function makeChildFolder(bootFile: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-child-'));
   await build({
@@ -83,7 +83,7 @@ export function startChild(folder: string, options: ChildOptions = {}): RunningC
   child.stderr.on('data', (chunk: Buffer) => {
     stderr += chunk.toString('utf8');
   });
-  // A child that ends first closes the pipe.
+  // A child that exits first closes the pipe.
   child.stdin.on('error', () => undefined);
   const ended = new Promise<ChildEnd>((settle) => {
     child.on('close', (exitCode, signal) => settle({ exitCode, signal, stdout: Buffer.concat(stdout), stderr }));
@@ -91,7 +91,7 @@ export function startChild(folder: string, options: ChildOptions = {}): RunningC
   return { process: child, ended };
 }
 
-/** The last report on a child's stderr; a failure of the test when it is not one. */
+/** The last report on a child's stderr. Throws if the last line is not a report. */
 export function lastReport(stderr: string): ReturnType<typeof SupervisorReportSchema.parse> {
   return SupervisorReportSchema.parse(JSON.parse(stderr.trim().split('\n').at(-1) ?? ''));
 }

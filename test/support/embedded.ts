@@ -1,4 +1,4 @@
-/** The embedded engine of this checkout for tests: as it was built, or with a stand-in for the program of its child. */
+/** The embedded engine of this checkout for tests, either as built or with another program in place of its child. */
 import { createHash } from 'node:crypto';
 import { chmodSync, cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../src/base/log.ts';
 import { runEngineCommand } from '../../src/engines/client.ts';
-import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/artifacts.ts';
+import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/built-files.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
 import type { LayerName } from '../../src/engines/embedded/layer.ts';
 import type { Engine } from '../../src/engines/engine.ts';
@@ -17,16 +17,16 @@ import { becomeUser, isRoot, ORDINARY_USER_ID } from './ordinary-user.ts';
 interface TestSurroundings {
   readonly label: string;
   readonly layer?: LayerName;
-  /** The commands on PATH that lead to it, the one that makes namespaces first. */
+  /** The commands needed on PATH; the one that creates namespaces comes first. */
   readonly commands: readonly string[];
   readonly words: string;
-  /** Who starts it; the user of this process when left out. */
+  /** The user who starts it; by default that of this process. */
   readonly userId?: number;
 }
 
 /**
- * Arguments with which these commands succeed exactly where the kernel lets a user make namespaces. They share nothing with the command lines of
- * the layers, so a layer that is at fault itself fails its tests and is not passed over as missing.
+ * Arguments with which these commands succeed if and only if the kernel lets a user create namespaces. They share nothing with
+ * the command lines of the layers, so a broken layer fails its tests instead of being skipped as missing.
  */
 const NAMESPACE_TRIALS: Readonly<Record<string, readonly string[]>> = {
   bwrap: ['--unshare-user', '--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', '--'],
@@ -46,12 +46,12 @@ const SURROUNDINGS: readonly TestSurroundings[] = [
     commands: ['unshare', 'setpriv'],
     words: 'inside Linux namespaces made by unshare',
   },
-  { label: 'with no layer', commands: [], words: 'with no layer of the operating system around it' },
+  { label: 'with no layer', commands: [], words: 'without an operating-system sandbox around it' },
 ];
 
 /**
- * What can be put around the child on this machine. Root tries each layer as an ordinary user too, because that is who most
- * users are. Each that this machine does not allow becomes a skipped test of the calling file, by name.
+ * The layers of isolation that this machine offers for the child. Root also tries each layer as an ordinary user, because most
+ * users are one. Each layer that this machine does not allow becomes a named, skipped test of the calling file.
  */
 export async function coverSurroundings(): Promise<TestSurroundings[]> {
   const covered: TestSurroundings[] = [];
@@ -74,7 +74,7 @@ function forEachUser(surroundings: TestSurroundings): TestSurroundings[] {
     : [surroundings];
 }
 
-/** Why this user may not make namespaces, or cannot run this Node, in one clause. */
+/** Why this user cannot create namespaces or run this Node, in one clause. */
 async function whyNotAllowed({ commands: [command], userId }: TestSurroundings): Promise<string | undefined> {
   if (command === undefined) {
     return undefined;
@@ -98,7 +98,7 @@ async function whyNotAllowed({ commands: [command], userId }: TestSurroundings):
 
 let nextInstance = 0;
 
-/** An engine of which nothing is left when the test ends. */
+/** An engine that is swept when the test ends. */
 export function embeddedEngine(options: Partial<EmbeddedOptions> = {}): Engine {
   nextInstance += 1;
   const instanceId = `embedded-${process.pid}-${nextInstance}`;
@@ -110,17 +110,17 @@ export function embeddedEngine(options: Partial<EmbeddedOptions> = {}): Engine {
   return engine;
 }
 
-/** A PATH on which these commands are found and no others, started as this user; gone when the test ends. */
+/** A PATH with only these commands, which run as this user. Removed when the test ends. */
 export function pathWith(commands: readonly string[], userId?: number): string {
   const folder = temporaryFolder();
   for (const command of commands) {
-    // The layer uses setpriv itself, as the user it finds.
+    // The layer runs setpriv itself, as the current user.
     addCommand(folder, command, command === 'setpriv' ? undefined : userId);
   }
   return folder;
 }
 
-/** A PATH on which only `name` is found, which runs this script; gone when the test ends. */
+/** A PATH with only the command `name`, which runs this script. Removed when the test ends. */
 export function pathWithScript(name: string, script: string): string {
   const folder = temporaryFolder();
   writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -128,7 +128,7 @@ export function pathWithScript(name: string, script: string): string {
 }
 
 /**
- * Puts a command of this machine into a folder, as a link or, for another user, as a script that becomes that user. What the
+ * Adds a command of this machine to a folder, as a link or, for another user, as a script that switches to that user. What the
  * layer itself starts with it (`--map-user=…`) already runs as that user.
  */
 function addCommand(folder: string, command: string, userId: number | undefined): string {
@@ -147,7 +147,7 @@ function addCommand(folder: string, command: string, userId: number | undefined)
   return path;
 }
 
-/** A folder as the build makes it, in which `source` is the program of the child and there is nothing else. */
+/** A folder like the one that the build makes, but with `source` as the child program and nothing else. */
 export function folderWithProgram(source: string): string {
   const folder = temporaryFolder();
   const sha256 = createHash('sha256').update(source).digest('hex');
@@ -163,7 +163,7 @@ export function copyOfBuilt(): string {
   return folder;
 }
 
-/** A Node that is always started with `flags`. */
+/** A Node that always starts with `flags`. */
 export function nodeWith(...flags: string[]): string {
   const path = join(temporaryFolder(), 'node');
   writeFileSync(path, `#!/bin/sh\nexec ${process.execPath} ${flags.join(' ')} "$@"\n`, { mode: 0o755 });
@@ -176,7 +176,7 @@ function temporaryFolder(): string {
   return folder;
 }
 
-/** A folder that other users may read, too. */
+/** A folder that other users can read. */
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-embedded-'));
   chmodSync(folder, 0o755);

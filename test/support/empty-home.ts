@@ -1,4 +1,4 @@
-/** A home for commands that a test starts: never that of the person who runs the tests. */
+/** A home directory for the commands that a test starts, never that of the person who runs the tests. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The engines of this machine, for tests that start real sandboxes. `MCP_BRIDGE_TEST_ENGINES` names some of them
- * (comma list); without it every usable one is taken. `MCP_BRIDGE_TEST_REQUIRE_ENGINES=1` makes a missing one fail.
+ * The engines of this machine, for tests that start real sandboxes. `MCP_BRIDGE_TEST_ENGINES` names some of them (separated by
+ * commas); by default, every usable one is tested. `MCP_BRIDGE_TEST_REQUIRE_ENGINES=1` makes a missing one fail.
  */
 import { randomUUID } from 'node:crypto';
 import { basename, delimiter, join } from 'node:path';
@@ -42,31 +42,31 @@ export interface TestEngine {
   readonly name: EngineName;
   /** Environment for a bridge started as a child process, with `MCP_BRIDGE_RUNTIME` and a PATH that finds the engine. */
   readonly env: Readonly<Record<string, string>>;
-  /** Whether memory and pids limits are enforced by cgroups; else the supervisor's rlimits have to hold. */
+  /** Whether cgroups enforce the limits of memory and processes; otherwise the supervisor's rlimits do. */
   readonly hasCgroupLimits: boolean;
-  /** Whether it runs containers from images; else there is nothing to list, name or remove but processes. */
+  /** Whether it runs containers from images; otherwise only processes can be listed, named or removed. */
   readonly isContainer: boolean;
-  /** Whether it runs the program it is given; else its sandboxes hold the kernel and nothing but frames reaches them. */
+  /** Whether it runs the program it is given; otherwise its sandboxes contain the kernel and get nothing but frames. */
   readonly runsCommands: boolean;
-  /** What Python cannot do there. */
+  /** What Python lacks there. */
   readonly lacks: readonly Capability[];
-  /** A new engine with an instance id of its own. */
+  /** A new engine with its own instance id. */
   create(options?: Partial<ContainerEngineOptions>): Engine;
-  /** Runs the engine's command itself, as a person would. */
+  /** Runs the engine's command, as a person would. */
   run(...commandArguments: string[]): Promise<CommandResult>;
 }
 
 interface Candidate {
   readonly label: string;
   readonly name: EngineName;
-  /** Put before the rest of PATH. */
+  /** Prepended to PATH. */
   readonly folder?: string;
   readonly ociRuntime?: string;
-  /** Tested only when it is asked for by name. */
+  /** Tested only if requested by name. */
   readonly isExtra?: boolean;
 }
 
-/** Podman of root, and that of a normal user; root can drive both. */
+/** Rootful and rootless Podman; root can run both. */
 const PODMANS: readonly Candidate[] =
   process.platform === 'linux' && process.getuid?.() !== 0
     ? [{ label: 'podman-rootless', name: 'podman' }]
@@ -97,15 +97,15 @@ export const CREATORS = {
   bubblewrap: createBubblewrapEngine,
   embedded: createEmbeddedEngine,
 } as const;
-/** The command of each engine; the embedded one has none but this Node. */
+/** The command of each engine. The embedded one has only this Node. */
 export const COMMANDS = { podman: 'podman', docker: 'docker', bubblewrap: 'bwrap', embedded: 'node' } as const;
 const USABLE_TIMEOUT_MS = 10_000;
-/** The longest that is run is a pull. */
+/** The slowest command is a pull. */
 const RUN_TIMEOUT_MS = 600_000;
 
 /**
- * The engines to test, and why the others of those asked for are not there. An engine that works and has no image gets
- * it pulled. Throws when a required one is missing.
+ * The engines to test, and why other requested ones are missing. If a working engine lacks the image, it is pulled. Throws if a
+ * required engine is missing.
  */
 export async function findTestEngines(
   image: string = TEST_IMAGES.slim,
@@ -127,7 +127,7 @@ export async function findTestEngines(
   return { engines, missing };
 }
 
-/** An engine reached through `env` (a PATH, a CONTAINER_HOST, a DOCKER_CONTEXT …). */
+/** An engine that `env` selects (a PATH, a CONTAINER_HOST, a DOCKER_CONTEXT …). */
 export function testEngine(
   label: string,
   name: EngineName,
@@ -161,7 +161,7 @@ export function testEngine(
   };
 }
 
-/** The variables of this process that are set. */
+/** The environment of this process. */
 export function processEnvironment(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
@@ -207,10 +207,10 @@ async function tryCandidate(
   return ociRuntime === undefined ? engine : withRuntime(engine, ociRuntime);
 }
 
-/** gVisor's own threads are counted as well, about 60 for a few processes; with too few of them it ends with code 2. */
+/** gVisor's own threads count as well, about 60 for a few processes. With a lower limit it exits with code 2. */
 const GVISOR_PIDS_FACTOR = 8;
 
-/** The engine with gVisor as its OCI runtime. What runs there sees no cgroup, so the supervisor holds the limits, too. */
+/** The engine with gVisor as its OCI runtime. Programs see no cgroup there, so the supervisor enforces the limits, too. */
 function withRuntime(engine: TestEngine, ociRuntime: string): TestEngine {
   return {
     ...engine,
@@ -222,12 +222,12 @@ function withRuntime(engine: TestEngine, ociRuntime: string): TestEngine {
   };
 }
 
-/** Tries a start, because what forbids it does not show before. */
+/** Tries to start a sandbox, because only that shows what prevents it. */
 async function whyNotStarted(engine: TestEngine): Promise<string | undefined> {
   const tried = engine.create();
   try {
     const sandbox = await tried.start({ command: ['python3', '-c', 'pass'], session: 'try' });
-    // A kernel that is there already ends with its input.
+    // A preloaded kernel exits when its input ends.
     sandbox.stdin.end();
     let stderr = '';
     sandbox.stdout.resume();
@@ -243,7 +243,7 @@ async function whyNotStarted(engine: TestEngine): Promise<string | undefined> {
   }
 }
 
-/** Brings the image to an engine that answers, as a user's machine can. Why it did not come, if it did not. */
+/** Pulls the image for a working engine, as a user's machine does. Returns why that failed, if it did. */
 async function pullImage(engine: TestEngine, image: string): Promise<string | undefined> {
   const version = await engine.run('version');
   if (version.exitCode !== 0) {
@@ -256,7 +256,7 @@ async function pullImage(engine: TestEngine, image: string): Promise<string | un
   return exitCode === 0 ? undefined : `${name} could not be pulled: ${stderr.trim().split('\n').at(-1)}`;
 }
 
-/** podman tells which controllers it may use; docker's daemon runs as root here and may use all. */
+/** podman reports which controllers it may use. Docker's daemon runs as root here and may use all of them. */
 async function enforcesLimits(engine: TestEngine): Promise<boolean> {
   if (engine.name === 'docker') {
     return true;

@@ -1,29 +1,29 @@
 /**
- * Runs the properties of `test/fuzz`. The seed is printed with every property, also when it holds, and repeats the run:
+ * Runs the properties of `test/fuzz`. The seed is printed with every property, even if it holds. To repeat a run:
  * `MCP_BRIDGE_FUZZ_SEED=… MCP_BRIDGE_FUZZ_RUNS=… npm run test:fuzz`.
  */
 import * as fc from 'fast-check';
 import { it } from 'vitest';
 
-/** Of all properties together; the share of each stands beside it, and they add up to this. */
+/** Runs of all properties together. Each property states its share, and the shares add up to this. */
 export const TOTAL_RUNS = 100_000;
 const SEED = Number(process.env['MCP_BRIDGE_FUZZ_SEED'] ?? Date.now() % 2 ** 31);
 const SCALE = Number(process.env['MCP_BRIDGE_FUZZ_RUNS'] ?? TOTAL_RUNS) / TOTAL_RUNS;
-/** Bounds a hang and asserts no speed: the whole stage takes less than half a minute. */
+/** Limits hangs and asserts no speed: the whole stage takes less than half a minute. */
 const TIMEOUT_MS = 600_000;
-/** Also ends the search for a smaller example. */
+/** Also limits the search for a smaller example. */
 const MAX_PROPERTY_MS = 120_000;
-/** CPU time of one run. The slowest honest one takes milliseconds; what is quadratic in its input takes minutes. */
+/** CPU time of one run. The slowest legitimate one takes milliseconds; anything quadratic in its input takes minutes. */
 const MAX_RUN_MS = 5_000;
 
-/** A test that tries `property` with `runs` of the total on values of `arbitrary`. */
+/** A test that checks `property` on values of `arbitrary`, with `runs` of the total. */
 export function itHolds<Value>(
   title: string,
   runs: number,
   arbitrary: fc.Arbitrary<Value>,
   property: (value: Value) => void,
 ): void {
-  // oxlint-disable-next-line vitest/valid-title -- it is one where this is called
+  // oxlint-disable-next-line vitest/valid-title -- callers pass a literal
   it(title, { timeout: TIMEOUT_MS }, () => {
     const numRuns = Math.max(1, Math.round(runs * SCALE));
     const begun = process.cpuUsage();
@@ -45,7 +45,7 @@ function expectToEnd(run: () => void): void {
   }
 }
 
-/** Whether plain objects still have what they had: nothing foreign reached a prototype all objects share. */
+/** Whether the prototypes that all objects share are unchanged. */
 export function isPrototypeClean(): boolean {
   const strange = (prototype: object) => Object.entries(Object.getOwnPropertyDescriptors(prototype));
   return [Object.prototype, Array.prototype, Function.prototype, String.prototype].every((prototype) =>
@@ -53,13 +53,13 @@ export function isPrototypeClean(): boolean {
   );
 }
 
-/** Bytes cut at arbitrary places, as reads from a pipe cut them; some pieces are single bytes. */
+/** Splits bytes at arbitrary places, as reads from a pipe do; some pieces are single bytes. */
 export function chunksOf(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].toSorted((a, b) => a - b);
   return [0, ...places].map((start, index) => bytes.subarray(start, places[index] ?? bytes.length));
 }
 
-/** Places for `chunksOf`. */
+/** Positions for `chunksOf`. */
 export const cutPlaces: fc.Arbitrary<number[]> = fc.array(fc.nat(1 << 20), { maxLength: 24 });
 
 /** Words and characters that have broken parsers before. */
@@ -87,21 +87,21 @@ export const NASTY_TEXTS: readonly string[] = [
   '💥',
 ];
 
-/** Text of any kind: words that parsers know, rubbish, and what is nasty. */
+/** Text of any kind: words that parsers know, random characters, and hostile ones. */
 export const anyText: fc.Arbitrary<string> = fc.oneof(
   { weight: 4, arbitrary: fc.string({ maxLength: 40 }) },
   { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
   { weight: 1, arbitrary: fc.constantFrom(...NASTY_TEXTS) },
 );
 
-/** Numbers that JavaScript writes with all their digits, and no -0, which JSON knows and `JSON.stringify` does not write. */
+/** Numbers that JavaScript writes with all their digits. No -0, which JSON has but `JSON.stringify` does not write. */
 export const anyNumber: fc.Arbitrary<number> = fc.oneof(
   fc.integer(),
   fc.maxSafeInteger(),
   fc.double({ noNaN: true, min: -1e15, max: 1e15 }).map((number) => number + 0),
 );
 
-/** Any JSON value; nasty texts are among its keys and values. */
+/** Any JSON value, with hostile texts among its keys and values. */
 export const anyJson: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: 'small' },

@@ -1,6 +1,6 @@
 /**
- * Calls the WASI functions as a guest would: with pointers into a real WebAssembly memory. The guest of the tests keeps
- * its strings at fixed places.
+ * Calls the WASI functions as a guest would, with pointers into a real WebAssembly memory. This guest keeps its strings at
+ * fixed addresses.
  */
 
 import type { DirectoryNode } from '../../src/engines/embedded/child/files/node.ts';
@@ -15,7 +15,7 @@ import type { Waiter, WasiMachine } from '../../src/engines/embedded/child/wasi/
 
 export const PAGE_BYTES = 65_536;
 export const ROOT_FD = 7;
-/** Results of calls go here. */
+/** Where calls store their results. */
 export const RESULT = 64;
 const IOVEC = 128;
 const FIRST_PATH = 1024;
@@ -41,7 +41,7 @@ export interface Guest {
   readonly call: Readonly<Record<string, Call>>;
 }
 
-/** A machine with a small library, seven devices that do nothing, and the functions of the interface. */
+/** A virtual machine with a small library, seven devices that do nothing, and the WASI functions. */
 export function createGuest(options: GuestOptions = {}): Guest {
   const { pages = 4, tmpBytes = 1_000_000, workspaceBytes = 1_000_000 } = options;
   const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
@@ -87,7 +87,7 @@ export function resultOf(guest: Guest): number {
   return new DataView(guest.memory.buffer).getUint32(RESULT, true);
 }
 
-/** Calls a function that takes one path after `fd` and maybe flags. */
+/** Calls a function that takes one path after `fd`, and optionally flags. */
 export function withPath(guest: Guest, name: string, path: string, ...rest: (number | bigint)[]): number {
   const length = put(guest, FIRST_PATH, path);
   const takesLookup = name === 'path_filestat_get' || name === 'path_filestat_set_times';
@@ -97,19 +97,19 @@ export function withPath(guest: Guest, name: string, path: string, ...rest: (num
 
 const READ_AND_WRITE = (1n << 1n) | (1n << 6n);
 
-/** Opens for reading and writing unless told otherwise; the errno, and the descriptor in `resultOf`. */
+/** Opens for reading and writing by default. Returns the errno; the descriptor is in `resultOf`. */
 export function open(guest: Guest, path: string, flags = 0, rights: bigint = READ_AND_WRITE): number {
   const length = put(guest, FIRST_PATH, path);
   return guest.call['path_open']?.(ROOT_FD, 1, FIRST_PATH, length, flags, rights, 0n, 0, RESULT) ?? -1;
 }
 
-/** Opens what is there itself, be it a link. */
+/** Opens without following a symbolic link. */
 export function openUnfollowed(guest: Guest, path: string): number {
   const length = put(guest, FIRST_PATH, path);
   return guest.call['path_open']?.(ROOT_FD, 0, FIRST_PATH, length, 0, READ_AND_WRITE, 0n, 0, RESULT) ?? -1;
 }
 
-/** The descriptor of a file that must open. */
+/** The descriptor of a file. Throws if it does not open. */
 export function opened(guest: Guest, path: string, flags = 1, rights?: bigint): number {
   const errno = open(guest, path, flags, rights);
   if (errno !== ERRNO.SUCCESS) {
@@ -135,20 +135,20 @@ function putIovec(guest: Guest, length: number): void {
   view.setUint32(IOVEC + 4, length, true);
 }
 
-/** The errno; the count of bytes is in `resultOf`. */
+/** Returns the errno; the number of bytes is in `resultOf`. */
 export function write(guest: Guest, fd: number, bytes: Uint8Array | string): number {
   putIovec(guest, put(guest, DATA, bytes));
   return guest.call['fd_write']?.(fd, IOVEC, 1, RESULT) ?? -1;
 }
 
-/** At most `length` bytes as text; an errno when it fails. */
+/** At most `length` bytes as text, or an errno. */
 export function read(guest: Guest, fd: number, length: number): string | number {
   putIovec(guest, length);
   const errno = guest.call['fd_read']?.(fd, IOVEC, 1, RESULT) ?? -1;
   return errno === ERRNO.SUCCESS ? Buffer.from(guest.memory.buffer, DATA, resultOf(guest)).toString('utf8') : errno;
 }
 
-/** Names in a directory, as one `fd_readdir` after the other tells them. */
+/** Names in a directory, from repeated calls of `fd_readdir`. */
 export function list(guest: Guest, path: string, bufferBytes = 200): string[] {
   const fd = opened(guest, path, 0, 0n);
   const names: string[] = [];
@@ -171,7 +171,7 @@ export function list(guest: Guest, path: string, bufferBytes = 200): string[] {
   }
 }
 
-/** Type and size of what is at a path; an errno when it fails. */
+/** Type and size of what is at a path, or an errno. */
 export function stat(guest: Guest, path: string): { type: number; size: number } | number {
   const errno = withPath(guest, 'path_filestat_get', path, RESULT);
   const view = new DataView(guest.memory.buffer, RESULT);

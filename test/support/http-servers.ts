@@ -1,4 +1,7 @@
-/** MCP servers over HTTP for tests, on loopback: real ones from npm, one of the newest era, and one that can misbehave. */
+/**
+ * MCP servers over HTTP for tests, on loopback: real ones from npm, one of the newest protocol version, and one that can
+ * misbehave.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,16 +28,16 @@ export interface HttpServerHandle {
   readonly origin: string;
   /** Requests so far: method and path. */
   readonly requests: string[];
-  /** Resolves when no connection to it is open; the time limit of the test bounds it. */
+  /** Resolves when no connection to it is open. Only the timeout of the test limits the wait. */
   untilUnused(): Promise<void>;
-  /** Stops it as a crash would; `port` tells where to start another one. */
+  /** Stops it as a crash would. Start its successor on the same `port`. */
   stop(): Promise<void>;
   readonly port: number;
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
-/** A server on loopback that ends with the test. */
+/** A server on loopback that stops when the test ends. */
 export async function startHttp(handler: Handler, port = 0): Promise<HttpServerHandle> {
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -72,7 +75,7 @@ async function stopServer(server: Server): Promise<void> {
   });
 }
 
-/** Text of a request, as JSON. */
+/** The JSON body of a request. */
 export async function readJson(request: IncomingMessage): Promise<JsonObject> {
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -90,16 +93,16 @@ export interface Exchange {
 }
 
 export interface MiniServerOptions {
-  /** Called for each `tools/call`; a text result when left out. */
+  /** Called for each `tools/call`; a text result by default. */
   readonly onCall?: (exchange: Exchange) => void | Promise<void>;
-  /** Called first for everything; true when it answered. */
+  /** Called first for every request; returns true if it answered. */
   readonly before?: (exchange: Exchange) => boolean;
   readonly port?: number;
-  /** Session ids it knows; one is added by each `initialize`. None are used when left out. */
+  /** Valid session ids; each `initialize` adds one. No sessions by default. */
   readonly sessions?: Set<string>;
 }
 
-/** A small server of 2025-11-25 with the tool `act`, of which every part can be replaced. */
+/** A small server of 2025-11-25 with the tool `act`. Every part can be replaced. */
 export async function startMini(options: MiniServerOptions = {}): Promise<HttpServerHandle & { readonly url: string }> {
   const handle = await startHttp(async (request, response) => {
     const message = await readJson(request);
@@ -190,7 +193,7 @@ export async function startModern(): Promise<
   return { ...handle, url: `${handle.origin}/mcp`, cancelled };
 }
 
-/** Answers a request of Node with a handler of the web. */
+/** Answers a Node request with a Web handler. */
 async function serveFetch(
   handle: (request: Request) => Promise<Response>,
   request: IncomingMessage,
@@ -217,14 +220,16 @@ async function serveFetch(
 
 const LOOPBACK_ONLY = pathToFileURL(join(import.meta.dirname, '..', 'fixtures', 'servers', 'loopback-only.mjs')).href;
 
-/** A server from npm that speaks HTTP, in a process of its own that ends with the test; `isReady` knows the line it waits for. */
+/**
+ * A server from npm that speaks HTTP, in its own process that ends with the test. `isReady` recognizes the line to wait for.
+ */
 export async function startNpmHttp(
   script: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   isReady: (line: string) => boolean,
 ): Promise<ChildProcess> {
-  // What a server writes into its working folder goes with it.
+  // Files in the working directory of a server are removed with it.
   const cwd = mkdtempSync(join(tmpdir(), 'npm-server-'));
   const child = spawn(process.execPath, ['--import', LOOPBACK_ONLY, script, ...args], {
     cwd,
@@ -246,7 +251,9 @@ export async function startNpmHttp(
   return child;
 }
 
-/** A server among the devDependencies over HTTP, started with the words that `args` gives for its port; gives its origin. */
+/**
+ * An HTTP server among the devDependencies, started with the arguments that `args` returns for its port. Returns its origin.
+ */
 export async function startNpmServer(
   name: string,
   args: (port: number) => readonly string[],
@@ -255,11 +262,11 @@ export async function startNpmServer(
   const { args: [script = ''] = [] } = npmServer(name);
   const port = await freePort();
   await startNpmHttp(script, args(port), env, (line) => line.includes(String(port)));
-  // By name, as the servers themselves say: some refuse every other one.
+  // By name, as the servers print it: some refuse any other host.
   return `http://localhost:${port}`;
 }
 
-/** server-everything in one of its HTTP modes; gives its address. */
+/** server-everything in one of its HTTP modes. Returns its address. */
 export async function startEverything(mode: 'streamableHttp' | 'sse'): Promise<string> {
   const manifest = require.resolve('@modelcontextprotocol/server-everything/package.json');
   const port = await freePort();

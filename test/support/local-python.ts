@@ -1,7 +1,7 @@
 /**
- * Engines that exist only in tests: the kernel in the local `python3`, with no isolation and no supervisor. They let the
- * kernel and the sessions be tested within milliseconds on a machine without container engines. One has threads, as in a
- * container; the other does without, as the embedded engine must, with pipes in the place of its devices.
+ * Engines that exist only in tests: the kernel in the local `python3`, without isolation or supervisor. With them, tests of the
+ * kernel and of sessions take milliseconds and need no container engine. One has threads, as in a container; the other has
+ * none, like the embedded engine, with pipes in place of its devices.
  */
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -11,16 +11,16 @@ import { Transform, type Writable } from 'node:stream';
 import { BridgeError } from '../../src/base/errors.ts';
 import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
 
-/** Whether this machine has a `python3` new enough for the kernel. */
+/** Whether this machine has a `python3` that is new enough for the kernel. */
 export function hasLocalPython(): boolean {
   const found = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']);
   return found.status === 0;
 }
 
-/** The kernel itself in place of the supervisor, which insists on being PID 1. */
+/** Starts the kernel directly, because the supervisor insists on being PID 1. */
 const THREADED_START = 'import os\nfrom bridge_kernel import __main__\n__main__.run((os.pipe(), os.pipe()))\n';
 
-/** Pipes at the descriptors of the embedded engine: 3 and 4 to the host, 5 and 6 with what is written to 1 and 2. */
+/** Pipes at the descriptors of the embedded engine: 3 and 4 to the host, 5 and 6 for what is written to 1 and 2. */
 const SINGLE_THREADED_START = `
 import fcntl, os
 pipes = [0, 1, *os.pipe(), *os.pipe()]
@@ -40,12 +40,12 @@ embedded_boot.main()
 function withStart(loader: string, start: string): string {
   const changed = loader.replace(/from bridge_kernel import supervisor[\s\S]*/, start);
   if (changed === loader) {
-    throw new Error('the loader starts the supervisor in another way: adapt this replacement');
+    throw new Error('the loader starts the supervisor differently now: adapt this replacement');
   }
   return changed;
 }
 
-/** Sends SIGINT besides every interrupt that passes, as the child of the embedded engine does. */
+/** Also sends SIGINT for every interrupt frame, as the child of the embedded engine does. */
 function strikingInput(child: ChildProcessWithoutNullStreams): Writable {
   const input = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -61,7 +61,7 @@ function strikingInput(child: ChildProcessWithoutNullStreams): Writable {
 
 export function createLocalPythonEngine({ hasThreads = true } = {}): Engine {
   return {
-    name: 'podman', // The contract names container engines only.
+    name: 'podman', // The contract allows only names of real engines.
     description: 'local python3, for tests',
     isolation: 'none',
     async prepare() {
@@ -72,7 +72,7 @@ export function createLocalPythonEngine({ hasThreads = true } = {}): Engine {
       const folder = mkdtempSync(join(tmpdir(), 'bridge-local-python-'));
       const start = hasThreads ? THREADED_START : SINGLE_THREADED_START;
       const child = spawn(program, [...rest.slice(0, -1), withStart(rest.at(-1) ?? '', start)], { cwd: folder });
-      child.stdin.on('error', () => undefined); // A child that has ended; `exited` tells.
+      child.stdin.on('error', () => undefined); // The child has ended, which `exited` reports.
       const exited = new Promise<SandboxExit>((resolve) => {
         child.once('close', (exitCode, signal) => {
           rmSync(folder, { recursive: true, force: true });

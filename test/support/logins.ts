@@ -1,4 +1,4 @@
-/** Logins of tests: kept in a folder of their own, by a person who is a script that follows the address. */
+/** Logins for tests, stored in a separate folder. A script plays the person and follows the address. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ import { definitions, startPool } from './upstream.ts';
 
 export interface Logins {
   readonly folder: string;
-  /** Anew each time, as each bridge has its own. */
+  /** A new one each time, as each bridge has its own. */
   store(): LoginStore;
   logIn(url: string, options?: Partial<LoginOptions>, more?: Partial<RemoteDefinition>): Promise<LoginOutcome>;
   /** A pool with the server as `tracker`. */
   poolOf(url: string): UpstreamPool;
 }
 
-/** They are gone when the test ends. */
+/** Removed when the test ends. */
 export function useLogins(): Logins {
   const folder = mkdtempSync(join(tmpdir(), 'logins-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -40,7 +40,7 @@ export function useLogins(): Logins {
   };
 }
 
-/** Follows the address as a browser does, and gives the page it ends at. */
+/** Follows the address as a browser does. Returns the page where it ends. */
 export async function browse(url: URL): Promise<string> {
   return (await fetch(url)).text();
 }

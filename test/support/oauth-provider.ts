@@ -1,6 +1,6 @@
 /**
- * A protected MCP server and its authorization server on loopback: metadata, dynamic registration, client metadata
- * documents, PKCE, resource indicators, refresh tokens that are good once. It checks what a careful provider checks.
+ * A protected MCP server and its authorization server on loopback: metadata, dynamic registration, client metadata documents,
+ * PKCE, resource indicators, single-use refresh tokens. It checks what a careful provider checks.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -12,7 +12,7 @@ export interface OAuthOptions {
   readonly metadata?: (origin: string) => JsonObject;
   /** Members of the protected resource's metadata to replace. */
   readonly resource?: (origin: string) => JsonObject;
-  /** Clients that are known without registration, with their secrets. */
+  /** Preregistered clients, with their secrets. */
   readonly clients?: Readonly<Record<string, string>>;
   /** Whether the person refuses. */
   readonly refuses?: boolean;
@@ -20,17 +20,17 @@ export interface OAuthOptions {
   readonly acceptsNothing?: boolean;
   /** `WWW-Authenticate` of the server, instead of a good one. */
   readonly challenge?: string;
-  /** Whether only calls of tools want a token. */
+  /** Whether only tool calls need a token. */
   readonly protectsCallsOnly?: boolean;
-  /** Whether only GET is protected, and POST unknown, as at a server with the older transport alone. */
+  /** Whether only GET is protected and POST is unknown, as on a server that has only the older transport. */
   readonly isOldTransport?: boolean;
-  /** Issuer that the browser comes back with. */
+  /** The issuer that the browser returns with. */
   readonly returnedIssuer?: string;
-  /** Members of what is given for a code or a refresh token to replace. */
+  /** Members of the token response to replace. */
   readonly tokens?: JsonObject;
-  /** Status and body with which the token endpoint refuses a refresh token, asked each time; none when undefined. */
+  /** Returns the status and body with which the token endpoint refuses a refresh token, or undefined to accept it. */
   readonly refusal?: () => readonly [status: number, body: JsonObject] | undefined;
-  /** What the server answers to a call with a good token; a result when left out. */
+  /** The answer to a call with a valid token; a result by default. */
   readonly onCall?: MiniServerOptions['onCall'];
 }
 
@@ -39,13 +39,13 @@ export interface OAuthProvider {
   readonly url: string;
   readonly mcp: HttpServerHandle;
   readonly provider: HttpServerHandle;
-  /** What was done there, in order: `register`, `authorize`, `token:authorization_code`, `token:refresh_token`. */
+  /** The requests so far, in order: `register`, `authorize`, `token:authorization_code`, `token:refresh_token`. */
   readonly log: string[];
-  /** Access tokens end now. */
+  /** Invalidates the access tokens. */
   expire(): void;
-  /** Refresh tokens end too. */
+  /** Invalidates the refresh tokens, too. */
   revoke(): void;
-  /** Registered clients are forgotten, with all that they have. */
+  /** Forgets the registered clients and their tokens. */
   forgetClients(): void;
 }
 
@@ -87,7 +87,7 @@ class Provider {
   }
 }
 
-/** Both servers; they end with the test. */
+/** Both servers. They stop when the test ends. */
 export async function startOAuth(options: OAuthOptions = {}): Promise<OAuthProvider> {
   const state = new Provider(options);
   const provider = await startHttp((request, response) => serveProvider(state, request, response));
@@ -116,7 +116,7 @@ export async function startOAuth(options: OAuthOptions = {}): Promise<OAuthProvi
   };
 }
 
-/** Whether the request was answered: metadata for everybody, everything else with a token. */
+/** Whether the request was answered. Metadata is public; everything else needs a token. */
 function guardResource(
   state: Provider,
   request: IncomingMessage,
@@ -239,7 +239,7 @@ function exchange(state: Provider, form: URLSearchParams, response: ServerRespon
   }
 }
 
-/** A refresh token that is used twice was stolen: then all of them end. */
+/** A refresh token that is used twice may be stolen, so all of them are revoked. */
 function spendRefreshToken(state: Provider, form: URLSearchParams, client: string): boolean {
   const isGood = state.refresh.get(form.get('refresh_token') ?? '') === client;
   if (isGood) {

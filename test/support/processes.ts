@@ -1,7 +1,7 @@
-/** Looks at processes through /proc (Linux only, as the tests that need it). */
+/** Reads processes from /proc (Linux only, like the tests that need it). */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Process ids of all descendants of `pid` that are alive now. */
+/** Process ids of all live descendants of `pid`. */
 export function descendantsOf(pid: number): number[] {
   const children = new Map<number, number[]>();
   for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -22,7 +22,7 @@ export function descendantsOf(pid: number): number[] {
 
 export function isAlive(pid: number): boolean {
   try {
-    // A zombie has ended; only its parent has not asked yet.
+    // A zombie has ended, but its parent has not waited for it yet.
     return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
     return false;
@@ -44,6 +44,6 @@ function parentOf(pid: number): number | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
   } catch {
-    return undefined; // It ended while we looked.
+    return undefined; // It ended in the meantime.
   }
 }

@@ -1,4 +1,4 @@
-/** Ways to make errors happen that need no bridge with a client: the command alone, engines that fail, single modules. */
+/** Ways to cause errors without a bridge and a client: the command alone, failing engines, single modules. */
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,14 +9,14 @@ import { CancelSource } from '../../src/base/cancel.ts';
 import { BridgeError, messageOf, renderError } from '../../src/base/errors.ts';
 import { MAX_SESSIONS } from '../../src/base/limits.ts';
 import type { Engine } from '../../src/engines/engine.ts';
-import { prepareInTime } from '../../src/session/prepare.ts';
+import { prepareInTime } from '../../src/session/kernel.ts';
 import { CLI, ROOT } from './bridge-client.ts';
 import { createLocalPythonEngine } from './local-python.ts';
 import { pause } from './pause.ts';
 import { createHarness, errorText } from './session-harness.ts';
 import { fixtureServer, startPool } from './upstream.ts';
 
-/** What the command shows on stderr, in a state directory with nothing but what `prepare` puts there. */
+/** What the command prints to stderr, in a state directory that holds only what `prepare` put there. */
 export async function command(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -35,7 +35,7 @@ export async function command(
   }
 }
 
-/** What the first cell shows on one of `test/fixtures/engines`. */
+/** What the first cell returns on one of `test/fixtures/engines`. */
 export async function withEngine(
   fixture: string,
   env: Record<string, string> = {},
@@ -53,12 +53,12 @@ export async function withEngine(
   return shown;
 }
 
-/** What a rejection would show. */
+/** The text of a rejection. */
 export async function refusal(made: Promise<unknown>): Promise<string> {
   return made.then(() => 'nothing was refused', renderCaught);
 }
 
-/** What a cell shows that its client gives up. */
+/** What a cell returns that its client cancels. */
 export async function cancelledCell(): Promise<string> {
   const harness = await createHarness({ engine: createLocalPythonEngine() });
   const cancel = new AbortController();
@@ -69,7 +69,7 @@ export async function cancelledCell(): Promise<string> {
   return shown;
 }
 
-/** All of them wait for an engine that is not ready; the first that may not even wait is refused. */
+/** All cells wait for an engine that is not ready. The first one above the limit is refused. */
 export async function tooManySessions(): Promise<string> {
   const giveUp: ((reason: Error) => void)[] = [];
   const prepare = () => new Promise<never>((_, reject) => giveUp.push(reject));
@@ -86,7 +86,7 @@ function renderCaught(error: unknown): string {
   return error instanceof BridgeError ? renderError(error) : messageOf(error);
 }
 
-/** What a call shows that is given up while its server works on it. */
+/** What a call returns that is cancelled while its server works on it. */
 export async function cancelledCall(): Promise<string> {
   const pool = startPool({ slow: fixtureServer('slow') });
   const cancel = new CancelSource();
@@ -98,7 +98,7 @@ export async function cancelledCall(): Promise<string> {
   return shown;
 }
 
-/** Shows what the kernel says of a line that is no frame. */
+/** Returns what the kernel reports about a line that is not a frame. */
 export const BAD_FRAME = `
 from bridge_kernel.frames import FrameError, decode_frame
 try:
@@ -108,7 +108,7 @@ except FrameError as error:
 
 const neverReady = { prepare: () => new Promise(() => undefined) } as unknown as Engine;
 
-/** What a cell shows while an image is pulled for longer than it waits. */
+/** What a cell returns if pulling the image takes longer than the cell waits. */
 export function slowPull(): Promise<string> {
   return refusal(prepareInTime(neverReady, () => undefined, 20));
 }

@@ -1,28 +1,28 @@
-/** A proxy on loopback: tunnels (CONNECT) and requests that it hands on. It knows names that exist nowhere else. */
+/** A proxy on loopback for tunnels (CONNECT) and plain requests. It resolves names that exist nowhere else. */
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 export interface ProxyOptions {
-  /** Port of loopback behind each host. */
+  /** The loopback port behind each host name. */
   readonly ports: Readonly<Record<string, number>>;
-  /** `name:password` that it wants. */
+  /** The `name:password` that it requires. */
   readonly credentials?: string;
-  /** Takes connections and says nothing. */
+  /** Whether it accepts connections and then stays silent. */
   readonly isSilent?: boolean;
 }
 
 export interface Proxy {
   /** `127.0.0.1:PORT`. */
   readonly place: string;
-  /** What it was asked, in order: method and target. */
+  /** Its requests so far, in order: method and target. */
   readonly log: string[];
-  /** Connections to it that are open. */
+  /** Number of open connections to it. */
   readonly open: ReadonlySet<Socket>;
 }
 
-/** It ends with the test. */
+/** It stops when the test ends. */
 export async function startProxy({ ports, credentials, isSilent = false }: ProxyOptions): Promise<Proxy> {
   const log: string[] = [];
   const open = new Set<Socket>();
@@ -55,7 +55,7 @@ export async function startProxy({ ports, credentials, isSilent = false }: Proxy
     if (!take(request)) {
       socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\n\r\n');
     } else if (isSilent) {
-      // It must read, or it would not see the end.
+      // It must read to notice the end.
       socket.resume().once('end', () => socket.end());
     } else {
       tunnel(socket, ports[(request.url ?? '').replace(/:\d+$/, '')]);

@@ -1,4 +1,4 @@
-/** Running things in a sandbox from a test, and looking at what is left afterwards. */
+/** Runs programs in a sandbox from a test, and finds what is left afterwards. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -37,13 +37,13 @@ export async function runPython(engine: Engine, code: string): Promise<FinishedR
 
 export interface ReadySandbox {
   readonly sandbox: Sandbox;
-  /** How often a sandbox was started until one came up. */
+  /** How many starts it took. */
   readonly starts: number;
 }
 
 /**
- * Starts `python3 -c code` and waits for its first output, as a session does: another round whenever the engine says
- * that it learned something. Rejects with the engine's explanation.
+ * Starts `python3 -c code` and waits for its first output, as a session does: it starts again whenever the engine says that it
+ * learned something. Rejects with the engine's explanation.
  */
 export async function startUntilReady(
   engine: Engine,
@@ -80,17 +80,17 @@ export function firstOutput(sandbox: Sandbox): Promise<string> {
 export interface SandboxOwner {
   readonly instanceId: string;
   readonly sandboxId: string;
-  /** SIGKILL; resolves when the process is gone. */
+  /** Sends SIGKILL, and resolves when the process is gone. */
   kill(): Promise<void>;
 }
 
 /**
- * Starts another process that owns a sandbox which does not end by itself; resolves when that runs. `folder` holds the files
- * of the embedded engine, or a program in their place; they are those of this checkout when left out.
+ * Starts another process that owns a sandbox which does not end by itself. Resolves when the sandbox runs. `folder` holds the
+ * files of the embedded engine, or a replacement for its program; by default, they are those of this checkout.
  */
 export async function startOwner(engine: TestEngine, folder?: string): Promise<SandboxOwner> {
   const instanceId = `owner-${process.pid}-${Date.now()}`;
-  // What it would remove at its end, had it one.
+  // What it would remove if it ended normally.
   const temporary = mkdtempSync(join(tmpdir(), 'bridge-owner-'));
   const loader = join(ROOT, 'scripts', 'typescript-loader.mjs');
   const script = join(ROOT, 'test', 'fixtures', 'engines', 'owner.ts');
@@ -114,7 +114,10 @@ export async function startOwner(engine: TestEngine, folder?: string): Promise<S
   };
 }
 
-/** Ids of containers with the label of `instanceId`, in any state; without containers, of processes with its name. */
+/**
+ * Ids of containers with the label of `instanceId`, in any state. For engines without containers, ids of processes with that
+ * name.
+ */
 export async function containersOf(engine: TestEngine, instanceId: string): Promise<string[]> {
   if (!engine.isContainer) {
     return clientsOf(`mcp-bridge-${instanceId}-`).map(String);
@@ -123,7 +126,10 @@ export async function containersOf(engine: TestEngine, instanceId: string): Prom
   return stdout.split('\n').filter((line) => line !== '');
 }
 
-/** Ids of containers that a bridge with this process id owns, running or not; without containers, of its sandboxes. */
+/**
+ * Ids of containers that the bridge with this process id owns, running or not. For engines without containers, ids of its
+ * sandboxes.
+ */
 export async function sandboxesOfBridge(engine: TestEngine, bridgePid: number): Promise<string[]> {
   if (!engine.isContainer) {
     const below = descendantsOf(bridgePid);
@@ -135,12 +141,12 @@ export async function sandboxesOfBridge(engine: TestEngine, bridgePid: number): 
   return stdout.split('\n').filter((line) => line !== '');
 }
 
-/** Process ids of engine clients whose sandbox has a name with `text`; bubblewrap is two processes until it runs the program. */
+/** Process ids of engine clients whose sandbox name contains `text`. bubblewrap is two processes until it runs the program. */
 export function clientsOf(text: string): number[] {
   return findProcesses(text).filter((pid, index, all) => !all.slice(0, index).includes(parentOf(pid)));
 }
 
-/** Process ids whose command line holds `text`, in the order of their start. */
+/** Process ids whose command line contains `text`, in the order of their start. */
 export function findProcesses(text: string): number[] {
   return readdirSync('/proc')
     .map(Number)
@@ -148,7 +154,7 @@ export function findProcesses(text: string): number[] {
     .toSorted((a, b) => a - b);
 }
 
-/** Sends a signal to what runs in a sandbox, from outside. */
+/** Sends a signal from outside to the processes in a sandbox. */
 export async function signalSandbox(engine: TestEngine, sandboxId: string, signal: 'STOP' | 'KILL'): Promise<void> {
   if (engine.isContainer) {
     await engine.run('kill', `--signal=${signal}`, sandboxId);
@@ -158,17 +164,17 @@ export async function signalSandbox(engine: TestEngine, sandboxId: string, signa
     try {
       process.kill(pid, `SIG${signal}`);
     } catch {
-      // The end of the first process was that of all others.
+      // Ending the first process ended all others.
     }
   }
 }
 
-/** How many descriptors this process has open. */
+/** Number of open descriptors of this process. */
 export function countDescriptors(): number {
   return readdirSync('/proc/self/fd').length;
 }
 
-/** Reads a stream to its end and keeps the last of it. */
+/** Reads a stream to its end and keeps the last part. */
 function keepTail(stream: Readable): () => string {
   let tail = Buffer.alloc(0);
   stream.on('data', (chunk: Buffer) => {
@@ -178,7 +184,7 @@ function keepTail(stream: Readable): () => string {
 }
 
 function ignore(): void {
-  // Most tests do not look at progress.
+  // Most tests ignore progress.
 }
 
 async function readAll(stream: Readable): Promise<string> {
@@ -193,7 +199,7 @@ function parentOf(pid: number): number {
   try {
     return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
   } catch {
-    // It ended while we looked.
+    // It ended in the meantime.
     return 0;
   }
 }
@@ -202,7 +208,7 @@ function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
   } catch {
-    // It ended while we looked.
+    // It ended in the meantime.
     return '';
   }
 }

@@ -1,4 +1,4 @@
-/** Values that fit a zod schema, made from its JSON Schema: a frame that is added is fuzzed without a line here. */
+/** Generates values that match a zod schema from its JSON Schema, so a new frame is fuzzed without a change here. */
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { anyJson, anyNumber, anyText } from './fuzzing.ts';
@@ -21,7 +21,7 @@ interface Schema {
   readonly contentEncoding?: string;
 }
 
-/** Values that `schema` accepts as they are. Throws for a kind of schema that no frame had so far. */
+/** Values that `schema` accepts unchanged. Throws for a kind of schema that no frame uses yet. */
 export function arbitraryOf<Type extends z.ZodType>(schema: Type): fc.Arbitrary<z.output<Type>> {
   return fromJsonSchema(z.toJSONSchema(schema) as Schema) as fc.Arbitrary<z.output<Type>>;
 }

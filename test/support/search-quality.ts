@@ -1,26 +1,29 @@
-/** How good a search is: what it finds for queries whose answers are known. */
+/** Measures the quality of a search by queries with known answers. */
 
-/** A query and what answers it: of each group one tool (`server/tool`) must be found. */
+/** A query and its answers: one tool (`server/tool`) of each group must be found. */
 export interface JudgedQuery {
   readonly query: string;
   readonly kind: string;
   readonly groups: readonly (readonly string[])[];
 }
 
-/** Means over the queries of one kind, each 0 to 1. */
+/** Means over the queries of one kind, each from 0 to 1. */
 export interface Quality {
   readonly kind: string;
   readonly queries: number;
-  /** Share of the groups found by the first hit, and by the first five; of a query with many groups, as many as fit. */
+  /**
+   * Share of the groups found in the first hit and in the first five; for a query with more groups than hits, of as many groups
+   * as there are hits.
+   */
   readonly recallAt1: number;
   readonly recallAt5: number;
-  /** Mean of 1 / place of the first hit that answers, of the first ten. */
+  /** Mean reciprocal rank of the first correct hit among the first ten. */
   readonly reciprocalRank: number;
 }
 
 const DEPTH = 10;
 
-/** One line for each kind, in the order of the queries, and one for all together. */
+/** One line for each kind, in the order of the queries, and one for the total. */
 export function measureQuality(
   queries: readonly JudgedQuery[],
   search: (query: string, limit: number) => readonly string[],

@@ -1,4 +1,4 @@
-/** Sessions over a given engine, with calls answered by the test: what every suite about cells starts from. */
+/** Sessions on a given engine whose calls the test answers. Every suite about cells starts from it. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export const TEST_LIMITS: SandboxLimits = {
 };
 
 export interface Harness {
-  /** Runs a cell with 10 s, in session `default`, with server `fake` loaded, unless told otherwise. */
+  /** Runs a cell. By default: 10 s, session `default`, server `fake` loaded. */
   run(code: string, request?: Partial<CellRequest>): Promise<CellAnswer>;
   /** Lines the bridge logged. */
   readonly log: readonly string[];
@@ -35,7 +35,7 @@ export interface HarnessOptions {
   readonly servers?: readonly ServerReference[];
   readonly autoload?: boolean;
   readonly savedTools?: readonly { readonly name: string; readonly source: string }[];
-  /** Told when a code pack is stored. */
+  /** Called when a code pack is stored. */
   readonly onPack?: (pack: Buffer) => void;
 }
 
@@ -72,8 +72,10 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
   });
   return {
     log,
-    run: (code, request = {}) =>
-      sessions.run({ code, servers: ['fake'], timeoutMs: 10_000, session: 'default', ...request }),
+    async run(code, request = {}) {
+      const whole = { code, servers: ['fake'], timeoutMs: 10_000, session: 'default', ...request };
+      return sessions.get(whole.session).run(whole);
+    },
     async close() {
       await sessions.close();
       rmSync(folder, { recursive: true, force: true });
@@ -81,12 +83,12 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
   };
 }
 
-/** The error of a cell as a client reads it; empty when it has none. */
+/** The error of a cell as a client reads it; empty if there is none. */
 export function errorText({ error }: Pick<CellAnswer, 'error'>): string {
   return error === undefined ? '' : renderCellError(error);
 }
 
-/** A whole stream as one text; fails the test when part of it was left out. */
+/** A whole stream as one text. Throws if part of it was left out. */
 export function textOf(output: OutputText): string {
   if (output.droppedBytes > 0) {
     throw new Error(`${output.droppedBytes} bytes were left out`);

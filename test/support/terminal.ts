@@ -1,11 +1,11 @@
-/** Runs a command on a pseudo terminal, which Python opens: Node cannot. */
+/** Runs a command on a pseudo-terminal, which Python opens because Node cannot. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 
 /**
- * stdout goes to a pipe when `pipes_out`, so that what is left on the terminal is stderr alone. `typed` is what is typed,
- * each behind the text that it waits for.
+ * With `pipes_out`, stdout goes to a pipe, so the terminal shows only stderr. `typed` lists the input, each after the text that
+ * it waits for.
  */
 const PROGRAM = `
 import json, os, pty, sys
@@ -42,9 +42,9 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 `;
 
 export interface TerminalRun {
-  /** What the command wrote to the terminal, in the order in which it did, with `\r\n` for a line end. */
+  /** What the command wrote to the terminal, in order, with `\r\n` as line end. */
   readonly terminal: string;
-  /** What it wrote to a pipe as stdout; empty unless that was asked for. */
+  /** What it wrote to stdout if that is a pipe; otherwise empty. */
   readonly stdout: string;
   readonly exitCode: number | null;
 }
@@ -52,11 +52,11 @@ export interface TerminalRun {
 export interface TerminalOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly pipesOut?: boolean;
-  /** What the person types, each behind a text for which they wait. */
+  /** What the person types, each after the text that they wait for. */
   readonly types?: readonly (readonly [wait: string, keys: string])[];
 }
 
-/** How the prompt of every question ends. */
+/** The end of the prompt of every question. */
 export const PROMPT = 'empty: no answer) ';
 export const CTRL_C = '\u0003';
 

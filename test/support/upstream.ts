@@ -1,4 +1,4 @@
-/** Pools of real servers for tests: the fixtures, npm's servers, and a way to see what is left of them. */
+/** Pools of real servers for tests: the fixtures, servers from npm, and ways to find what is left of them. */
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -34,11 +34,11 @@ export function npmServer(name: string, ...args: string[]): Partial<ProcessDefin
   return { command: process.execPath, args: [join(dirname(manifest), Object.values(bin)[0] ?? ''), ...args] };
 }
 
-/** A definition without what every one has. */
+/** A definition without the members that all share. */
 export type ServerSketch = Partial<ProcessDefinition> | RemoteSketch;
 type RemoteSketch = Partial<RemoteDefinition> & { readonly url: string };
 
-/** Definitions by name, as the configuration would give them. */
+/** Definitions by name, as the configuration would contain them. */
 export function definitions(servers: Readonly<Record<string, ServerSketch>>): Map<string, UpstreamDefinition> {
   return new Map(
     Object.entries(servers).map(([name, sketch]) => {
@@ -55,7 +55,7 @@ function isRemote(sketch: ServerSketch): sketch is RemoteSketch {
   return sketch.url !== undefined;
 }
 
-/** A pool of these servers that is closed when the test ends. */
+/** A pool of these servers, closed when the test ends. */
 export function startPool(
   servers: Readonly<Record<string, ServerSketch>>,
   options: Partial<UpstreamPoolOptions> = {},
@@ -66,7 +66,7 @@ export function startPool(
   return pool;
 }
 
-/** The first text of the result of a call. */
+/** The first text in the result of a call. */
 export async function callText(
   pool: UpstreamPool,
   server: string,
@@ -77,7 +77,7 @@ export async function callText(
   return result.content[0]?.text ?? '';
 }
 
-/** What a promise rejects with; fails when it does not. Handled from now on, so it may be awaited late. */
+/** What a promise rejects with; fails if it resolves. The rejection counts as handled at once, so you may await it later. */
 export function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => {
@@ -87,12 +87,12 @@ export function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** The same as the error of the bridge that it is. */
+/** Same, as a `BridgeError`. */
 export async function failureOf(promise: Promise<unknown>): Promise<BridgeError> {
   return toBridgeError(await rejectionOf(promise));
 }
 
-/** Whether a process runs; one that ended and was not waited for does not. */
+/** Whether a process runs. A zombie does not. */
 export function isRunning(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -101,7 +101,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Resolves when `condition` holds; the time limit of the test bounds it. */
+/** Resolves when `condition` holds. Only the timeout of the test limits the wait. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) {
     await pause(POLL_MS, 'between two looks');

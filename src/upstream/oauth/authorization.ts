@@ -6,7 +6,7 @@ import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
 import { BridgeError } from '../../base/errors.ts';
 import { COMMAND } from '../../base/package.ts';
 import type { RemoteDefinition } from '../../base/server-definition.ts';
-import { quoteShellWord } from '../../base/shell-word.ts';
+import { quoteShellWord } from '../../base/shell-words.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
 import type { Authorization, TokenRefusal } from '../http/remote-client.ts';
 import { RemoteFailure } from '../http/remote-failure.ts';

@@ -10,7 +10,7 @@ import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/is-object.ts';
 import type { Logger } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
-import { quoteShellWord } from '../../base/shell-word.ts';
+import { quoteShellWord } from '../../base/shell-words.ts';
 import { withFileLock } from '../../state/file-lock.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../../state/state-files.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Code as models write it, against real servers: the kernel in the local Python, the pool, the host calls and what npm
- * has of server-filesystem, server-memory and server-everything.
+ * Code as models write it, against real servers: the kernel in the local Python, the pool, the host calls, and
+ * server-filesystem, server-memory and server-everything from npm.
  */
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -14,8 +14,7 @@ import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { assignServerAliases } from '../../../src/catalog/names.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
-import { createSavedTools } from '../../../src/saved-tools/index.ts';
+import { createSavedTools, savedToolMethods } from '../../../src/saved-tools/index.ts';
 import { createUpstreamPool, type ProcessDefinition, type UpstreamPool } from '../../../src/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, errorText, type Harness, textOf } from '../../support/session-harness.ts';
@@ -81,7 +80,7 @@ describe.skipIf(!hasLocalPython())('code on real servers', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** What a cell printed, with the three working servers loaded. The cell must succeed. */
+  /** The output of a cell with the three working servers loaded. The cell must succeed. */
   async function printed(code: string, servers = ['file-system', 'Memory', 'everything']): Promise<string> {
     const answer = await harness.run(`folder = ${JSON.stringify(data)}\n${code}`, { servers, timeoutMs: 25_000 });
     expect(answer.error).toBeUndefined();
@@ -95,7 +94,7 @@ describe.skipIf(!hasLocalPython())('code on real servers', () => {
     return errorText(answer);
   }
 
-  it('finds a word in a file, slices a text, keeps a JSON file as the text it is', async () => {
+  it('finds a word in a file, slices a text, returns a JSON file as text', async () => {
     const out = await printed(`
 content = await mcp_file_system.read_text_file(path=folder + '/notes.txt')
 if 'TODO' in content: print(content[:6])
@@ -144,14 +143,14 @@ print(await echo('positional'))`);
     expect(out).toBe('file-system True True\nmemory True True\nThe sum of 2 and 1 is 3.; Echo: hi\nEcho: positional\n');
   });
 
-  it('raises what a tool reports, with its text', async () => {
+  it('raises an error that a tool reports, with its text', async () => {
     expect(await failure(`await mcp_file_system.read_text_file(path='/etc/passwd')`)).toMatch(
       /^mcp\.runtime\.ToolError: TOOL_FAILED: file-system\.read_text_file: Access denied/m,
     );
     expect(await failure(`await mcp_file_system.read_text_fil(path='x')`)).toContain("Did you mean 'read_text_file'");
   });
 
-  it('names the way to load a server that is not loaded', async () => {
+  it('explains how to load a server that is not loaded', async () => {
     const fresh = { servers: [], session: 'fresh' };
     const answer = await harness.run('await mcp_memory.read_graph()', fresh);
     expect(errorText(answer)).toContain(
@@ -161,7 +160,7 @@ print(await echo('positional'))`);
     expect(names.value).toBe("((), ('file-system', 'Memory', 'everything', 'broken'))");
   });
 
-  it('searches all servers, says which could not be asked, and documents one tool', async () => {
+  it('searches all servers, names those it could not ask, and documents one tool', async () => {
     const answer = await harness.run(`
 found = await runtime.search_tool_docs('read text file', limit=3)
 print(found[0].server, found[0].tool, found[0].loaded)
@@ -176,12 +175,12 @@ print(runtime.describe_server('memory').tools[0].alias, runtime.list_loaded_serv
     expect(textOf(answer.stderr)).toMatch(/^not searched: broken \(.+\)\n$/);
   });
 
-  it('warns of a call that was not awaited, at its line', async () => {
+  it('warns about a call without await, with its line', async () => {
     const stopped = await harness.run('x = 1\nmcp_memory.read_graph()\nNone');
     expect(errorText(stopped)).toContain(
       "line 2: mcp_memory.read_graph()\n    mcp_memory.read_graph(...) without 'await'",
     );
-    // What the check before running cannot see is seen while it runs.
+    // What the check before the run cannot find is found during the run.
     const answer = await harness.run('x = 1\n[mcp_memory.read_graph()]\nNone');
     expect(textOf(answer.stderr)).toMatch(
       /:2: RuntimeWarning: mcp_memory\.read_graph\(\.\.\.\) was never awaited: write 'await mcp_memory\.read_graph/,
@@ -193,7 +192,7 @@ print(runtime.describe_server('memory').tools[0].alias, runtime.list_loaded_serv
 def double(n):
     return n * 2
 print(save_tool(double))`);
-    expect(out).toBe("Saved 'double': later sessions have it by that name.\n");
+    expect(out).toBe("Saved 'double'. Later sessions define it under that name.\n");
     const stored = await createSavedTools({ stateDir: folder, logger: silentLogger }).list();
     expect(stored).toEqual([{ name: 'double', source: 'def double(n):\n    return n * 2\n' }]);
   });

@@ -1,6 +1,6 @@
 /**
- * How tools look to code, through the whole way: a server with schemas of every kind, the host calls, the kernel in the
- * local Python. The server writes down each call that reaches it.
+ * How code sees tools, from end to end: a server with schemas of every kind, the host calls, and the kernel in the local
+ * Python. The server records each call that reaches it.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -14,8 +14,7 @@ import { silentLogger } from '../../../src/base/log.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
-import { createSavedTools } from '../../../src/saved-tools/index.ts';
+import { createSavedTools, savedToolMethods } from '../../../src/saved-tools/index.ts';
 import { createUpstreamPool, type UpstreamPool } from '../../../src/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
@@ -91,13 +90,13 @@ print(hint)`);
     expect(out.split('\n')).toEqual([
       'from_ is missing',
       'from_ must be str, not 5 (int)',
-      "from_ must match the pattern '^[A-Z]{3}$', not be 'ber' (str)",
+      "from_ must match the pattern '^[A-Z]{3}$', not 'ber' (str)",
       'seats must be at most 9, not 10 (int)',
       "x_class must be one of 'economy', 'business', not 'busines' (str). Did you mean 'business'?",
       'guest.friends[0].name is missing',
       "seat is not a parameter of this tool. Did you mean 'seats'?",
       'seats must be int, not True',
-      'guest is bytes; pass text: data.decode(), or base64.b64encode(data).decode()',
+      'guest is bytes; pass a str: data.decode(), or base64.b64encode(data).decode()',
       "The signature is book(from_: str, seats: int = 1, x_class: Literal['economy', 'business'] = ..., " +
         'guest: BookPerson = ..., when: str | None = ...).',
       '',
@@ -105,7 +104,7 @@ print(hint)`);
     expect(await calls()).toEqual([]);
   });
 
-  it('sends right ones under the original names, however they are given', async () => {
+  it('sends correct ones under the original names, in every calling style', async () => {
     await printed(`
 import datetime
 await mcp_booking.book('BER', 2, x_class='economy', guest=None, when=None)
@@ -151,7 +150,7 @@ for name in mcp_booking:
     expect(out.split('\n')).toHaveLength(8);
   });
 
-  it('remembers what results looked like, and says that it did', async () => {
+  it('derives the result type from earlier results, and says so', async () => {
     await printed('await mcp_booking.seats()');
     const out = await printed(`
 document = await runtime.query_tool_docs('booking', 'seats', detail='full')
@@ -167,7 +166,7 @@ print(inspect.signature(mcp_booking.seats))`);
     ]);
   });
 
-  it.each(['names', 'schemas'])('hostile %s have a valid, distinct name and a signature each', async (server) => {
+  it.each(['names', 'schemas'])('hostile %s each get a valid, distinct name and a signature', async (server) => {
     const out = await printed(`
 import inspect
 tools = list(mcp_servers['${server}'])
@@ -200,7 +199,7 @@ print(type(failed.exception()).__name__)`);
     expect(await calls()).toHaveLength(11);
   });
 
-  it('stubs are a file that a type checker takes', async () => {
+  it('stubs pass a type checker', async () => {
     const stub = await printed("print(runtime.stubs('booking'), end='')");
     const file = join(folder, 'booking.pyi');
     await writeFile(file, stub);

@@ -1,4 +1,4 @@
-/** How the runner of the conformance clients reports their ends: real processes, started as the suite starts them. */
+/** How the runner of the conformance clients reports how they ended. The processes are real and start as in the suite. */
 import { exec } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ function launch(command: string, scenario: string): Promise<number> {
   });
 }
 
-it('tells a client that ends from one that fails or crashes', async () => {
+it('distinguishes a client that succeeds from one that fails or crashes', async () => {
   const { command, outcomes } = (runner = await createClientRunner({ folder, script, parallel: 2 }));
   const scenarios = ['ends', 'fails', 'crashes'];
   expect(await Promise.all(scenarios.map((scenario) => launch(command, scenario)))).toEqual([0, 3, 1]);
@@ -42,7 +42,7 @@ it('tells a client that ends from one that fails or crashes', async () => {
   expect(outcomes.get('2025-11-25 ends')?.stderr).toBe('ends http://localhost:1/mcp {"a":1}\n');
 });
 
-it('ends a client that hangs, and says so', async () => {
+it('ends a client that hangs, and reports that', async () => {
   const { command, outcomes } = (runner = await createClientRunner({ folder, script, parallel: 1, limitMs: 200 }));
   expect(await launch(command, 'hangs')).toBe(1);
   expect(outcomes.get('2025-11-25 hangs')?.end).toEqual({ how: 'timed out', limitMs: 200 });

@@ -1,6 +1,7 @@
 /**
- * The checks of arguments, in the kernel and for a call from a shell, against a real validator: what ajv accepts is never refused. Schemas and values are
- * made at random from few names and small numbers, so that many values fit; the seed is fixed, so that a run repeats.
+ * Compares the argument checks, in the kernel and for a call from a shell, with a real validator: they never refuse what ajv
+ * accepts. Schemas and values are random, built from few names and small numbers so that many values match. The seed is fixed,
+ * so runs repeat.
  */
 import { spawnSync } from 'node:child_process';
 import { Ajv } from 'ajv';
@@ -12,11 +13,11 @@ import { createSchemaCheck } from '../../../src/manage-servers/schema-check.ts';
 import { hasLocalPython } from '../../support/local-python.ts';
 
 const PAIRS = 500;
-/** Each takes a validator of its own, made by compiling. */
+/** Each needs its own compiled validator. */
 const PAIRS_AT_SHELL = 200;
-/** Of the values that ajv refuses, the kernel should find most, else the comparison says nothing. Measured: 0.98. */
+/** The kernel must refuse most values that ajv refuses; otherwise the comparison means nothing. Measured: 0.98. */
 const MIN_FOUND_SHARE = 0.9;
-/** From a shell, patterns, `not` and `oneOf` are left to the server. */
+/** For calls from a shell, the server checks patterns, `not` and `oneOf`. */
 const MIN_FOUND_AT_SHELL = 0.5;
 
 const key = fc.constantFrom('a', 'b', 'x-1', 'from');
@@ -53,12 +54,12 @@ const keywords = {
 const some = <Fields>(fields: { [Name in keyof Fields]: fc.Arbitrary<Fields[Name]> }) =>
   fc.record(fields, { requiredKeys: [] });
 
-/** A schema of the draft; `items` as a list belongs to draft 7, `prefixItems` to 2020-12. */
+/** A schema of the draft: `items` as a list is draft 7, `prefixItems` is 2020-12. */
 function schemas(draft: 7 | 2020): fc.Arbitrary<object> {
   const { schema } = fc.letrec((tie) => {
     const inner = tie('schema');
     const list = fc.array(inner, { minLength: 1, maxLength: 2 });
-    // Only where the value gets smaller: two branches that refer to the root cost a validator 2^depth.
+    // Only if the value gets smaller: two branches that refer to the root cost a validator 2^depth steps.
     const member = fc.oneof(
       { weight: 4, arbitrary: inner },
       { weight: 1, arbitrary: fc.record({ $ref: fc.constantFrom('#', '#/$defs/one', '#/$defs/two') }) },
@@ -101,12 +102,12 @@ function schemas(draft: 7 | 2020): fc.Arbitrary<object> {
 }
 
 function ajvOf(draft: 7 | 2020): Ajv {
-  // The schemas are valid as they are made; checking that again is what takes ajv longest.
+  // The schemas are valid by construction, and validating them is the slowest part of ajv.
   const options = { strict: false, validateFormats: false, validateSchema: false, logger: false } as const;
   return draft === 7 ? new Ajv(options) : new Ajv2020(options);
 }
 
-/** Undefined for a schema that ajv does not take. */
+/** Undefined for a schema that ajv rejects. */
 function judge(ajv: Ajv, schema: object, candidate: unknown): boolean | undefined {
   try {
     return ajv.compile(schema)(candidate);

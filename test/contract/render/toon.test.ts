@@ -1,4 +1,4 @@
-/** `runtime.to_toon` through a real kernel: the text is that of the encoder, whatever the value went through on its way. */
+/** `runtime.to_toon` through a real kernel returns exactly the text of the encoder. */
 import { createHash } from 'node:crypto';
 import { encode } from '@toon-format/toon';
 import * as fc from 'fast-check';
@@ -13,12 +13,12 @@ import { createHarness, type Harness, textOf } from '../../support/session-harne
 
 const SAMPLES = 200;
 
-/** Texts that have to be quoted, or look as if they had to. */
+/** Texts that need quotes, or look as if they did. */
 const odd = ['', ' a', 'a ', '- x', '#c', '1', '-1.5', '05', '1e5', '+1', 'true', 'null', 'a,b', 'a|b', 'a:b', 'a"b'];
 const rare = ['a\\b', 'x\ny', 'x\ty', '\r', '\u0001', '\u007f', '[a]', '{a}', '-', 'é', '\ufeffstart', '\u00a0', '😀'];
 const words = fc.oneof(fc.constantFrom(...odd, ...rare), fc.string({ unit: 'grapheme', maxLength: 8 }));
 const key = fc.oneof(fc.constantFrom('id', 'name', 'a.b', 'x-y', '1', '10', '2', '007', '__proto__'), words);
-// Integers beyond 2^53 are left out: JSON.parse of this test would change them.
+// No integers beyond 2^53, because JSON.parse in this test would change them.
 const number = fc.oneof(
   fc.integer(),
   fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e9, max: 1e9 }),
@@ -66,15 +66,15 @@ describe.skipIf(!hasLocalPython())('runtime.to_toon', () => {
     return textOf(answer.stdout);
   }
 
-  it('gives the text of the encoder', async () => {
+  it('returns the text of the encoder', async () => {
     const samples = fc.sample(value, { seed: 20_260_408, numRuns: SAMPLES }).map((drawn) => JSON.stringify(drawn));
     const json = JSON.stringify(`[${samples.join(',')}]`);
-    // JSON escapes a text in a way that Python reads as well.
+    // JSON escapes are valid in Python, too.
     const out = await printed(`print(json.dumps([runtime.to_toon(value) for value in json.loads(${json})]))`);
     expect(JSON.parse(out)).toEqual(samples.map((sample) => encode(JSON.parse(sample))));
   });
 
-  it('takes a value that is answered in parts', async () => {
+  it('handles a value whose answer comes in parts', async () => {
     const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, text: 'x'.repeat(80) }));
     const code = `
 text = runtime.to_toon([{'id': id, 'text': 'x' * 80} for id in range(20_000)])
@@ -91,7 +91,7 @@ print(len(text), hashlib.sha256(text.encode()).hexdigest())`;
     );
   });
 
-  it('says what is wrong with a value, and what to do about one that is too large', async () => {
+  it('explains what is wrong with a value, and what to do if it is too large', async () => {
     const code = `
 for value in ({'a': [object()]}, ['x' * 9_000_000], list(range(300_000)), [[[]]] * 70_000):
     deep = value
@@ -103,14 +103,14 @@ for value in ({'a': [object()]}, ['x' * 9_000_000], list(range(300_000)), [[[]]]
     except Exception as error:
         print(type(error).__name__, error)`;
     const hint = 'Hint: Write fewer rows at once.';
-    const tooLarge = 'MCPError LIMIT_FRAME: the value is too large for runtime.to_toon: ';
+    const tooLarge = 'MCPError LIMIT_FRAME: the value passed to runtime.to_toon is too large: ';
     expect((await printed(code)).split('\n')).toEqual([
-      "TypeError value['a'][0]: object has no TOON form; convert it to dict, list, str or a number first",
+      "TypeError value['a'][0]: object has no TOON form; convert it to a dict, list, str or number",
       expect.stringMatching(
-        /^.*runtime.to_toon: a call of 9,000,\d+ bytes is too large; the limit is 8,388,608 bytes$/,
+        /^.*runtime.to_toon is too large: a call frame has 9,000,\d+ bytes; the limit is 8,388,608 bytes$/,
       ),
       hint,
-      `${tooLarge}the call was not read: its line is of more than 250,000 values`,
+      `${tooLarge}the call was not read: its line is too large: more than 250,000 values`,
       hint,
       'MCPError LIMIT_RESULT: the value is longer than 8,388,608 characters as TOON',
       hint,

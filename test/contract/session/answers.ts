@@ -1,7 +1,7 @@
-/** What an answer carries beside its text, and what is said while a cell runs. */
+/** What an answer contains besides its text, and the progress of a running cell. */
 import { describe, expect, it } from 'vitest';
 import type { CellProgress } from '../../../src/base/cell.ts';
-import { createDeferred } from '../../../src/session/deferred.ts';
+import { createDeferred } from '../../../src/base/deferred.ts';
 import { errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
@@ -11,7 +11,7 @@ const PNG_BYTES = `import base64\npng = base64.b64decode("${PNG}")\n`;
 
 export function describeAnswers({ run }: Subject): void {
   describe('display', () => {
-    it('shows images, with a line in their place among the text', async () => {
+    it('shows images, with a line in the text that marks their position', async () => {
       const answer = await run(
         `${PNG_BYTES}print("before")\ndisplay(png, "text", alt="one red pixel")\nprint("after")`,
       );
@@ -19,7 +19,7 @@ export function describeAnswers({ run }: Subject): void {
       expect(answer.attachments).toEqual([{ kind: 'image', mimeType: 'image/png', base64: PNG }]);
     });
 
-    it('asks objects what they are, also the last expression', async () => {
+    it('uses the display methods of objects, also for the last expression', async () => {
       await run(PNG_BYTES);
       const code = (body: string) => `class T:\n${body}\nT()`;
       const image = await run(code('    def _repr_png_(self): return png'));
@@ -32,7 +32,7 @@ export function describeAnswers({ run }: Subject): void {
       expect(markdown).toMatchObject({ stdout: { head: '# Title\n' }, attachments: [] });
     });
 
-    it('shows images of tools, and keeps them as objects', async () => {
+    it('shows images from tools, and keeps them as objects', async () => {
       const block = `{"type": "image", "mimeType": "image/png", "data": "${PNG}"}`;
       const code = `image = runtime.ImageContent(${block})\ndisplay(image)\nlen(image.data), image.mime_type`;
       const answer = await run(code);
@@ -45,27 +45,27 @@ export function describeAnswers({ run }: Subject): void {
       ['display(png + bytes(2_000_000))', '[bytes, not shown: the image is larger than 1,048,576 bytes'],
       ['class T:\n  def _repr_png_(self): raise ValueError("no")\ndisplay(T())', '[T, not shown: ValueError: no]'],
       ['class T:\n  def _repr_html_(self): return "x" * 300_000\ndisplay(T())', '[text/html, not shown: 300,000'],
-    ])('says what it cannot show, and goes on: %s', async (code, words) => {
+    ])('reports what it cannot show, and continues: %s', async (code, words) => {
       const answer = await run(`${PNG_BYTES}${code}\nprint("after")`);
       expect(answer).toMatchObject({ status: 'success', attachments: [] });
       expect(answer.stdout.head).toContain(words);
       expect(answer.stdout.head).toContain('after\n');
     });
 
-    it('shows so many things and no more', async () => {
+    it('limits how much it shows', async () => {
       const answer = await run(`${PNG_BYTES}for n in range(10_000): display(png)\nprint("after")`);
       expect(answer.attachments).toHaveLength(20);
       expect(answer.stdout.head).toMatch(/\[further .* are not shown: one cell may show 20.*\]\nafter\n$/);
     });
 
-    it('does not take a JSON object for more than it is', async () => {
+    it('shows a JSON object as plain data', async () => {
       const code = 'runtime.AttrDict({"_repr_png_": "x", "_repr_html_": 1})';
       expect(await run(code)).toMatchObject({ value: "{'_repr_png_': 'x', '_repr_html_': 1}", attachments: [] });
     });
   });
 
-  describe('output that an answer cuts', () => {
-    it('is read from the next cell', async () => {
+  describe('output that an answer shortens', () => {
+    it('can be read in the next cell', async () => {
       const { cell, stdout } = await run('for n in range(200_000): print("line", n)');
       expect(stdout.droppedLines).toBeGreaterThan(0);
       const code = `out = runtime.output(${cell})
@@ -76,22 +76,24 @@ len(out), out.lines(123_456, 123_458), out.grep("line 1999[89]\\\\d$", limit=2),
       );
     });
 
-    it('is that of each stream, and of cells that wrote something', async () => {
+    it('is kept for each stream, and for cells that wrote something', async () => {
       const { cell } = await run('import sys\nprint("only here", file=sys.stderr)');
       expect((await run(`str(runtime.output(${cell}, "stderr"))`)).value).toBe(String.raw`'only here\n'`);
       const error = errorText(await run(`runtime.output(${cell})`));
-      expect(error).toContain(`LookupError: cell ${cell} wrote nothing to stdout`);
+      expect(error).toContain(`LookupError: no output of cell ${cell} on stdout`);
     });
 
-    it('is kept within a budget, the newest, and says so', async () => {
+    it('is kept within a budget, newest first, and says so', async () => {
       const { cell } = await run('for _n in range(40): print("x" * 2_000_000)');
       const answer = await run(`out = runtime.output(${cell})\nlen(out.text) + out.dropped_bytes, repr(out)`);
-      expect(answer.value).toMatch(/^\(80000040, '<stdout of cell \d+: .*the first \d\d,\d{3},\d{3} bytes are gone/);
+      expect(answer.value).toMatch(
+        /^\(80000040, '<stdout of cell \d+: .*the first \d\d,\d{3},\d{3} bytes were dropped/,
+      );
     });
   });
 
   describe('a huge value', () => {
-    it('is shown by its size and its ends', async () => {
+    it('is shown as its size, start and end', async () => {
       const answer = await run('[{"id": n} for n in range(500_000)]');
       expect(answer.value).toMatch(/^list, 500,000 items:\n\[\{'id': 0\}, .* more …, .*\{'id': 499999\}\]$/);
       expect(answer.value?.length).toBeLessThan(8_000);
@@ -106,11 +108,11 @@ len(out), out.lines(123_456, 123_458), out.grep("line 1999[89]\\\\d$", limit=2),
       ['float("nan"), float("inf")', '(nan, inf)'],
       ['d = {}; d["d"] = d; d', "{'d': {...}}"],
       [String.raw`"\ud800 \0 \x1b[31m"`, String.raw`'\ud800 \x00 \x1b[31m'`],
-    ])('are shown all the same: %s', async (code, shown) => {
+    ])('are shown anyway: %s', async (code, shown) => {
       expect(await run(`print("before")\n${code}`)).toMatchObject({ value: shown, stdout: { head: 'before\n' } });
     });
 
-    it('by a text of a gigabyte cost the session at most, and the rest is told', async () => {
+    it('with a text of a gigabyte cost the session at most, and the answer says so', async () => {
       const session = 'gigabyte';
       const answer = await run('print("before", flush=True)\nclass T:\n  def __repr__(self): return "x" * 2**30\nT()', {
         session,
@@ -119,7 +121,7 @@ len(out), out.lines(123_456, 123_458), out.grep("line 1999[89]\\\\d$", limit=2),
       expect((await run('1 + 1', { session })).value).toBe('2');
     });
 
-    it('by never ending are ended at the deadline, and the variables stay', async () => {
+    it('that never end are interrupted at the deadline, and the variables stay', async () => {
       const code = 'kept = 1\nclass T:\n  def __repr__(self):\n    while True: pass\nT()';
       expect(await run(code, { timeoutMs: 500 })).toMatchObject({ status: 'timeout' });
       expect((await run('kept')).value).toBe('1');
@@ -127,7 +129,7 @@ len(out), out.lines(123_456, 123_458), out.grep("line 1999[89]\\\\d$", limit=2),
   });
 
   describe('progress', () => {
-    /** Runs code until it has reported something for which `isIt` holds; the code ends with the file `seen`. */
+    /** Runs code until it reports something that `isIt` accepts. The code ends when the file `seen` exists. */
     async function progressOf(code: string, isIt: (progress: CellProgress) => boolean): Promise<CellProgress> {
       const cancel = new AbortController();
       const found = createDeferred<CellProgress>();
@@ -142,7 +144,7 @@ len(out), out.lines(123_456, 123_458), out.grep("line 1999[89]\\\\d$", limit=2),
       return progress;
     }
 
-    it('is what the code says of itself', async () => {
+    it('is what the code reports', async () => {
       const code = 'runtime.progress(3, 4, "files read")';
       expect(await progressOf(code, ({ percent }) => percent !== undefined)).toEqual({
         message: '3/4 files read',
@@ -151,7 +153,7 @@ len(out), out.lines(123_456, 123_458), out.grep("line 1999[89]\\\\d$", limit=2),
       });
     });
 
-    it('is the line printed last, else', async () => {
+    it('is otherwise the last printed line', async () => {
       const code = 'print("first")\nprint("10%", end="\\r")\nprint("20%", end="\\r", flush=True)';
       const { message } = await progressOf(code, (progress) => progress.message.includes('20%'));
       expect(message).toBe('20%');

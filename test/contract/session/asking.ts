@@ -1,11 +1,11 @@
-/** Questions to the person from calls of a cell: what stands still meanwhile, and how a question ends with its cell. */
+/** Questions to the person from calls of a cell: the stopped clock, and how a question ends with its cell. */
 
 import { describe, expect, it } from 'vitest';
 import type { Person, Reply } from '../../../src/base/cell.ts';
 import { pause } from '../../support/pause.ts';
 import type { Subject } from './subject.ts';
 
-/** A person who answers after a while, or never; `taken` resolves when a question was taken back. */
+/** A person who answers after a while, or never. `taken` resolves when a question is withdrawn. */
 function createPerson(afterMs: number | undefined): { person: Person; asked: Promise<void>; taken: Promise<void> } {
   const notices: { asked?: () => void; taken?: () => void } = {};
   const asked = new Promise<void>((resolve) => {
@@ -33,14 +33,14 @@ function createPerson(afterMs: number | undefined): { person: Person; asked: Pro
 
 export function describeAsking({ run }: Subject): void {
   describe('a question to the person', () => {
-    it('stops the clock of the cell, which goes on afterwards', async () => {
+    it('stops the clock of the cell until the answer', async () => {
       const { person } = createPerson(1_500);
       const code = 'import asyncio\nprint(await mcp_fake.ask())\nawait asyncio.sleep(60)';
       const answer = await run(code, { timeoutMs: 1_000, person });
       expect(answer).toMatchObject({ status: 'timeout', stdout: { head: 'accept\n' } });
     });
 
-    it('is taken back when its cell is cancelled, and the session lives on', async () => {
+    it('is withdrawn when its cell is cancelled, and the session survives', async () => {
       const { person, asked, taken } = createPerson(undefined);
       await run('kept = 1');
       const cancel = new AbortController();
@@ -52,7 +52,7 @@ export function describeAsking({ run }: Subject): void {
       expect((await run('kept')).value).toBe('1');
     });
 
-    it('is taken back when its cell ends, or gives up the call', async () => {
+    it('is withdrawn when its cell ends or cancels the call', async () => {
       const left = createPerson(undefined);
       const task = 'import asyncio\ntask = asyncio.create_task(mcp_fake.ask())\nawait asyncio.sleep(0.5)\n1';
       expect(await run(task, { person: left.person })).toMatchObject({ value: '1' });
@@ -64,7 +64,7 @@ export function describeAsking({ run }: Subject): void {
       await given.taken;
     });
 
-    it('is put by no job, and by no cell whose client cannot ask', async () => {
+    it('is impossible for jobs, and for cells whose client cannot ask', async () => {
       const { person } = createPerson(0);
       const code = 'job = runtime.background(mcp_fake.ask())\nprint(await mcp_fake.ask(), await job.result())';
       expect(await run(code, { person })).toMatchObject({ stdout: { head: 'accept nobody\n' } });

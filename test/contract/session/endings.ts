@@ -1,4 +1,4 @@
-/** How cells and sandboxes end, and what stays. */
+/** How cells and sandboxes end, and what survives. */
 
 import { describe, expect, it } from 'vitest';
 import { awaitStart, reportingStart } from '../../support/begun.ts';
@@ -6,7 +6,7 @@ import { createHarness, errorText, textOf } from '../../support/session-harness.
 import type { Subject } from './subject.ts';
 
 export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: Subject): void {
-  describe('deadline and cancel', () => {
+  describe('an interrupt', () => {
     async function expectEndAtDeadline(code: string): Promise<void> {
       await run('kept = "yes"');
       const answer = await run(`print("partial")\n${code}`, { timeoutMs: 400 });
@@ -24,23 +24,24 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       ['a task that loops', 'import asyncio\nasync def spin():\n    while True: pass\nawait asyncio.gather(spin())'],
       ['asyncio.run', 'import asyncio\nasync def main(): await asyncio.sleep(60)\nasyncio.run(main())'],
       ['a blocking call', 'mcp_fake.hang.sync(name="blocking")'],
-    ])('end %s and keep the variables and the output', (_, code) => expectEndAtDeadline(code));
+    ])('ends %s and keeps the variables and the output', (_, code) => expectEndAtDeadline(code));
 
-    itNeeds('interrupts of loops in C')('end a loop in C that calls Python and keep the variables and the output', () =>
-      expectEndAtDeadline('import itertools\nmax(map(lambda n: n % 7, itertools.count()))'),
+    itNeeds('interrupts of loops in C')(
+      'ends a loop in C that calls Python and keeps the variables and the output',
+      () => expectEndAtDeadline('import itertools\nmax(map(lambda n: n % 7, itertools.count()))'),
     );
 
-    itNeeds('child processes')('end a child process and keep the variables and the output', () =>
+    itNeeds('child processes')('ends a child process and keeps the variables and the output', () =>
       expectEndAtDeadline('import subprocess\nsubprocess.run(["sleep", "60"])'),
     );
 
-    it('cancel the calls of the cell at the upstream', async () => {
+    it('cancels the calls of the cell at the server', async () => {
       const code = 'import asyncio\nawait asyncio.gather(*[mcp_fake.hang(name=f"cancelled {i}") for i in range(2)])';
       await run(code, { timeoutMs: 400 });
       await expect.poll(() => tools.aborted).toEqual(expect.arrayContaining(['cancelled 0', 'cancelled 1']));
     });
 
-    it('by the client do the same', async () => {
+    it('by the client keeps the variables, too', async () => {
       await run('kept = 1');
       const controller = new AbortController();
       const start = awaitStart();
@@ -52,8 +53,8 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       expect((await run('kept')).value).toBe('1');
     });
 
-    // The notice stood in the answer of the cancelled cell, which no client gets.
-    it('by the client do not swallow the news of a loss', async () => {
+    // The notice was in the answer of the cancelled cell, which no client gets.
+    it('by the client does not swallow the notice of a loss', async () => {
       const session = 'cancelled after a loss';
       await run('kept = 1', { session });
       await run('import os; os._exit(1)', { session });
@@ -66,7 +67,7 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       expect((await run('1', { session })).notices.join()).toContain('State was lost');
     });
 
-    it('by the client before the start run nothing', async () => {
+    it('by the client before the start runs nothing', async () => {
       const running = run('import time; time.sleep(0.5)');
       const controller = new AbortController();
       const queued = run('never = 1', { signal: controller.signal });
@@ -76,12 +77,12 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       expect((await run('"never" in globals()')).value).toBe('False');
     });
 
-    it('cancel tasks that the cell left behind', async () => {
+    it('cancels tasks that the cell left behind', async () => {
       await run('import asyncio\nt = asyncio.create_task(asyncio.sleep(60))\nwhile True: pass', { timeoutMs: 300 });
       expect((await run('await asyncio.sleep(0.05)\nt.cancelled()')).value).toBe('True');
     });
 
-    it('cost the session when the code ignores them, and the answers say so', async () => {
+    it('costs the session if the code ignores it, and the answers say so', async () => {
       const session = 'stubborn';
       await run('precious = 1\ndef useful(): pass\nimport json', { session });
       const code = 'import signal\nprint("said")\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass';
@@ -97,8 +98,8 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       expect((await run('2', { session })).notices).toEqual([]);
     });
 
-    // Half of what the host sends would be missing from then on: calls without answers, cells that never begin.
-    itNeeds('threads')('cost the session when code in it took what the host sent', async () => {
+    // From then on, frames of the host would be missing: calls without answers, cells that never begin.
+    itNeeds('threads')('costs the session if code in it took frames of the host', async () => {
       const session = 'taken';
       await run('kept = 1', { session });
       const code = `
@@ -116,13 +117,13 @@ while True: await mcp_fake.echo(text="taken")`;
   });
 
   describe('loss', () => {
-    it('of the process is told at once, with what was printed', async () => {
+    it('of the process is reported at once, with the output', async () => {
       const session = 'exits';
       await run('y = 1', { session });
       const answer = await run('import os\nprint("last words", flush=True)\nos._exit(7)', { session });
       expect(answer.status).toBe('error');
       expect(errorText(answer)).toContain('SESSION_LOST');
-      // Only a supervisor sees how Python ended, and what it had not sent yet.
+      // Only a supervisor sees how Python ended and what it had not sent yet.
       expect(errorText(answer)).toContain(isSupervised ? 'Python ended itself with exit code 7' : 'ended from outside');
       expect(['last words\n', isSupervised ? 'last words\n' : '']).toContain(textOf(answer.stdout));
       const next = await run('z = 1', { session });
@@ -135,7 +136,7 @@ while True: await mcp_fake.echo(text="taken")`;
       expect(errorText(answer)).toContain(isSupervised ? 'signal 11 (SIGSEGV)' : 'ended from outside');
     });
 
-    it('by runtime.reset() is wanted, so it is not reported', async () => {
+    it('by runtime.reset() is intended, so it is not reported', async () => {
       const session = 'reset';
       await run('w = 1', { session });
       await run('runtime.reset()', { session });

@@ -1,11 +1,11 @@
-/** Work that goes on between cells. */
+/** Work that continues between cells. */
 import { describe, expect, it } from 'vitest';
 import { errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 
 export function describeJobs({ run, tools }: Subject): void {
   describe('a job', () => {
-    // A call that blocked for the next cell blocked the thread that starts it, and the session was lost.
+    // A call that waited for the next cell blocked the thread that would start it, and the session was lost.
     it('does not block the session with a call outside of the job, between cells', async () => {
       const code = `import asyncio, contextvars
 def ask():
@@ -24,7 +24,7 @@ refused = runtime.background(work())`;
       expect((await run('await refused')).value).toContain('CALL_REFUSED: to_toon was called without await');
     });
 
-    it('goes on between cells, calls included, and tells how it went', async () => {
+    it('continues between cells, calls included, and reports its result', async () => {
       const code = `import asyncio
 async def work():
     print("begun")
@@ -49,7 +49,7 @@ job.status()`;
       expect((await run('await long')).value).toBe("'whole'");
     });
 
-    it('can be cancelled, can fail, and can be waited for in vain', async () => {
+    it('can be cancelled, can fail, and can outlast a wait for it', async () => {
       const code = `async def fail(): raise ValueError("no")
 bad, endless = runtime.background(fail(), "bad"), runtime.background(asyncio.sleep(600), "endless")
 try:
@@ -61,15 +61,15 @@ await asyncio.sleep(0)
 await asyncio.sleep(0)
 bad.status(), endless.status(), repr(bad)[:24]`;
       const answer = await run(code);
-      expect(answer.stdout.head).toBe("the job 'endless' is not done after 0.05 s; it goes on\nTrue\n");
+      expect(answer.stdout.head).toBe("job 'endless' is not done after 0.05 s; it keeps running\nTrue\n");
       expect(answer.value).toBe(`('failed', 'cancelled', "<job 'bad' failed, 0.0 s")`);
       expect(errorText(await run('await bad'))).toContain('ValueError: no');
     });
 
     it.each([
       ['runtime.background(7)', 'TypeError: background takes a coroutine'],
-      ['runtime.background(asyncio.sleep(0), "a b")', "ValueError: a job's name has"],
-      ['[runtime.background(asyncio.sleep(60), "twin") for _i in "ab"]', "the job 'twin' is running"],
+      ['runtime.background(asyncio.sleep(0), "a b")', "ValueError: 'a b' is not a valid job name"],
+      ['[runtime.background(asyncio.sleep(60), "twin") for _i in "ab"]', "job 'twin' is still running"],
     ])('is refused: %s', async (code, reason) => {
       expect(errorText(await run(code))).toContain(reason);
       await run('[job.cancel() for job in runtime.jobs()]');

@@ -1,18 +1,18 @@
-/** The session suite on the local Python: the kernel without a container. */
+/** The session suite on the local Python, with the kernel outside any container. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MAX_SESSIONS } from '../../../src/base/limits.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness } from '../../support/session-harness.ts';
 import { describeSession } from './suite.ts';
 
-/** Each start takes a second beside other work, and there are seventeen. Bounds a hang. */
+/** Limits hangs: on a busy machine each of the seventeen starts takes a second. */
 const MANY_STARTS_MS = 120_000;
 
 if (hasLocalPython()) {
-  describe('more sessions than may be', () => {
-    // The oldest was ended while it counted as alive: a cell that came at that moment ran into its end.
+  describe('more sessions than the limit', () => {
+    // The oldest counted as alive while it was ending, so a cell that came at that moment failed.
     it(
-      'make room for a new one, and a cell of the one that makes room runs all the same',
+      'make room for a new one, and a cell of the ended one still runs',
       async () => {
         const harness = await createHarness({ engine: createLocalPythonEngine() });
         onTestFinished(() => harness.close());
@@ -38,6 +38,6 @@ if (hasLocalPython()) {
     lacks: ['threads', 'child processes'],
   });
 } else {
-  // Not a pass: the runner counts it as skipped, by name.
+  // Counts as skipped, by name, not as passed.
   it.skip('not covered: the kernel in local Python: needs python3 3.10 or newer on PATH');
 }

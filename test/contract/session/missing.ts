@@ -1,4 +1,4 @@
-/** What an engine without threads and processes says to code that needs them: the reason and the way out. */
+/** What an engine without threads and processes tells code that needs them: the reason and the alternative. */
 import { describe, expect, it } from 'vitest';
 import { errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
@@ -6,7 +6,7 @@ import type { Subject } from './subject.ts';
 const WAY_OUT =
   'needs a container engine: install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME';
 const THREADS = /RuntimeError: threads are not available in the embedded sandbox; use asyncio\.gather/;
-const PROCESSES = /(OSError|AttributeError): .*processes cannot be started in the embedded sandbox/;
+const PROCESSES = /(OSError|AttributeError): .*the embedded sandbox cannot start processes/;
 const SOCKETS = /OSError.* sockets are not available in the embedded sandbox, and no sandbox has a network/;
 
 export function describeMissing({ run }: Subject): void {
@@ -38,7 +38,7 @@ export function describeMissing({ run }: Subject): void {
         'import no_such_package',
         /ModuleNotFoundError: No module named 'no_such_package': the embedded sandbox has the standard library/,
       ],
-    ])('is told to code that wants %s', async (_, code, reason) => {
+    ])('is explained to code that needs %s', async (_, code, reason) => {
       const answer = await run(code);
       const { status } = answer;
       const error = errorText(answer);
@@ -47,12 +47,12 @@ export function describeMissing({ run }: Subject): void {
       expect(error).toContain(WAY_OUT);
     });
 
-    it('is no attribute and no module for code that asks first', async () => {
+    it('is neither attribute nor module for code that checks first', async () => {
       const code = 'import importlib.util, os\nhasattr(os, "fork"), importlib.util.find_spec("no_such_package")';
       expect((await run(code)).value).toBe('(False, None)');
     });
 
-    it('leaves a wrong name an ordinary mistake', async () => {
+    it('does not change the error for a wrong name', async () => {
       const error = errorText(await run('import os\nos.getcwdd'));
       expect(error).toContain("module 'os' has no attribute 'getcwdd'");
       expect(error).not.toContain('container engine');

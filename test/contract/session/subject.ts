@@ -1,4 +1,4 @@
-/** What the parts of the session suite test: one harness, a server of fake tools, and what is known of the engine. */
+/** What the parts of the session suite share: a harness, a server with fake tools, and the properties of the engine. */
 
 import type { Engine } from '../../../src/engines/engine.ts';
 import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
@@ -19,7 +19,7 @@ export interface Subject {
 
 export type FakeTools = ReturnType<typeof createFakeTools>;
 
-/** What the person did, as a text. */
+/** The reply of the person, as text. */
 async function askPerson({ asker, signal }: CallContext): Promise<unknown> {
   const reply = await asker?.ask({ mode: 'form', message: 'Well?', requestedSchema: {} }, signal);
   return { content: [{ type: 'text', text: reply?.action ?? 'nobody' }] };

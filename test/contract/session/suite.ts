@@ -1,6 +1,6 @@
 /**
- * What a session promises, on any engine: the one suite that local Python and every container engine run.
- * Each case is a transcript: code in, answer out.
+ * What a session guarantees on any engine. Local Python and every real engine run this suite. Each case is a transcript: code
+ * in, answer out.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engines/engine.ts';
@@ -19,7 +19,7 @@ interface SuiteOptions {
   readonly createEngine: () => Engine | Promise<Engine>;
   /** Whether a supervisor reports how the sandbox ended. */
   readonly isSupervised: boolean;
-  /** What Python cannot do there; nothing when left out. */
+  /** What Python lacks there; nothing by default. */
   readonly lacks?: readonly Capability[];
 }
 
@@ -44,7 +44,7 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect((await run('f(), C.y, math.floor(2.5)')).value).toBe('(42, 2, 2)');
       });
 
-      it('is the __main__ module, with sources that can be read', async () => {
+      it('is the __main__ module, with readable sources', async () => {
         await run('def g(a):\n    return a * 2\n');
         const code = 'import inspect, pickle\n__name__, inspect.getsource(g), pickle.loads(pickle.dumps(g))(4)';
         expect((await run(code)).value).toBe(`('__main__', 'def g(a):\\n    return a * 2\\n', 8)`);
@@ -55,13 +55,13 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect((await run('open("a.txt").read()')).value).toBe("'kept'");
       });
 
-      it('gives back predefined names that were deleted, and leaves those that were rebound', async () => {
+      it('restores deleted predefined names, and keeps rebound ones', async () => {
         await run('del runtime\nmcp_fake = "mine"');
         expect((await run('runtime.list_servers_sync(), mcp_fake')).value).toBe("(('fake',), 'mine')");
         await run('del mcp_fake');
       });
 
-      it('of one session is not seen in another', async () => {
+      it('of one session is invisible in another', async () => {
         await run('only_here = 1');
         const answer = await run('"only_here" in globals()', { session: 'second' });
         expect(answer.value).toBe('False');
@@ -82,7 +82,7 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect((await run(code)).value).toBe('[0, 1, 2]');
       });
 
-      it('keeps what was written as it was written', async () => {
+      it('keeps output exactly as written', async () => {
         const answer = await run(
           'import os, sys\nprint("a\\n\\nb")\nos.write(1, b"direct\\n")\nprint("é𝒳", end="")\nprint("e", file=sys.stderr);',
         );
@@ -90,7 +90,7 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect(textOf(answer.stderr)).toBe('e\n');
       });
 
-      itNeeds('child processes')('keeps what child processes write, in its place', async () => {
+      itNeeds('child processes')('keeps the output of child processes in order', async () => {
         const answer = await run(
           'import os, sys\nprint("before")\nos.system("echo child; echo oops >&2")\nprint("after")\nprint("e", file=sys.stderr);',
         );
@@ -103,7 +103,7 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect(textOf(answer.stdout)).toBe('a\uFFFDbé\n');
       });
 
-      it('keeps both ends of a long output and counts what is between', async () => {
+      it('keeps both ends of a long output and counts the rest', async () => {
         const answer = await run('for i in range(200_000): print(f"{i:09}")');
         const { head, tail, droppedBytes, droppedLines } = answer.stdout;
         expect(head.startsWith('000000000\n')).toBe(true);
@@ -112,7 +112,7 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect((head + tail).split('\n').length - 1 + droppedLines).toBe(200_000);
       });
 
-      it('never cuts a character', async () => {
+      it('never splits a character', async () => {
         const answer = await run('print("𝒳" * 1_000_000)');
         expect(answer.stdout.head + answer.stdout.tail).not.toContain('\uFFFD');
       });
@@ -128,14 +128,14 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect((await run('"\\ud800"')).value).toBe(`'\\ud800'`);
       });
 
-      itNeeds('ssl')('has ssl for code that asks for it, though asyncio is loaded without', async () => {
+      itNeeds('ssl')('has ssl for code that imports it, although asyncio is loaded without it', async () => {
         const answer = await run(
           'import asyncio, ssl\n(asyncio.sslproto.ssl, ssl.create_default_context().check_hostname)',
         );
         expect(answer.value).toBe('(None, True)');
       });
 
-      itNeeds('child processes')('of a forked process ends with it, and there is one answer', async () => {
+      itNeeds('child processes')('of a forked process end with it, and there is one answer', async () => {
         const code = 'import os\npid = os.fork()\nif pid == 0: print("child")\nelse: print(os.waitpid(pid, 0)[1])';
         const answer = await run(code);
         expect(textOf(answer.stdout)).toBe('child\n0\n');
@@ -146,13 +146,13 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect(textOf(failing.stderr)).toContain('ZeroDivisionError');
       });
 
-      it('gives stdin nothing', async () => {
+      it('leaves stdin empty', async () => {
         expect(errorText(await run('input()'))).toContain('EOFError');
       });
     });
 
     describe('errors', () => {
-      it('show the lines of the cell and nothing of the kernel', async () => {
+      it('show the lines of the cell and no frames of the kernel', async () => {
         await run('def boom(n):\n    return 1 / n');
         const answer = await run('try:\n    {}["k"]\nexcept KeyError:\n    boom(0)');
         const { status, exitCode } = answer;
@@ -165,13 +165,13 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect(error).not.toContain('bridge_kernel');
       });
 
-      it('of syntax point at the line', async () => {
+      it('in syntax point at the line', async () => {
         const error = errorText(await run('x = ('));
         expect(error).toMatch(/^ {2}File "<cell \d+>", line 1\n/);
         expect(error).toContain('SyntaxError');
       });
 
-      it('show the right line whatever line ends a text holds', async () => {
+      it('show the right line whatever line separators a string contains', async () => {
         const error = errorText(
           await run('a = "\\x0c\\u2028".join(["\u2028", "\u0085"])\r\nb = 2\r\nraise ValueError("third")'),
         );
@@ -197,15 +197,11 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
           'class T:\n    def __str__(self): raise RuntimeError\nraise SystemExit(T())',
           'Exit',
         ],
-        [
-          'after the streams were taken away',
-          'import sys\nkeep = sys.stdout\ndel sys.stdout\n1 / 0',
-          'ZeroDivisionError',
-        ],
+        ['after the streams were removed', 'import sys\nkeep = sys.stdout\ndel sys.stdout\n1 / 0', 'ZeroDivisionError'],
         ['after the streams were replaced', 'sys.stdout = sys.stderr = [1]\n1 / 0', 'ZeroDivisionError'],
         ['with names that are none', 'globals()[1] = 2\nglobals()["n" * 10_000_000] = 1\n1 / 0', 'ZeroDivisionError'],
-      ])('%s are told', async (_, code, expected) => {
-        await run('1', { session: 'odd errors' }); // The time for its start is not part of the second.
+      ])('%s are reported', async (_, code, expected) => {
+        await run('1', { session: 'odd errors' }); // The one second of the next cell does not include the start.
         const answer = await run(code, { session: 'odd errors', timeoutMs: 1_000 });
         expect(['error', 'timeout']).toContain(answer.status);
         expect(errorText(answer)).toContain(expected);
@@ -213,14 +209,14 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect(answer.notices).toEqual([]);
       });
 
-      it('leave the session as it was', async () => {
+      it('leave the session unchanged', async () => {
         await run('before = 1');
         await run('before = 2\nraise SystemExit(3)');
         const answer = await run('before');
         expect(answer.value).toBe('2');
       });
 
-      it('SystemExit gives its status', async () => {
+      it('SystemExit sets the exit code', async () => {
         expect(await run('import sys; sys.exit(3)')).toMatchObject({ status: 'error', exitCode: 3 });
         expect(await run('sys.exit()')).toMatchObject({ status: 'success' });
         expect(await run('sys.exit(2**70 + 5)')).toMatchObject({ exitCode: 5 });

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
-import { createConfiguredServers } from '../../../src/bridge/configured-servers.ts';
+import { createConfiguredServers } from '../../../src/bridge/build-servers.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
-import { createCallPipeline } from '../../../src/calls/pipeline.ts';
+import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
 import type { ConfiguredServers } from '../../../src/directory/configured-servers.ts';
 import { createPinGate } from '../../../src/pins/gate.ts';
 import { accept, renderAccepted } from '../../../src/pins/run.ts';
@@ -187,7 +187,7 @@ describe('strict', () => {
     ]);
     expect(JSON.stringify(await bridge.call('look', { the_thing: 'x' }))).toContain('the-thing');
     expect((await documentOf(bridge, 'look')).description).toBe(POISON.look.description);
-    expect((await person.approve()).text).toBe("Nothing of 'cat' differs from what was accepted.\n");
+    expect((await person.approve()).text).toBe("No tool of 'cat' differs from its accepted definition.\n");
   });
 
   it('is shown without what merely stands in another order', async () => {
@@ -241,7 +241,7 @@ describe('what was accepted', () => {
     await bridge.call('look');
     await bridge.become(POISON);
     expect(await failureOf(bridge.call('look'))).toMatchObject(REFUSED);
-    expect(bridge.log.filter((line) => line.includes('are not kept, so that changes'))).toHaveLength(1);
+    expect(bridge.log.filter((line) => line.includes('cannot be saved, so changes'))).toHaveLength(1);
   });
 
   it('is told by name when no such tool exists', async () => {

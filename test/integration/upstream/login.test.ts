@@ -1,4 +1,4 @@
-/** `servers login` and `servers logout` as a person uses them, but for the browser. */
+/** `servers login` and `servers logout` as a person uses them, except for the browser. */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,15 +48,15 @@ it('logs in, says what the server has, and logs out', async () => {
   const { run, stateDir } = setUp({ tracker: { url: server.url } });
   expect(await failureOf(run('tools', 'tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
   const login = await run('login', 'tracker', '--no-browser');
-  expect(login).toMatchObject({ exitCode: 0, out: "Logged in at server 'tracker', which has 1 tool.\n" });
+  expect(login).toMatchObject({ exitCode: 0, out: "Logged in to server 'tracker', which has 1 tool.\n" });
   expect(login.errors).toMatch(/^Open this address:\nhttp:\/\/127\.0\.0\.1:\d+\/authorize\?\S+\n$/);
   expect((await run('tools', 'tracker')).out).toContain('act');
   expect((await run('logout', 'tracker', '--json')).out).toBe('{\n  "server": "tracker",\n  "removed": true\n}\n');
   expect(readdirSync(join(stateDir, '.logins'))).toEqual([]);
-  expect((await run('logout', 'tracker')).out).toBe("There was no login at server 'tracker'.\n");
+  expect((await run('logout', 'tracker')).out).toBe("There was no login for server 'tracker'.\n");
 });
 
-it('treats a login that the keyring of an earlier version encrypted as none, until the next login', async () => {
+it('ignores a login that an earlier version encrypted with the keyring, until the next login', async () => {
   const server = await startOAuth();
   const { run, stateDir } = setUp({ tracker: { url: server.url } });
   await run('login', 'tracker', '--no-browser');
@@ -68,7 +68,7 @@ it('treats a login that the keyring of an earlier version encrypted as none, unt
   expect((await run('refresh', 'tracker')).exitCode).toBe(0);
 });
 
-it('lists and tests a server that wants a login as one, and tells what is known of the login', async () => {
+it('shows a server that needs a login as such in lists and tests, and reports its login', async () => {
   const server = await startOAuth();
   const { run, stateDir } = setUp({ tracker: { url: server.url }, hidden: { url: '${file:address}' } });
   writeFileSync(join(stateDir, 'address'), server.url);
@@ -97,18 +97,18 @@ it('lists and tests a server that wants a login as one, and tells what is known 
   });
 });
 
-it('says what a login is not for', async () => {
+it('explains which servers need no login', async () => {
   const { run } = setUp({
     here: fixtureServer('echo'),
     keyed: { url: 'http://127.0.0.1:9/mcp', headers: { authorization: 'Bearer x' } },
   });
   expect(await failureOf(run('login', 'here'))).toMatchObject({
     code: 'USAGE_INVALID',
-    message: expect.stringContaining('is started here'),
+    message: expect.stringContaining('runs on this machine'),
   });
   expect(await failureOf(run('login', 'keyed'))).toMatchObject({
     code: 'USAGE_INVALID',
-    message: expect.stringContaining('has an Authorization header of its own'),
+    message: expect.stringContaining('uses the Authorization header of its entry'),
   });
 });
 
@@ -129,17 +129,17 @@ it('takes the address and the client from files, variables and commands, as call
     said.push(await failureOf(run('tools', name)));
     expect(said.at(-1)).toMatchObject({ code: 'LOGIN_REQUIRED' });
     const login = await run('login', name, '--no-browser');
-    expect(login.out).toBe(`Logged in at server '${name}', which has 1 tool.\n`);
+    expect(login.out).toBe(`Logged in to server '${name}', which has 1 tool.\n`);
     said.push(login.out, await run('show', name), await run('show', name, '--json'));
     expect((await run('tools', name)).out).toContain('act');
-    expect((await run('logout', name)).out).toContain('is forgotten here');
+    expect((await run('logout', name)).out).toContain('Deleted the login for server');
   }
   expect(server.log).toContain('register');
   expect(JSON.stringify(said)).not.toMatch(/(?:url|client)-secret-12345/);
   expect(await failureOf(run('login', 'wrong'))).toMatchObject({
     code: 'SECRET_UNAVAILABLE',
     message: expect.stringMatching(
-      /no value for url: with what was put in, the entry has a "url" that is not a full address/,
+      /because url cannot be resolved: with its references resolved, the entry has a "url" that is not a full address/,
     ),
   });
 });

@@ -1,4 +1,4 @@
-/** One bridge with its servers, secrets and a neighbour: the world in which cases are run. */
+/** One bridge with its servers, secrets and a neighbor: the environment in which cases run. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { SETTLE_MS } from './gates.ts';
 import { probeArguments } from './probe.ts';
 import { poll } from './wait.ts';
 
-/** A call that a server got. */
+/** A call that reached a server. */
 export interface LedgerEntry {
   readonly server: string;
   readonly tool: string;
@@ -21,7 +21,7 @@ export interface LedgerEntry {
 
 export interface ArenaOptions {
   readonly engine: TestEngine;
-  /** Beside those that every arena has. `folder` is the state directory. */
+  /** In addition to those of every arena. `folder` is the state directory. */
   readonly servers?: (folder: string) => Readonly<Record<string, ServerEntry>>;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -37,25 +37,25 @@ export interface Arena {
   readonly bridge: BridgeClient;
   /** For `takeMeasured`. */
   readonly probeFolder: string;
-  /** Folder in which the bridge was started. */
+  /** Working directory of the bridge. */
   readonly callersFolder: string;
-  /** Nobody may ever see these but the neighbour, who may see the third. */
+  /** Secrets that must never show up anywhere, except the third one in the neighbor. */
   readonly canaries: Canaries;
-  /** All calls that servers got so far. */
+  /** All calls that have reached servers so far. */
   ledger(): readonly LedgerEntry[];
-  /** All that the bridge logged so far. */
+  /** Everything the bridge has logged so far. */
   log(): string;
-  /** All answers so far, in the order they came. */
+  /** All answers so far, in the order of their arrival. */
   readonly answers: readonly Answered[];
-  /** Remembers the processes below the bridge, for `close`: a bridge that is dead by then tells of none. */
+  /** Remembers the descendants of the bridge for `close`, because a dead bridge has none. */
   noteProcesses(): void;
-  /** Ends the bridge; what is left of it then, which should be nothing. */
+  /** Ends the bridge. Returns what is left of it, which should be nothing. */
   close(): Promise<string[]>;
 }
 
 export type Canaries = Readonly<Record<'environment' | 'server' | 'neighbour' | 'proxy', string>>;
 
-/** Starts a bridge with a probe in it, secrets around it, and servers that note their calls. */
+/** Starts a bridge with a probe in it, secrets around it, and servers that record their calls. */
 export async function startArena(options: ArenaOptions): Promise<Arena> {
   const callersFolder = mkdtempSync(join(tmpdir(), 'bridge-faults-cwd-'));
   const aside = mkdtempSync(join(tmpdir(), 'bridge-faults-'));
@@ -104,13 +104,13 @@ export async function startArena(options: ArenaOptions): Promise<Arena> {
   };
 }
 
-/** Not to be told apart from one another by code that looks for them, which must not hold them itself. */
+/** The canaries share one pattern, so that code can look for them without containing them. */
 function createCanaries(): Canaries {
   const canary = () => `canary-${randomBytes(16).toString('hex')}`;
   return { environment: canary(), server: canary(), neighbour: canary(), proxy: canary() };
 }
 
-/** Where a bridge meets secrets that are none of its business. */
+/** Places where a bridge comes across secrets that are not for it. */
 function secretsOf({ environment, proxy }: Canaries): Record<string, string> {
   const url = `http://user:${proxy}@proxy.invalid:3128`;
   return { API_TOKEN: environment, HTTP_PROXY: url, https_proxy: url, NO_PROXY: '*' };
@@ -126,7 +126,7 @@ function ownServers({ server }: Canaries): Record<string, ServerEntry> {
   };
 }
 
-/** The same servers, told to note their calls. */
+/** The same servers, set up to record their calls. */
 function noted(servers: Readonly<Record<string, ServerEntry>>, file: string): Record<string, ServerEntry> {
   return Object.fromEntries(
     Object.entries(servers).map(([name, entry]) => {
@@ -140,7 +140,7 @@ function readLedger(file: string): LedgerEntry[] {
   return lines.map((line) => JSON.parse(line) as LedgerEntry);
 }
 
-/** G6, at the end of a bridge. */
+/** G6, after the bridge has ended. */
 function lookForRest(
   engine: TestEngine,
   bridgePid: number,
@@ -159,6 +159,6 @@ function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').slice(0, 200);
   } catch {
-    return 'gone'; // It ended while we looked.
+    return 'gone'; // It ended in the meantime.
   }
 }

@@ -1,4 +1,4 @@
-/** G1 around each call, and what a case has asked and got so far. */
+/** Checks G1 around each call, and keeps the calls and answers of a case. */
 import type { RunPythonAnswer } from '../bridge-client.ts';
 import type { Arena } from './arena.ts';
 import type { RunOptions, SeenAnswer } from './fault-case.ts';
@@ -9,18 +9,18 @@ export const ATTACKED = 'attacked';
 const TIMEOUT_SECONDS = 5;
 const SERVERS = ['ledger', 'echo'];
 const STATUSES = ['success', 'error', 'timeout', 'cancelled', 'validation_error'];
-/** An answer that is not there by then will not come. */
+/** An answer that has not arrived by then will not come. */
 const GIVE_UP_MS = 60_000;
 
 export interface Caller {
   run(code: string, options?: RunOptions): Promise<SeenAnswer>;
-  /** What G1 has against the answers so far. */
+  /** Violations of G1 so far. */
   readonly wrong: readonly string[];
   /** Text of each answer so far, by session. */
   readonly texts: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Calls that are measured. `wrong` collects, so that a case goes on and all gates are told. */
+/** Measured calls. `wrong` collects violations, so that the case continues and every gate is reported. */
 export function createCaller({ bridge, answers }: Arena): Caller {
   const wrong: string[] = [];
   const texts = new Map<string, string[]>();
@@ -63,7 +63,7 @@ export function createCaller({ bridge, answers }: Arena): Caller {
 function toSeen({ text, structured, isError }: RunPythonAnswer): SeenAnswer {
   const fields = structured as Readonly<Record<string, string | readonly string[] | undefined>>;
   const lines = (name: string) => [fields[name] ?? []].flat().join('\n');
-  // The compact mode leaves out what goes without saying.
+  // Compact mode leaves out default values.
   const status = lines('status') || (isError ? '' : 'success');
   return {
     text,

@@ -1,4 +1,4 @@
-/** Containers of a bridge as a person at the machine sees and ends them. */
+/** Containers of a bridge, as a person at the machine would list and end them. */
 import { PID_LABEL, SESSION_LABEL } from '../../../src/engines/container/labels.ts';
 import type { TestEngine } from '../engines.ts';
 import { findProcesses } from '../sandbox.ts';
@@ -15,7 +15,7 @@ export async function containersOfSession(
   return stdout.split('\n').filter((name) => name !== '');
 }
 
-/** Processes of the engine's command that are the pipe to a container. */
+/** Processes of the engine's command that pipe to a container. */
 export function clientsOfContainer(name: string): number[] {
   return findProcesses(`--name=${name} `);
 }

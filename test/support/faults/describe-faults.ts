@@ -1,4 +1,4 @@
-/** Makes tests of cases: all of them on one engine, the quick ones on the others. */
+/** Turns cases into tests: all of them on the first engine, the quick ones on the others. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { coverEngines } from '../covered-engines.ts';
 import type { TestEngine } from '../engines.ts';
@@ -11,7 +11,7 @@ import { runCase } from './run-case.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** For the table at the end. */
+    /** Passed to the table that the reporter prints. */
     fault?: FaultReport;
   }
 }
@@ -19,14 +19,14 @@ declare module 'vitest' {
 export interface FaultGroup {
   readonly name: string;
   readonly cases: readonly FaultCase[];
-  /** Servers and settings of its bridge, by engine. */
+  /** Servers and settings of the bridge for each engine. */
   readonly arena?: (engine: TestEngine) => Omit<ArenaOptions, 'engine'>;
 }
 
-/** `all`: all cases on every engine; `quick`: the quick ones only, also on the first engine. */
+/** `all` runs every case on every engine; `quick` runs only the quick ones, even on the first engine. */
 const wanted = process.env['MCP_BRIDGE_TEST_FAULTS'];
 
-/** One `describe` per engine, with one test per case and one that looks at what is left in the end. */
+/** One `describe` per engine, with one test per case and one that checks what is left in the end. */
 export async function describeFaults({ name, cases, arena }: FaultGroup): Promise<void> {
   const engines = await coverEngines();
   let described = 0;
@@ -38,8 +38,8 @@ export async function describeFaults({ name, cases, arena }: FaultGroup): Promis
     described += chosen.length;
   }
   if (described === 0) {
-    // A file without any test fails.
-    it.skip(`${name}: none of these faults is a quick one`, () => undefined);
+    // vitest fails a file without tests.
+    it.skip(`${name}: none of these faults is quick`, () => undefined);
   }
 }
 
@@ -58,13 +58,13 @@ function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[
     beforeAll(async () => {
       place = shared ? await openPlace(options()) : undefined;
     });
-    // For a run that is broken off; else it is closed by the last test.
+    // For a run that is interrupted; otherwise the last test closes it.
     afterAll(async () => {
       await place?.arena.close();
     });
 
     it.for(cases.map((fault) => [`${fault.id} ${fault.title}`, fault] as const))('%s', async ([, fault], { task }) => {
-      // One that a case before this has brought down is that case's failure, not this one's.
+      // If an earlier case brought the bridge down, that is a failure of that case, not of this one.
       if (place !== undefined && !isAlive(place.arena.bridge.pid)) {
         await place.arena.close();
         place = await openPlace(options());
@@ -77,7 +77,7 @@ function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[
       await expectGates(complete, ended);
     });
 
-    it.runIf(shared)('G6 after all of them nothing is left', async () => {
+    it.runIf(shared)('G6: nothing is left after all of them', async () => {
       const left = await place?.arena.close();
       place = undefined;
       expect(left).toEqual([]);
@@ -86,7 +86,7 @@ function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[
 }
 
 /**
- * What the case itself says comes first: one that broke off fails gates for that reason alone.
+ * The error of the case itself comes first, because a case that stops early fails gates for that reason alone.
  */
 async function expectGates(report: FaultReport, ended: Promise<unknown>): Promise<void> {
   const failures = failuresOf(report).join('\n');

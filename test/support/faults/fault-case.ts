@@ -1,9 +1,8 @@
 /**
- * How a case of the suite `npm run test:faults` is written.
+ * How to write a case of the suite `npm run test:faults`.
  *
- * A case is one object in `test/faults/cases/`: what is done, what must come of it, and a function that does it and checks
- * with `expect` what is special to it. The eight gates (`gates.ts`) are checked around it by `run-case.ts`, so a case
- * repeats none of them:
+ * A case is one object in `test/faults/cases/`: a title, the expected result, and a function that runs it and checks with
+ * `expect` what is specific to it. `run-case.ts` checks the eight gates (`gates.ts`) around it, so a case repeats none of them:
  *
  *     {
  *       id: 'P01',
@@ -17,14 +16,14 @@
  *     }
  *
  * The cases of one file in `test/faults/*.test.ts` share one bridge (an `Arena`): `describeFaults({ name, cases, arena })`.
- * Each case begins in a fresh session `attacked`, and every session it uses is reset after it. A case that ends the bridge, or
- * needs other servers, settings or an engine that is made to fail, stands in a group of its own, or says
- * `bridge: 'own'`: then it gets a bridge that is started for it and closed after it.
+ * Each case starts in a new session `attacked`, and every session it uses is reset afterwards. A case that ends the bridge, or
+ * needs other servers, settings or a failing engine, belongs in a separate group or sets `bridge: 'own'`: then it gets its own
+ * bridge, which is closed afterwards.
  *
- * Servers of the arena: `ledger` (`record`, `record_slowly`), `forbidden` (the same, which nobody names), `echo`,
- * `neighbour`, and those given in `ArenaOptions`. Each call they get is noted (G7); `allow` says which may come.
- * A gate that cannot say anything about a case is left out with `without: { G4: 'why' }`; a case that carries more than the
- * gate allows on purpose says how much with `growth`. A case that fails is a bug of the product.
+ * Servers of the arena: `ledger` (`record`, `record_slowly`), `forbidden` (the same, but no cell loads it), `echo`,
+ * `neighbour`, and those in `ArenaOptions`. They record every call (G7); `allow` lists the permitted ones. If a gate does not
+ * apply to a case, leave it out with `without: { G4: 'why' }`. If a case needs more memory than its gate allows, declare that
+ * with `growth`. A case that fails is a bug in the product.
  */
 import type { BeginningCell } from '../begun.ts';
 import type { Capability } from '../capabilities.ts';
@@ -32,41 +31,41 @@ import type { Arena } from './arena.ts';
 import type { Gate } from './gates.ts';
 
 export interface RunOptions {
-  /** Seconds; 5 when left out. */
+  /** In seconds; 5 by default. */
   readonly timeout?: number;
-  /** `attacked` when left out. */
+  /** `attacked` by default. */
   readonly session?: string;
-  /** `ledger` and `echo` when left out. */
+  /** `ledger` and `echo` by default. */
   readonly servers?: readonly string[];
-  /** Gives the cell up. */
+  /** Cancels the cell. */
   readonly signal?: AbortSignal;
-  /** Gets what the bridge reports of the progress. */
+  /** Gets the progress reports of the bridge. */
   readonly onProgress?: BeginningCell['onProgress'];
 }
 
-/** One answer of `run_python`, as the client got it. */
+/** One answer of `run_python`, as the client gets it. */
 export interface SeenAnswer {
-  /** All that an agent without structured content sees. */
+  /** Everything that an agent without structured content sees. */
   readonly text: string;
   readonly status: string;
-  /** Lines joined; empty when there is none. The same for the next three. */
+  /** Joined lines; empty if there are none. Same for the next three. */
   readonly stdout: string;
   readonly stderr: string;
   /** Text of the last expression. */
   readonly result: string;
   readonly error: string;
-  /** What is said of lost state. */
+  /** Notices about lost state. */
   readonly notices: string;
 }
 
-/** What a case is given to work with. */
+/** What a case gets to work with. */
 export interface Attack {
   readonly arena: Arena;
-  /** Runs a cell and checks G1. Rejects when there is no answer at all. */
+  /** Runs a cell and checks G1. Rejects if there is no answer at all. */
   run(code: string, options?: RunOptions): Promise<SeenAnswer>;
-  /** Says which calls of servers are right, as `server.tool`; all others fail G7. */
+  /** Permits these calls, as `server.tool`; all others fail G7. */
   allow(...calls: readonly string[]): void;
-  /** Calls that servers got since the case began, as `server.tool`, without those of `neighbour`. */
+  /** Calls to servers since the case began, as `server.tool`, without those of `neighbour`. */
   calls(): string[];
   /** What the bridge has logged since the case began, at level DEBUG. */
   log(): string;
@@ -75,36 +74,36 @@ export interface Attack {
 export interface FaultCase {
   /** For example `F01`. */
   readonly id: string;
-  /** What is done, in a few words. */
+  /** What the case does, in a few words. */
   readonly title: string;
-  /** What must come of it. */
+  /** What must happen. */
   readonly expected: string;
   /** Also run on engines other than the main one. */
   readonly quick?: boolean;
-  /** Only on engines that run containers: what is done is done with their command. */
+  /** Only on engines that run containers, because the case uses their command. */
   readonly containers?: boolean;
-  /** Left out on engines whose Python lacks it. */
+  /** Skipped on engines whose Python lacks one of these. */
   readonly needs?: readonly Capability[];
   readonly bridge?: 'shared' | 'own';
   /** Gates that do not apply, and why. */
   readonly without?: Readonly<Partial<Record<Gate, string>>>;
   /**
-   * Memory that the bridge may take on during the case instead of the 64 MiB of G2, and keep instead of the 16 MiB, and
-   * why. What was freed in small blocks stays with glibc for the next use; a case that lets it stay does its work twice.
+   * Memory by which the bridge may grow during the case instead of the 64 MiB of G2, what it may keep instead of 16 MiB, and
+   * why. glibc keeps small freed blocks for later use; a case that allows for them does its work twice.
    */
   readonly growth?: { readonly mib: number; readonly keptMib?: number; readonly why: string };
   run(attack: Attack): Promise<void>;
 }
 
-/** A case that is not run by this suite. */
+/** A case that another suite runs. */
 export interface CaseElsewhere {
   readonly id: string;
   readonly title: string;
-  /** Where it is run instead, or that there is no such surface yet. */
+  /** Where it runs instead, or that there is no such surface yet. */
   readonly where: string;
 }
 
-/** What became of a case: per gate `ok`, why it does not apply, or what failed. */
+/** The result of a case: for each gate `ok`, why it does not apply, or what failed. */
 export interface FaultReport {
   readonly id: string;
   readonly title: string;
@@ -123,7 +122,7 @@ export interface Figures {
   readonly growthMib?: number;
   readonly loopMaxMs?: number;
   readonly loopP99Ms?: number;
-  /** Median time of a call in the other session, while the case ran and before. */
+  /** Median time of a call in the other session, during the case and before it. */
   readonly neighbourMs?: number;
   readonly neighbourBeforeMs?: number;
 }

@@ -1,4 +1,4 @@
-/** The eight gates, which hold for every case of the suite; their numbers stand here and nowhere else. */
+/** The eight gates, which apply to every case of the suite. Their limits are defined only here. */
 
 export const GATES = {
   G1: 'every call is answered once, within its timeout + 3 s, with the right result or one structured error',
@@ -15,7 +15,7 @@ export type Gate = keyof typeof GATES;
 export const GATE_IDS = Object.keys(GATES) as readonly Gate[];
 
 const MIB = 1024 * 1024;
-/** G1: what a call may take beyond its own timeout. */
+/** G1: how long a call may take beyond its own timeout. */
 export const ANSWER_GRACE_MS = 3_000;
 /** G2. */
 export const MAX_GROWTH_BYTES = 64 * MIB;
@@ -26,7 +26,7 @@ export const MAX_LOOP_DELAY_MS = 250;
 /** G4. */
 export const NEXT_CALL_MS = 3_000;
 /**
- * G1, G4: a machine that has more to do than it has cores gives time later; as much is added as was waited for a core
- * (`/proc/pressure/cpu`), and no more than this. Chosen.
+ * G1, G4: on an overloaded machine everything is slower. The time that tasks waited for a core (`/proc/pressure/cpu`) is added
+ * to the limit, but no more than this. Chosen.
  */
 export const MAX_ALLOWANCE_MS = 30_000;

@@ -1,21 +1,21 @@
 // @ts-check
 /**
- * Runs inside a bridge (`node --import 'loop-probe.mjs?socket=PATH' …`) and measures how long its event loop is held.
+ * Runs inside a bridge (`node --import 'loop-probe.mjs?socket=PATH' …`) and measures how long its event loop is blocked.
  *
- * A timer that fires late tells either that this process worked or that it waited for a core while others had them. The
- * second says nothing about the bridge, so it is taken off: Linux counts it per thread (the second number of
- * `/proc/PID/task/TID/schedstat`). What is left is work, garbage collection and blocking calls of our own. A blocking call
- * can itself wait for others, as the start of a process does for the new one; so where somebody waited for a core for half
- * of a long delay (`/proc/pressure/cpu`), only the time for which this thread ran counts (the first number).
+ * A timer fires late either because this process was working or because it waited for a core. The second says nothing about the
+ * bridge, so it is subtracted: Linux counts it per thread (the second number of `/proc/PID/task/TID/schedstat`). What remains
+ * is work, garbage collection and our own blocking calls. A blocking call can itself wait for other processes, as starting a
+ * process does. So if tasks waited for a core during half of a long delay (`/proc/pressure/cpu`), only the time for which this
+ * thread ran counts (the first number).
  *
- * Each connection to the socket is answered with what was measured since the last one, after a garbage collection.
+ * Each connection to the socket gets the measurements since the last one, taken after a garbage collection.
  */
 import { openSync, readSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
 
 const EVERY_MS = 2;
-/** Delays below this are looked at no further; half of what the gate allows in one turn of a hundred. */
+/** Shorter delays are ignored; half of what the gate allows for the 99th percentile. */
 const LONG_MS = 25;
 const PRESSURE_EVERY_MS = 50;
 const socket = new URL(import.meta.url).searchParams.get('socket');
@@ -49,7 +49,7 @@ if (isMainThread && socket !== null) {
     const sorted = delays.toSorted((a, b) => a - b);
     delays = [];
     global.gc?.();
-    // What the collection held the loop for is not the bridge's.
+    // The time of this collection does not count.
     last = now();
     const p99 = sorted[Math.max(0, Math.ceil(sorted.length * 0.99) - 1)] ?? 0;
     const { rss, heapUsed, external } = process.memoryUsage();
@@ -59,7 +59,10 @@ if (isMainThread && socket !== null) {
   server.listen(socket).unref();
 }
 
-/** Milliseconds this thread ran, and was ready to run and had no core; always 0 where the kernel does not count them. */
+/**
+ * Milliseconds for which this thread ran, and for which it was ready but had no core; always 0 if the kernel does not count
+ * them.
+ */
 function openThreadTimes() {
   const read = openNumbers(`/proc/self/task/${process.pid}/schedstat`, /^(\d+) (\d+)/);
   return () => {
@@ -68,7 +71,7 @@ function openThreadTimes() {
   };
 }
 
-/** Milliseconds since boot in which somebody waited for a core. */
+/** Milliseconds since boot during which some task waited for a core. */
 function openPressure() {
   const read = openNumbers('/proc/pressure/cpu', /^some .*total=(\d+)/);
   return () => (read()[0] ?? 0) / 1000;
@@ -77,7 +80,7 @@ function openPressure() {
 /**
  * @param {string} path
  * @param {RegExp} pattern Its groups are numbers.
- * @returns {() => number[]} Reads them anew; none where there is no such file.
+ * @returns {() => number[]} Reads the current numbers; none if there is no such file.
  */
 function openNumbers(path, pattern) {
   const buffer = Buffer.alloc(256);

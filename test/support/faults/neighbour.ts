@@ -1,32 +1,32 @@
-/** Another session of the same bridge, which works all the while and must not notice anything. */
+/** Another session of the same bridge, which keeps working and must not notice the case. */
 import { pause } from '../pause.ts';
 import type { Arena } from './arena.ts';
 
 const SESSION = 'neighbour';
 const TIMEOUT_SECONDS = 30;
 const PAUSE_MS = 50;
-/** Enough for a median, and for a case that is over at once. */
+/** Enough for a median, even if the case ends at once. */
 const LEAST_ROUNDS = 3;
 
 export interface NeighbourReport {
-  /** What was not as it should be, in words; empty when all was right. */
+  /** What went wrong, in words; empty if nothing did. */
   readonly wrong: readonly string[];
   readonly medianMs: number;
 }
 
 export interface Neighbour {
-  /** Makes one call after the other until `stop`. */
+  /** Makes calls one after the other until `stop`. */
   start(): { stop(): Promise<NeighbourReport> };
 }
 
-/** Gives the session its state, the secret among it. */
+/** Sets up the state of the session, including the secret. */
 export async function moveIn(arena: Arena): Promise<Neighbour> {
   const { bridge, canaries } = arena;
   const first = { session: SESSION, servers: [SESSION], timeout: TIMEOUT_SECONDS };
   await bridge.runPython(`rounds = 0\nsecret = "${canaries.neighbour}"`, first);
   let rounds = 0;
 
-  /** How long it took, or what was wrong. */
+  /** How long the call took, or what went wrong. */
   async function once(): Promise<number | string> {
     rounds += 1;
     const startedAt = performance.now();

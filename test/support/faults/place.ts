@@ -1,8 +1,8 @@
-/** Where cases are run: a bridge with a neighbour in it, warmed up. */
+/** Where cases run: a warmed-up bridge with a neighbor in it. */
 import { type Arena, type ArenaOptions, startArena } from './arena.ts';
 import { moveIn, type Neighbour } from './neighbour.ts';
 
-/** A bridge somebody lives in. */
+/** A bridge with a neighbor. */
 export interface Place {
   readonly arena: Arena;
   readonly neighbour: Neighbour;
@@ -17,7 +17,7 @@ export async function openPlace(options: ArenaOptions): Promise<Place> {
   return { arena, neighbour, neighbourBeforeMs: medianMs };
 }
 
-/** What is loaded once and stays, and what V8 takes for its first large work, is no growth of the first case. */
+/** Modules that load once, and memory that V8 takes for its first heavy work, must not count as growth of the first case. */
 async function warmUp({ bridge }: Arena): Promise<void> {
   const code = 'await mcp_echo.echo(text="x" * 4_000_000)\nfor _ in range(500): print("x" * 100_000)\n1 / 0';
   await bridge.runPython(code, { session: 'warm-up', servers: ['echo', 'ledger'], timeout: 60 });

@@ -1,16 +1,16 @@
-/** What is known of a running bridge from outside and, through `loop-probe.mjs`, from inside. */
+/** Measures a running bridge from outside and, through `loop-probe.mjs`, from inside. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 export interface Measured {
-  /** How often the loop came round, about every 2 ms when it is idle. */
+  /** Number of turns of the event loop, about one every 2 ms if it is idle. */
   readonly turns: number;
-  /** For how long it was held at most, and in all but one turn of a hundred. */
+  /** The longest delay, and the 99th percentile. */
   readonly maxMs: number;
   readonly p99Ms: number;
-  /** Bytes after a garbage collection: in memory, and of them those of objects and of buffers. */
+  /** Bytes after a garbage collection: resident in total, of objects, and of buffers. */
   readonly rss: number;
   readonly heapUsed: number;
   readonly external: number;
@@ -23,7 +23,7 @@ export function probeArguments(folder: string): string[] {
   return ['--expose-gc', '--import', module.href];
 }
 
-/** What was measured since this was asked last. Rejects when the bridge is gone. */
+/** The measurements since the last call. Rejects if the bridge is gone. */
 export async function takeMeasured(folder: string): Promise<Measured> {
   const chunks: Buffer[] = [];
   for await (const chunk of createConnection(socketIn(folder))) {
@@ -36,18 +36,18 @@ function socketIn(folder: string): string {
   return join(folder, 'loop-probe.sock');
 }
 
-/** From now on `peakBytes` counts afresh (proc(5), clear_refs). */
+/** Resets `peakBytes` (proc(5), clear_refs). */
 export function resetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }
 
-/** The most memory the process had since `resetPeak`. */
+/** The peak memory of the process since `resetPeak`. */
 export function peakBytes(pid: number): number {
   const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kib ?? 0) * 1024;
 }
 
-/** Milliseconds since boot in which somebody waited for a core; 0 where the kernel does not count them. */
+/** Milliseconds since boot during which some task waited for a core; 0 if the kernel does not count them. */
 export function pressureMs(): number {
   try {
     return Number(/^some .*total=(\d+)$/m.exec(readFileSync('/proc/pressure/cpu', 'utf8'))?.[1] ?? 0) / 1000;

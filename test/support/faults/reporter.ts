@@ -1,4 +1,4 @@
-/** Prints what became of the cases at the end of a run: one line per case and engine, one column per gate. */
+/** Prints the results at the end of a run: one line per case and engine, one column per gate. */
 import type { Reporter, TestModule } from 'vitest/node';
 import { CASES_ELSEWHERE } from '../../faults/cases/elsewhere.ts';
 import type { FaultReport } from './fault-case.ts';
@@ -6,7 +6,7 @@ import { GATE_IDS } from './gates.ts';
 
 const MARKS = { ok: 'ok', 'not applicable': '–', failed: 'FAIL' } as const;
 
-// vitest takes a reporter from the default export of its file.
+// vitest requires a default export for a reporter.
 // oxlint-disable-next-line import/no-default-export
 export default class FaultTable implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
@@ -19,7 +19,7 @@ export default class FaultTable implements Reporter {
   }
 }
 
-/** The table, why gates were left out, and the cases that were not run here. */
+/** The table, the reasons for gates that were left out, and the cases that run elsewhere. */
 function renderReports(reports: readonly FaultReport[]): string {
   const header = ['case', 'engine', ...GATE_IDS, 's', 'MiB', 'loop ms', 'p99 ms', 'other ms', 'before', 'what'];
   const rows = reports

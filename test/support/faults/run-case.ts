@@ -21,7 +21,7 @@ import { poll, startClock } from './wait.ts';
 
 const MIB = 1024 * 1024;
 
-/** A case that is under way. */
+/** A running case. */
 interface Course extends Place {
   readonly fault: FaultCase;
   readonly caller: Caller;
@@ -33,7 +33,7 @@ interface Course extends Place {
   readonly problems: Map<Gate, string[]>;
 }
 
-/** The report, and what the case itself came to. */
+/** The report, and the error of the case itself. */
 export async function runCase(
   fault: FaultCase,
   surroundings: Place,
@@ -63,7 +63,7 @@ async function begin(fault: FaultCase, surroundings: Place): Promise<Course> {
   const caller = createCaller(arena);
   const { next } = await askNext(caller, `before_the_case = "${fault.id}"\nprint(1)`);
   if (next.stdout !== '1') {
-    throw new Error(`the case could not begin: ${next.text}`);
+    throw new Error(`the case could not start: ${next.text}`);
   }
   const before = await takeMeasured(arena.probeFolder);
   resetPeak(arena.bridge.pid);
@@ -92,7 +92,7 @@ function createAttack(course: Course): Attack {
   };
 }
 
-/** G4: and whether a state that is gone was said to be gone. */
+/** G4, and whether lost state was reported as lost. */
 async function checkNextCall(course: Course): Promise<void> {
   const { caller, fault } = course;
   const { next, tookMs } = await askNext(caller);
@@ -114,8 +114,8 @@ async function checkNextCall(course: Course): Promise<void> {
 }
 
 /**
- * Runs a cell that prints 1. Once more when the engine's command got no answer on a machine where all waited for a core: the bridge gives an engine 5 s
- * to answer, and a fork bomb beside other work can take them.
+ * Runs a cell that prints 1. Runs it again if the engine's command got no answer on a starved machine: the bridge gives an
+ * engine 5 s to answer, which a fork bomb beside other work can use up.
  */
 async function askNext(caller: Caller, code = 'print(1)'): Promise<{ next: SeenAnswer; tookMs: number }> {
   for (let round = 1; ; round += 1) {
@@ -153,7 +153,7 @@ async function checkHost(course: Course): Promise<Pick<Figures, 'growthMib' | 'l
     note(course, 'G2', `grew by ${toMib(growth)} MiB, allowed are ${toMib(allowed)}`);
   }
   const mayKeep = fault.growth?.keptMib === undefined ? MAX_KEPT_BYTES : fault.growth.keptMib * MIB;
-  // Allocators keep pages for the next use; what nobody uses is not kept by the bridge.
+  // Allocators keep free pages for later use. Those do not count as memory of the bridge.
   const keptOf = ({ rss, heapUsed, external }: Measured) =>
     Math.min(rss - rssBefore, heapUsed + external - inUseBefore);
   const after = await poll(
@@ -165,18 +165,18 @@ async function checkHost(course: Course): Promise<Pick<Figures, 'growthMib' | 'l
     const inside = `${toMib(after.heapUsed)} MiB of objects, ${toMib(after.external)} MiB of buffers`;
     note(course, 'G2', `kept ${toMib(after.rss - rssBefore)} MiB more than before, now with ${inside}`);
   }
-  // Between one core for the bridge and a share of it lie tens of milliseconds: the 99th percentile is told, and judged by no one.
+  // The 99th percentile differs by tens of milliseconds between a free and a shared core, so it is reported but not checked.
   if (maxMs > MAX_LOOP_DELAY_MS) {
     note(course, 'G3', `the loop was held for ${Math.round(maxMs)} ms, p99 ${Math.round(p99Ms)} ms`);
   }
   return { growthMib: toMib(growth), loopMaxMs: maxMs, loopP99Ms: p99Ms };
 }
 
-/** G6, as far as it can be seen while the bridge lives: the sessions of the case are reset, that of the neighbour stays. */
+/** G6, as far as it can be checked while the bridge lives: the sessions of the case are reset, that of the neighbor stays. */
 async function checkLeftovers(course: Course): Promise<void> {
   const { arena, caller } = course;
   if (!isAlive(arena.bridge.pid)) {
-    return; // Its own end is looked at when it is closed.
+    return; // Checked when it is closed.
   }
   const reset = (session: string) => arena.bridge.runPython('runtime.reset()', { session, timeout: 30 });
   await Promise.all([...new Set([ATTACKED, ...caller.texts.keys()])].map(reset));
@@ -200,7 +200,7 @@ function checkLedger(course: Course): void {
   }
 }
 
-/** G8, as far as the client and the log can tell. */
+/** G8, as far as the client and the log show it. */
 function checkSecrets(course: Course): void {
   const { arena, caller, logBefore } = course;
   const { neighbour, ...others } = arena.canaries;

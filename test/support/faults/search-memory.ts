@@ -1,6 +1,6 @@
 /**
- * Python that looks for canaries in everything it can read: variables and arguments of all processes, and its own memory,
- * where whatever the host sent has been. It does not hold the canaries; it knows what they look like.
+ * Python that looks for canaries in everything it can read: environments and arguments of all processes, and its own memory,
+ * which everything from the host has passed through. It contains only the pattern of the canaries.
  */
 export const SEARCH_FOR_CANARIES = `
 def _search():
@@ -20,7 +20,7 @@ def _search():
         if not rights.startswith("rw") or end - start > budget:
             continue
         budget -= end - start
-        # In pieces that overlap: where the limit of memory is one of addresses, a large one may not be had.
+        # In overlapping pieces: if the memory limit counts addresses, a large one may be refused.
         for at in range(start, end, 1 << 20):
             try:
                 memory.seek(at)

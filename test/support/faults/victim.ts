@@ -1,4 +1,4 @@
-/** A second bridge, spoken to line by line, that a case may end in any way; what is left of it is looked for. */
+/** A second bridge with a raw JSON-RPC client, which a case may end in any way. Finds what is left of it. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,25 +15,25 @@ export interface Victim {
   readonly client: LineClient;
   /** Process of the bridge. */
   readonly pid: number;
-  /** State directory, in a folder of its own. */
+  /** State directory, in its own folder. */
   readonly folder: string;
-  /** Runs a cell; the text of the answer. */
+  /** Runs a cell. Returns the text of the answer. */
   run(code: string, more?: object): Promise<string>;
-  /** Starts a cell, and resolves when its code runs. */
+  /** Starts a cell. Resolves when its code runs. */
   begin(code: string): Promise<{ readonly answer: Promise<string> }>;
-  /** Remembers what runs below the bridge now, for `left`. */
+  /** Remembers the current descendants of the bridge for `left`. */
   look(): void;
-  /** What is left after at most `limitMs`: the bridge, processes that were looked at, sandboxes. */
+  /** What is left after at most `limitMs`: the bridge, remembered processes, sandboxes. */
   left(limitMs: number): Promise<string[]>;
-  /** Ends what may still run, and removes its folder. */
+  /** Ends what still runs, and removes the folder. */
   remove(): Promise<void>;
 }
 
 export interface VictimOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** Beside `stubborn`, which ends by SIGKILL alone. */
+  /** In addition to `stubborn`, which only SIGKILL ends. */
   readonly servers?: Readonly<Record<string, ServerEntry>>;
-  /** Folder for the state directory; a new one when left out. */
+  /** Folder for the state directory; a new one by default. */
   readonly folder?: string;
 }
 
@@ -43,7 +43,7 @@ function textOf({ result, error }: Awaited<ReturnType<LineClient['run']>>): stri
   return (result?.content[0]?.text as string | undefined) ?? JSON.stringify(error);
 }
 
-/** Starts a bridge and says hello to it. */
+/** Starts a bridge and initializes the connection. */
 export async function startVictim(engine: TestEngine, options: VictimOptions = {}): Promise<Victim> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'bridge-faults-victim-'));
   const mcpServers = { stubborn: fixtureServer('ignores-eof.mjs'), ...options.servers };

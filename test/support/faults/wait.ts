@@ -1,11 +1,11 @@
-/** Waiting, on a machine that may have more to do than it has cores. */
+/** Waits on a machine that may be overloaded. */
 import { pause } from '../pause.ts';
 import { MAX_ALLOWANCE_MS } from './gates.ts';
 import { pressureMs } from './probe.ts';
 
 const POLL_MS = 50;
 
-/** A clock that does not count what the machine, and not the bridge, was slow; see `MAX_ALLOWANCE_MS`. */
+/** A clock that leaves out delays caused by the machine; see `MAX_ALLOWANCE_MS`. */
 export function startClock(): { elapsed(): number } {
   const startedAt = performance.now();
   const pressure = pressureMs();
@@ -14,7 +14,7 @@ export function startClock(): { elapsed(): number } {
   };
 }
 
-/** What `look` finds as soon as `isGood` holds for it, or what it found last when `limitMs` are over. */
+/** Resolves with what `look` returns as soon as `isGood` accepts it, or with the last value after `limitMs`. */
 export async function poll<T>(look: () => Promise<T>, isGood: (found: T) => boolean, limitMs: number): Promise<T> {
   const clock = startClock();
   for (;;) {

@@ -8,14 +8,14 @@ import type { TestEngine } from '../engines.ts';
 const SECRETS = { API_TOKEN: 'bait-token-61f0', HTTP_PROXY: 'http://user:bait-password-93ab@proxy.example:3128' };
 
 export interface Bait {
-  /** What the probes are told, so that they know what to look for. */
+  /** What the probes get to know, so that they can look for it. */
   readonly known: Readonly<Record<string, unknown>>;
-  /** A configuration folder of docker with a proxy and its password. */
+  /** A configuration folder of Docker with a proxy and its password. */
   readonly dockerConfig: string;
   remove(): Promise<void>;
 }
 
-/** Lays it out: files, servers on the loopback address and on an abstract socket. */
+/** Creates the bait: files, and servers on the loopback address and on an abstract socket. */
 export async function layBait(): Promise<Bait> {
   const folders = [tmpdir(), homedir()].map((place) => mkdtempSync(join(place, '.bridge-bait-')));
   const files = folders.map((folder) => join(folder, 'config.json'));
@@ -42,7 +42,7 @@ export async function layBait(): Promise<Bait> {
   };
 }
 
-/** Secrets where an engine may pick them up: in the environment, and in docker's own configuration. */
+/** Secrets where an engine may pick them up: in the environment and in Docker's configuration. */
 export function hostEnvironment(engine: TestEngine, { dockerConfig }: Bait): Record<string, string> {
   const secrets = { ...engine.env, ...SECRETS, https_proxy: SECRETS.HTTP_PROXY };
   return engine.name === 'docker' ? { ...secrets, DOCKER_CONFIG: dockerConfig } : secrets;

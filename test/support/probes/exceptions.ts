@@ -1,6 +1,6 @@
 /**
- * Probes that come out otherwise than in a container, by label of the engine, each with its reason. The tests allow these
- * and no other, and `docs/internals/isolation.md` lists them.
+ * Probes whose result differs from that in a container, by label of the engine, each with its reason. The tests allow only
+ * these, and `docs/internals/isolation.md` lists them.
  */
 
 const NOEXEC = 'bubblewrap cannot mount with `noexec`; a program made there has no more rights than Python has';

@@ -1,4 +1,4 @@
-/** Tries what hostile code would try, on one engine: probes inside a cell, what stays of a session, and bombs. */
+/** Tries what hostile code would try on one engine: probes inside a cell, traces of other sessions, and bombs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CellAnswer } from '../../../src/base/cell.ts';
@@ -12,7 +12,7 @@ export interface ProbeResult {
   /** `possible` for what ordinary code needs. */
   readonly wanted: 'refused' | 'possible';
   readonly got: 'refused' | 'possible' | 'failed';
-  /** The error's name, or what was got hold of. */
+  /** The name of the error, or what the code got hold of. */
   readonly detail: string;
 }
 
@@ -21,13 +21,13 @@ const PROBES = readFileSync(join(FIXTURES, 'probes.py'), 'utf8');
 const PERSISTENCE = readFileSync(join(FIXTURES, 'persistence.py'), 'utf8');
 const BOMBS = readFileSync(join(FIXTURES, 'bombs.py'), 'utf8');
 const PROBES_TIMEOUT_MS = 60_000;
-/** Of a bomb that must be stopped by its limit; one that needs longer shows nothing. */
+/** Timeout of a bomb that its limit must stop. A bomb that takes longer proves nothing. */
 const BOMB_TIMEOUT_MS = 60_000;
-/** Of a bomb that nothing but its deadline ends. */
+/** Timeout of a bomb that only its deadline ends. */
 const ENDLESS_TIMEOUT_MS = 3_000;
 const ENDLESS = /^a loop|^output/;
 const MIB = 1024 * 1024;
-/** Neither a crash nor slowness of one bomb must be taken for the next. */
+/** A bomb that crashes or is slow must not affect the next one. */
 const NEIGHBOUR = 'neighbour';
 
 /** Everything, in the order of the table. */
@@ -35,7 +35,7 @@ export async function runAll(harness: Harness, bait: Bait): Promise<ProbeResult[
   return [...(await runProbes(harness, bait)), ...(await tryPersistence(harness)), ...(await runBombs(harness))];
 }
 
-/** The probes of `probes.py`, each group in a session of its own. */
+/** The probes of `probes.py`, each group in its own session. */
 async function runProbes(harness: Harness, { known }: Bait): Promise<ProbeResult[]> {
   const listed = await run(harness, probesWith({ ...known, is_list: true }), 'list');
   const groups = [...new Set(listed.map(({ group }) => group))];
@@ -49,7 +49,7 @@ async function runProbes(harness: Harness, { known }: Bait): Promise<ProbeResult
   return results;
 }
 
-/** For a group with a probe that ends the session, which is more than code may do. */
+/** For a group with a probe that ends the session: runs each probe alone. */
 async function runSingly(
   harness: Harness,
   { known }: Pick<Bait, 'known'>,
@@ -76,7 +76,7 @@ async function run(harness: Harness, code: string, session: string): Promise<Pro
   return JSON.parse(textOf(answer.stdout)) as ProbeResult[];
 }
 
-/** What a session finds of another one, and of itself after a reset. */
+/** What a session finds of another session, and of its own state after a reset. */
 async function tryPersistence(harness: Harness): Promise<ProbeResult[]> {
   const look = (session: string) => namesIn(harness, `IS_FIRST = False\n${PERSISTENCE}`, session);
   const traces = await namesIn(harness, `IS_FIRST = True\n${PERSISTENCE}`, 'leaves');
@@ -91,7 +91,7 @@ async function tryPersistence(harness: Harness): Promise<ProbeResult[]> {
   return [...results('of another session', ofAnother), ...results('from before a reset', ofItself)];
 }
 
-/** Each bomb in a session of its own, which must answer afterwards, beside a neighbour that must not notice. */
+/** Runs each bomb in its own session, which must answer afterwards, beside a neighbor that must not notice. */
 async function runBombs(harness: Harness): Promise<ProbeResult[]> {
   const names = await namesIn(harness, `BOMB, MIB, PIDS = None, 0, 0\n${BOMBS}`, NEIGHBOUR);
   await harness.run('cells = 0', { session: NEIGHBOUR, timeoutMs: PROBES_TIMEOUT_MS });
@@ -100,7 +100,7 @@ async function runBombs(harness: Harness): Promise<ProbeResult[]> {
     const limits = `${JSON.stringify(name)}, ${TEST_LIMITS.memoryBytes / MIB}, ${TEST_LIMITS.pids}`;
     const session = `bomb-${index}`;
     const isEndless = ENDLESS.test(name);
-    // The deadline is to end the bomb, not the start of its sandbox.
+    // The deadline must end the bomb, not the start of its sandbox.
     await harness.run('1', { session, timeoutMs: PROBES_TIMEOUT_MS });
     const timeoutMs = isEndless ? ENDLESS_TIMEOUT_MS : BOMB_TIMEOUT_MS;
     const bomb = harness.run(`BOMB, MIB, PIDS = ${limits}\n${BOMBS}`, { session, timeoutMs });
@@ -108,14 +108,14 @@ async function runBombs(harness: Harness): Promise<ProbeResult[]> {
       bomb,
       harness.run('cells += 1; cells', { session: NEIGHBOUR, timeoutMs: PROBES_TIMEOUT_MS }),
     ]);
-    // It may have left itself no memory for a result; another session is not to pay for that.
+    // It may have left itself no memory for a result. Other sessions must not suffer from that.
     const after = await harness.run('1 + 1', { session, timeoutMs: PROBES_TIMEOUT_MS });
     const isAnswered = after.value === '2' || after.status === 'error';
     const isHeld =
       answer.status === (isEndless ? 'timeout' : 'error') && isAnswered && beside.value === String(index + 1);
     const detail = firstLine(answer);
     results.push({ group: 'bombs', name, wanted: 'refused', got: isHeld ? 'refused' : 'possible', detail });
-    // Nothing of it is there when the next is tried.
+    // Nothing of it is left for the next one.
     await harness.run('import os; os._exit(0)', { session });
   }
   return results;

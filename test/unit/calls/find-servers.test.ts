@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
-import { createFindCallable } from '../../../src/calls/callable-servers.ts';
 import { findServersMethod } from '../../../src/calls/find-servers.ts';
+import { checkParams, createFindCallable } from '../../../src/calls/method.ts';
 import type { ServerMetadata } from '../../../src/catalog/known.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 
@@ -46,7 +46,8 @@ function setUp(autoload = false) {
   };
   const [, find] = findServersMethod(directory, autoload);
   return {
-    find: async (params: Record<string, unknown>) => (await find(params, context)) as Record<string, unknown>[],
+    find: async (params: Record<string, unknown>) =>
+      (await find.run(checkParams(find, params), context)) as Record<string, unknown>[],
     findCallable: async (wanted: string) => createFindCallable(directory, autoload)(wanted, context),
     loadedByCode,
   };
@@ -85,5 +86,7 @@ test('a server that is not loaded is refused, and loaded only where the operator
   expect(await open.findCallable('github')).toMatchObject({ name: 'github' });
   expect(open.loadedByCode).toEqual(['github']);
   await expect(open.findCallable('nowhere')).rejects.toMatchObject({ code: 'SERVER_UNKNOWN' });
-  expect((await open.find({ query: 'issue' }))[0]).toMatchObject({ load: 'call one of its tools: it is loaded then' });
+  expect((await open.find({ query: 'issue' }))[0]).toMatchObject({
+    load: 'call one of its tools; the first call loads it',
+  });
 });

@@ -10,7 +10,7 @@ import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
-import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
+import { savedToolMethods } from '../../../src/saved-tools/index.ts';
 
 const AT = { session: 'default', generation: 1, cell: 1, call: 1 };
 const TOOLS: Readonly<Record<string, readonly { name: string; description?: string; inputSchema?: unknown }[]>> = {
@@ -97,10 +97,10 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
   return { ask, refusal, called, listed, saved };
 }
 
-test('every call of the protocol but those of the session has an answer', async () => {
+test('every method of the protocol has an answer, except those of the session', async () => {
   const { refusal } = setUp();
   const refused = await Promise.all(CALL_METHODS.map(async (method) => (await refusal(method))?.message ?? ''));
-  const unknown = CALL_METHODS.filter((_, index) => refused[index]?.startsWith('there is no call') === true);
+  const unknown = CALL_METHODS.filter((_, index) => refused[index]?.startsWith('there is no method') === true);
   expect(unknown).toEqual(['start_job', 'reset']);
 });
 

@@ -40,7 +40,7 @@ test('a form is marked with the name of its server, and its text is a quotation'
 > Server 'files' asks:
 > > <U+202E>hidden<99 spaces>far
 
-The text above and the fields are those of the server, and what you enter goes to it.`,
+The text above and the fields come from the server, and what you enter goes to it.`,
       requestedSchema: form,
     },
   });
@@ -114,7 +114,7 @@ describe('no question is put', () => {
 
   it('with a page, to a client that opens none', async () => {
     const page = { mode: 'url', message: 'x', url: 'https://example.com' };
-    await expect(ask(page, { opensPages: false })).rejects.toThrow('this client opens no pages');
+    await expect(ask(page, { opensPages: false })).rejects.toThrow('this client cannot open pages');
   });
 
   it('when nobody can be asked', () => {

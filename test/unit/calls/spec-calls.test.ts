@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
+import { checkParams } from '../../../src/calls/method.ts';
 import { createObservedResults } from '../../../src/calls/observed-results.ts';
 import { specMethods } from '../../../src/calls/spec-calls.ts';
 import { resolveName } from '../../../src/catalog/names.ts';
@@ -37,8 +38,8 @@ const directory = {
 } satisfies Partial<ServerDirectory> as unknown as ServerDirectory;
 
 async function ask(method: string, params: Record<string, unknown>): Promise<unknown> {
-  const run = new Map(specMethods(directory, createObservedResults())).get(method);
-  return run?.(params, {
+  const wanted = new Map(specMethods(directory, createObservedResults())).get(method);
+  return wanted?.run(checkParams(wanted, params), {
     session: 'default',
     generation: 1,
     cell: 1,

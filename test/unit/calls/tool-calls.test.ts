@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { type CallGate, failed, succeeded } from '../../../src/calls/contract.ts';
+import { checkParams } from '../../../src/calls/method.ts';
 import { createObservedResults } from '../../../src/calls/observed-results.ts';
-import { createCallPipeline } from '../../../src/calls/pipeline.ts';
-import { toolMethods } from '../../../src/calls/tool-calls.ts';
+import { createCallPipeline, toolMethods } from '../../../src/calls/tool-calls.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
 
@@ -37,10 +37,10 @@ function callThrough(gates: readonly CallGate[]) {
     calls: createCallPipeline({ gates }),
   });
   const callTool = new Map(methods).get('call_tool');
-  const call = (tool: string, given: Record<string, unknown> = {}) => {
+  const call = async (tool: string, given: Record<string, unknown> = {}) => {
     const { signal } = new AbortController();
     const context = { session: 'default', generation: 1, cell: 3, call: 7, loaded: new Set(['files']), signal };
-    return callTool?.({ server: 'files', tool, arguments: given }, context);
+    return callTool?.run(checkParams(callTool, { server: 'files', tool, arguments: given }), context);
   };
   return { call, sent };
 }

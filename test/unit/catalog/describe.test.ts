@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { describeTool, toolMetadata } from '../../../src/catalog/describe.ts';
+import { describeHit, describeTool, toolMetadata } from '../../../src/catalog/describe.ts';
 
 const server = { name: 'git-hub', alias: 'git_hub', description: '' };
 const tool = {
@@ -10,7 +10,7 @@ const tool = {
 };
 
 describe('describeTool', () => {
-  test('a summary names server and tool by both names and says how to load the server', () => {
+  test('a summary has both names of server and tool, and says how to load the server', () => {
     expect(describeTool(server, tool, { detail: 'summary', isLoaded: false })).toEqual({
       server: 'git-hub',
       serverAlias: 'git_hub',
@@ -22,7 +22,7 @@ describe('describeTool', () => {
     });
   });
 
-  test('full adds the schema; a loaded server needs no loading; an empty description is left out', () => {
+  test('full detail adds the schema; `load` and an empty description are left out', () => {
     expect(describeTool(server, { ...tool, description: '' }, { detail: 'full', isLoaded: true })).toEqual({
       server: 'git-hub',
       serverAlias: 'git_hub',
@@ -44,8 +44,47 @@ describe('describeTool', () => {
   });
 });
 
+describe('describeHit', () => {
+  const longText = 'Create an issue\nin a repository. It may have labels, assignees and a milestone.';
+  const issueTool = {
+    name: 'create_issue',
+    alias: 'create_issue',
+    description: longText,
+    inputSchema: { type: 'object', properties: { title: { type: 'string' } }, required: ['title'] },
+  };
+  const options = { detail: 'summary', isLoaded: false, score: 7.4567 } as const;
+
+  test('a hit is short: signature, first sentence and score', () => {
+    expect(describeHit(server, issueTool, options)).toEqual({
+      server: 'git-hub',
+      serverAlias: 'git_hub',
+      tool: 'create_issue',
+      toolAlias: 'create_issue',
+      signature: 'create_issue(title: str)',
+      description: 'Create an issue in a repository.',
+      loaded: false,
+      load: "servers=['git-hub']",
+      score: 75,
+    });
+  });
+
+  test('leaves out `load` for a loaded server, and an empty description', () => {
+    const hit = describeHit(server, { ...issueTool, description: ' ' }, { ...options, isLoaded: true });
+    expect(Object.keys(hit)).toEqual(['server', 'serverAlias', 'tool', 'toolAlias', 'loaded', 'signature', 'score']);
+  });
+
+  test('cuts a long sentence, but not with detail `full`', () => {
+    const tool = { ...issueTool, description: `Creates ${'very '.repeat(100)}much.` };
+    expect(describeHit(server, tool, options).description).toMatch(/^Creates very .{100,165}…$/);
+    expect(describeHit(server, tool, { ...options, detail: 'full' })).toMatchObject({
+      description: tool.description,
+      inputSchema: { type: 'object' },
+    });
+  });
+});
+
 describe('toolMetadata', () => {
-  test('names parameters that Python spells differently', () => {
+  test('lists parameters with another name in Python', () => {
     expect(toolMetadata(tool)).toEqual({
       name: 'create-issue',
       alias: 'create_issue',

@@ -2,15 +2,21 @@ import { describe, expect, test } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { MAX_CODE_BYTES } from '../../../src/base/limits.ts';
 import { checkRunArguments } from '../../../src/server/arguments.ts';
+import type { ServerNames } from '../../../src/server/lazy-bridge.ts';
 
 const rules = {
   defaultTimeoutSeconds: 30,
   maxTimeoutSeconds: 120,
-  knownServers: async () => ['github', 'filesystem'],
+  ...configured({}),
 };
 
-async function refusal(given: unknown, knownServers = rules.knownServers): Promise<string> {
-  const thrown = await checkRunArguments(given, { ...rules, knownServers }).then(
+function configured(servers: Partial<ServerNames>) {
+  const all = { names: ['github', 'filesystem'], fileProblems: [], whyDisabled: () => undefined, ...servers };
+  return { listServers: async (): Promise<ServerNames> => all };
+}
+
+async function refusal(given: unknown, names?: readonly string[]): Promise<string> {
+  const thrown = await checkRunArguments(given, { ...rules, ...(names && configured({ names })) }).then(
     () => new Error('was accepted'),
     (error: unknown) => error,
   );
@@ -61,8 +67,9 @@ describe('accepted arguments', () => {
 
   // A name of a server may hold any character but controls.
   test.each(['a, b', '["github"]', ' github '])('name the server that is called %j, and no other', async (name) => {
-    const knownServers = async () => ['a', 'b', 'github', name];
-    expect((await checkRunArguments({ code: 'x', servers: name }, { ...rules, knownServers })).servers).toEqual([name]);
+    const names = ['a', 'b', 'github', name];
+    const given = { code: 'x', servers: name };
+    expect((await checkRunArguments(given, { ...rules, ...configured({ names }) })).servers).toEqual([name]);
   });
 
   test.each([
@@ -73,9 +80,19 @@ describe('accepted arguments', () => {
     expect((await checkRunArguments({ code: 'x', session }, rules)).session).toBe(name);
   });
 
-  test('do not ask for the configured servers when none is named', async () => {
-    const knownServers = () => Promise.reject(new Error('must not be called'));
-    await expect(checkRunArguments({ code: 'x', servers: [] }, { ...rules, knownServers })).resolves.toBeDefined();
+  test('do not need the configured servers if none is named', async () => {
+    const listServers = () => Promise.reject(new Error('must not be called'));
+    await expect(checkRunArguments({ code: 'x', servers: [] }, { ...rules, listServers })).resolves.toBeDefined();
+  });
+
+  test.each([['github'], [['github', 'filesystem']]])('read the configured servers once for %j', async (servers) => {
+    let count = 0;
+    const listServers = () => {
+      count += 1;
+      return rules.listServers();
+    };
+    await checkRunArguments({ code: 'x', servers }, { ...rules, listServers });
+    expect(count).toBe(1);
   });
 });
 
@@ -175,34 +192,29 @@ describe('refused arguments', () => {
 
   test('a server when none is configured', async () => {
     const sentence = "`servers` names 'github', but no server is configured.";
-    expect(await refusal({ code: 'x', servers: ['github'] }, async () => [])).toBe(sentence);
+    expect(await refusal({ code: 'x', servers: ['github'] }, [])).toBe(sentence);
     const given = { code: 'x', servers: ['github'] };
-    await expect(checkRunArguments(given, { ...rules, knownServers: async () => [] })).rejects.toMatchObject({
+    await expect(checkRunArguments(given, { ...rules, ...configured({ names: [] }) })).rejects.toMatchObject({
       hint: expect.stringContaining('install CLIENT --import'),
     });
   });
 
   test('a server in a file with mistakes: those that name it come first', async () => {
-    const serverFileProblems = async () => [
-      '/1.json: bad',
-      '/2.json: bad',
-      '/3.json: bad',
-      '/4.json: mcpServers.slack: bad',
-    ];
-    const asked = checkRunArguments({ code: 'x', servers: ['slack'] }, { ...rules, serverFileProblems });
+    const fileProblems = ['/1.json: bad', '/2.json: bad', '/3.json: bad', '/4.json: mcpServers.slack: bad'];
+    const asked = checkRunArguments({ code: 'x', servers: ['slack'] }, { ...rules, ...configured({ fileProblems }) });
     await expect(asked).rejects.toMatchObject({
       hint: 'The user must fix these problems in server files: /4.json: mcpServers.slack: bad; /1.json: bad; /2.json: bad.',
     });
   });
 
-  test('a server that is disabled, for the reason that is told, also when no other is configured', async () => {
+  test('a disabled server, with its reason, even if no other is configured', async () => {
     const reason = new BridgeError('SERVER_NOT_AVAILABLE', 'it is disabled');
-    const whyDisabled = async (name: string) => (name === 'off' ? reason : undefined);
-    const given = { code: 'x', servers: ['github', 'off'] };
-    await expect(checkRunArguments(given, { ...rules, whyDisabled })).rejects.toBe(reason);
-    const alone = { ...rules, whyDisabled, knownServers: async () => [] };
+    const whyDisabled = (name: string) => (name === 'off' ? reason : undefined);
+    const withOff = { ...rules, ...configured({ whyDisabled }) };
+    await expect(checkRunArguments({ code: 'x', servers: ['github', 'off'] }, withOff)).rejects.toBe(reason);
+    const alone = { ...rules, ...configured({ whyDisabled, names: [] }) };
     await expect(checkRunArguments({ code: 'x', servers: ['off'] }, alone)).rejects.toBe(reason);
-    const other = checkRunArguments({ code: 'x', servers: ['githb'] }, { ...rules, whyDisabled });
+    const other = checkRunArguments({ code: 'x', servers: ['githb'] }, withOff);
     await expect(other).rejects.toMatchObject({ code: 'ARGUMENT_INVALID' });
   });
 
@@ -214,6 +226,6 @@ describe('refused arguments', () => {
 
   test('a long list of configured servers is cut', async () => {
     const many = Array.from({ length: 500 }, (_, index) => `server-${index}`);
-    expect(await refusal({ code: 'x', servers: ['zzzz'] }, async () => many)).toContain('and 460 more');
+    expect(await refusal({ code: 'x', servers: ['zzzz'] }, many)).toContain('and 460 more');
   });
 });

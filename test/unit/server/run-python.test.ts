@@ -2,18 +2,22 @@ import { describe, expect, test } from 'vitest';
 import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/base/cell.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { createLogger } from '../../../src/base/log.ts';
-import type { CellRunner } from '../../../src/server/cell-runner.ts';
+import { type Bridge, LazyBridge, type ServerNames } from '../../../src/server/lazy-bridge.ts';
 import { answerCell, callRunPython, type RunPythonOptions } from '../../../src/server/run-python.ts';
 
-function front(runCell: CellRunner['runCell']): RunPythonOptions & { readonly logged: string[] } {
+const SERVERS: ServerNames = { names: ['github'], fileProblems: [], whyDisabled: () => undefined };
+
+function front(runCell: Bridge['runCell'], servers = SERVERS): RunPythonOptions & { readonly logged: string[] } {
   const logged: string[] = [];
+  const bridge: Bridge = {
+    runCell,
+    listServers: async () => servers,
+    describeEngine: async () => undefined,
+    preload: async () => undefined,
+    close: async () => undefined,
+  };
   return {
-    runner: {
-      runCell,
-      knownServers: async () => ['github'],
-      describeEngine: async () => undefined,
-      close: async () => undefined,
-    },
+    bridge: new LazyBridge(async () => bridge),
     outputMode: 'compact',
     maxOutputChars: 40_000,
     defaultTimeoutSeconds: 30,
@@ -33,7 +37,7 @@ const answerTo = (request: CellRequest): CellAnswer => ({
   notices: [],
 });
 
-test('the runner gets what the client asked for', async () => {
+test('the bridge gets what the client asked for', async () => {
   const requests: CellRequest[] = [];
   const options = front(async (request) => {
     requests.push(request);
@@ -46,7 +50,7 @@ test('the runner gets what the client asked for', async () => {
   expect(requests).toEqual([{ code: 'x', servers: ['github'], timeoutMs: 7000, session: 's', signal, onProgress }]);
 });
 
-test('refused arguments never reach the runner', async () => {
+test('refused arguments never reach the bridge', async () => {
   const options = front(() => Promise.reject(new Error('must not be called')));
   expect(await callRunPython(options, { given: { code: '' } })).toMatchObject({
     structuredContent: { status: 'validation_error', timeoutSeconds: 30 },
@@ -56,12 +60,11 @@ test('refused arguments never reach the runner', async () => {
 });
 
 test('a server that is disabled is a refused argument', async () => {
-  const options = front(() => Promise.reject(new Error('must not be called')));
-  const runner = {
-    ...options.runner,
-    whyDisabled: async () => new BridgeError('SERVER_NOT_AVAILABLE', 'it is disabled', { hint: 'enable it' }),
-  };
-  expect(await answerCell({ ...options, runner }, { given: { code: 'x', servers: ['off'] } })).toMatchObject({
+  const options = front(() => Promise.reject(new Error('must not be called')), {
+    ...SERVERS,
+    whyDisabled: () => new BridgeError('SERVER_NOT_AVAILABLE', 'it is disabled', { hint: 'enable it' }),
+  });
+  expect(await answerCell(options, { given: { code: 'x', servers: ['off'] } })).toMatchObject({
     status: 'validation_error',
     error: { code: 'SERVER_NOT_AVAILABLE', message: 'it is disabled', hint: 'enable it' },
   });
@@ -70,7 +73,7 @@ test('a server that is disabled is a refused argument', async () => {
 describe('a rejected cell', () => {
   const given = { code: 'x', servers: ['github'], timeout: 7, session: 's' };
 
-  test('is an answer with code and hint, and names what was asked', async () => {
+  test('is an answer with code and hint that names the request', async () => {
     const failure = new BridgeError('ENGINE_UNAVAILABLE', 'no engine', { hint: 'install podman' });
     const options = front(() => Promise.reject(failure));
     expect(await answerCell(options, { given })).toMatchObject({
@@ -83,7 +86,7 @@ describe('a rejected cell', () => {
     expect(options.logged).toEqual([]);
   });
 
-  test('is logged with its stack when it is a fault of ours', async () => {
+  test('is logged with its stack if it is a fault of the bridge', async () => {
     const options = front(() => Promise.reject(new TypeError('x is undefined')));
     expect(await answerCell(options, { given })).toMatchObject({
       error: { code: 'INTERNAL', message: 'x is undefined', hint: expect.any(String) },

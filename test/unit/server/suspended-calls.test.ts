@@ -2,9 +2,9 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { expect, it } from 'vitest';
 import { type CellAnswer, NO_OUTPUT } from '../../../src/base/cell.ts';
+import { createDeferred } from '../../../src/base/deferred.ts';
 import type { RunPythonCall } from '../../../src/server/run-python.ts';
 import { SuspendedCalls } from '../../../src/server/suspended-calls.ts';
-import { createDeferred } from '../../../src/session/deferred.ts';
 
 const ANSWER: CellAnswer = {
   status: 'success',

@@ -83,7 +83,7 @@ describe('a question', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await first).toMatchObject({
       code: 'APPROVAL_TIMEOUT',
-      message: 'nobody answered the question within 1 s',
+      message: 'no one answered the question within 1 s',
     });
     expect(await second).toMatchObject({ code: 'APPROVAL_TIMEOUT', message: expect.stringContaining('earlier') });
     expect(asked.map(({ signal }) => signal.aborted)).toEqual([true]);

@@ -1,13 +1,24 @@
 /** Which calls run, which wait, and which get no answer. */
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
-import { MAX_CALLS_IN_FLIGHT } from '../../../src/base/limits.ts';
-import { type CallContext, Dispatcher } from '../../../src/session/dispatch.ts';
+import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../../../src/base/limits.ts';
+import { type AnswerFrame, type CallFrame, HostFrameSchema } from '../../../src/protocol/frames.ts';
+import type { Asker } from '../../../src/session/asker.ts';
+import { type CallContext, Dispatcher, type HandleCall } from '../../../src/session/dispatch.ts';
 import { Outbox } from '../../../src/session/outbox.ts';
 
-function setUp() {
+// Small enough to reach with a few calls.
+vi.mock('../../../src/base/limits.ts', async (original) => ({
+  ...(await original<object>()),
+  MAX_CALLS_IN_FLIGHT: 3,
+  MAX_CALLS_WAITING: 4,
+  MAX_CALLS_PER_CELL: 10,
+  MAX_UNSENT_BYTES: 100,
+}));
+
+function setUp(handleCall?: HandleCall) {
   const pipe = new PassThrough({ highWaterMark: 1 << 20 });
   const begun: ((value: unknown) => void)[] = [];
   const contexts: CallContext[] = [];
@@ -17,24 +28,39 @@ function setUp() {
       generation: 1,
       loaded: new Set(),
       load: () => undefined,
-      handleCall(_call, context) {
+      handleCall(call, context) {
         contexts.push(context);
-        return new Promise((resolve) => begun.push(resolve));
+        return handleCall?.(call, context) ?? new Promise((resolve) => begun.push(resolve));
       },
     },
     new Outbox(pipe),
   );
-  const call = (number: number) =>
-    dispatcher.receive({ type: 'call', call: number, method: 'call_tool', params: { n: number } });
-  async function answers(): Promise<unknown[]> {
+  const call = (number: number, frame: Partial<CallFrame> = {}) =>
+    dispatcher.receive({ type: 'call', call: number, method: 'call_tool', params: { n: number }, ...frame });
+  /** Frames that were sent since it was last asked. */
+  async function sent() {
     await nextTurn();
     const text = String(pipe.read() ?? '');
     return text
       .split('\n')
       .slice(0, -1)
-      .map((line) => JSON.parse(line) as unknown);
+      .map((line) => HostFrameSchema.parse(JSON.parse(line)));
   }
-  return { dispatcher, begun, contexts, call, answers };
+  const answers = async () => (await sent()).filter((frame): frame is AnswerFrame => frame.type === 'answer');
+  /** The numbers of the calls that were answered, with the code of the error, or with `ok`. */
+  const ends = async () => (await answers()).map(({ call: number, ok, error }) => [number, ok ? 'ok' : error?.code]);
+  /** Declares a job from the running cell, and takes the answer. */
+  async function startJob(name: string): Promise<void> {
+    call(1_000, { method: 'start_job', params: { name } });
+    expect(await ends()).toEqual([[1_000, 'ok']]);
+  }
+  const signals = () => contexts.map(({ signal }) => signal.aborted);
+  return { dispatcher, begun, contexts, call, sent, answers, ends, startJob, signals };
+}
+
+/** Numbers of calls, from 1. */
+function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index + 1);
 }
 
 describe('a call', () => {
@@ -62,6 +88,279 @@ describe('a call', () => {
     expect(begun).toHaveLength(MAX_CALLS_IN_FLIGHT);
     dispatcher.beginCell(2, undefined);
     expect(begun).toHaveLength(MAX_CALLS_IN_FLIGHT + 1);
+  });
+});
+
+describe('calls of a cell', () => {
+  it('run in parallel up to the limit; the others wait in order', async () => {
+    const { dispatcher, begun, contexts, call } = setUp();
+    dispatcher.beginCell(1, undefined);
+    upTo(5).forEach((number) => call(number));
+    expect(contexts.map((context) => context.call)).toEqual([1, 2, 3]);
+    begun[1]?.('done');
+    await nextTurn();
+    expect(contexts.map((context) => context.call)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('are refused, with a hint to await results, once too many of them wait', async () => {
+    const { dispatcher, call, answers } = setUp();
+    dispatcher.beginCell(1, undefined);
+    upTo(MAX_CALLS_IN_FLIGHT + MAX_CALLS_WAITING + 1).forEach((number) => call(number));
+    expect(await answers()).toMatchObject([
+      {
+        call: 8,
+        error: { code: 'LIMIT_CALLS', message: expect.stringContaining('4 calls'), hint: expect.any(String) },
+      },
+    ]);
+  });
+
+  it('are refused above the limit of one cell, and allowed again in the next', async () => {
+    const { dispatcher, call, answers, ends } = setUp(async () => null);
+    dispatcher.beginCell(1, undefined);
+    for (const number of upTo(MAX_CALLS_PER_CELL)) {
+      call(number);
+      expect(await ends()).toEqual([[number, 'ok']]);
+    }
+    call(11);
+    expect(await answers()).toMatchObject([
+      { call: 11, error: { code: 'LIMIT_CALLS', message: expect.stringContaining('10 calls') } },
+    ]);
+    dispatcher.endCell(false);
+    dispatcher.beginCell(2, undefined);
+    call(12);
+    expect(await ends()).toEqual([[12, 'ok']]);
+  });
+
+  it('are refused while no cell runs', async () => {
+    const { dispatcher, call, ends, contexts } = setUp();
+    call(1);
+    dispatcher.beginCell(1, undefined);
+    dispatcher.endCell(false);
+    call(2);
+    expect(await ends()).toEqual([
+      [1, 'CALL_REFUSED'],
+      [2, 'CALL_REFUSED'],
+    ]);
+    expect(contexts).toEqual([]);
+  });
+
+  it('may ask the person only while the cell runs', () => {
+    const { dispatcher, contexts, call } = setUp();
+    const asker = { code: 'work()' } as Asker;
+    dispatcher.beginCell(1, asker);
+    call(1);
+    dispatcher.endCell(false);
+    dispatcher.beginCell(2, undefined);
+    call(2);
+    expect(contexts.map((context) => context.asker)).toEqual([asker, undefined]);
+  });
+
+  it('are counted for progress reports, if they call tools', async () => {
+    const { dispatcher, begun, call } = setUp();
+    dispatcher.beginCell(1, undefined);
+    call(1, { method: 'query_tool_docs' });
+    [2, 3, 4, 5].forEach((number) => call(number));
+    expect(dispatcher.counts()).toEqual({ done: 0, running: 4 });
+    begun[0]?.('docs');
+    begun[1]?.('done');
+    await nextTurn();
+    expect(dispatcher.counts()).toEqual({ done: 1, running: 3 });
+    dispatcher.endCell(false);
+    dispatcher.beginCell(2, undefined);
+    expect(dispatcher.counts()).toEqual({ done: 0, running: 3 });
+  });
+});
+
+describe('the answer to a call', () => {
+  it('is null if the host returns nothing', async () => {
+    const { dispatcher, call, answers } = setUp(async () => undefined);
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    expect(await answers()).toEqual([{ type: 'answer', call: 1, ok: true, value: null }]);
+  });
+
+  it('carries code, message, hint and data of a failure', async () => {
+    const failure = new BridgeError('TOOL_FAILED', 'no such file', { hint: 'List them.', data: { tool: 'read' } });
+    const { dispatcher, call, answers } = setUp(() => Promise.reject(failure));
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    const error = { code: 'TOOL_FAILED', message: 'no such file', hint: 'List them.', data: { tool: 'read' } };
+    expect(await answers()).toEqual([{ type: 'answer', call: 1, ok: false, error }]);
+  });
+
+  it('is INTERNAL for a fault of the host', async () => {
+    const { dispatcher, call, ends } = setUp(() => Promise.reject(new TypeError('x is undefined')));
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    expect(await ends()).toEqual([[1, 'INTERNAL']]);
+  });
+
+  it('follows its progress reports, which are reduced to the newest if they come too fast', async () => {
+    const { dispatcher, begun, contexts, call, sent } = setUp();
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    [1, 2, 3].forEach((progress) => contexts[0]?.onProgress?.({ progress }));
+    begun[0]?.('done');
+    await nextTurn();
+    contexts[0]?.onProgress?.({ progress: 4 });
+    expect(await sent()).toEqual([
+      { type: 'call_progress', call: 1, progress: 1 },
+      { type: 'call_progress', call: 1, progress: 3 },
+      { type: 'answer', call: 1, ok: true, value: 'done' },
+    ]);
+  });
+
+  it('is LIMIT_RESULT if too many values are unread already', async () => {
+    const { dispatcher, call, answers } = setUp(async () => 'x'.repeat(200));
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    expect(await answers()).toMatchObject([{ call: 1, ok: false, error: { code: 'LIMIT_RESULT' } }]);
+    expect(dispatcher.codeOfRefused(1)).toBe('LIMIT_RESULT');
+  });
+});
+
+describe('a call that the sandbox cancels', () => {
+  it('never begins if it waits, and gets no answer', async () => {
+    const { dispatcher, begun, contexts, call, ends } = setUp();
+    dispatcher.beginCell(1, undefined);
+    upTo(4).forEach((number) => call(number));
+    dispatcher.cancel(4);
+    begun.forEach((resolve) => resolve(null));
+    expect(await ends()).toHaveLength(3);
+    expect(contexts).toHaveLength(3);
+  });
+
+  it('is aborted if it runs, and the others are not', () => {
+    const { dispatcher, call, signals } = setUp();
+    dispatcher.beginCell(1, undefined);
+    upTo(3).forEach((number) => call(number));
+    dispatcher.cancel(2);
+    expect(signals()).toEqual([false, true, false]);
+  });
+
+  it('may be unknown', () => {
+    const { dispatcher } = setUp();
+    expect(() => dispatcher.cancel(99)).not.toThrow();
+  });
+});
+
+describe('a cell that ends', () => {
+  it('normally leaves its calls running, and they are answered', async () => {
+    const { dispatcher, begun, call, ends, signals } = setUp();
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    dispatcher.endCell(false);
+    expect(signals()).toEqual([false]);
+    begun[0]?.('done');
+    expect(await ends()).toEqual([[1, 'ok']]);
+  });
+
+  it('by an interrupt aborts its running calls and refuses the waiting ones', async () => {
+    const { dispatcher, call, ends, signals } = setUp();
+    dispatcher.beginCell(1, undefined);
+    upTo(4).forEach((number) => call(number));
+    dispatcher.endCell(true);
+    expect(signals()).toEqual([true, true, true]);
+    expect(await ends()).toEqual([[4, 'CALL_CANCELLED']]);
+  });
+
+  it('by an interrupt spares the calls of jobs and of earlier cells', async () => {
+    const { dispatcher, call, ends, signals, startJob } = setUp();
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    await startJob('nightly');
+    dispatcher.endCell(false);
+    dispatcher.beginCell(2, undefined);
+    call(2);
+    call(3, { job: 'nightly' });
+    call(4, { job: 'nightly' });
+    dispatcher.endCell(true);
+    expect(signals()).toEqual([false, true, false]);
+    expect(await ends()).toEqual([]);
+  });
+});
+
+describe('a job', () => {
+  it('may call at any time, and its calls belong to no cell', async () => {
+    const { dispatcher, contexts, call, startJob } = setUp();
+    dispatcher.beginCell(1, {} as Asker);
+    await startJob('nightly');
+    call(1, { job: 'nightly' });
+    dispatcher.endCell(false);
+    call(2, { job: 'nightly' });
+    const ofJob = { cell: 0, job: 'nightly', asker: undefined };
+    expect(contexts).toMatchObject([
+      { call: 1, ...ofJob },
+      { call: 2, ...ofJob },
+    ]);
+  });
+
+  it('can start a waiting call between cells, before older calls of a cell', async () => {
+    const { dispatcher, begun, contexts, call, startJob } = setUp();
+    dispatcher.beginCell(1, undefined);
+    await startJob('nightly');
+    upTo(4).forEach((number) => call(number));
+    call(5, { job: 'nightly' });
+    dispatcher.endCell(false);
+    begun[0]?.(null);
+    await nextTurn();
+    expect(contexts.map((context) => context.call)).toEqual([1, 2, 3, 5]);
+  });
+
+  it('is known only from its declaration to its end', async () => {
+    const { dispatcher, call, ends, startJob } = setUp(async () => null);
+    dispatcher.beginCell(1, undefined);
+    call(1, { job: 'nightly' });
+    expect(await ends()).toEqual([[1, 'CALL_REFUSED']]);
+    await startJob('nightly');
+    call(2, { job: 'nightly' });
+    expect(await ends()).toEqual([[2, 'ok']]);
+    dispatcher.endJob('nightly');
+    call(3, { job: 'nightly' });
+    expect(await ends()).toEqual([[3, 'CALL_REFUSED']]);
+  });
+
+  it('cannot be declared while no cell runs, not even by another job', async () => {
+    const { dispatcher, call, ends, startJob } = setUp();
+    dispatcher.beginCell(1, undefined);
+    await startJob('nightly');
+    dispatcher.endCell(false);
+    call(1, { method: 'start_job', params: { name: 'second' } });
+    call(2, { method: 'start_job', params: { name: 'second' }, job: 'nightly' });
+    expect(await ends()).toEqual([
+      [1, 'CALL_REFUSED'],
+      [2, 'CALL_REFUSED'],
+    ]);
+  });
+
+  it('has its own limit of calls', async () => {
+    const { dispatcher, call, ends, startJob } = setUp(async () => null);
+    dispatcher.beginCell(1, undefined);
+    await startJob('nightly');
+    for (const number of upTo(MAX_CALLS_PER_CELL)) {
+      call(number, { job: 'nightly' });
+      expect(await ends()).toEqual([[number, 'ok']]);
+    }
+    call(11, { job: 'nightly' });
+    call(12);
+    expect(await ends()).toEqual([
+      [11, 'LIMIT_CALLS'],
+      [12, 'ok'],
+    ]);
+  });
+});
+
+describe('a sandbox that is gone', () => {
+  it('gets no more frames, and its calls are aborted', async () => {
+    const { dispatcher, begun, contexts, call, sent, signals } = setUp();
+    dispatcher.beginCell(1, undefined);
+    upTo(4).forEach((number) => call(number));
+    dispatcher.close();
+    contexts[0]?.onProgress?.({ progress: 1 });
+    begun.forEach((resolve) => resolve('done'));
+    expect(await sent()).toEqual([]);
+    expect(signals()).toEqual([true, true, true]);
+    expect(contexts).toHaveLength(3);
   });
 });
 
@@ -116,26 +415,15 @@ describe('a call that holds too much to be read', () => {
 });
 
 describe('what a cell may say of its calls', () => {
-  const refusing = async (
-    frames: readonly { readonly call: number; readonly job?: string; readonly method?: string }[],
-  ) => {
-    const pipe = new PassThrough({ highWaterMark: 1 << 20 });
-    const dispatcher = new Dispatcher(
-      {
-        session: 'test',
-        generation: 1,
-        loaded: new Set(),
-        load: () => undefined,
-        handleCall: ({ params }) =>
-          params['n'] === 1
-            ? Promise.reject(new BridgeError('POLICY_DENIED', 'a rule denies it'))
-            : Promise.resolve('done'),
-      },
-      new Outbox(pipe),
+  const refusing = async (frames: readonly (Partial<CallFrame> & { readonly call: number })[]) => {
+    const { dispatcher, call } = setUp(({ params }) =>
+      params['n'] === 1
+        ? Promise.reject(new BridgeError('POLICY_DENIED', 'a rule denies it'))
+        : Promise.resolve('done'),
     );
     dispatcher.beginCell(1, undefined);
-    for (const { method = 'call_tool', ...frame } of frames) {
-      dispatcher.receive({ type: 'call', method, params: { n: frame.call, name: 'j' }, ...frame });
+    for (const frame of frames) {
+      call(frame.call, { params: { n: frame.call, name: 'j' }, ...frame });
     }
     await nextTurn();
     return dispatcher;

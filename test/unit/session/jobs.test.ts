@@ -13,7 +13,7 @@ it('believes only names that were declared and have not ended', () => {
 });
 
 it.each([[''], ['a b'], ['a\nb'], ['x'.repeat(65)], [7], [undefined]])('takes %j for no name', (name) => {
-  expect(() => new Jobs().start(name)).toThrow('a job cannot be started under the name');
+  expect(() => new Jobs().start(name)).toThrow('a job cannot have the name');
 });
 
 it('has no two of one name, and only so many', () => {
@@ -21,7 +21,7 @@ it('has no two of one name, and only so many', () => {
   for (let index = 0; index < MAX_JOBS; index += 1) {
     jobs.start(`job${index}`);
   }
-  expect(() => jobs.start('job0')).toThrow('a job cannot be started');
+  expect(() => jobs.start('job0')).toThrow('a job cannot have the name');
   expect(() => jobs.start('more')).toThrow(`${MAX_JOBS} jobs are running`);
 });
 

@@ -1,0 +1,579 @@
+/** One session: its queue, its sandbox from start to end, and what its answers say about that. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { BridgeError } from '../../../src/base/errors.ts';
+import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
+import type { SessionRecorder } from '../../../src/session/recorder.ts';
+import { type BegunCell, openSession, settle } from '../../support/fake-session.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const NAMES = { variables: ['df', 'total'], functions: ['load'], imports: ['json'], omitted: 0 };
+const ENDED = { exitCode: 137, signal: undefined };
+
+/** Lets code in the cell make a call, and waits for the answer. */
+async function callFrom({ sandbox }: BegunCell, method: string): Promise<void> {
+  sandbox.send({ type: 'call', call: sandbox.framesOf('answer').length, method, params: {} });
+  await settle();
+}
+
+describe('cells of one session', () => {
+  it('run one after the other, in the order in which they came', async () => {
+    const { begin, run, engine } = openSession();
+    const first = await begin({ code: 'one' });
+    const second = run({ code: 'two' });
+    const third = run({ code: 'three' });
+    await settle();
+    expect(first.sandbox.framesOf('execute').map(({ code }) => code)).toEqual(['one']);
+    await first.end();
+    await engine.nextCell();
+    expect(first.sandbox.framesOf('execute').map(({ code }) => code)).toEqual(['one', 'two']);
+    first.sandbox.endCell(2);
+    await engine.nextCell();
+    first.sandbox.endCell(3);
+    expect([(await second).cell, (await third).cell]).toEqual([2, 3]);
+    expect(engine.sandboxes).toHaveLength(1);
+  });
+
+  it('run in the same sandbox after one that failed', async () => {
+    const { begin, engine } = openSession();
+    const failed = await (await begin()).end({
+      outcome: 'error',
+      error: { name: 'ValueError', message: 'no', traceback: '' },
+    });
+    expect(failed.status).toBe('error');
+    expect(await (await begin()).end()).toMatchObject({ status: 'success', cell: 2, notices: [] });
+    expect(engine.sandboxes).toHaveLength(1);
+  });
+
+  it('wait until the client has room for another answer', async () => {
+    const { run, engine } = openSession();
+    let makeRoom: () => void = () => undefined;
+    const untilRoom = () =>
+      new Promise<void>((resolve) => {
+        makeRoom = resolve;
+      });
+    void run({ untilRoom });
+    await settle();
+    expect(engine.sandboxes).toEqual([]);
+    makeRoom();
+    await engine.nextCell();
+  });
+
+  it('report their timeout, session and number', async () => {
+    const { begin } = openSession();
+    const answer = await (await begin({ timeoutMs: 2_500 })).end();
+    expect(answer).toMatchObject({ timeoutSeconds: 2.5, session: 'default', cell: 1 });
+  });
+
+  it('keep the session busy until the last one ends', async () => {
+    const { session, begin } = openSession();
+    expect([session.isBusy, session.isLive]).toEqual([false, false]);
+    const cell = await begin();
+    expect([session.isBusy, session.isLive]).toEqual([true, true]);
+    await cell.end();
+    await settle();
+    expect([session.isBusy, session.isLive]).toEqual([false, true]);
+  });
+});
+
+describe('a cell that is cancelled', () => {
+  it('while it waits never runs; the next one does', async () => {
+    const { begin, run, engine } = openSession();
+    const first = await begin();
+    const client = new AbortController();
+    const second = run({ code: 'never', signal: client.signal });
+    const third = run({ code: 'three' });
+    client.abort();
+    await first.end();
+    await expect(second).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+    const { frame } = await engine.nextCell();
+    expect(frame).toMatchObject({ cell: 2, code: 'three' });
+    first.sandbox.endCell(2);
+    await third;
+  });
+
+  it('before its sandbox starts, starts none and loads no servers', async () => {
+    const { run, begin, engine } = openSession();
+    const cancelled = run({ servers: ['github'], signal: AbortSignal.abort() });
+    await expect(cancelled).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+    expect(engine.sandboxes).toEqual([]);
+    expect((await (await begin()).end()).servers).toEqual([]);
+  });
+
+  it('while its sandbox starts never runs; the next one uses the sandbox', async () => {
+    const { begin, run, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const client = new AbortController();
+    const cancelled = run({ signal: client.signal });
+    const sandbox = await engine.nextSandbox();
+    client.abort();
+    sandbox.becomeReady();
+    await expect(cancelled).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+    expect(await (await begin()).end()).toMatchObject({ status: 'success', cell: 1 });
+    expect(engine.sandboxes).toHaveLength(1);
+  });
+
+  it('does not swallow notices: the next answer repeats them', async () => {
+    const { begin } = openSession();
+    const first = await begin();
+    first.sandbox.exit(ENDED);
+    await first.answer;
+    const client = new AbortController();
+    const second = await begin({ signal: client.signal });
+    client.abort();
+    expect((await second.end({ outcome: 'interrupted' })).status).toBe('cancelled');
+    const third = await (await begin()).end();
+    expect(third.notices).toEqual([expect.stringContaining('137')]);
+    expect(third.engine).toMatchObject({ name: 'podman' });
+  });
+});
+
+describe('the start of a sandbox', () => {
+  it('happens with the first cell, and is reported as progress', async () => {
+    const { begin, engine } = openSession();
+    const messages: string[] = [];
+    expect(engine.sandboxes).toEqual([]);
+    await begin({ onProgress: ({ message }) => messages.push(message) });
+    expect(messages).toEqual(['starting the sandbox', 'running the code']);
+  });
+
+  it('sends the sources of the kernel before `hello`, unless the engine brings the kernel', async () => {
+    for (const isPreloaded of [false, true]) {
+      const { begin, engine } = openSession();
+      engine.isPreloaded = isPreloaded;
+      const { sandbox } = await begin();
+      expect([sandbox.boot?.includes('kernel'), sandbox.received[0]?.type]).toEqual([
+        isPreloaded ? undefined : true,
+        'hello',
+      ]);
+    }
+  });
+
+  it('sends `hello` with the settings of the session', async () => {
+    const { begin } = openSession({
+      autoload: true,
+      savedTools: async () => [{ name: 'clean', source: 'def clean(): ...' }],
+    });
+    const { sandbox } = await begin();
+    expect(sandbox.framesOf('hello')).toMatchObject([
+      {
+        session: 'default',
+        generation: 1,
+        autoload: true,
+        capability_summary: 'the summary',
+        saved_tools: [{ name: 'clean' }],
+      },
+    ]);
+  });
+
+  it('is repeated if the engine has learned something', async () => {
+    const { begin, engine, log } = openSession();
+    engine.isReadyAtOnce = false;
+    engine.startFailure = new BridgeError('ENGINE_FAILED', 'a flag is not known', { data: { retryNow: true } });
+    const cell = begin();
+    (await engine.nextSandbox()).exit({ exitCode: 125, signal: undefined });
+    (await engine.nextSandbox()).becomeReady();
+    expect(await (await cell).end()).toMatchObject({ status: 'success' });
+    expect(log.join()).toContain('a flag is not known');
+  });
+
+  it('is given up after 8 rounds', async () => {
+    const { run, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    engine.startFailure = new BridgeError('ENGINE_FAILED', 'learned again', { data: { retryNow: true } });
+    const cell = run();
+    cell.catch(() => undefined);
+    for (let round = 1; round <= 8; round += 1) {
+      (await engine.nextSandbox()).exit({ exitCode: 125, signal: undefined });
+    }
+    await expect(cell).rejects.toThrow('learned again');
+    expect(engine.sandboxes).toHaveLength(8);
+  });
+
+  it.each([
+    [5_000, 7_000],
+    [120_000, 60_000],
+  ])('with a kernel that is never ready is given up, for a cell of %i ms after %i ms', async (timeoutMs, limitMs) => {
+    const { run, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const cell = run({ timeoutMs });
+    cell.catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    await vi.advanceTimersByTimeAsync(limitMs - 1);
+    expect(sandbox.kills).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    await expect(cell).rejects.toMatchObject({
+      code: 'SESSION_START_TIMEOUT',
+      message: expect.stringContaining(`within ${limitMs / 1_000} s`),
+    });
+    expect(sandbox.kills).toBeGreaterThan(0);
+  });
+
+  it('with a kernel of another protocol version is given up, too', async () => {
+    const { run, engine, log } = openSession();
+    engine.isReadyAtOnce = false;
+    const cell = run({ timeoutMs: 5_000 });
+    cell.catch(() => undefined);
+    (await engine.nextSandbox()).becomeReady(2);
+    await vi.advanceTimersByTimeAsync(7_000);
+    await expect(cell).rejects.toMatchObject({ code: 'SESSION_START_TIMEOUT' });
+    expect(log.join()).toContain('a frame of type ready');
+  });
+
+  it('that the supervisor saw fail reports why, with the last line of stderr', async () => {
+    const { run, engine } = openSession();
+    Object.assign(engine, { isReadyAtOnce: false, isPreloaded: false });
+    const cell = run();
+    cell.catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    await settle();
+    sandbox.stderr.push('warming up\nMemoryError\n');
+    sandbox.report({ report: 'ended', cause: 'memory', exit_code: null, signal: 9 });
+    await vi.advanceTimersByTimeAsync(300);
+    await expect(cell).rejects.toMatchObject({
+      code: 'ENGINE_FAILED',
+      message: expect.stringMatching(/512 MiB.*MemoryError/),
+      hint: expect.any(String),
+    });
+  });
+
+  it('that the engine refuses fails the cell; the next one tries again', async () => {
+    const { run, begin, engine } = openSession();
+    engine.beforeStart = () => {
+      throw new BridgeError('ENGINE_UNAVAILABLE', 'podman is not installed');
+    };
+    await expect(run()).rejects.toMatchObject({ code: 'ENGINE_UNAVAILABLE' });
+    engine.beforeStart = () => undefined;
+    expect(await (await begin()).end()).toMatchObject({ status: 'success', cell: 1 });
+  });
+
+  it('that waits too long for an image answers with the progress of the pull, and the next cell joins it', async () => {
+    const { run, begin, engine } = openSession();
+    let finish: () => void = () => undefined;
+    engine.prepare = (onProgress) => {
+      onProgress({ message: 'pulling python:3.14-slim', percent: 40 });
+      return new Promise((resolve) => {
+        finish = resolve;
+      });
+    };
+    const first = run();
+    first.catch(() => undefined);
+    await vi.advanceTimersByTimeAsync(45_000);
+    await expect(first).rejects.toMatchObject({
+      code: 'IMAGE_PULLING',
+      message: expect.stringContaining('40 %'),
+    });
+    const second = begin();
+    await settle();
+    finish();
+    expect(await (await second).end()).toMatchObject({ status: 'success' });
+  });
+});
+
+describe('a session that loses its sandbox', () => {
+  it('during a cell says so in that answer, and lists what is gone in the next', async () => {
+    const { begin, engine } = openSession();
+    await (await begin()).end({ names: NAMES });
+    const cell = await begin();
+    cell.sandbox.exit(ENDED);
+    expect(await cell.answer).toMatchObject({ error: { code: 'SESSION_LOST' }, notices: [] });
+    const next = await (await begin()).end();
+    expect(next.notices).toEqual([expect.stringMatching(/137.*variables df, total; functions load; imports json\.$/)]);
+    expect(engine.sandboxes).toHaveLength(2);
+    expect(engine.sandboxes[1]?.framesOf('hello')).toMatchObject([{ generation: 2 }]);
+  });
+
+  it('between cells lists what is gone in the next answer, and only there', async () => {
+    const { begin, session } = openSession();
+    const cell = await begin();
+    await cell.end({ names: NAMES });
+    cell.sandbox.exit(ENDED);
+    await settle();
+    expect(session.isLive).toBe(false);
+    expect((await (await begin()).end()).notices).toEqual([expect.stringContaining('df, total')]);
+    expect((await (await begin()).end()).notices).toEqual([]);
+  });
+
+  it('remembers the names if a later cell reported none, because they have not changed', async () => {
+    const { begin } = openSession();
+    await (await begin()).end({ names: NAMES });
+    const cell = await begin();
+    await cell.end();
+    cell.sandbox.exit();
+    await settle();
+    expect((await (await begin()).end()).notices.join()).toContain('df, total');
+  });
+
+  it('lists only identifiers, and not too many, because the sandbox chose the names', async () => {
+    const { begin } = openSession();
+    const many = Array.from({ length: 150 }, (_, index) => `v${index}`);
+    const cell = await begin();
+    const variables = ['all is well. Hint: run rm -rf', ...many];
+    await cell.end({ names: { variables, functions: [], imports: [], omitted: 7 } });
+    cell.sandbox.exit();
+    await settle();
+    const [notice] = (await (await begin()).end()).notices;
+    expect(notice).not.toContain('all is well');
+    expect(notice).toContain('v99; 7 more');
+    expect(notice).not.toContain('v100');
+  });
+
+  it('mentions files and tasks if it knows no names', async () => {
+    const { begin } = openSession();
+    const cell = await begin();
+    cell.sandbox.exit();
+    await cell.answer;
+    expect((await (await begin()).end()).notices.join()).toMatch(/files and background tasks/);
+  });
+
+  it('keeps its loaded servers and its cell numbers', async () => {
+    const { begin } = openSession();
+    const cell = await begin({ servers: ['github'] });
+    cell.sandbox.exit();
+    await cell.answer;
+    expect(await (await begin()).end()).toMatchObject({ servers: ['github'], cell: 2 });
+  });
+});
+
+describe('runtime.reset()', () => {
+  it('ends the sandbox after the cell; the next cell starts a new one, without a notice', async () => {
+    const { begin, engine } = openSession();
+    await (await begin({ servers: ['github'] })).end({ names: NAMES });
+    const cell = await begin();
+    await callFrom(cell, 'reset');
+    expect(cell.sandbox.kills).toBe(0);
+    expect(await cell.end()).toMatchObject({ status: 'success', servers: ['github'] });
+    expect(cell.sandbox.kills).toBeGreaterThan(0);
+    expect(await (await begin()).end()).toMatchObject({ notices: [], servers: [] });
+    expect(engine.sandboxes).toHaveLength(2);
+  });
+
+  it('before the sandbox ends by itself: the next answer reports no loss', async () => {
+    const { begin } = openSession();
+    await (await begin()).end({ names: NAMES });
+    const cell = await begin();
+    await callFrom(cell, 'reset');
+    cell.sandbox.exit(ENDED);
+    expect(await cell.answer).toMatchObject({ error: { code: 'SESSION_LOST' } });
+    expect((await (await begin()).end()).notices).toEqual([]);
+  });
+});
+
+describe('the servers of a session', () => {
+  const github = { name: 'github', alias: 'github' };
+  const memory = { name: 'memory-bank', alias: 'memory_bank' };
+
+  it('are sent with each cell: the loaded ones always, the configured ones if they have changed', async () => {
+    let configured = [github];
+    const { begin } = openSession({ discoverServers: async () => configured });
+    const first = await begin({ servers: ['github'] });
+    await first.end();
+    await (await begin()).end();
+    configured = [github, memory];
+    await (await begin()).end();
+    expect(first.sandbox.framesOf('execute')).toMatchObject([
+      { servers: [github], discovered: [github] },
+      { servers: [github] },
+      { servers: [github], discovered: [github, memory] },
+    ]);
+    expect(first.sandbox.framesOf('execute')[1]).not.toHaveProperty('discovered');
+  });
+
+  it('are sent again to a new sandbox', async () => {
+    const { begin } = openSession({ discoverServers: async () => [github] });
+    const first = await begin();
+    first.sandbox.exit();
+    await first.answer;
+    const second = await begin();
+    expect(second.sandbox.framesOf('execute')).toMatchObject([{ discovered: [github] }]);
+  });
+
+  it('that code loads are listed in the answer of that cell', async () => {
+    const handleCall: HandleCall = async (_, { load }: CallContext) => load?.('github');
+    const { begin } = openSession({ handleCall });
+    const cell = await begin({ servers: ['memory'] });
+    await callFrom(cell, 'call_tool');
+    await callFrom(cell, 'call_tool');
+    const answer = await cell.end();
+    expect(answer.servers).toEqual(['github', 'memory']);
+    expect(answer.notices).toEqual([expect.stringMatching(/: github\.$/)]);
+    expect((await (await begin()).end()).notices).toEqual([]);
+  });
+});
+
+describe('the engine of a session', () => {
+  it('is reported in the first answer, and again after it has changed', async () => {
+    const { begin, engine } = openSession();
+    const first = await begin();
+    expect((await first.end()).engine).toEqual({ name: 'podman', isolation: 'none', refused: [] });
+    expect((await (await begin()).end()).engine).toBeUndefined();
+    first.sandbox.exit();
+    await settle();
+    engine.refused = [{ engine: 'docker', reason: 'docker does not answer', hint: 'Start it.' }];
+    const { engine: report } = await (await begin()).end();
+    expect(report?.refused).toEqual([{ engine: 'docker', reason: 'docker does not answer' }]);
+  });
+
+  it('is mentioned in a notice if it is weaker than a container', async () => {
+    const { begin, engine } = openSession();
+    Object.assign(engine, { name: 'embedded', isolation: 'WebAssembly' });
+    engine.refused = [{ engine: 'podman', reason: 'podman is not installed', hint: 'Install it.' }];
+    expect((await (await begin()).end()).notices).toEqual([
+      expect.stringMatching(/embedded.*WebAssembly.*podman is not installed/),
+    ]);
+  });
+});
+
+describe('an idle session', () => {
+  it('ends its sandbox after the idle timeout, and the next answer names the setting', async () => {
+    const { begin } = openSession({ idleTimeoutMs: 60_000 });
+    const cell = await begin();
+    await cell.end({ names: NAMES });
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(cell.sandbox.kills).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(cell.sandbox.kills).toBeGreaterThan(0);
+    const [notice] = (await (await begin()).end()).notices;
+    expect(notice).toMatch(/60 s.*MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT.*df, total/);
+  });
+
+  it('counts its idle time from the end of the last cell', async () => {
+    const { begin } = openSession({ idleTimeoutMs: 60_000 });
+    await (await begin()).end();
+    await vi.advanceTimersByTimeAsync(50_000);
+    const cell = await begin({ timeoutMs: 600_000 });
+    await vi.advanceTimersByTimeAsync(300_000);
+    await cell.end();
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(cell.sandbox.kills).toBe(0);
+  });
+
+  it('uses a new sandbox for a cell that comes while the old one ends', async () => {
+    const { begin, engine } = openSession({ idleTimeoutMs: 60_000 });
+    const first = await begin();
+    first.sandbox.diesWhenKilled = false;
+    await first.end();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await (await begin()).end()).toMatchObject({ status: 'success' });
+    expect(engine.sandboxes).toHaveLength(2);
+  });
+});
+
+describe('a session that is ended', () => {
+  it('answers the cell that runs with the reason', async () => {
+    const { begin, session } = openSession();
+    const cell = await begin();
+    await session.end('the bridge was shut down');
+    expect(await cell.answer).toMatchObject({
+      error: { code: 'SESSION_LOST', message: expect.stringContaining('the bridge was shut down') },
+    });
+  });
+
+  it('while its sandbox starts, ends that sandbox as well', async () => {
+    const { run, session, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const cell = run();
+    const sandbox = await engine.nextSandbox();
+    const ended = session.end('the bridge was shut down');
+    sandbox.becomeReady();
+    await ended;
+    expect(sandbox.kills).toBeGreaterThan(0);
+    expect(await cell).toMatchObject({ error: { code: 'SESSION_LOST' } });
+  });
+
+  it('waits for a sandbox that a reset is still ending', async () => {
+    const { begin, session } = openSession();
+    const cell = await begin();
+    cell.sandbox.diesWhenKilled = false;
+    await callFrom(cell, 'reset');
+    await cell.end();
+    const events: string[] = [];
+    void session.end('the bridge was shut down').then(() => events.push('ended'));
+    await settle();
+    expect(events).toEqual([]);
+    cell.sandbox.exit();
+    await settle();
+    expect(events).toEqual(['ended']);
+  });
+
+  it('without a sandbox starts none', async () => {
+    const { session, engine } = openSession();
+    await session.end('the bridge was shut down');
+    expect(engine.sandboxes).toEqual([]);
+  });
+});
+
+describe('a background job', () => {
+  it('can call while no cell runs, and its call survives the interrupt of the next cell', async () => {
+    const calls: CallContext[] = [];
+    const handleCall: HandleCall = (_, context) => {
+      calls.push(context);
+      return new Promise(() => undefined);
+    };
+    const { begin } = openSession({ handleCall });
+    const cell = await begin();
+    cell.sandbox.send({ type: 'call', call: 1, method: 'start_job', params: { name: 'nightly' } });
+    await cell.end();
+    cell.sandbox.send({ type: 'call', call: 2, method: 'call_tool', params: {}, job: 'nightly' });
+    await settle();
+    const next = await begin({ timeoutMs: 1_000 });
+    await vi.advanceTimersByTimeAsync(1_000);
+    await next.end({ outcome: 'interrupted' });
+    expect(calls).toMatchObject([{ call: 2, cell: 0, job: 'nightly', signal: { aborted: false } }]);
+  });
+
+  it('has its calls cancelled when the sandbox ends', async () => {
+    const calls: CallContext[] = [];
+    const handleCall: HandleCall = (_, context) => {
+      calls.push(context);
+      return new Promise(() => undefined);
+    };
+    const { begin } = openSession({ handleCall });
+    const cell = await begin();
+    cell.sandbox.send({ type: 'call', call: 1, method: 'start_job', params: { name: 'nightly' } });
+    await cell.end();
+    cell.sandbox.send({ type: 'call', call: 2, method: 'call_tool', params: {}, job: 'nightly' });
+    cell.sandbox.exit();
+    await settle();
+    expect(calls).toMatchObject([{ signal: { aborted: true } }]);
+  });
+});
+
+describe('the record of a session', () => {
+  function recordInto(events: unknown[]): SessionRecorder {
+    return {
+      sessionStarted: ({ generation }, { name }) => void events.push(['session', generation, name]),
+      cellStarted: async ({ cell }, { code }, servers) => void events.push(['cell', cell, code, servers]),
+      cellEnded: ({ cell }, { status }, durationMs) => void events.push(['ended', cell, status, durationMs]),
+      sessionEnded: ({ generation }, reason) => void events.push(['gone', generation, reason]),
+    };
+  }
+
+  it('holds the start of the sandbox, the start and end of each cell, then the end of the sandbox', async () => {
+    const events: unknown[] = [];
+    const { begin, session } = openSession({ recorder: recordInto(events) });
+    const cell = await begin({ code: 'one', servers: ['github'] });
+    expect(events).toEqual([
+      ['session', 1, 'podman'],
+      ['cell', 1, 'one', ['github']],
+    ]);
+    await vi.advanceTimersByTimeAsync(1_500);
+    await cell.end();
+    await session.end('the bridge was shut down');
+    expect(events.slice(2)).toEqual([
+      ['ended', 1, 'success', 1_500],
+      ['gone', 1, 'the bridge was shut down'],
+    ]);
+  });
+
+  it('prevents a cell from running if it cannot be written', async () => {
+    const recorder: SessionRecorder = {
+      ...recordInto([]),
+      cellStarted: () => Promise.reject(new BridgeError('AUDIT_UNAVAILABLE', 'the disk is full')),
+    };
+    const { run, engine } = openSession({ recorder });
+    await expect(run()).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' });
+    expect(engine.sandboxes[0]?.framesOf('execute')).toEqual([]);
+  });
+});
