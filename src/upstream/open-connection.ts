@@ -11,7 +11,6 @@ import {
   establish,
   explainHandshake,
   type ServerConnection,
-  type Traffic,
 } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { Failures } from './failures.ts';
@@ -72,9 +71,8 @@ async function attempt(
 ): Promise<ServerConnection> {
   const failures = new Failures(definition);
   let isModern = false;
-  // The two refer to each other: the transport delivers messages to the traffic, which sends through the transport.
-  const traffic: Traffic = createTraffic((message) => transport.send(message), options);
-  const transport: StdioClientTransport = new StdioClientTransport({
+  const traffic = createTraffic(options);
+  const transport = new StdioClientTransport({
     ...definition,
     env: childEnvironment(options.env, definition.env),
     guardian: options.guardian,
@@ -87,6 +85,7 @@ async function attempt(
       return traffic.intercept(message, bytes);
     },
   });
+  traffic.attach(transport);
   try {
     await transport.start();
   } catch (error) {

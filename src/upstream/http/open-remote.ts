@@ -11,7 +11,6 @@ import {
   explainHandshake,
   type ServerConnection,
   type ServerTransport,
-  type Traffic,
 } from '../connection.ts';
 import { Deadline } from '../deadline.ts';
 import { Failures } from '../failures.ts';
@@ -87,9 +86,8 @@ type TransportClass = new (options: SseTransportOptions) => ServerTransport;
 
 async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeMode): Promise<ServerConnection> {
   const { definition, options, deadline, failures, address } = attempt;
-  // The two refer to each other: the transport delivers messages to the traffic, which sends through the transport.
-  const traffic: Traffic = createTraffic((message) => transport.send(message), options);
-  const transport: ServerTransport = new Kind({
+  const traffic = createTraffic(options);
+  const transport = new Kind({
     ...address,
     name: definition.name,
     logger: options.logger,
@@ -98,6 +96,7 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
     maskText: createMask(definition),
     intercept: traffic.intercept,
   });
+  traffic.attach(transport);
   try {
     const { elicitation } = traffic;
     const client = await performHandshake(transport, { ...options, mode, elicitation, signal: deadline.signal });
