@@ -64,7 +64,7 @@ export interface ToolRequest {
   readonly signal?: CancelSignal | undefined;
   /** Called for each progress report of the server. */
   readonly onProgress?: RequestLimits['onProgress'];
-  /** Asks the person what the server wants to know during the call. If left out, such questions are cancelled. */
+  /** Asks the person what the server wants to know during the call. Without it, no question of the server is answered. */
   readonly elicit?: Elicit | undefined;
 }
 

@@ -105,7 +105,7 @@ export function mediaType({ headers }: HttpResponse): string {
 }
 
 function noResponse(response: HttpResponse): RemoteFailure {
-  return new RemoteFailure('protocol', 'ended the stream without a response to the request', response);
+  return new RemoteFailure('protocol', 'answered without a JSON-RPC response to the request', response);
 }
 
 function asFailure(error: unknown): Error {
