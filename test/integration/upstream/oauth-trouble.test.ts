@@ -95,7 +95,7 @@ describe('a client', () => {
     await logins.logIn(server.url);
     server.forgetClients();
     const failure = await failureOf(logins.logIn(server.url, { timeoutMs: 300 }));
-    expect(failure.hint).toContain('Then run: mcp-server-code-execution-mode servers logout tracker');
+    expect(failure.hint).toContain('run: mcp-server-code-execution-mode servers logout tracker');
   });
 
   it('that is now named by a document is no longer the one that was registered', async () => {
