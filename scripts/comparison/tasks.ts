@@ -65,7 +65,7 @@ const count = (text: string, word: string): number => text.split(word).length - 
 export const TASKS: readonly ComparedTask[] = [
   {
     title: 'read one small file',
-    remark: 'code mode does not pay: one call, and its answer is wanted as it is',
+    remark: 'code does not pay off: one call, and its whole answer is needed',
     direct: ({ length }) => (length === 0 ? [file('read_text_file', { path: 'garden.md' })] : []),
     conclude: ([[text = ''] = []]) => text,
     cells: ['print(await mcp_filesystem.read_text_file(path="garden.md"))'],
@@ -73,7 +73,7 @@ export const TASKS: readonly ComparedTask[] = [
   },
   {
     title: 'read three small files at once',
-    remark: 'the break-even: parallel calls are one turn for both',
+    remark: 'break-even: parallel calls are one turn either way',
     direct: ({ length }) =>
       length === 0 ? ['garden.md', 'house.md', 'travel.md'].map((path) => file('read_text_file', { path })) : [],
     conclude: ([texts = []]) => texts.join(''),
@@ -86,7 +86,7 @@ print("".join(await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) fo
   },
   {
     title: 'use a tool that was never used before',
-    remark: 'without the definitions in its context the agent looks the tool up first: one turn more',
+    remark: 'without the definition in its context, the agent first looks up the tool: one more turn',
     direct: ({ length }) => (length === 0 ? [sum(2, 3)] : []),
     conclude: ([[text = ''] = []]) => String(numberIn(text)),
     cells: [
@@ -97,7 +97,7 @@ print("".join(await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) fo
   },
   {
     title: `find the errors in ${LOG_COUNT} log files`,
-    remark: 'much is read and little is wanted',
+    remark: 'a lot is read, and little of it is needed',
     direct: (answers) => {
       if (answers.length === 0) {
         return [file('search_files', { path: '.', pattern: '*.log' })];
@@ -120,7 +120,7 @@ sum(text.count(" ERROR ") for text in texts)`,
   },
   {
     title: `${CHAIN_LENGTH} calls of which each needs the one before`,
-    remark: 'a turn of the model for each call, or one for all',
+    remark: 'one turn of the model for each call, or one for all',
     direct: (answers) => {
       const last = answers.at(-1)?.[0];
       return answers.length === CHAIN_LENGTH ? [] : [sum(last === undefined ? 1 : numberIn(last), answers.length)];
@@ -137,7 +137,7 @@ total`,
   },
   {
     title: 'carry what is in one server to another',
-    remark: 'the agent copies by hand, word for word, or code does',
+    remark: 'the agent copies the data word for word, or code does',
     direct: (answers) => {
       if (answers.length === 0) {
         return ['garden.md', 'house.md', 'travel.md'].map((path) => file('read_text_file', { path }));
