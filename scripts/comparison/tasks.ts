@@ -85,7 +85,7 @@ print("".join(await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) fo
     servers: ['filesystem'],
   },
   {
-    title: 'use a tool that was never used before',
+    title: 'use a tool for the first time',
     remark: 'without the definition in its context, the agent first looks up the tool: one more turn',
     direct: ({ length }) => (length === 0 ? [sum(2, 3)] : []),
     conclude: ([[text = ''] = []]) => String(numberIn(text)),
@@ -119,7 +119,7 @@ sum(text.count(" ERROR ") for text in texts)`,
     isPictured: true,
   },
   {
-    title: `${CHAIN_LENGTH} calls of which each needs the one before`,
+    title: `${CHAIN_LENGTH} calls that each need the result of the one before`,
     remark: 'one turn of the model for each call, or one for all',
     direct: (answers) => {
       const last = answers.at(-1)?.[0];
@@ -136,7 +136,7 @@ total`,
     servers: ['everything'],
   },
   {
-    title: 'carry what is in one server to another',
+    title: 'copy data from one server to another',
     remark: 'the agent copies the data word for word, or code does',
     direct: (answers) => {
       if (answers.length === 0) {
