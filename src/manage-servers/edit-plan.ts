@@ -119,7 +119,7 @@ async function addOne(
   return { name, file, outcome: old === undefined ? 'added' : 'replaced', kept };
 }
 
-/** The entries with a name: all of them for `remove`, so that no shadowed one takes effect; otherwise the one in effect. */
+/** The entries with a name: all of them for `remove`, because a shadowed one would take effect; otherwise the one in effect. */
 async function findAll(
   wanted: string,
   action: EditServersCommand['action'],

@@ -90,7 +90,7 @@ describe('the built command', () => {
     });
     expect(await servers(stateDir, ['add', 'x', 'npx', '-y', 'srv'])).toMatchObject({
       exitCode: 64,
-      stderr: expect.stringContaining('write -- before that command'),
+      stderr: expect.stringContaining('write -- before the command'),
     });
   });
 

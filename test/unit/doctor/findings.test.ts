@@ -117,7 +117,7 @@ describe('the state directory', () => {
     ['is a file', ['file'], /cannot be used: it is a file, not a directory$/],
     ['is inside a file', ['file', 'MCPs'], /cannot be used: .*ENOTDIR/],
     // Not even root can create anything there.
-    ['is inside a folder where nothing can be created', ['/proc/none/MCPs'], /cannot be used: E/],
+    ['is inside a folder that cannot hold files', ['/proc/none/MCPs'], /cannot be used: E/],
   ])('%s', async (_name, path, text) => {
     await writeFile(join(folder, 'file'), '');
     const [, absolute] = /^(\/.*)$/.exec(path[0] ?? '') ?? [];
