@@ -1,4 +1,4 @@
-/** What the embedded engine alone has to hold; the suites of all engines run on it too, as far as they send frames. */
+/** What only the embedded engine guarantees. The suites of all engines run on it, too, as far as they send frames. */
 import { once } from 'node:events';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -31,7 +31,7 @@ const DEAF = `${READY} setInterval(() => undefined, 1000);`;
 const embedded = (await coverEngines()).find(({ label }) => label === 'embedded');
 const surroundings = await coverSurroundings();
 
-/** Starts a sandbox and waits for its end. What it said, and how the engine explains it. */
+/** Starts a sandbox and waits for its end. Returns its output and the engine's explanation. */
 async function startToEnd(engine: Engine): Promise<{ said: string; error: BridgeError }> {
   const sandbox = await engine.start({ command: [], session: 'test' });
   sandbox.stdin.write('hello\n');
@@ -48,7 +48,7 @@ async function startDeaf(source = DEAF) {
 }
 
 describe('a child that does not start', () => {
-  it('because a file was damaged is sent nothing, and the file is named', async () => {
+  it('because a file is damaged gets no input, and the error names the file', async () => {
     const folder = folderWithProgram('process.stdin.pipe(process.stdout);');
     appendFileSync(join(folder, 'child.mjs'), '// damaged');
     const { said, error } = await startToEnd(embeddedEngine({ folder }));
@@ -60,7 +60,7 @@ describe('a child that does not start', () => {
     });
   });
 
-  it('because there are no files says how they come there', async () => {
+  it('because there are no files leads to an error that says how to build them', async () => {
     const folder = folderWithProgram('');
     rmSync(join(folder, 'manifest.json'));
     await expect(embeddedEngine({ folder }).start({ command: [], session: 'test' })).rejects.toMatchObject({
@@ -69,7 +69,7 @@ describe('a child that does not start', () => {
     });
   });
 
-  it('because it dies is tried without each layer, and its last words are told', async () => {
+  it('because it dies is retried without each layer, and its last output is reported', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram('console.error("no luck"); process.exit(3);') });
     const rounds = [];
     for (let retryNow: unknown = true; retryNow === true; retryNow = rounds.at(-1)?.data['retryNow']) {
@@ -80,7 +80,7 @@ describe('a child that does not start', () => {
     expect(engine.description).toContain('no luck');
   });
 
-  it('because it hangs is ended, and that is told', async () => {
+  it('because it hangs is ended, and that is reported', async () => {
     const folder = folderWithProgram('setInterval(() => undefined, 1000);');
     const { error } = await startToEnd(embeddedEngine({ folder, silenceLimitMs: 500 }));
     expect(error).toMatchObject({
@@ -89,7 +89,7 @@ describe('a child that does not start', () => {
     });
   });
 
-  it.runIf(embedded !== undefined)('because its Node has no WebAssembly says so', async () => {
+  it.runIf(embedded !== undefined)('because its Node has no WebAssembly leads to an error that says so', async () => {
     const engine = embeddedEngine({ node: nodeWith('--jitless'), isBare: true });
     const harness = await createHarness({ engine });
     onTestFinished(() => harness.close());
@@ -99,7 +99,7 @@ describe('a child that does not start', () => {
     });
   });
 
-  it.runIf(embedded !== undefined)('because the interpreter was damaged is named in the answer', async () => {
+  it.runIf(embedded !== undefined)('because the interpreter is damaged leads to an answer that says so', async () => {
     const folder = copyOfBuilt();
     appendFileSync(join(folder, 'python.wasm'), 'damaged');
     const harness = await createHarness({ engine: embeddedEngine({ folder }) });
@@ -112,47 +112,41 @@ describe('a child that does not start', () => {
   });
 });
 
-describe('a child that goes wrong later', () => {
+describe('a child that misbehaves later', () => {
   it.each([
     ['is deaf to the end of its input', DEAF],
-    ['computes for ever', `${READY} setImmediate(() => { for (;;); });`],
-    [
-      'floods its output',
-      `${READY} process.stdout._handle.setBlocking(true); for (;;) console.log("x".repeat(65536));`,
-    ],
-    [
-      'floods its errors',
-      `${READY} process.stderr._handle.setBlocking(true); for (;;) console.error("x".repeat(65536));`,
-    ],
+    ['computes forever', `${READY} setImmediate(() => { for (;;); });`],
+    ['floods stdout', `${READY} process.stdout._handle.setBlocking(true); for (;;) console.log("x".repeat(65536));`],
+    ['floods stderr', `${READY} process.stderr._handle.setBlocking(true); for (;;) console.error("x".repeat(65536));`],
     [
       'closes its pipes',
       `${READY} process.stdout.end(() => process.stderr.end()); setInterval(() => undefined, 1000);`,
     ],
-  ])('because it %s is ended', async (_what, source) => {
+  ])('and %s is ended', async (_what, source) => {
     const { sandbox, processes } = await startDeaf(source);
     sandbox.stdout.removeAllListeners('data').pause();
     await sandbox.kill();
     await expect.poll(() => processes.filter(isAlive)).toEqual([]);
   });
 
-  it('because it is stopped is ended', async () => {
+  it('and is stopped is ended', async () => {
     const { sandbox, processes } = await startDeaf();
     processes.forEach((pid) => process.kill(pid, 'SIGSTOP'));
     await sandbox.kill();
     await expect.poll(() => processes.filter(isAlive)).toEqual([]);
   });
 
-  it('because it has not come up yet is ended', async () => {
+  it('and is not ready yet is ended', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF) });
     const sandbox = await engine.start({ command: [], session: 'test' });
     await sandbox.kill();
-    // What a layer of the system started ends with it, which takes the kernel a moment.
+    // Processes of an isolation layer end with it, which takes the kernel a moment.
     await expect.poll(() => clientsOf(sandbox.id)).toEqual([]);
   });
 });
 
 describe.runIf(process.platform === 'linux')('a layer that does not work', () => {
-  it('is named with the first line of what its tool said', async () => {
+  it('is reported with the first line that its tool printed', async () => {
     const script = 'echo "unshare: unshare failed: Operation not permitted." >&2; echo "ask dmesg" >&2; exit 1';
     const env = { PATH: pathWithScript('unshare', script) };
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env });
@@ -167,7 +161,7 @@ describe.runIf(process.platform === 'linux')('a layer that does not work', () =>
 describe.each(surroundings)('a child $label', ({ commands, layer, userId, words }) => {
   const hostEnv = () => ({ PATH: pathWith(commands, userId) });
 
-  /** What Node in these surroundings prints; its own permission model is off, so that only they hold. */
+  /** What Node prints inside this layer. Its own permission model is off, so only the layer protects. */
   async function runInside(code: string): Promise<unknown> {
     const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), hostEnv()), []);
     expect(chosen.layer).toBe(layer);
@@ -177,14 +171,14 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     return JSON.parse(await text(child.stdout));
   }
 
-  it('is what was chosen, and is said', async () => {
+  it('gets this layer, and the engine says so', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: hostEnv() });
     await firstOutput(await engine.start({ command: [], session: 'test' }));
     expect(engine.description).toContain(`Python in WebAssembly, in a process of its own, ${words}`);
     expect(engine.isolation).toBe(`Python in WebAssembly, in a process of its own, ${words}`);
   });
 
-  it.runIf(commands.length > 0)('sees no file but its own, and can write none', async () => {
+  it.runIf(commands.length > 0)('sees only its own files, and can write none', async () => {
     const seen = await runInside(`
       const fs = require('fs');
       const attempt = (action) => { try { return action(); } catch (error) { return error.code; } };
@@ -222,10 +216,10 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     expect(seen).toEqual({ signalled: 'ESRCH', connected: expect.stringMatching(/ECONNREFUSED|ENETUNREACH/) });
   });
 
-  it.runIf(layer !== undefined)('comes up with files from a file system with every restriction', async () => {
+  it.runIf(layer !== undefined)('starts from a file system that is mounted with every restriction', async () => {
     const folder = folderWithProgram('');
     const chosen = await chooseSurroundings(readMachine(folder, { PATH: pathWith(commands) }), []);
-    // Mounts of the host keep these flags in a namespace, so a remount that leaves one out is refused.
+    // Mounts of the host keep these flags in a namespace, so a remount without one of them is refused.
     const script = [
       'mount -t tmpfs -o noexec,nosuid,nodev,noatime restricted "$1"',
       'echo found > "$1/child.js"',
@@ -241,7 +235,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     expect([chosen.layer, await text(child.stdout)]).toEqual([layer, 'found\n']);
   });
 
-  it.runIf(layer === 'unshare')('comes up where there is no /sys', async () => {
+  it.runIf(layer === 'unshare')('starts without /sys', async () => {
     const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), hostEnv()), []);
     const { arguments: launchArguments, executable } = chosen.launch(['-p', '6 * 7']);
     const elsewhere = launchArguments.map((word) => word.replace(/^\/sys /, '/nowhere '));
@@ -251,7 +245,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     expect(await text(child.stdout)).toBe('42\n');
   });
 
-  it.runIf(layer !== undefined)('has no capabilities, and with bubblewrap our filter', async () => {
+  it.runIf(layer !== undefined)('has no capabilities, and with bubblewrap our system-call filter', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: hostEnv() });
     const sandbox = await engine.start({ command: [], session: 'test' });
     await firstOutput(sandbox);
@@ -266,17 +260,14 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     }
   });
 
-  it.runIf(layer !== undefined)(
-    'ends when its bridge is killed, even if it is deaf to the end of its input',
-    async () => {
-      const engine = testEngine('embedded', 'embedded', { ...processEnvironment(), ...hostEnv() }, false);
-      const owner = await startOwner(engine, folderWithProgram(DEAF));
-      const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
-      expect(processes.length).toBeGreaterThanOrEqual(2);
-      await owner.kill();
-      await expect.poll(() => processes.filter(isAlive)).toEqual([]);
-    },
-  );
+  it.runIf(layer !== undefined)('ends when its bridge is killed, even if it ignores the end of its input', async () => {
+    const engine = testEngine('embedded', 'embedded', { ...processEnvironment(), ...hostEnv() }, false);
+    const owner = await startOwner(engine, folderWithProgram(DEAF));
+    const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
+    expect(processes.length).toBeGreaterThanOrEqual(2);
+    await owner.kill();
+    await expect.poll(() => processes.filter(isAlive)).toEqual([]);
+  });
 
   it.runIf(embedded !== undefined)('runs cells, and ends when its bridge is killed', async () => {
     const folder = userId === undefined ? undefined : copyOfBuilt();
@@ -292,7 +283,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
   });
 });
 
-describe.runIf(embedded !== undefined)('a session of its own', () => {
+describe.runIf(embedded !== undefined)('a session on the embedded engine', () => {
   it('keeps its state at the memory limit, which raises MemoryError', async () => {
     const harness = await createHarness({ engine: embeddedEngine() });
     onTestFinished(() => harness.close());
@@ -302,7 +293,7 @@ describe.runIf(embedded !== undefined)('a session of its own', () => {
     expect((await harness.run('b = None\nkept')).value).toBe('42');
   });
 
-  it('says that its child was killed, and what is gone', async () => {
+  it('reports that its child was killed, and what is gone', async () => {
     const harness = await createHarness({ engine: embeddedEngine({ isBare: true, instanceId: 'to-kill' }) });
     onTestFinished(() => harness.close());
     await harness.run('gone = 1');
@@ -310,7 +301,7 @@ describe.runIf(embedded !== undefined)('a session of its own', () => {
     await expect.poll(async () => (await harness.run('1')).notices[0]).toContain('variables gone');
   });
 
-  it('answers at the deadline when its child is stopped, and starts afresh', async () => {
+  it('answers at the deadline if its child is stopped, and starts a new one', async () => {
     const harness = await createHarness({ engine: embeddedEngine({ isBare: true, instanceId: 'to-stop' }) });
     onTestFinished(() => harness.close());
     await harness.run('1');
@@ -320,7 +311,7 @@ describe.runIf(embedded !== undefined)('a session of its own', () => {
     expect((await harness.run('3')).value).toBe('3');
   });
 
-  it('works whatever flags the bridge itself was started with', async () => {
+  it('works with any flags of the bridge itself', async () => {
     const env = { ...processEnvironment(), NODE_OPTIONS: '--jitless' };
     const harness = await createHarness({ engine: embeddedEngine({ env }) });
     onTestFinished(() => harness.close());

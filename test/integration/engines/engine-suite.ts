@@ -1,4 +1,4 @@
-/** What every engine has to hold; each one runs the whole list. Adds no case of one engine alone. */
+/** What every engine guarantees. Each one runs the whole suite. Cases of a single engine do not belong here. */
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
@@ -22,21 +22,21 @@ import { describeInside } from './inside-suite.ts';
 import { createSuiteEngine } from './suite-engine.ts';
 
 const ECHO = 'import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.flush()';
-/** Does not notice that its host is gone. */
+/** Ignores the end of its host. */
 const STUBBORN = 'import time\nprint("ready")\ntime.sleep(600)';
 const STARTS = 30;
 /** One start takes 100 to 400 ms here; several at once take longer. */
 const KILL_DELAYS_MS = [0, 0, 20, 40, 60, 80, 100, 150, 200, 300, 400, 500];
 
 /**
- * Docker forgets a container an instant before its list does (`inspect` finds nothing, `ps` still shows it: seen once in
- * some hundred ends), so the list may be asked again.
+ * Docker forgets a container an instant before its list does (`inspect` finds nothing, `ps` still shows it: seen about once in
+ * some hundred runs), so the list is polled.
  */
 async function expectNoContainers(engine: TestEngine, instanceId: string): Promise<void> {
   await expect.poll(() => containersOf(engine, instanceId), { timeout: 5_000 }).toEqual([]);
 }
 
-/** A folder that anybody may read and write, whoever the sandbox's user is on the host. */
+/** A folder that everyone may read and write, whatever user of the host the sandbox runs as. */
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-mount-'));
   chmodSync(folder, 0o777);
@@ -60,7 +60,7 @@ for folder in ('/data/in', '/data/out'):
         print(folder, os.strerror(error.errno))
 print(sorted(os.listdir('/data')))`;
 
-      it('is there, read-only unless told otherwise', async () => {
+      it('is visible, and read-only by default', async () => {
         const [source, out] = [makeFolder(), makeFolder()];
         await writeFile(join(source, 'a.txt'), 'from the host');
         const { engine } = createEngine({
@@ -76,7 +76,7 @@ print(sorted(os.listdir('/data')))`;
           '/data/out written',
           "['in', 'out']",
         ]);
-        // Podman made it readable for the sandbox's user alone, who on the host is somebody else than the person.
+        // Podman made it readable only for the sandbox's user, who is a different user on the host.
         expect((await stat(join(out, 'new.txt'))).mode & 0o444).toBe(0o444);
         expect(await readFile(join(out, 'new.txt'), 'utf8')).toBe('written');
       });
@@ -94,7 +94,7 @@ print(sorted(os.listdir('/data')))`;
         expect(Buffer.concat(received)).toEqual(sent);
       });
 
-      it('keeps stderr apart and tells the exit code', async () => {
+      it('keeps stderr separate and returns the exit code', async () => {
         const { engine } = createEngine();
         const run = await runPython(engine, 'import sys; print("out"); print("err", file=sys.stderr); sys.exit(7)');
         expect(run.exit.exitCode).toBe(7);
@@ -102,7 +102,7 @@ print(sorted(os.listdir('/data')))`;
         expect(run.stderr).toContain('err\n');
       });
 
-      it('carries 64 MiB out and keeps it whole', async () => {
+      it('transfers 64 MiB intact', async () => {
         const { engine } = createEngine();
         const sandbox = await startPython(engine, 'import os\nfor _ in range(1024): os.write(1, b"x" * 65536)');
         let bytes = 0;
@@ -120,13 +120,10 @@ print(sorted(os.listdir('/data')))`;
       const states: [string, string][] = [
         ['idle at the pipe', `print("ready")\n${ECHO}`],
         [
-          'busy and deaf to signals',
+          'busy and ignores signals',
           'import signal\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\nprint("ready")\nwhile True: pass',
         ],
-        [
-          'flooding a stdout that nobody reads',
-          'import os\nos.write(1, b"ready\\n")\nwhile True: os.write(1, b"x" * 65536)',
-        ],
+        ['flooding an unread stdout', 'import os\nos.write(1, b"ready\\n")\nwhile True: os.write(1, b"x" * 65536)'],
         [
           'with stdout and stderr closed',
           'import os, time\nos.write(1, b"ready\\n")\nos.close(1); os.close(2)\ntime.sleep(600)',
@@ -156,16 +153,16 @@ print(sorted(os.listdir('/data')))`;
         await expectNoContainers(testEngine, instanceId);
       });
 
-      it('a sandbox that has not come up yet', async () => {
+      it('a sandbox that is not ready yet', async () => {
         const { engine, instanceId } = createEngine();
         const sandbox = await startPython(engine, ECHO);
         await sandbox.kill();
         await expectNoContainers(testEngine, instanceId);
       });
 
-      it('a sandbox at any moment of its start, together with its helpers', async () => {
+      it('a sandbox at any moment of its start, including its helpers', async () => {
         const { engine, instanceId } = createEngine();
-        // A podman client that is killed while it starts leaves conmon and the unstarted container behind, unseen by podman.
+        // A podman client that is killed during a start leaves conmon and the container behind, and podman does not list them.
         await Promise.all(
           KILL_DELAYS_MS.map(async (delayMs) => {
             const sandbox = await startPython(engine, ECHO);
@@ -176,7 +173,7 @@ print(sorted(os.listdir('/data')))`;
         await expectNoContainers(testEngine, instanceId);
       });
 
-      it('with megabytes still queued for a sandbox that does not read', async () => {
+      it('a sandbox that does not read, with megabytes queued', async () => {
         const { engine, instanceId } = createEngine();
         const sandbox = await startPython(engine, STUBBORN);
         await firstOutput(sandbox);
@@ -195,7 +192,7 @@ print(sorted(os.listdir('/data')))`;
         await sandbox.kill();
       });
 
-      it('is noticed when what runs in it is killed from outside', async () => {
+      it('is noticed when its process is killed from outside', async () => {
         const { engine } = createEngine();
         const sandbox = await startPython(engine, STUBBORN);
         await firstOutput(sandbox);
@@ -204,7 +201,7 @@ print(sorted(os.listdir('/data')))`;
         await sandbox.kill();
       });
 
-      it('is noticed when the client of the engine is killed, and takes the container along', async () => {
+      it('is noticed when the client of the engine is killed, and removes the container', async () => {
         const { engine, instanceId } = createEngine();
         const sandbox = await startPython(engine, STUBBORN);
         await firstOutput(sandbox);
@@ -217,7 +214,7 @@ print(sorted(os.listdir('/data')))`;
       });
     });
 
-    describe.runIf(testEngine.isContainer)('a start that fails, of an engine with images,', () => {
+    describe.runIf(testEngine.isContainer)('a failed start of an engine with images', () => {
       async function explain(options: Partial<ContainerEngineOptions>, program = 'python3') {
         const { engine, instanceId } = createEngine(options);
         const sandbox = await engine.start({ command: [program, '-c', 'pass'], session: 'test' });
@@ -230,7 +227,7 @@ print(sorted(os.listdir('/data')))`;
         return engine.explainStartFailure(sandbox, exit, Buffer.concat(stderr).toString('utf8'));
       }
 
-      it('names the command that brings a missing image', async () => {
+      it('names the command that pulls a missing image', async () => {
         const error = await explain({ image: 'no-such-image:1' });
         expect(error.code).toBe('IMAGE_MISSING');
         expect(error.hint).toContain(
@@ -241,17 +238,17 @@ print(sorted(os.listdir('/data')))`;
         expect(error.data['retryNow']).toBe(false);
       });
 
-      it('offers another round when a missing image may be pulled', async () => {
+      it('offers a retry if a missing image may be pulled', async () => {
         const error = await explain({ image: 'no-such-image:1', pullPolicy: 'missing' });
         expect(error.data['retryNow']).toBe(true);
       });
 
-      it('says that the image has no Python', async () => {
+      it('reports that the image has no Python', async () => {
         const error = await explain({}, 'python0');
         expect(error.code).toBe('IMAGE_UNSUITABLE');
       });
 
-      it('says what the engine said about anything else', async () => {
+      it('quotes the engine for any other failure', async () => {
         const error = await explain({ user: '9999999999:9999999999' });
         expect(error.code).toBe('ENGINE_FAILED');
         expect(error.message).toMatch(/9999999999|range/);
@@ -259,7 +256,7 @@ print(sorted(os.listdir('/data')))`;
     });
 
     describe('sweeping', () => {
-      it('removes own sandboxes when told to, and none of a living other bridge', async () => {
+      it('removes its own sandboxes on request, and none of another live bridge', async () => {
         const mine = createEngine();
         const other = createEngine();
         const [first, second] = await Promise.all([
@@ -267,7 +264,7 @@ print(sorted(os.listdir('/data')))`;
           startPython(other.engine, STUBBORN),
         ]);
         await Promise.all([firstOutput(first), firstOutput(second)]);
-        // How many are removed besides is not ours to say: other bridges may have died on this machine.
+        // The total is unknown, because other bridges may have died on this machine.
         await mine.engine.sweep();
         expect(await containersOf(testEngine, mine.instanceId)).toHaveLength(1);
         await mine.engine.sweep({ own: true });
@@ -278,20 +275,20 @@ print(sorted(os.listdir('/data')))`;
       });
     });
 
-    it('removes the sandbox of a bridge that was killed, and not before it was', async () => {
+    it('removes the sandbox of a bridge only after that was killed', async () => {
       const { engine } = createEngine();
       const owner = await startOwner(testEngine);
       await engine.sweep();
       expect(await containersOf(testEngine, owner.instanceId)).toHaveLength(1);
       await owner.kill();
       await engine.sweep();
-      // Without containers there is nothing to sweep: the sandbox ends by itself.
+      // Without containers, there is nothing to sweep: the sandbox ends by itself.
       await expect.poll(() => containersOf(testEngine, owner.instanceId)).toHaveLength(0);
-      // The client of the killed bridge ends when it has seen its container go.
+      // The client of the killed bridge ends when its container is gone.
       await expect.poll(() => findProcesses(owner.sandboxId)).toEqual([]);
     });
 
-    it('leaves no descriptor open over many starts', async () => {
+    it('leaks no descriptor over many starts', async () => {
       const { engine, instanceId } = createEngine();
       await (await startPython(engine, ECHO)).kill();
       const before = countDescriptors();

@@ -2,7 +2,7 @@
 import { coverEngines } from '../../support/covered-engines.ts';
 import { describeEngine } from './engine-suite.ts';
 
-// The embedded engine runs no other program than its own; embedded.test.ts has what it has to hold.
+// The embedded engine runs only its own program; see embedded.test.ts.
 for (const engine of (await coverEngines()).filter(({ runsCommands }) => runsCommands)) {
   describeEngine(engine);
 }

@@ -1,4 +1,4 @@
-/** Engines that misbehave: what a session is told, and that nothing is left. The engines are small scripts. */
+/** Engines that misbehave: the errors, and that nothing is left. The engines are small scripts. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -14,7 +14,7 @@ import { containersOf, findProcesses, firstOutput, startPython, startUntilReady 
 
 const READY = 'print("ready")\ninput()';
 const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures', 'engines');
-/** The promise to people whose engine hangs; the test allows the machine another second. */
+/** The limit for an engine that hangs. The test allows another second for a slow machine. */
 const ANSWER_WITHIN_MS = 5_000;
 
 const engines = await coverEngines();
@@ -23,7 +23,7 @@ const docker = engines.find(({ label }) => label === 'docker');
 
 let nextInstance = 0;
 
-/** What `auto` finds with the fixture folder before the rest of PATH, or alone; the embedded engine is always there. */
+/** What `auto` finds with the fixture folder first in PATH, or alone. The embedded engine is always available. */
 function detectWith(
   folder: string,
   options: Partial<DetectOptions> & { alone?: boolean } = {},
@@ -49,7 +49,7 @@ function detectWith(
   return { engine, instanceId };
 }
 
-/** A folder for the notes of a fake engine, gone when the test ends. */
+/** A folder for the notes of a fake engine, removed when the test ends. */
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'fake-engine-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -57,7 +57,7 @@ function temporaryFolder(): string {
 }
 
 describe('an engine that does not work', () => {
-  it('is reported within 5 s when it hangs, and nothing of it is left', async () => {
+  it('is reported within 5 s if it hangs, and leaves nothing behind', async () => {
     const { engine } = detectWith('hanging', { requested: 'podman' });
     const clock = startClock();
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
@@ -65,11 +65,11 @@ describe('an engine that does not work', () => {
       message: 'podman does not answer: no answer within 4800 ms',
     });
     expect(clock.elapsed()).toBeLessThan(ANSWER_WITHIN_MS + 1_000);
-    // They were sent SIGKILL; a busy kernel may take a moment to end them.
+    // They got SIGKILL, but a busy kernel may take a moment.
     await expect.poll(() => findProcesses(join(FIXTURES, 'hanging'))).toEqual([]);
   });
 
-  it('is ended while it hangs, when the session does not want to wait', async () => {
+  it('is ended if the session stops waiting', async () => {
     const { engine } = detectWith('hanging', { requested: 'podman' });
     const sandbox = await startPython(engine, READY);
     void sandbox.kill();
@@ -85,7 +85,7 @@ describe('an engine that does not work', () => {
     await sandbox.kill();
   });
 
-  it('is listed with its reason and a next step when none is left', async () => {
+  it('is listed with its reason and a next step if no engine is left', async () => {
     const { engine } = detectWith('dead', { alone: true, requested: 'container' });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
@@ -96,7 +96,7 @@ describe('an engine that does not work', () => {
     });
   });
 
-  it('is listed beside one that is not installed', async () => {
+  it('is listed together with one that is not installed', async () => {
     const { engine } = detectWith('dead-podman', { alone: true, requested: 'container' });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       message: expect.stringMatching(/\(podman does not answer: Cannot connect.*; docker is not on PATH\)$/),
@@ -110,7 +110,7 @@ describe('an engine that does not work', () => {
     await expect(startUntilReady(engine, READY)).rejects.toThrow('no engine can be used');
   });
 
-  it('is not needed to say that none is installed', () => {
+  it('is not started just to report that none is installed', () => {
     expect(() => detectWith('no-such-folder', { alone: true, requested: 'container' })).toThrow(
       expect.objectContaining({
         code: 'ENGINE_UNAVAILABLE',
@@ -120,7 +120,7 @@ describe('an engine that does not work', () => {
     );
   });
 
-  it('is an error with its last words after 200 MB of noise', async () => {
+  it('is reported with its last output after 200 MB of noise', async () => {
     const { engine } = detectWith('noisy', { requested: 'podman' });
     await engine.prepare(() => undefined);
     const sandbox = await startPython(engine, READY);
@@ -136,7 +136,7 @@ describe('an engine that does not work', () => {
     });
   });
 
-  it('is an error when it does nothing and calls it success', async () => {
+  it('is reported if it does nothing and exits with 0', async () => {
     const { engine } = detectWith('silent', { requested: 'podman' });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       code: 'ENGINE_FAILED',
@@ -145,7 +145,7 @@ describe('an engine that does not work', () => {
   });
 });
 
-it.runIf(docker)('a container that is made after its client was killed is removed all the same', async () => {
+it.runIf(docker)('a container that appears after its client was killed is removed anyway', async () => {
   const state = temporaryFolder();
   const { engine, instanceId } = detectWith('late', { requested: 'docker', env: { CONTAINER_FAKE_STATE: state } });
   const sandbox = await startPython(engine, READY);
@@ -154,7 +154,7 @@ it.runIf(docker)('a container that is made after its client was killed is remove
   expect(docker === undefined ? [] : await containersOf(docker, instanceId)).toEqual([]);
 });
 
-describe.runIf(podman)('an engine that works after all', () => {
+describe.runIf(podman)('an engine that can be made to work', () => {
   it('is started again without the flags it does not know', async () => {
     const { engine } = detectWith('old', { requested: 'podman' });
     const { sandbox, starts } = await startUntilReady(engine, READY);
@@ -176,14 +176,14 @@ describe.runIf(podman)('an engine that works after all', () => {
     await sandbox.kill();
   });
 
-  it('leaves no container when it is ended while it starts', async () => {
+  it('leaves no container if it is ended during the start', async () => {
     const { engine, instanceId } = detectWith('slow', { requested: 'podman' });
     const sandbox = await startPython(engine, READY);
     await sandbox.kill();
     expect(podman === undefined ? [] : await containersOf(podman, instanceId)).toEqual([]);
   });
 
-  it('starts the Podman machine when it is stopped, and does nothing else to it', async () => {
+  it('starts a stopped Podman machine, and changes nothing else', async () => {
     const state = temporaryFolder();
     const { engine } = detectWith('machine', {
       requested: 'podman',
@@ -199,7 +199,7 @@ describe.runIf(podman)('an engine that works after all', () => {
     expect(seen).toEqual([{ message: 'starting the Podman machine podman-machine-default' }]);
   });
 
-  it('gets a missing image pulled once, outside the start, with progress and the proxies of the user', async () => {
+  it('pulls a missing image once, before the start, with progress and the proxies of the user', async () => {
     const state = temporaryFolder();
     const proxy = 'http://user:password@proxy.example';
     const env = { CONTAINER_FAKE_STATE: state, HTTPS_PROXY: proxy };
@@ -219,7 +219,7 @@ describe.runIf(podman)('an engine that works after all', () => {
     expect(readFileSync(join(state, 'proxies-of-run'), 'utf8').trim()).toBe('');
   });
 
-  it('says which command pulls the image when it may not be pulled', async () => {
+  it('names the command that pulls the image if pulling is disabled', async () => {
     const state = temporaryFolder();
     const { engine } = detectWith('pulling', { requested: 'podman', env: { CONTAINER_FAKE_STATE: state } });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
@@ -230,7 +230,7 @@ describe.runIf(podman)('an engine that works after all', () => {
   });
 });
 
-it('finds commands as absolute paths, and none in relative folders of PATH', () => {
+it('finds commands by absolute paths, and none in relative folders of PATH', () => {
   const fixture = join(FIXTURES, 'dead');
   expect(findExecutable('docker', { PATH: `relative${delimiter}${fixture}` })).toBe(join(fixture, 'docker'));
   expect(findExecutable('docker', { PATH: `test/fixtures/engines/dead${delimiter}` })).toBeUndefined();

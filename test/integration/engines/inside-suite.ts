@@ -1,4 +1,4 @@
-/** What code in a sandbox can and cannot do, measured from inside, on every engine. */
+/** What code in a sandbox can and cannot do on every engine, measured from inside. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -15,7 +15,7 @@ export function describeInside(testEngine: TestEngine): void {
   const createEngine = (options: Partial<ContainerEngineOptions> = {}) => createSuiteEngine(testEngine, options);
 
   describe('seen from inside', () => {
-    it('has the promised bounds', async () => {
+    it('has the promised limits', async () => {
       const { engine } = createEngine({
         env: { ...testEngine.env, HTTP_PROXY: 'http://user:password@proxy.example', SECRET: 's' },
       });
@@ -70,7 +70,7 @@ export function describeInside(testEngine: TestEngine): void {
     });
 
     it.runIf(testEngine.hasCgroupLimits)(
-      'is ended at the memory limit, and leaves no file where the host runs',
+      'is ended at the memory limit, and leaves no core file on the host',
       async () => {
         const { engine } = createEngine();
         const run = await runPython(engine, 'x = bytearray(1 << 30)');
@@ -79,7 +79,7 @@ export function describeInside(testEngine: TestEngine): void {
       },
     );
 
-    it.runIf(testEngine.isContainer)('is not surprised by what an image declares', async () => {
+    it.runIf(testEngine.isContainer)('ignores what an image declares', async () => {
       const image = await commitHostileImage(testEngine);
       onTestFinished(async () => {
         await testEngine.run('rmi', image);
@@ -92,7 +92,7 @@ export function describeInside(testEngine: TestEngine): void {
       });
     });
 
-    it('does not block another sandbox with its processes', async () => {
+    it('cannot block another sandbox with its processes', async () => {
       const { engine } = createEngine();
       const fill =
         'import threading, time\nfor _ in range(100): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\nprint("full", flush=True)\ninput()';
@@ -105,7 +105,7 @@ export function describeInside(testEngine: TestEngine): void {
   });
 }
 
-/** An image that would run something else, as root, elsewhere, with a volume and a health check, if it were asked. */
+/** An image whose declarations would run another program, as root, in another folder, with a volume and a health check. */
 async function commitHostileImage(testEngine: TestEngine): Promise<string> {
   nextImage += 1;
   const name = `hostile-${process.pid}-${nextImage}`;

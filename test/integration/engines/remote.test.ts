@@ -1,4 +1,4 @@
-/** Engines that are reached through a socket of their own: a podman service, DOCKER_HOST, a docker context. */
+/** Engines that are reached through a socket: a podman service, DOCKER_HOST, a Docker context. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ afterAll(async () => {
   await Promise.all(cleanups.map((cleanup) => cleanup()));
 });
 
-it('podman elsewhere refuses an OCI runtime, which only its own settings can choose', () => {
+it('remote podman refuses an OCI runtime, which only its own settings can choose', () => {
   const remote = testEngine(
     'podman-remote',
     'podman',
@@ -37,10 +37,10 @@ it('podman elsewhere refuses an OCI runtime, which only its own settings can cho
   expect(() => remote.create({ ociRuntime: 'runsc' })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
 });
 
-describe.runIf(engines.some(({ label }) => label === 'docker'))('docker elsewhere', () => {
+describe.runIf(engines.some(({ label }) => label === 'docker'))('remote Docker', () => {
   it.each([
     ['named by the environment', 'elsewhere', { DOCKER_CONTEXT: 'elsewhere' }],
-    // As Docker Desktop leaves it behind, whose socket is in the home of the user on macOS, and a pipe on Windows.
+    // As Docker Desktop sets it up: its socket is in the home of the user on macOS, and a pipe on Windows.
     ['in use by its settings', 'desktop-linux', {}],
   ])('is found through the context %s', async (_how, name, variables) => {
     const env = { ...processEnvironment(), DOCKER_CONFIG: temporaryFolder() };
@@ -56,7 +56,7 @@ describe.runIf(engines.some(({ label }) => label === 'docker'))('docker elsewher
     await expectEcho({ ...env, DOCKER_HOST: '', ...variables });
   });
 
-  it('passes no proxy of its settings into a sandbox', async () => {
+  it('passes no proxy from its settings into a sandbox', async () => {
     const folder = temporaryFolder();
     const proxies = { default: { httpProxy: 'http://user:password@proxy.example', noProxy: 'secret.example' } };
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ proxies }));
@@ -73,7 +73,7 @@ describe.runIf(engines.some(({ label }) => label === 'docker'))('docker elsewher
     expect(stdout).toBe("['']\n");
   });
 
-  it('is not found when its host does not answer, and says so', async () => {
+  it('is reported as unavailable if its host does not answer', async () => {
     const engine = testEngine(
       'docker-host',
       'docker',
@@ -100,9 +100,9 @@ async function expectEcho(env: Record<string, string>): Promise<void> {
   await sandbox.kill();
 }
 
-/** A podman service of our own; gives the URL of its socket. */
+/** Starts a podman service. Returns the URL of its socket. */
 async function startService(): Promise<string> {
-  // conmon drops a file where the service runs.
+  // conmon leaves a file in the working directory of the service.
   const folder = temporaryFolder();
   const socket = join(folder, 'podman.sock');
   const service = spawn('podman', ['system', 'service', '--time', '0', `unix://${socket}`], {

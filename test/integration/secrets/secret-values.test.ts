@@ -1,4 +1,4 @@
-/** Secrets from files and commands: real files, real processes. */
+/** Secrets from files and commands, with real files and processes. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { isRunning, rejectionOf, until } from '../../support/upstream.ts';
 
 const NODE = `"${process.execPath}"`;
 
-/** A folder with a server file, and what puts secrets into its entries. */
+/** A folder with a server file, and a function that resolves the secrets in its entries. */
 function setUp() {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-secrets-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,13 +32,13 @@ function setUp() {
   return { folder, file, put, options, prepare, entry };
 }
 
-/** A command that runs this text. */
+/** A command that runs this script. */
 function script(text: string): string {
   return `\${cmd:${NODE} -e '${text}'}`;
 }
 
 describe('a value', () => {
-  it('is put into command, args, env, url and headers, and is a secret', async () => {
+  it('is inserted into command, args, env, url and headers, and is treated as a secret', async () => {
     const { put, prepare, entry } = setUp();
     put('key', 'of-the-file\r\n\n');
     const texts = {
@@ -57,13 +57,13 @@ describe('a value', () => {
     });
   });
 
-  it('leaves an entry without references as it is', async () => {
+  it('does not change an entry without references', async () => {
     const { prepare, entry } = setUp();
     const plain = entry({ A: '$HOME ${NOT_SET} {file:x}' });
     expect(await prepare(plain)).toBe(plain);
   });
 
-  it('of a file follows links, as secrets of containers are, and is read anew at each start', async () => {
+  it('from a file follows links, as container secrets use them, and is read again at each start', async () => {
     const { folder, put, prepare, entry } = setUp();
     symlinkSync(put('target', 'one'), join(folder, 'link'));
     const values = async () => (await prepare(entry({ A: '${file:link}' }))).env['A'];
@@ -72,7 +72,7 @@ describe('a value', () => {
     expect(await values()).toBe('two');
   });
 
-  it('of a command is asked for once, without a shell, in the folder of the file, with the environment of the bridge', async () => {
+  it('from a command takes one run, without a shell, in the folder of the file, with the environment of the bridge', async () => {
     const { folder, prepare, entry } = setUp();
     const text = script('require("fs").appendFileSync("runs", "x"); process.stdout.write(process.env.MINE)');
     const both = [entry({ A: text, B: text }), entry({ C: text })];
@@ -84,7 +84,7 @@ describe('a value', () => {
     expect((await prepare(entry({ A: '${cmd:echo $MINE; echo x > y}' }))).env['A']).toBe('$MINE; echo x > y');
   });
 
-  it('may hold what looks like a reference or a pattern', async () => {
+  it('may look like a reference or a pattern', async () => {
     const { put, prepare, entry } = setUp();
     put('key', '${cmd:exit 1} $& $1 \\');
     expect((await prepare(entry({ A: '<${file:key}>' }))).env['A']).toBe('<${cmd:exit 1} $& $1 \\>');
@@ -133,7 +133,7 @@ describe('no value', () => {
     expect(JSON.stringify([error, (error as Error).message])).not.toContain('canary');
   });
 
-  it.each(['url', 'headers'])('with a line end goes into %s', async (place) => {
+  it.each(['url', 'headers'])('with a line end is inserted into %s', async (place) => {
     const { put, prepare, entry } = setUp();
     put('key', 'canary\r\nX-Evil: 1');
     const more = place === 'url' ? { url: 'http://h/${file:key}' } : { headers: { A: '${file:key}' } };
@@ -142,7 +142,7 @@ describe('no value', () => {
     expect(String(error)).not.toContain('canary');
   });
 
-  it('from a command that does not end, which is killed with what it started', async () => {
+  it('from a command that does not end, which is killed with its children', async () => {
     const { folder, put, options, entry } = setUp();
     const prepare = createSecretValues({ ...options, timeLimitMs: 2_000 });
     put('hang.sh', 'sleep 1000 & echo $$ $! > pids; wait');
@@ -154,7 +154,7 @@ describe('no value', () => {
     await until(() => !pids.some(isRunning));
   });
 
-  it('from a command that failed, which is asked again at the next start', async () => {
+  it('from a command that failed, which runs again at the next start', async () => {
     const { put, prepare, entry } = setUp();
     const locked = entry({ A: '${cmd:cat key}' });
     await rejectionOf(prepare(locked));
@@ -176,7 +176,7 @@ describe('discovery', () => {
     expect(() => readFileSync(join(folder, MARK))).toThrow('ENOENT');
   });
 
-  it.each([0o620, 0o602, 0o666])('leaves entries with commands out of a file of mode %o, and the others in', (mode) => {
+  it.each([0o620, 0o602, 0o666])('skips entries with commands in a file of mode %o, and keeps the others', (mode) => {
     const { folder, file, put } = setUp();
     put(
       'servers.json',
@@ -190,7 +190,7 @@ describe('discovery', () => {
     ]);
   });
 
-  it('tells two entries apart whose references mean other files', () => {
+  it('distinguishes two entries whose references point to different files', () => {
     const { folder, put } = setUp();
     const entry = { command: 'run', env: { A: '${file:k}' } };
     put('servers.json', JSON.stringify({ mcpServers: { x: entry } }));

@@ -1,4 +1,4 @@
-/** `servers login` and `servers logout` as a person uses them, but for the browser. */
+/** `servers login` and `servers logout` as a person uses them, except for the browser. */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { servers } from '../../../src/manage-servers/run.ts';
 import { startOAuth } from '../../support/oauth-provider.ts';
 import { failureOf, fixtureServer } from '../../support/upstream.ts';
 
-/** A state directory with these servers; `run` types a command and follows what is printed as an address. */
+/** A state directory with these servers. `run` runs a command and follows any printed address. */
 function setUp(mcpServers: object) {
-  // Each command watches the process until it ends, and here many run in one.
+  // Each command adds listeners to the process, and here many run in one process.
   [process, process.stdout, process.stderr].forEach((emitter) => emitter.setMaxListeners(0));
   const stateDir = mkdtempSync(join(tmpdir(), 'login-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
@@ -43,7 +43,7 @@ function setUp(mcpServers: object) {
   };
 }
 
-it('logs in, says what the server has, and logs out', async () => {
+it('logs in, reports the tools of the server, and logs out', async () => {
   const server = await startOAuth();
   const { run, stateDir } = setUp({ tracker: { url: server.url } });
   expect(await failureOf(run('tools', 'tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
@@ -56,7 +56,7 @@ it('logs in, says what the server has, and logs out', async () => {
   expect((await run('logout', 'tracker')).out).toBe("There was no login at server 'tracker'.\n");
 });
 
-it('treats a login that the keyring of an earlier version encrypted as none, until the next login', async () => {
+it('ignores a login that an earlier version encrypted with a keyring, until the next login', async () => {
   const server = await startOAuth();
   const { run, stateDir } = setUp({ tracker: { url: server.url } });
   await run('login', 'tracker', '--no-browser');
@@ -68,7 +68,7 @@ it('treats a login that the keyring of an earlier version encrypted as none, unt
   expect((await run('refresh', 'tracker')).exitCode).toBe(0);
 });
 
-it('lists and tests a server that wants a login as one, and tells what is known of the login', async () => {
+it('shows in list and test that a server requires a login, and the state of the login', async () => {
   const server = await startOAuth();
   const { run, stateDir } = setUp({ tracker: { url: server.url }, hidden: { url: '${file:address}' } });
   writeFileSync(join(stateDir, 'address'), server.url);
@@ -97,7 +97,7 @@ it('lists and tests a server that wants a login as one, and tells what is known 
   });
 });
 
-it('says what a login is not for', async () => {
+it('refuses a login for servers that cannot use one', async () => {
   const { run } = setUp({
     here: fixtureServer('echo'),
     keyed: { url: 'http://127.0.0.1:9/mcp', headers: { authorization: 'Bearer x' } },
@@ -112,7 +112,7 @@ it('says what a login is not for', async () => {
   });
 });
 
-it('takes the address and the client from files, variables and commands, as calls do, and shows none of them', async () => {
+it('resolves the address and the client from files, variables and commands, as calls do, and shows none of them', async () => {
   const server = await startOAuth({ clients: { 'by-hand': 'client-secret-12345' } });
   const { run, stateDir } = setUp({
     whole: { url: '${file:address}' },
@@ -144,7 +144,7 @@ it('takes the address and the client from files, variables and commands, as call
   });
 });
 
-it('does not repeat secrets of the entry when a login fails', async () => {
+it('does not repeat secrets of the entry if a login fails', async () => {
   const server = await startOAuth({ resource: () => ({ resource: 'https://example.org/mcp' }) });
   const { run } = setUp({ tracker: { url: `${server.url}?token=\${cmd:echo url-secret-12345}` } });
   const failure = await failureOf(run('login', 'tracker'));

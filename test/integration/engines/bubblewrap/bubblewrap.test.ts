@@ -1,4 +1,4 @@
-/** What bubblewrap alone has to hold, and how it stands in for containers; the suites of all engines run on it too. */
+/** What only bubblewrap guarantees, and how it replaces containers. The suites of all engines run on it, too. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const bubblewrap = (await coverEngines()).find(({ label }) => label === 'bubblew
 
 let nextInstance = 0;
 
-/** A folder with these commands and nothing else; gone when the test ends. */
+/** A folder with only these commands, removed when the test ends. */
 function folderWith(tools: readonly string[], scripts: Readonly<Record<string, string>> = {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'bubblewrap-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -36,7 +36,7 @@ function folderWith(tools: readonly string[], scripts: Readonly<Record<string, s
   for (const [name, text] of Object.entries(scripts)) {
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   }
-  // Under a user who is not root, for a sandbox that gives up root.
+  // Readable for other users, because the sandbox gives up root.
   execFileSync('chmod', ['755', folder]);
   return folder;
 }
@@ -60,7 +60,7 @@ function detect(path: string, requested: DetectOptions['requested'] = 'auto') {
 }
 
 describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
-  it('stands in where no container engine is installed, and the session is told once', async () => {
+  it('is used if no container engine is installed, and the session reports it once', async () => {
     const harness = await createHarness({ engine: detect(folderWith(TOOLS)) });
     onTestFinished(() => harness.close());
     const first = await harness.run('1 + 1');
@@ -72,7 +72,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     expect((await harness.run('3', { session: 'another' })).notices).toHaveLength(1);
   });
 
-  it('stands in for engines that are broken, and the session is told why', async () => {
+  it('is used if the container engines are broken, and the session reports why', async () => {
     const harness = await createHarness({ engine: detect(`${DEAD}${delimiter}${folderWith(TOOLS)}`) });
     onTestFinished(() => harness.close());
     const { engine, notices } = await harness.run('1');
@@ -83,19 +83,19 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     expect(notices[0]).toMatch(/Not used: podman does not answer: .*; docker does not answer: /);
   });
 
-  it('is used without a word when it was asked for', async () => {
+  it('is used without a notice if it was requested', async () => {
     const harness = await createHarness({ engine: detect(folderWith(TOOLS), 'bubblewrap') });
     onTestFinished(() => harness.close());
     expect(await harness.run('1')).toMatchObject({ engine: { name: 'bubblewrap', refused: [] }, notices: [] });
   });
 
-  it('is not used by those who accept nothing weaker than a container', () => {
+  it('is not used if only containers are accepted', () => {
     expect(() => detect(folderWith(TOOLS), 'container')).toThrow(
       'no engine can be used (podman is not on PATH; docker is not on PATH)',
     );
   });
 
-  it('says which command of the system it needs', async () => {
+  it('names the system command that is missing', async () => {
     await expect(startUntilReady(detect(folderWith(['bwrap']), 'bubblewrap'), READY)).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
       message: 'bubblewrap needs choom, which is not on PATH',
@@ -103,7 +103,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     });
   });
 
-  it('says that namespaces are forbidden', async () => {
+  it('reports that namespaces are forbidden', async () => {
     const words = 'bwrap: No permissions to create new namespace, likely because the kernel does not allow it';
     const folder = folderWith(['choom', 'prlimit', 'setpriv'], { bwrap: `echo "${words}" >&2; exit 1` });
     await expect(startUntilReady(detect(folder, 'bubblewrap'), READY)).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     });
   });
 
-  it('shows nothing of the host but its programs', async () => {
+  it('shows nothing of the host except its programs', async () => {
     const harness = await createHarness({ engine: detect(folderWith(TOOLS), 'bubblewrap') });
     onTestFinished(() => harness.close());
     const seen = await harness.run('import os; print(*sorted(os.listdir("/")), "|", *sorted(os.listdir("/etc")))');
@@ -123,10 +123,10 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     expect(etc?.split(' ')).not.toEqual(expect.arrayContaining(['passwd']));
   });
 
-  it('hands no descriptor on that the bridge was given', async () => {
+  it('passes on no descriptor that the bridge inherited', async () => {
     const loader = join(ROOT, 'scripts', 'typescript-loader.mjs');
     const script = join(ROOT, 'test', 'fixtures', 'engines', 'inheriting.ts');
-    // Node keeps the low ones to itself.
+    // Node uses the low ones itself.
     const child = spawn('bash', ['-c', 'exec "$@" 40</', 'bash', process.execPath, '--import', loader, script], {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -137,7 +137,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     await once(child, 'exit');
   });
 
-  it('ends what runs in it when its bridge is killed', async () => {
+  it('ends its processes when its bridge is killed', async () => {
     const owner = await startOwner(bubblewrap ?? expect.fail());
     const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
     expect(processes.length).toBeGreaterThanOrEqual(2);
@@ -145,7 +145,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     await expect.poll(() => processes.filter(isAlive)).toEqual([]);
   });
 
-  it('ends what runs in it when its command is killed', async () => {
+  it('ends its processes when its command is killed', async () => {
     const engine = detect(folderWith(TOOLS), 'bubblewrap');
     const sandbox = await startPython(engine, 'import time\nprint("ready")\ntime.sleep(600)');
     await firstOutput(sandbox);

@@ -1,7 +1,7 @@
 /**
- * Scripts of our own that attack the host from inside the WebAssembly sandbox, with no layer of the operating system and
- * with none of the kernel's caution around them. Not what a script sees decides, but what it did: a file of the host
- * read or written, the environment read, a process started, a connection made, the parent signalled.
+ * Our own scripts that attack the host from inside the WebAssembly sandbox, without isolation by the operating system or checks
+ * of the kernel. The effect decides, not what a script sees: a host file read or written, the environment read, a process
+ * started, a connection made, the parent signaled.
  */
 import { randomUUID } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
@@ -14,9 +14,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasPython, makeChildFolder, removeFolder, startChild } from '../../../../support/embedded-child.ts';
 
 const FIXTURES = fileURLToPath(new URL('../../../../fixtures/embedded-attacks/', import.meta.url));
-/** The suite must not become smaller unseen. */
+/** Fails if the suite shrinks unnoticed. */
 const MIN_ATTACKS = 90;
-/** What has no end is killed, as a host does at the deadline. */
+/** A script that does not end is killed, as the host does at the deadline. */
 const KILL_AFTER_MS = 10_000;
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGUSR1', 'SIGUSR2', 'SIGTERM'] as const;
 const FILE_SECRET = `file-${randomUUID()}`;
@@ -52,7 +52,7 @@ function address(server: Server): number {
   return typeof where === 'object' && where !== null ? where.port : 0;
 }
 
-/** Everything a script could have done to the host, as it stands now. */
+/** Everything that a script could have done to the host, as of now. */
 function hostState(): unknown {
   const files = readdirSync(hostFolder, { recursive: true }).map(String).toSorted();
   return { files, canary: readFileSync(join(hostFolder, 'canary'), 'utf8'), connections, signals };
@@ -104,12 +104,12 @@ describe.skipIf(!hasPython())('attacks from inside the embedded engine', () => {
     [hostFolder, childFolder].forEach(removeFolder);
   });
 
-  it('are many', () => {
+  it('are complete', () => {
     expect(attacks.length).toBeGreaterThanOrEqual(MIN_ATTACKS);
     expect(new Set(attacks.map(({ name }) => name)).size).toBe(attacks.length);
   });
 
-  it('would be noticed', async () => {
+  it('would be noticed if they worked', async () => {
     const output = await run({ name: 'harmless', code: 'show("EFFECT", open("/workspace/f", "w").write("x"))' });
     expect(output).toContain("'EFFECT' 1");
     expect(output).toContain("('end', 'done')");

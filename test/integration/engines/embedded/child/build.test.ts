@@ -1,4 +1,4 @@
-/** What `npm run build` made for the embedded engine belongs to these sources. */
+/** The output of `npm run build` for the embedded engine matches these sources. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -10,7 +10,7 @@ const KERNEL = join(import.meta.dirname, '../../../../../sandbox-runtime/bridge_
 const isBuilt = hasEmbeddedFiles();
 const notCovered = isBuilt ? '' : 'not covered: embedded: dist/embedded is not built: ';
 
-it.skipIf(!isBuilt)(`${notCovered}the snapshot holds the kernel of these sources`, async () => {
+it.skipIf(!isBuilt)(`${notCovered}the snapshot contains the kernel of these sources`, async () => {
   const manifest = JSON.parse(readFileSync(join(BUILT_FILES_FOLDER, 'manifest.json'), 'utf8')) as { kernel: string };
   const { hash } = await readKernelSources(KERNEL);
   expect(manifest.kernel).toBe(hash);

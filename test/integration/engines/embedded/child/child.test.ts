@@ -1,4 +1,4 @@
-/** The child of the embedded engine as a process: how it starts, waits, is interrupted, fills its bounds and ends. */
+/** The child of the embedded engine as a process: start, waiting, interrupts, limits and end. */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,9 +24,9 @@ let folder = '';
 
 interface Session {
   readonly child: RunningChild;
-  /** The next line the program sends. */
+  /** The next line that the program sends. */
   readonly next: () => Promise<string>;
-  /** Sends a line and gives the next line. */
+  /** Sends a line and returns the next line of the program. */
   readonly run: (line: string) => Promise<string>;
 }
 
@@ -55,7 +55,7 @@ async function open(options: ChildOptions = {}): Promise<Session> {
   return { child, next, run };
 }
 
-/** Ticks of processor time of a process, from /proc/PID/stat (proc(5)). */
+/** CPU time of a process in ticks, from /proc/PID/stat (proc(5)). */
 function processorTicks(pid: number | undefined): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ');
   return Number(fields[13]) + Number(fields[14]);
@@ -72,7 +72,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
   });
   afterAll(() => removeFolder(folder));
 
-  it('keeps what runs from one line to the next, and ends when the host does', async () => {
+  it('keeps state from one line to the next, and ends when the host does', async () => {
     const { child, run } = await open();
     expect(await run('x = 41')).toBe('done');
     expect(await run('send(str(x + 1))')).toBe('42');
@@ -92,9 +92,9 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
 
   it.each([
     ['computes', 'while True: pass'],
-    ['computes where nothing asks for an interrupt', 'sum(__import__("itertools").count())'],
+    ['computes in C without checking for interrupts', 'sum(__import__("itertools").count())'],
     ['sleeps', '__import__("time").sleep(1000)'],
-    ['writes what nobody reads', 'while True: os.write(4, b"x" * 1000000)'],
+    ['writes unread output', 'while True: os.write(4, b"x" * 1000000)'],
   ])('ends when the host does while it %s', async (_, line) => {
     const { child } = await open();
     child.process.stdin.write(`send("begun"); ${line.startsWith('while') ? '' : line}\n${line}\n`);
@@ -121,7 +121,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it('sees an interrupt behind megabytes that nobody has read', async () => {
+  it('sees an interrupt behind unread megabytes', async () => {
     const { child, next } = await open();
     child.process.stdin.write('while True: pass\n');
     child.process.stdin.write(`{"type":"answer","data":"${'x'.repeat(20 * MIB)}"}\n${INTERRUPT}`);
@@ -130,7 +130,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it('takes and gives megabytes whole and in order', async () => {
+  it('receives and sends megabytes complete and in order', async () => {
     const { child, next } = await open();
     child.process.stdin.write(`text = "${'abcdefgh'.repeat(MIB)}"\nsend(text)\n`);
     expect(await next()).toBe('done');
@@ -139,9 +139,9 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it.runIf(process.platform === 'linux')('uses no processor while it waits', async () => {
+  it.runIf(process.platform === 'linux')('uses no CPU time while it waits', async () => {
     const { child } = await open();
-    // What the start left to do in other threads comes to an end; a wait that polls never does.
+    // Work that the start left to other threads ends; a wait that polls never does.
     let used = Number.POSITIVE_INFINITY;
     for (let second = 0; second < 20 && used > 0; second += 1) {
       const before = processorTicks(child.process.pid);
@@ -153,7 +153,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it('gives what was written to descriptors 1 and 2 with the report when nobody read it', async () => {
+  it('includes unread output of descriptors 1 and 2 in the report', async () => {
     const { child } = await open();
     child.process.stdin.write('os.write(1, b"out"); os.write(2, b"err"); os._exit(3)\n');
     const { exitCode, stderr } = await child.ended;
@@ -167,7 +167,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     });
   });
 
-  it('raises MemoryError at its limit and goes on', async () => {
+  it('raises MemoryError at its limit and continues', async () => {
     const { child, run } = await open({ limits: { memoryBytes: 96 * MIB } });
     expect(await run('x = bytearray(200_000_000)')).toBe('MemoryError');
     expect(await run('pieces = [bytearray(1_000_000) for _ in range(1000)]')).toBe('MemoryError');
@@ -176,14 +176,14 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it('says that it was ended by a signal when the program breaks', async () => {
+  it('reports a signal if the program aborts', async () => {
     const { child } = await open();
     child.process.stdin.write('os.abort()\n');
     const { exitCode, stderr } = await child.ended;
     expect([exitCode, lastReport(stderr)]).toMatchObject([134, { cause: 'signal', signal: 6, exit_code: null }]);
   });
 
-  it('has other random numbers in every run', async () => {
+  it('has different random numbers in every run', async () => {
     const texts = [];
     for (let run = 0; run < 2; run += 1) {
       const session = await open();
@@ -194,7 +194,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     expect(texts[0]).not.toBe(texts[1]);
   });
 
-  it('is made from the same bytes every time', () => {
+  it('is reproducible byte for byte', () => {
     const snapshot = join(folder, 'memory.snapshot');
     const first = readFileSync(snapshot);
     addSnapshot(folder, readFileSync(BOOT, 'utf8'));
@@ -210,12 +210,12 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     return report.report === 'ended' && report.cause === 'failed' ? report.detail : undefined;
   }
 
-  it.each(['python.wasm', 'memory.snapshot'])('says which file is damaged: %s', async (name) => {
+  it.each(['python.wasm', 'memory.snapshot'])('names the damaged file: %s', async (name) => {
     const path = join(folder, name);
     const whole = readFileSync(path);
     const damaged = Buffer.from(whole);
     damaged[damaged.length - 1000] = (damaged.at(-1000) ?? 0) ^ 1;
-    rmSync(path); // It may be a link to the build.
+    rmSync(path); // It may be a link into the build.
     try {
       for (const bytes of [damaged, whole.subarray(0, 1000), Buffer.alloc(0)]) {
         writeFileSync(path, bytes);
@@ -226,7 +226,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     }
   });
 
-  it('says that it needs WebAssembly, and more memory than nothing', async () => {
+  it('says that it needs WebAssembly and a minimum of memory', async () => {
     expect(await detailOfFailure({ nodeFlags: ['--jitless'] })).toContain('this Node has no WebAssembly');
     expect(await detailOfFailure({ limits: { memoryBytes: MIB } })).toContain('bytes of memory are too few');
   });
