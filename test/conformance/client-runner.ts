@@ -1,6 +1,6 @@
 /**
- * Runs the clients of the suite's scenarios: each in a process of its own, a few at a time, each with the full time limit from its own
- * start. Records how each one ended, which the suite does not tell.
+ * Runs the clients of the suite's scenarios: each in a separate process, a few at a time, each with the full time limit from
+ * its start. Records how each one ended, which the suite does not report.
  */
 import { spawn } from 'node:child_process';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -9,17 +9,17 @@ import { json, text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { ClientEnd } from './judge.ts';
 
-/** A client needs about a second, a login three; this bounds one that hangs. */
+/** A client needs about a second, a login three. This limits one that hangs. */
 const LIMIT_MS = 30_000;
 
 interface ClientRunnerOptions {
-  /** Where the runner keeps its socket. */
+  /** Folder for the socket of the runner. */
   readonly folder: string;
-  /** What Node runs as the client. */
+  /** The client program for Node. */
   readonly script: string;
-  /** Clients that run at the same time, at most. */
+  /** Maximum number of concurrent clients. */
   readonly parallel: number;
-  /** How long one client may run; 30 s when left out. */
+  /** How long one client may run; 30 s by default. */
   readonly limitMs?: number;
 }
 
@@ -36,9 +36,9 @@ export interface ClientOutcome {
 }
 
 export interface ClientRunner {
-  /** For the shell; the suite appends the URL of its server. */
+  /** A shell command. The suite appends the URL of its server. */
   readonly command: string;
-  /** By revision and scenario, as in `2025-11-25 initialize`. */
+  /** By revision and scenario, for example `2025-11-25 initialize`. */
   readonly outcomes: ReadonlyMap<string, ClientOutcome>;
   close(): void;
 }
@@ -96,7 +96,7 @@ async function runClient(script: string, { url, scenario, context }: Request, li
   return { end: timedOut ? { how: 'timed out', limitMs } : end, stderr };
 }
 
-/** A function that runs at most `places` works at a time, in the order in which they came. */
+/** A function that runs at most `places` tasks at a time, in order. */
 function createTurns(places: number): <Value>(work: () => Promise<Value>) => Promise<Value> {
   const waiting: (() => void)[] = [];
   let free = places;
