@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the image of the bridge (Containerfile at the root) and tries it: its version, its one tool, and a cell.
+# Builds the image of the bridge (Containerfile at the root) and smoke-tests it: its version, its tool, and a cell.
 # Usage, with docker, or podman with CONTAINER_ENGINE=podman:
 #   .ci/bridge-image.sh build NAME             NAME as in localhost/bridge
 #   .ci/bridge-image.sh push NAME VERSION      also pushes NAME:VERSION and NAME:latest, and prints `name=…` and `digest=…`
-# NODE_IMAGE names another base; BUILD_OPTIONS and RUN_OPTIONS are more options of the engine, with spaces in between.
+# NODE_IMAGE names another base image; BUILD_OPTIONS and RUN_OPTIONS are more options for the engine, separated by spaces.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ usage() {
 }
 (($# >= 2)) || usage
 mode=$1
-# Registries allow no capital letters, which owners of repositories may have.
+# Registries allow no capital letters, but names of repository owners may have some.
 name=${2,,}
 engine=${CONTAINER_ENGINE:-docker}
 version=$(node --print 'require("./package.json").version')
@@ -44,13 +44,13 @@ expect() {
   fi
   echo "bridge-image: ok: $1" >&2
 }
-# Without a network, without a capability and with a root file system that cannot be written: the image needs none of them.
+# Without network, capabilities or a writable root file system, because the image needs none of them.
 in_image() {
   # shellcheck disable=SC2086
   "$engine" run --rm --interactive --network=none --cap-drop=ALL --security-opt=no-new-privileges --read-only \
     --tmpfs /tmp --env HOME=/tmp ${RUN_OPTIONS:-} "$image" "$@"
 }
-expect 'it says its version' "$version" "$(in_image --version </dev/null)"
+expect 'it prints its version' "$version" "$(in_image --version </dev/null)"
 expect 'a cell runs' 42 "$(in_image exec -c 'print(6 * 7)' </dev/null)"
 hello='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"ci","version":"1"}}}'
 list='{"jsonrpc":"2.0","id":2,"method":"tools/list"}'

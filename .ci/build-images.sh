@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# Builds the test images from Debian packages and gives them to podman (root), podman (normal user) and docker.
-# May be run again at any time: the archives are kept in $BRIDGE_CI_CACHE, and an engine that has one keeps it.
+# Builds the test images from Debian packages and imports them into podman (root), podman (normal user) and docker.
+# Safe to run again: archives are kept in $BRIDGE_CI_CACHE, and an engine that has the current image is skipped.
 # Usage, as root, after setup-engines.sh start:
 #   .ci/build-images.sh [ENGINE…]    engines: podman podman-rootless docker (default: all)
 #
 #   python:3.14-slim                    like the official image: Python without compiled files
-#   localhost/bridge-python:3.14-pyc    the same with them
+#   localhost/bridge-python:3.14-pyc    the same with compiled files
 #   localhost/bridge-datascience:3.14   with numpy, pandas, matplotlib and Pillow
 set -euo pipefail
 
 BRIDGE_CI_CACHE=${BRIDGE_CI_CACHE:-/var/tmp/bridge-ci/images}
 ROOTLESS_USER=bridge-ci
 SUITE=forky
-# What the official image has besides Python that code in a sandbox may use.
+# Other programs and files of the official image that code in a sandbox may use.
 SLIM_PACKAGES=python3,python3.14,libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils
 DATASCIENCE_PACKAGES=$SLIM_PACKAGES,python3-numpy,python3-pandas,python3-matplotlib,python3-pil
 
 say() { printf 'build-images: %s\n' "$*"; }
 
-# build NAME MMDEBSTRAP-ARGUMENT…: the archive NAME.tar, whole or not at all.
+# build NAME MMDEBSTRAP-ARGUMENT…: builds the archive NAME.tar, atomically.
 build() {
   local archive=$BRIDGE_CI_CACHE/$1.tar
   shift
   if [[ -s $archive ]]; then
-    say "$archive is there"
+    say "$archive exists"
     return
   fi
   say "building $archive"
@@ -35,7 +35,7 @@ build() {
 }
 
 build_all() {
-  # Unpacked only: no maintainer script runs, so nothing is compiled, as in the official slim image.
+  # Only unpacked: maintainer scripts do not run, so nothing is compiled, as in the official slim image.
   local users='cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"; cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"'
   build python-slim --variant=extract --include="$SLIM_PACKAGES" --customize-hook="$users"
   build python-pyc --variant=extract --include="$SLIM_PACKAGES" --customize-hook="$users" \
@@ -51,7 +51,7 @@ as_rootless() {
     XDG_RUNTIME_DIR="/run/user/$uid" "$@")
 }
 
-# give ENGINE ARCHIVE IMAGE: imports the archive unless the engine has made the image from the same one before.
+# give ENGINE ARCHIVE IMAGE: imports the archive, unless the engine has already imported this version.
 give() {
   local engine=$1 archive=$BRIDGE_CI_CACHE/$2.tar image=$3 run=env
   local command=podman quiet=--quiet
@@ -77,11 +77,11 @@ for engine in "${engines[@]}"; do
     podman | podman-rootless) prefix=localhost/ ;;
     docker) prefix= ;;
     *)
-      printf 'build-images: unknown engine %s; known are podman, podman-rootless, docker\n' "$engine" >&2
+      printf 'build-images: unknown engine %s; use podman, podman-rootless or docker\n' "$engine" >&2
       exit 64
       ;;
   esac
-  # podman finds an image of the host `localhost` by its short name, so the product's default name works as it is.
+  # podman finds images of the host `localhost` by their short name, so the default image name works unchanged.
   give "$engine" python-slim "${prefix}python:3.14-slim"
   give "$engine" python-pyc localhost/bridge-python:3.14-pyc
   give "$engine" datascience localhost/bridge-datascience:3.14

@@ -1,5 +1,5 @@
-# For the scripts beside it that run the project as another user: what that user needs to reach the npm registry as this machine does.
-# Sourced, after `cd` to the root of the project.
+# For scripts in this folder that run the project as another user: gives that user this machine's access to the npm registry.
+# Source it after `cd` to the root of the project.
 
 # Variables for `env`, as NAME=VALUE.
 passed_on=()
@@ -8,14 +8,14 @@ for name in NODE_EXTRA_CA_CERTS SSL_CERT_FILE HTTPS_PROXY HTTP_PROXY NO_PROXY ht
   if [[ -n ${!name:-} ]]; then passed_on+=("$name=${!name}"); fi
 done
 
-# give_npmrc USER FILE: the npm settings of the current user, as FILE of USER.
+# give_npmrc USER FILE: copies the current user's npm settings to FILE, owned by USER.
 give_npmrc() {
   local npmrc
   npmrc=$(npm config get userconfig 2>/dev/null)
   if [[ -s $npmrc ]]; then install -m 600 -o "$1" -g "$1" "$npmrc" "$2"; else install -m 600 -o "$1" -g "$1" /dev/null "$2"; fi
 }
 
-# unpack_npm PACKAGE FOLDER: the files of an npm package, without running any of its scripts.
+# unpack_npm PACKAGE FOLDER: unpacks an npm package without running its scripts.
 unpack_npm() {
   local tarballs
   tarballs=$(mktemp -d)
@@ -25,7 +25,7 @@ unpack_npm() {
   rm -r "$tarballs"
 }
 
-# node_package VERSION: the npm package that holds Node for this machine.
+# node_package VERSION: prints the npm package with Node for this machine.
 node_package() {
   local arch
   arch=$(uname -m)

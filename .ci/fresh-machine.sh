@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A machine of a new user: a Debian 12 root file system with Node 20.19 (the oldest we support), npm and git, and a normal user in it.
-# In it, as that user, in a fresh clone: doctor must report a sandbox with a layer of the operating system, and the two commands of
-# README.md must pass. Nothing may be left in the user's home but npm's cache. Ends with the last line of the tests.
+# Tests on the machine of a new user: a Debian 12 root file system with Node 20.19 (the oldest supported), npm, git and a normal user.
+# In a fresh clone, that user runs doctor, which must report a sandbox with a layer of the operating system, and the two commands of
+# README.md, which must pass. They may leave nothing in the user's home but npm's cache. Ends with the last line of the tests.
 # Usage, as root, with mmdebstrap installed:
-#   .ci/fresh-machine.sh [COMMAND…]    instead of all that, this one command, in the clone
+#   .ci/fresh-machine.sh [COMMAND…]    run only this command, in the clone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=.ci/common.sh
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 BRIDGE_CI_DIR=${BRIDGE_CI_DIR:-/var/tmp/bridge-ci}
 NODE_VERSION=20.19.0
-# The version that Node 20.19.0 comes with.
+# The version bundled with Node 20.19.0.
 NPM_VERSION=10.8.2
 NEW_USER=newcomer
 NEW_USER_ID=1000
@@ -48,14 +48,14 @@ root=$work/root
 home=/home/$NEW_USER
 mkdir "$root"
 tar -xf "$archive" -C "$root"
-# How this machine reaches the npm registry: name server, certificates, and the settings of npm.
+# This machine's access to the npm registry: name server, certificates and npm settings.
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 give_npmrc $NEW_USER_ID "$root$home/.npmrc"
 git bundle create --quiet "$root/project.bundle" HEAD
 
-# Mounts as systemd makes them: what they forbid (nosuid, nodev, noexec), a namespace of a normal user may not give back. It is
-# no chroot, because the kernel allows no user namespace in one.
+# Mount options as systemd sets them: a namespace of a normal user cannot lift nosuid, nodev and noexec. Uses pivot_root instead of
+# chroot, because the kernel allows no user namespaces in a chroot.
 enter='
   set -eu
   root=$1
@@ -74,7 +74,7 @@ enter='
   rmdir /mnt/old
   exec "$@"
 '
-# as_newcomer COMMAND…: in the root file system, as its user, in the home.
+# as_newcomer COMMAND…: runs in the new root file system, as its user, in the user's home.
 as_newcomer() {
   unshare --mount --pid --fork --kill-child --propagation private sh -c "$enter" enter "$root" \
     setpriv --reuid $NEW_USER_ID --regid $NEW_USER_ID --init-groups --inh-caps=-all \
@@ -84,7 +84,7 @@ as_newcomer() {
 
 for name in python3 podman docker bwrap make cc; do
   if as_newcomer sh -c "command -v $name" >/dev/null; then
-    say "$name is there, and should not be" >&2
+    say "$name is installed but should not be" >&2
     exit 1
   fi
 done
@@ -98,16 +98,16 @@ in_clone npm ci
 in_clone npm run demo
 in_clone sh -c 'node dist/cli.js doctor' | tee "$work/doctor.txt" || true
 if ! grep -Eq '^Sessions run on embedded.*unshare' "$work/doctor.txt"; then
-  say 'doctor does not report that sessions run inside the layer unshare' >&2
+  say 'doctor does not report that sessions run in the unshare layer' >&2
   exit 1
 fi
 in_clone npm test | tee "$work/tests.txt"
 if grep -q '^Not covered: embedded: ' "$work/tests.txt"; then
-  say 'the tests did not find the embedded engine usable' >&2
+  say 'the tests could not use the embedded engine' >&2
   exit 1
 fi
 left=$(cd "$root$home" && find . -mindepth 1 -maxdepth 1 ! -name .npm ! -name .npmrc ! -name $CHECKOUT ! -name '.bash*' ! -name .profile)
 if [[ -n $left ]]; then
-  say "left in the user's home:" $left >&2
+  say "left behind in the user's home:" $left >&2
   exit 1
 fi

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# As the normal user with rootless podman that setup-engines.sh makes, in a fresh clone and on the newest Node that users have: what a
-# first-time user does with the package, and every test for which the user or the Node matters (the formatters, linters and type
-# checkers give the same answers to everyone). Nothing may be left in the user's home. Ends with the last line of the tests.
+# Tests as the normal user with rootless podman from setup-engines.sh, in a fresh clone, on the newest Node: what a first-time user
+# does with the package, and all tests that depend on the user or on Node (formatters, linters and type checkers do not). They may
+# leave nothing in the user's home. Ends with the last line of the tests.
 # Usage, as root:
-#   .ci/ordinary-user.sh [COMMAND…]    instead of all that, this one command, in the clone
+#   .ci/ordinary-user.sh [COMMAND…]    run only this command, in the clone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=.ci/common.sh
@@ -24,7 +24,7 @@ give_npmrc $USER_NAME "$work/.npmrc"
 mkdir -p "$work/tmp"
 chown $USER_NAME: "$work/tmp"
 unpack_npm "$(node_package $NODE_VERSION)" "$work/node"
-# npm looks for the settings of the machine beside its Node; servers that npx starts see no others.
+# npm reads the machine's settings next to its Node; servers started by npx see no others.
 machine_npmrc=$(npm config get globalconfig 2>/dev/null)
 if [[ -s $machine_npmrc ]]; then install -D -m 644 "$machine_npmrc" "$work/node/etc/npmrc"; fi
 chmod -R a+rX "$work/node"
@@ -34,13 +34,13 @@ as_user() {
     TMPDIR="$work/tmp" npm_config_userconfig="$work/.npmrc" npm_config_cache="$work/npm-cache" "${passed_on[@]}" "$@" </dev/null)
 }
 
-# Tests give commands a home of their own; the images stay where the user's podman has them.
+# Tests set a temporary HOME; this keeps podman's image storage where the user has it.
 as_user podman info --format \
   $'[storage]\ndriver = "{{.Store.GraphDriverName}}"\ngraphroot = "{{.Store.GraphRoot}}"\nrunroot = "{{.Store.RunRoot}}"\nrootless_storage_path = "{{.Store.GraphRoot}}"' >"$work/storage.conf"
 chmod 644 "$work/storage.conf"
 passed_on+=("CONTAINERS_STORAGE_CONF=$work/storage.conf")
 
-# What npm and podman keep for themselves does not count.
+# Caches of npm and podman do not count.
 list_home() { as_user find "$home" -mindepth 1 -maxdepth 2 ! -path "$home/.npm*" ! -path "$home/.cache" ! -path "$home/.cache/containers" | sort; }
 before=$(list_home)
 as_user git -c advice.detachedHead=false clone --quiet project.bundle checkout
@@ -56,6 +56,6 @@ in_clone npm run test:clients
 in_clone node scripts/test.mjs "${STAGES[@]}"
 left=$(diff <(printf '%s\n' "$before") <(list_home) | sed -n 's/^> //p')
 if [[ -n $left ]]; then
-  printf "ordinary-user: left in the user's home: %s\n" "$left" >&2
+  printf "ordinary-user: left behind in the user's home: %s\n" "$left" >&2
   exit 1
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rebuilds CPython for the embedded engine from its pinned sources and compares it, bit for bit, with what is committed:
-# rebuild-wasm.sh [DOWNLOAD_FOLDER]. Not part of the usual run, because it takes minutes and needs Debian's mirrors.
+# Rebuilds CPython for the embedded engine from its pinned sources and compares it, bit for bit, with the committed files:
+# rebuild-wasm.sh [DOWNLOAD_FOLDER]. Not part of a normal run, because it takes minutes and needs Debian's mirrors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,4 +10,4 @@ sums=$PWD/sandbox-runtime/wasm/artifacts.sha256
 started=$SECONDS
 sandbox-runtime/wasm/build.sh "$work" "${1:-$work/downloads}"
 (cd "$work/out" && sha256sum --check --strict "$sums")
-echo "rebuilt CPython for WebAssembly in $((SECONDS - started)) s: the same as committed"
+echo "rebuilt CPython for WebAssembly in $((SECONDS - started)) s: identical to the committed files"

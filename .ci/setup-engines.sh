@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes every engine usable on a fresh Debian 12 machine: podman as root, podman as a normal user, a docker daemon, bubblewrap.
-# May be run again at any time. Usage, as root:
-#   .ci/setup-engines.sh start    install what is missing, configure, start a docker daemon if none answers
-#   .ci/setup-engines.sh stop     stop the daemon that start started, if it did
-# What a caller has to export is printed by start and written to $BRIDGE_CI_DIR/engines.env.
+# Sets up every engine on a fresh Debian 12 machine: podman as root, podman as a normal user, a docker daemon, bubblewrap.
+# Safe to run again. Usage, as root:
+#   .ci/setup-engines.sh start    install missing packages, configure, start a docker daemon if none responds
+#   .ci/setup-engines.sh stop     stop the docker daemon if 'start' started it
+# 'start' prints the variables to export and writes them to $BRIDGE_CI_DIR/engines.env.
 set -euo pipefail
 
 BRIDGE_CI_DIR=${BRIDGE_CI_DIR:-/var/tmp/bridge-ci}
@@ -27,7 +27,7 @@ install_packages() {
   fi
   say "installing ${missing[*]}"
   apt-get update -q
-  # policy-rc.d keeps the package from starting a docker daemon with networking this machine may not allow.
+  # policy-rc.d stops the package from starting a docker daemon with networking, which this machine may not allow.
   local policy=/usr/sbin/policy-rc.d had_policy=0
   if [[ -e $policy ]]; then had_policy=1; else printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"; fi
   DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
@@ -35,7 +35,7 @@ install_packages() {
 }
 
 configure_podman() {
-  # crun of Debian 12 refuses hybrid cgroups; cgroupfs and a file for events need no systemd.
+  # Debian 12's crun refuses hybrid cgroups; cgroupfs and an events file need no systemd.
   install -d /etc/containers/containers.conf.d
   cat >/etc/containers/containers.conf.d/bridge-ci.conf <<'CONF'
 [engine]
@@ -53,7 +53,7 @@ make_rootless_user() {
   home=$(getent passwd "$ROOTLESS_USER" | cut -d: -f6)
   uid=$(id -u "$ROOTLESS_USER")
   install -d -o "$ROOTLESS_USER" -g "$ROOTLESS_USER" "$home/.config" "$home/.config/containers"
-  # vfs, the fallback, copies the whole image at each start (2.7 s instead of 0.2 s).
+  # The fallback, vfs, copies the whole image at each start (2.7 s instead of 0.2 s).
   printf '[storage]\ndriver = "overlay"\n' >"$home/.config/containers/storage.conf"
   install -d -m 755 /run/user
   install -d -m 700 -o "$ROOTLESS_USER" -g "$ROOTLESS_USER" "/run/user/$uid"
@@ -62,7 +62,7 @@ make_rootless_user() {
 
 start_docker() {
   if docker version --format '{{.Server.Version}}' >/dev/null 2>&1; then
-    say 'a docker daemon answers already'
+    say 'a docker daemon is already running'
     return
   fi
   export DOCKER_HOST=unix://$DOCKER_SOCKET
@@ -75,7 +75,7 @@ start_docker() {
     until docker version --format '{{.Server.Version}}' >/dev/null 2>&1; do
       waited=$((waited + 1))
       if ((waited > 60)); then
-        say "dockerd did not come up; the end of $BRIDGE_CI_DIR/dockerd.log:"
+        say "dockerd did not start; end of $BRIDGE_CI_DIR/dockerd.log:"
         tail -n 20 "$BRIDGE_CI_DIR/dockerd.log"
         exit 1
       fi
@@ -88,12 +88,12 @@ start_docker() {
 
 stop_docker() {
   if [[ ! -s $DOCKER_PID_FILE ]]; then
-    say 'no docker daemon of ours runs'
+    say 'this script has no docker daemon running'
     return
   fi
   local pid waited=0
   pid=$(<"$DOCKER_PID_FILE")
-  # A stale file may name a process that is somebody else's by now.
+  # The PID in a stale file may belong to another process by now.
   if [[ $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) == *"$DOCKER_PID_FILE"* ]]; then
     kill "$pid"
     while [[ -d /proc/$pid ]] && ((waited < 60)); do

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: measures the built command and prints one table. Every figure stands beside its floor from the same
- * run, because absolute times say more about the machine than about the bridge. No test depends on it.
+ * `npm run bench`: measures the built command and prints one table. Every figure has a floor from the same run next to it,
+ * because absolute times say more about the machine than about the bridge. No test depends on it.
  */
 import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -63,11 +63,11 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Throws when a name is unknown. */
+/** Throws for an unknown name. */
 function select(names: readonly string[]): readonly Measure[] {
   const unknown = names.filter((name) => !MEASURES.some((measure) => measure.name === name));
   if (unknown.length > 0) {
-    throw new Error(`unknown: ${unknown.join(', ')}; there are ${MEASURES.map(({ name }) => name).join(', ')}`);
+    throw new Error(`unknown: ${unknown.join(', ')}; use ${MEASURES.map(({ name }) => name).join(', ')}`);
   }
   return names.length === 0 ? MEASURES : MEASURES.filter(({ name }) => names.includes(name));
 }
@@ -93,7 +93,7 @@ function describeEngine(context: BenchContext): string {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // Everything that was started reads its stdin and ends with this process.
+  // Every process started here reads its stdin, so it ends with this one.
   process.once(signal, () => process.exit(1));
 }
 try {

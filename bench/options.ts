@@ -4,11 +4,11 @@ import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../src/base/package.ts';
 
 export interface Options {
-  /** Label of a test engine (`podman`, `docker`, `bubblewrap` …); when left out, the first that runs containers, or the first. */
+  /** Label of a test engine (`podman`, `docker`, `bubblewrap` …); by default, the first that runs containers, or the first. */
   readonly engine: string | undefined;
-  /** Names of measures; all when empty. */
+  /** Names of measures; empty means all. */
   readonly only: readonly string[];
-  /** Also write the rows there, as JSON. */
+  /** File to write the rows to, as JSON. */
   readonly jsonFile: string | undefined;
   readonly isQuick: boolean;
   readonly isHelp: boolean;
@@ -19,16 +19,16 @@ export interface Options {
 export const USAGE = `npm run bench -- [options]
 
   --engine NAME   podman, podman-rootless, docker, bubblewrap or embedded; by default the first
-                  usable one, a container engine if there is one
-  --only NAME     measure this alone; may be repeated
+                  usable container engine, or else the first usable engine
+  --only NAME     run only this measure; may be repeated
   --quick         a fifth of the repetitions
-  --json FILE     write the rows to FILE as well
-  --command FILE  the script to measure instead of dist/cli.js, to compare two builds
+  --json FILE     also write the rows to FILE
+  --command FILE  measure this script instead of dist/cli.js, to compare two builds
 
-MCP_BRIDGE_IMAGE names another image for the containers.
+MCP_BRIDGE_IMAGE selects another image for containers.
 `;
 
-/** Throws a TypeError that names an option it does not know. */
+/** Throws a TypeError that names an unknown option. */
 export function parseOptions(argv: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...argv],

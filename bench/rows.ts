@@ -1,4 +1,4 @@
-/** What a measure gives: rows of one table, each figure beside its floor from the same run. */
+/** The results of a measure: rows of a table, each figure next to its floor from the same run. */
 import { messageOf } from '../src/base/errors.ts';
 import type { BenchContext } from './context.ts';
 
@@ -16,21 +16,21 @@ export interface Goal {
 
 export interface Row {
   readonly figure: string;
-  /** The engine that ran it, as the bridge reported; left out when none did. */
+  /** The engine reported by the bridge; undefined if none was used. */
   readonly engine?: string | undefined;
-  /** Undefined when it could not be measured; `detail` then says why. */
+  /** Undefined if it could not be measured; then `detail` has the reason. */
   readonly measured?: Quantity | undefined;
-  /** Further facts about the figure, such as another percentile. */
+  /** More about the figure, such as another percentile. */
   readonly detail?: string | undefined;
-  /** What could be reached at best in the same run, in the same unit, and what that is. */
+  /** The best possible value in the same run and unit, and what it stands for. */
   readonly floor?: (Quantity & { readonly what: string }) | undefined;
-  /** Empty when the row is for information. */
+  /** Empty if the row is only informative. */
   readonly goals: readonly Goal[];
 }
 
-/** One topic; `run` may give several rows. */
+/** One topic; `run` may return several rows. */
 export interface Measure {
-  /** For `--only`. */
+  /** The name for `--only`. */
   readonly name: string;
   readonly title: string;
   run(context: BenchContext): Promise<Row[]>;
@@ -49,7 +49,7 @@ export function atMostTimes(quantity: Quantity, floor: Quantity, factor: number)
   return { text: `≤ ${formatFactor(factor)} floor`, isMet: quantity.value <= factor * floor.value };
 }
 
-/** The goal that `quantity` is at most its floor and `margin` more. */
+/** The goal that `quantity` is at most its floor plus `margin`. */
 export function atMostMore(quantity: Quantity, floor: Quantity, margin: number): Goal {
   return { text: `≤ floor + ${margin} ${quantity.unit}`, isMet: quantity.value <= floor.value + margin };
 }
@@ -59,7 +59,7 @@ export function atLeastTimes(quantity: Quantity, floor: Quantity, factor: number
   return { text: `≥ ${formatFactor(factor)} floor`, isMet: quantity.value >= factor * floor.value };
 }
 
-/** The rows of `measure`, or one that says why there are none. */
+/** The rows of `measure`, or one with the reason why there are none. */
 export async function rowsOrReason(figure: string, measure: () => Promise<Row[]>): Promise<Row[]> {
   try {
     return await measure();

@@ -1,7 +1,7 @@
 /**
- * `node --import ./scripts/typescript-loader.mjs bench/search-quality.ts FOLDER`: how good the search is on tools and
- * queries that are not part of this project. The folder holds `tools.jsonl` (`{server, tool, description, parameters}`)
- * and `queries*.jsonl` (`{query, kind, relevant: [{server, tool, group}]}`; of each group one tool must be found).
+ * `node --import ./scripts/typescript-loader.mjs bench/search-quality.ts FOLDER`: measures search quality on tools and queries
+ * that are not part of this project. The folder has `tools.jsonl` (`{server, tool, description, parameters}`) and
+ * `queries*.jsonl` (`{query, kind, relevant: [{server, tool, group}]}`; one tool of each group must be found).
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ interface QueryLine {
 
 async function main([folder]: readonly string[]): Promise<void> {
   if (folder === undefined) {
-    throw new Error('Which folder? It holds tools.jsonl and queries*.jsonl.');
+    throw new Error('Name a folder with tools.jsonl and queries*.jsonl.');
   }
   const tools = await readLines<ToolLine>(join(folder, 'tools.jsonl'));
   const index = await indexOf(tools);
@@ -40,7 +40,7 @@ async function main([folder]: readonly string[]): Promise<void> {
   for (const file of (await readdir(folder)).filter((name) => /^queries.*\.jsonl$/.test(name)).toSorted()) {
     // biome-ignore lint/performance/noAwaitInLoops: one table after the other.
     const queries = (await readLines<QueryLine>(join(folder, file))).map(toJudged);
-    // Once for the compiler, so that the times are those of a bridge that runs.
+    // Once to warm up the compiler, so the times match those of a running bridge.
     queries.forEach(({ query }) => search(query, 1));
     times.length = 0;
     console.log(`${file}, ${tools.length.toLocaleString('en-US')} tools\n\n${renderQuality(queries, search)}`);
@@ -64,7 +64,7 @@ async function indexOf(lines: readonly ToolLine[]): Promise<SearchIndex> {
   const index = createSearchIndex();
   const pause = createPause();
   for (const [name, tools] of servers) {
-    // biome-ignore lint/performance/noAwaitInLoops: as the bridge does it.
+    // biome-ignore lint/performance/noAwaitInLoops: sequentially, like the bridge.
     await index.put({ name, description: '', tools }, pause);
   }
   return index;

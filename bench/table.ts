@@ -3,7 +3,7 @@ import type { Quantity, Row } from './rows.ts';
 
 const HEADINGS = ['figure', 'engine', 'measured', 'floor of the same run', 'ratio', 'goal', 'met?'];
 
-/** The whole table, columns aligned. */
+/** The table, with aligned columns. */
 export function renderTable(rows: readonly Row[]): string {
   const cells = [HEADINGS, ...rows.map(toCells)];
   const widths = HEADINGS.map((_, column) => Math.max(...cells.map((line) => (line[column] ?? '').length)));
@@ -30,7 +30,7 @@ function formatQuantity({ value, unit }: Quantity): string {
   return `${formatNumber(value)} ${unit}`;
 }
 
-/** Three digits, never fewer than the whole number has. */
+/** Three significant digits, or all digits of the integer part. */
 export function formatNumber(value: number): string {
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return Number.isInteger(value) ? value.toLocaleString('en-US') : value.toFixed(digits);

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Bundles `src/cli.ts` and everything it uses into `dist/`, so that the package has no run-time dependencies: one small
- * install, and a start that reads few files. A module behind `import()` becomes a chunk that is read when it is first
- * needed. Reasons and figures: docs/internals/decisions/001-bundled-dependencies.md.
+ * Bundles `src/cli.ts` and everything it uses into `dist/`, so the package has no run-time dependencies: the install is small
+ * and a start reads few files. A module behind `import()` becomes a chunk that is loaded when first needed. Reasons and
+ * figures: docs/internals/decisions/001-bundled-dependencies.md.
  */
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { register } from 'node:module';
@@ -14,7 +14,7 @@ import { REQUIRE_BANNER } from './bundle/require-banner.mjs';
 import { slimStartUp } from './bundle/slim-start-up.mjs';
 import { buildEmbedded } from './embedded/build.mjs';
 
-/** Packages that cost 20–90 ms to load (measured) and are not needed to answer `tools/list`, and long texts of ours. */
+/** Modules that startup does not need: packages that take 20–90 ms to load (measured), and long texts of ours. */
 const LAZY = [
   'execa',
   '@modelcontextprotocol/client',
@@ -28,7 +28,7 @@ const LAZY = [
   'yocto-spinner',
   'src/cli/help/error-texts.ts',
 ];
-/** What runs between the start and the answer to `tools/list`. */
+/** The modules that run between the start and the answer to `tools/list`. */
 const START_UP_MODULES = ['src/cli.ts', 'src/bridge/context.ts', 'src/bridge/serve.ts'];
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { version } = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
@@ -44,7 +44,7 @@ const { metafile } = await build({
   platform: 'node',
   target: 'node20.19',
   chunkNames: '[name]-[hash]',
-  // Its main file loads its parts in a way that cannot be bundled; the other one is the same as ES modules.
+  // Its main file cannot be bundled; this one has the same code as ES modules.
   alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
   define: { BUILD_VERSION: JSON.stringify(version) },
   banner: { js: REQUIRE_BANNER },
@@ -57,13 +57,13 @@ const { metafile } = await build({
 const startUp = startUpInputs(metafile, START_UP_MODULES);
 const tooEarly = [...packagesOf(startUp), ...startUp].filter((name) => LAZY.includes(name));
 if (tooEarly.length > 0) {
-  throw new Error(`Loaded at start-up, but must stay behind import(): ${tooEarly.join(', ')}`);
+  throw new Error(`Loaded at startup, but must stay behind import(): ${tooEarly.join(', ')}`);
 }
 if (!(await readFile(`${root}dist/cli.js`, 'utf8')).startsWith('#!/usr/bin/env node\n')) {
   throw new Error('src/cli.ts must begin with the line #!/usr/bin/env node');
 }
 await chmod(`${root}dist/cli.js`, 0o755);
 await writeFile(`${root}dist/THIRD_PARTY_LICENSES.txt`, await renderLicenses(await bundledPackages(root, metafile)));
-// The embedded engine is booted once, by its own code.
+// Boots the embedded engine once, with its own code, to make the snapshot.
 register('./typescript-loader.mjs', import.meta.url);
 await buildEmbedded(root, `${root}dist/embedded`);

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * `npm run test:package`: what a user gets from npm, on whatever system this is. Packs the archive, installs it into an empty folder
- * without a registry, starts the command, and runs a cell on the engine that comes with it. Ends with the line `N passed, N failed`.
+ * `npm run test:package`: checks what users get from npm, on any system. Packs the archive, installs it into an empty folder
+ * without a registry, starts the command, and runs a cell on the embedded engine. Ends with the line `N passed, N failed`.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const { name, version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
 const work = await mkdtemp(join(tmpdir(), 'check-package-'));
 const home = join(work, 'home');
-/** A home in which nothing is, and the engine that every system has. */
+/** An empty home, and the engine that every system has. */
 const env = {
   ...process.env,
   HOME: home,
@@ -27,18 +27,18 @@ const env = {
 };
 
 /**
- * npm itself, not the script `npm.cmd`, which Windows runs through a shell only.
+ * Runs npm itself rather than `npm.cmd`, which Windows can run only through a shell.
  * @param {string[]} args
  */
 function npm(...args) {
   const cli = process.env['npm_execpath'];
   if (cli === undefined) {
-    throw new Error('npm did not start this; run: npm run test:package');
+    throw new Error('Start this with npm: npm run test:package');
   }
   return run(process.execPath, [cli, ...args], { cwd: work, maxBuffer: 64 * 1024 * 1024 });
 }
 
-/** The file that the installed command runs. */
+/** The file behind the installed command. */
 const command = join(work, 'node_modules', name, 'dist', 'cli.js');
 
 /** @type {Record<string, () => Promise<void>>} */

@@ -1,7 +1,7 @@
 /**
- * `npm run demo`: the main job with nothing made up. A real MCP client starts the built command, whose server file
- * names two real MCP servers; code lists a folder through one, keeps a variable, and stores what it found in the other.
- * Ends with 0 only if the memory server's file then holds what the notes say.
+ * `npm run demo`: the main use case, with nothing mocked. A real MCP client starts the built command, whose server file names
+ * two real MCP servers. Code lists a folder through one, keeps a variable, and stores its findings in the other. Exits with 0
+ * only if the memory server's file then holds what the notes say.
  */
 
 import { fileURLToPath } from 'node:url';
@@ -28,7 +28,7 @@ graph = await mcp_memory.create_entities(
 print(f"Stored {len(graph.entities)} notes: {', '.join(note.name for note in graph.entities)}.")
 print(f"{sum(map(len, todos.values()))} tasks are open, most of them in {max(todos, key=lambda name: len(todos[name]))}.")`;
 
-/** The first cell may have to wait for the image; the bridge answers after 45 s and goes on pulling. */
+/** The first cell may have to wait for the image; the bridge answers after 45 s and keeps pulling. */
 const REQUEST_TIMEOUT_MS = 120_000;
 const MAX_ROUNDS_OF_PULL = 20;
 
@@ -41,7 +41,7 @@ async function main(): Promise<void> {
       new StdioClientTransport({ command: process.execPath, args: [COMMAND], env: bridgeEnvironment(workspace) }),
     );
     const { tools } = await client.listTools();
-    console.log(`It is offered: ${tools.map(({ name }) => name).join(', ')}`);
+    console.log(`It finds: ${tools.map(({ name }) => name).join(', ')}`);
     await runCell(client, LIST_THE_FOLDER, ['filesystem']);
     await runCell(client, STORE_WHAT_WAS_FOUND, ['memory']);
     checkGraph(workspace);
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The user's own environment and settings, but no server files of the user. */
+/** The user's environment and settings, but without the user's server files. */
 function bridgeEnvironment(workspace: Workspace): Record<string, string> {
   const set = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return {
@@ -63,7 +63,7 @@ function bridgeEnvironment(workspace: Workspace): Record<string, string> {
   };
 }
 
-/** Runs one cell and shows both sides. Throws when the answer is a failure. */
+/** Runs a cell and shows both sides. Throws if the answer is an error. */
 async function runCell(client: Client, code: string, servers: readonly string[]): Promise<void> {
   console.log(`\n> run_python  servers=${JSON.stringify(servers)}\n${indent(code)}`);
   for (let round = 1; ; round += 1) {
@@ -86,7 +86,7 @@ function indent(text: string): string {
   return text.replaceAll(/^(?=.)/gm, '    ');
 }
 
-/** Compares the file of the memory server with the notes themselves. */
+/** Compares the memory server's file with the notes. */
 function checkGraph({ notes, readGraph }: Workspace): void {
   const expected = Object.entries(notes).map(([name, text]) => ({
     name,
@@ -95,7 +95,7 @@ function checkGraph({ notes, readGraph }: Workspace): void {
   }));
   const stored = readGraph().map(({ name, entityType, observations }) => ({ name, entityType, observations }));
   if (!isDeepStrictEqual(stored, expected)) {
-    throw new Error(`the memory server's file holds something else: ${JSON.stringify(stored)}`);
+    throw new Error(`the memory server's file has other contents: ${JSON.stringify(stored)}`);
   }
   console.log(`\nChecked: the memory server's file holds these ${stored.length} notes.`);
 }

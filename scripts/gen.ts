@@ -1,6 +1,6 @@
 /**
- * Writes everything that follows from a definition in the sources: the JSON Schema of the frames, and the tables of the
- * documentation. `--check` writes nothing and fails when a file is not what it should be.
+ * Writes everything that is generated from definitions in the sources: the JSON Schema of the frames and the tables in the
+ * documentation. `--check` writes nothing and fails if a file is out of date.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -9,10 +9,9 @@ import { renderClientFiles, renderClientSources } from './generate/clients.ts';
 import { renderCommands } from './generate/commands.ts';
 import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
 import { renderFilterPrograms } from './generate/filter-programs.ts';
-import { renderFrameSchema } from './generate/frame-schema.ts';
+import { renderFrameSchema, renderPolicySchema } from './generate/json-schemas.ts';
 import { renderLayerTable, renderLintRules } from './generate/layers.ts';
 import { replaceGenerated } from './generate/markers.ts';
-import { renderPolicySchema } from './generate/policy-schema.ts';
 import { renderExceptions, renderProbes } from './generate/probes.ts';
 import {
   renderCallMethods,
@@ -23,7 +22,7 @@ import {
   renderSupervisorReports,
 } from './generate/tables.ts';
 
-/** Path below the root of the package, and what it holds given what it holds now. */
+/** Path in the package, and a function from its current contents to the new ones. */
 const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<string>>> = {
   'sandbox-runtime/bridge_kernel/frames.schema.json': renderFrameSchema,
   'src/engines/embedded/filter-programs.ts': renderFilterPrograms,
@@ -63,7 +62,7 @@ for (const [path, render] of Object.entries(OUTPUTS)) {
     continue;
   }
   if (isCheck) {
-    console.error(`${path} is not up to date: run \`npm run gen\``);
+    console.error(`${path} is out of date: run \`npm run gen\``);
     process.exitCode = 1;
   } else {
     await writeFile(`${root}${path}`, wanted);

@@ -1,6 +1,6 @@
 /**
- * `npm run picture`: does the pictured task of `comparison/tasks.ts` for real and draws what happened, and the parts of the bridge, in
- * both themes, into docs/images. What the pictures say is what README.md needs as their alternative texts, which are printed.
+ * `npm run picture`: runs the pictured task of `comparison/tasks.ts` for real and draws it, and the parts of the bridge, in both themes
+ * into docs/images. Prints the descriptions, which README.md needs as alternative texts.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

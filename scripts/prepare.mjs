@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * npm's `prepare` script: builds the package that npm takes from git or links from a folder, neither of which runs `prepack`.
- * `npm ci` in a checkout also ends here and builds nothing: `npm run build` does, and `npm test` and `npm run demo` begin with it.
- * npm sets `npm_package_resolved` only for a package that it installs (seen with npm 10.8 and 11.19).
+ * npm's `prepare` script: builds the package when npm installs it from git or links a folder, because npm then does not run
+ * `prepack`. `npm ci` in a checkout also runs this, but builds nothing: use `npm run build`. `npm test` and `npm run demo` build
+ * first. npm sets `npm_package_resolved` only for a package that it installs (seen with npm 10.8 and 11.19).
  */
 import { existsSync } from 'node:fs';
 

@@ -1,7 +1,7 @@
 /**
- * `npm run probes`: tries on every engine of this machine what hostile code would try, and records how it came out for the
- * table in `docs/internals/isolation.md`. Engines that are not here keep what was recorded of them. `MCP_BRIDGE_TEST_ENGINES` names
- * some. Takes a few minutes; a test compares every later run with the record.
+ * `npm run probes`: tries on every engine of this machine what hostile code would try, and records the results for the table in
+ * `docs/internals/isolation.md`. Records of missing engines are kept. `MCP_BRIDGE_TEST_ENGINES` selects engines. Takes a few
+ * minutes; a test compares every later run with the record.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

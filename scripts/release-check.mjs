@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * `node scripts/release-check.mjs vX.Y.Z`: whether a tag can be released. The tag, `package.json`, `package-lock.json` and the newest dated
- * entry of `CHANGELOG.md` must name the same version. Prints that entry, for the notes of the release, or ends with 1 and what differs.
+ * `node scripts/release-check.mjs vX.Y.Z`: checks whether a tag can be released. The tag, `package.json`, `package-lock.json` and the
+ * newest dated entry of `CHANGELOG.md` must have the same version. Prints that entry for the release notes, or exits with 1 and the
+ * differences.
  */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +23,7 @@ export function checkRelease({ tag, packageJson, packageLock, changelog }) {
   const lock = JSON.parse(packageLock);
   const problems = [];
   if (!/^v\d+\.\d+\.\d+$/.test(tag)) {
-    problems.push(`the tag '${tag}' is not of the form vX.Y.Z`);
+    problems.push(`the tag '${tag}' does not have the form vX.Y.Z`);
   } else if (tag !== `v${version}`) {
     problems.push(`the tag is ${tag}, but package.json has version ${version}`);
   }
@@ -40,7 +41,7 @@ export function checkRelease({ tag, packageJson, packageLock, changelog }) {
   if (named !== version || date === undefined) {
     problems.push(`the newest entry of CHANGELOG.md must begin with: ## [${version}] - YYYY-MM-DD`);
   } else if (!notes.includes('\n- ')) {
-    problems.push(`the entry ${version} of CHANGELOG.md lists no change`);
+    problems.push(`the entry ${version} of CHANGELOG.md lists no changes`);
   }
   return { notes, problems };
 }

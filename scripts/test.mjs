@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * Runs the checks and tests and adds them up: `node scripts/test.mjs` runs all, `… check` what needs no engine and no
- * build, `… lint unit` the stages named. A check (format, lint, types …) counts as one test. Every stage runs even if an
+ * Runs checks and tests and counts the results: `node scripts/test.mjs` runs all of them, `… check` those that need no engine and no
+ * build, `… lint unit` the named stages. A check (format, lint, types …) counts as one test. Every stage runs, even if an
  * earlier one failed. The last line is `N passed, N failed`, with `, N skipped` if any were.
  *
- * What failed is named once more at the end, with the first line of why, because the log of a machine may keep only that.
- * What this machine lacks is named there, too: a test that is skipped says so with a title that begins `not covered: `. With
- * MCP_BRIDGE_TEST_REQUIRE_ENGINES=1 a missing engine, or a missing Python, is a failure.
+ * Failures are listed again at the end, each with the first line of its reason, because CI logs may keep only the end. What this
+ * machine lacks is listed there too: a skipped test has a title that starts with `not covered: `. With
+ * MCP_BRIDGE_TEST_REQUIRE_ENGINES=1, a missing engine or a missing Python is a failure.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { findPython, UNITTEST_ARGUMENTS, UNITTEST_ENV } from '../test/tools/pyth
 /** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
 /** @typedef {{ status: string, title: string, fullName: string, failureMessages?: string[] | null }} AssertionResult */
 /**
- * As far as it is read here.
+ * The parts that are read here.
  * @typedef {{
  *   numPassedTests?: number, numFailedTests?: number, numPendingTests?: number, numTodoTests?: number,
  *   testResults?: { name: string, message?: string, assertionResults: AssertionResult[] }[],
@@ -31,7 +31,7 @@ const NOT_COVERED = 'not covered: ';
 /** @type {Set<string>} */
 const missing = new Set();
 /**
- * Stage, name and first line of why.
+ * Stage, name and first line of the reason.
  * @type {string[]}
  */
 const failures = [];
@@ -41,7 +41,7 @@ const isRequired = process.env.MCP_BRIDGE_TEST_REQUIRE_ENGINES === '1';
 /** @type {Record<string, () => Promise<Counts>>} */
 const STAGES = {
   build: () => check(process.execPath, ['scripts/build.mjs']),
-  // It makes a folder for its logs, which else is in the home.
+  // Biome creates a folder for its logs; without this it would be in the home.
   format: () =>
     check('biome', ['check', '--error-on-warnings'], { XDG_CACHE_HOME: join(root, 'node_modules', '.cache') }),
   lint: () => check('oxlint', []),
@@ -74,7 +74,7 @@ async function check(command, args, moreEnv) {
 
 /**
  * @param {string} project
- * @param {readonly string[]} more Options of vitest.
+ * @param {readonly string[]} more Options for vitest.
  * @returns {Promise<Counts>}
  */
 async function vitest(project, more = []) {
@@ -115,7 +115,7 @@ function noteTroubles(project, { name, message = '', assertionResults }) {
   for (const { fullName, failureMessages } of failed) {
     failures.push(firstLine(`${project}: ${file}: ${fullName}: ${failureMessages?.[0] ?? ''}`));
   }
-  // A file that cannot be loaded has a message and no tests.
+  // A file that cannot be loaded has a message but no tests.
   if (failed.length === 0 && message !== '') {
     failures.push(firstLine(`${project}: ${file}: ${message}`));
   }
@@ -123,8 +123,8 @@ function noteTroubles(project, { name, message = '', assertionResults }) {
 
 /** @param {string} text */
 function firstLine(text) {
-  // Vitest gives a test that took too long this name.
-  const [line = ''] = text.replace('Error: STACK_TRACE_ERROR', 'it took too long').split('\n');
+  // Vitest's name for a test that timed out.
+  const [line = ''] = text.replace('Error: STACK_TRACE_ERROR', 'it timed out').split('\n');
   return line.slice(0, MAX_REASON_CHARS);
 }
 
@@ -145,7 +145,7 @@ async function unittest() {
 }
 
 /**
- * A run can fail although none of its tests did: a file that cannot be loaded, a warning outside of any test, no tests at all.
+ * A run can fail without a failing test: a file cannot be loaded, a warning occurs outside of tests, or there are no tests.
  * @param {number} exitCode
  * @param {Counts} counts
  * @returns {Counts}
@@ -155,7 +155,7 @@ function atLeastOneFailure(exitCode, counts) {
 }
 
 /**
- * Runs a program of this package or of its development dependencies; its output goes on to ours.
+ * Runs a program of this package or of its development dependencies, with our stdout and stderr.
  * @param {string} command
  * @param {readonly string[]} args
  * @param {Record<string, string>} moreEnv
@@ -165,7 +165,7 @@ async function run(command, args, moreEnv = {}) {
   const result = await execa(command, args, {
     cwd: root,
     env: moreEnv,
-    // Programs of node_modules come first; on Windows they are scripts, which only a shell can start.
+    // Prefers programs in node_modules; on Windows they are scripts that only a shell can start.
     preferLocal: true,
     localDir: root,
     stdin: 'ignore',
@@ -190,7 +190,7 @@ function chooseStages(named) {
   );
   const unknown = chosen.find((stage) => !all.includes(stage));
   if (unknown !== undefined) {
-    console.error(`There is no stage "${unknown}"; there are check, ${all.join(', ')}.`);
+    console.error(`Unknown stage "${unknown}"; use check, ${all.join(', ')}.`);
     process.exit(64);
   }
   return chosen.length === 0 ? all : chosen;

@@ -1,9 +1,9 @@
 // @ts-check
 /**
  * Lets Node run this project's TypeScript directly: `node --import ./scripts/typescript-loader.mjs FILE.ts`.
- * Node 20 cannot strip types; esbuild can, and is here for the build anyway. Every file keeps its own URL, so
- * `import.meta.url` means the same as in the source. Only for development (`gen`, `bench`, `demo`, tests that start a
- * program from source): the package ships bundled JavaScript.
+ * Node 20 cannot strip types; esbuild can, and the build needs it anyway. Every file keeps its own URL, so
+ * `import.meta.url` works as in the source. Only for development (`gen`, `bench`, `demo`, tests that start a program from
+ * source); the package ships bundled JavaScript.
  */
 import { readFile } from 'node:fs/promises';
 import { register } from 'node:module';

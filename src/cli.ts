@@ -1,24 +1,22 @@
 #!/usr/bin/env node
 import type { Person } from './base/cell.ts';
-import { renderErrorReport, reportError } from './base/error-report.ts';
-import { BridgeError, ERROR_CODES, renderError, toBridgeError } from './base/errors.ts';
+import { BridgeError, ERROR_CODES, renderError, renderErrorReport, reportError, toBridgeError } from './base/errors.ts';
 import { createLogger, escapeInLines } from './base/log.ts';
-import { VERSION } from './base/package.ts';
+import { COMMAND, VERSION } from './base/package.ts';
 import { parseCommandLine } from './cli/command-line.ts';
 import type { CommandLine, FeatureLine } from './cli/commands.ts';
-import type { TopicCommand } from './cli/help/define.ts';
+import type { TopicCommand } from './cli/help/command-line.ts';
 import { whyNodeIsTooOld } from './cli/node-version.ts';
-import { TERMINAL_HINT } from './cli/terminal-hint.ts';
-import { wantsColours } from './terminal/colours.ts';
+import { wantsColors } from './terminal/capabilities.ts';
 import type { Command, CommandContext, CommandHost } from './terminal/command.ts';
 import { problemsOfSettings, renderLine } from './terminal/finding.ts';
 import type { Terminal } from './terminal/terminal-person.ts';
 
-/** The command: reads the command line and the settings, calls one command, turns failures into exit codes. */
+/** The program's entry point: parses the command line, runs one command, and turns errors into exit codes. */
 
 /**
- * Without a listener Node opens its debugger on SIGUSR1, which any process of the user could then drive: also code that
- * got out of a sandbox. Windows has no such signal.
+ * Without a listener, Node opens its debugger on SIGUSR1. Any process of the same user could then control the bridge, including
+ * code that has escaped from a sandbox. Windows has no such signal.
  */
 function refuseDebugger(): void {
   if (process.platform !== 'win32') {
@@ -53,10 +51,10 @@ async function main(): Promise<number> {
 async function helpOn(line: TopicCommand): Promise<string> {
   const { help } = await import('./cli/help/run.ts');
   const { columns, isTTY } = process.stdout;
-  return help(line, isTTY ? { columns, hasColours: wantsColours(isTTY, process.env) } : undefined);
+  return help(line, isTTY ? { columns, hasColors: wantsColors(isTTY, process.env) } : undefined);
 }
 
-/** Commands are loaded when they are called: `--version` does not pay for the MCP SDK. */
+/** Loads a command's modules only when it runs, so `--version` does not load the MCP SDK. */
 async function runCommand(line: Extract<CommandLine, { command: 'run' | 'complete' }> | FeatureLine): Promise<number> {
   if (line.command === 'run') {
     return run(await loadContext(process.env));
@@ -73,7 +71,7 @@ async function runCommand(line: Extract<CommandLine, { command: 'run' | 'complet
   return (plugged as Command<FeatureLine>).run(line, commandHost());
 }
 
-/** Who reads an answer at a terminal need not be told that servers start for it. */
+/** A person at a terminal does not need log lines about servers starting. */
 const QUIET_ENV = { MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...process.env };
 
 async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContext> {
@@ -86,7 +84,7 @@ function commandHost(): CommandHost {
     input: process.stdin,
     writeOut,
     writeError,
-    hasColours: wantsColours(process.stdout.isTTY, process.env),
+    hasColors: wantsColors(process.stdout.isTTY, process.env),
     isShown: process.stdout.isTTY,
     terminal: findTerminal(),
     findPerson,
@@ -96,13 +94,13 @@ function commandHost(): CommandHost {
   };
 }
 
-/** Where a person sees a question and can type an answer. */
+/** For questions on stderr and answers on stdin. */
 function findTerminal(): Terminal | undefined {
   const { stderr, stdin } = process;
   return stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
 }
 
-/** Who reads the changes and can be asked about them; a pipe or a script cannot. */
+/** The person who sees stdout and can answer on stdin. Pipes and scripts have none. */
 async function findPerson(): Promise<Person | undefined> {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY) {
@@ -112,7 +110,7 @@ async function findPerson(): Promise<Person | undefined> {
   return createTerminalPerson({ input: stdin, output: stdout });
 }
 
-/** A command that may go on for ever ends when whoever reads, `head` for one, has seen enough. */
+/** Ends a command with endless output once the reader, such as `head`, closes stdout. */
 function endWhenUnread(): void {
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     if (code === 'EPIPE') {
@@ -120,6 +118,12 @@ function endWhenUnread(): void {
     }
   });
 }
+
+/** For people who start the server by hand and would otherwise see it wait silently. */
+const TERMINAL_HINT = `This is an MCP server: it is waiting for a client on stdin. To register it in an MCP client, run:
+  ${COMMAND} install CLIENT
+For the other commands and the documentation, run: ${COMMAND} help
+`;
 
 async function run(context: CommandContext): Promise<number> {
   if (process.stdin.isTTY) {
@@ -133,8 +137,8 @@ const writeOut = (text: string): boolean => process.stdout.write(text);
 const writeError = (text: string): boolean => process.stderr.write(text);
 
 /**
- * With `--json` also what failed is data on stdout; looked for as it was typed, because the line may be what failed. A server that
- * does not even start leaves the lines of `doctor` in the log of its client.
+ * With `--json`, an error is printed as JSON on stdout. The raw arguments are searched for the flag, because parsing them may be what
+ * failed. If serving fails, the same lines that `doctor` prints go to the client's log.
  */
 function report(thrown: unknown): number {
   const error = toBridgeError(thrown);
@@ -143,7 +147,7 @@ function report(thrown: unknown): number {
   } else if (argv.length === 0 || argv[0] === 'run') {
     problemsOfSettings(error).forEach((finding) => createLogger('ERROR').error(renderLine(finding)));
   } else {
-    // Part of it may be words of a server.
+    // Part of the text may come from a server.
     process.stderr.write(`${escapeInLines(renderError(error))}\n`);
   }
   if (thrown instanceof Error && !(thrown instanceof BridgeError)) {
@@ -155,16 +159,16 @@ function report(thrown: unknown): number {
 /** EX_IOERR of sysexits.h. */
 const OUTPUT_LOST = 74;
 
-/** A result that did not arrive is no success; that a reader has seen enough is no fault. */
+/** The exit code, unless the result could not be written. EPIPE is not an error: the reader closed stdout on purpose. */
 function withLostOutput(exitCode: number): number {
   if (outputFault === undefined || outputFault.code === 'EPIPE') {
     return exitCode;
   }
-  process.stderr.write(`The result could not be written: ${outputFault.message}\n`);
+  process.stderr.write(`could not write the result: ${outputFault.message}\n`);
   return exitCode === 0 ? OUTPUT_LOST : exitCode;
 }
 
-/** A client that has stopped reading must not keep the process alive; one that reads gets all there is. */
+/** A client that reads gets all output; one that has stopped reading must not keep the process alive. */
 const FLUSH_LIMIT_MS = 500;
 
 const argv = process.argv.slice(2);

@@ -1,4 +1,4 @@
-/** What answers cost in each output mode, and how soon a client that asked hears that its cell is on its way. */
+/** The tokens of answers in each output mode, and the time to a cell's first progress notification. */
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT, type OutputText } from '../../src/base/cell.ts';
 import { OUTPUT_MODES, type OutputMode, renderAnswer } from '../../src/render/render.ts';
@@ -27,7 +27,7 @@ KeyError: 'count'`;
 
 const EXCEPTION = { message: "'count'", exception: 'KeyError', traceback: TRACEBACK };
 
-/** What cells answer most. */
+/** Typical answers of cells. */
 const TYPICAL: Readonly<Record<string, CellAnswer>> = {
   'a value': answer({ value: "{'open': 12, 'closed': 30}" }),
   nothing: answer({}),
@@ -64,7 +64,7 @@ async function tokensOf(mode: OutputMode): Promise<Row> {
   };
 }
 
-/** In a session of its own each time, whose sandbox has to be started. */
+/** Uses a new session each time, so a sandbox has to start. */
 async function firstProgress(context: BenchContext): Promise<Row> {
   return withBridge(context, {}, async ({ client, run, engine }) => {
     await run('1');

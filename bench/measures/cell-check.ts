@@ -1,9 +1,9 @@
-/** What reading a cell before it runs costs, timed inside the kernel: 50 lines that call tools, and `x=1`. */
+/** The cost of the check before a cell runs, timed in the kernel: for 50 lines that call tools, and for `x=1`. */
 import { atMost, type Measure, type Quantity } from '../rows.ts';
 import { withBridge } from '../support/bridge.ts';
 import { ECHO } from '../support/servers.ts';
 
-/** The check of a cell as the kernel makes it; its own call to the host is part of it. */
+/** Runs the kernel's check of a cell, including its call to the host. */
 const CELL = `
 import ast, gc, json, time
 api = next(o for o in gc.get_objects() if type(o).__module__ == 'bridge_kernel.api' and type(o).__name__ == 'Api')
@@ -31,7 +31,7 @@ async def median_ms(code):
     return sorted(samples)[len(samples) // 2]
 print(json.dumps([await median_ms(block * 5), await median_ms("x=1")]))
 `;
-/** Chosen: a cell of 50 lines shall not be felt, and the smallest cell shall not pay for it at all. */
+/** Chosen: the check of 50 lines must not be noticeable. */
 const MAX_CHECK_MS = 2;
 
 export const cellCheck: Measure = {

@@ -1,16 +1,15 @@
-/** The first cell of a new session, beside `run --rm` of the engine with the same flags. */
+/** The first cell of a new session, compared with the engine's `run --rm` with the same flags. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BenchContext } from '../context.ts';
 import { atMostTimes, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
-import { type Bridge, withBridge } from '../support/bridge.ts';
+import { firstCell, withBridge } from '../support/bridge.ts';
 import { runToEnd } from '../support/containers.ts';
 import { withFolder } from '../support/folder.ts';
 import { interleave, median, timed } from '../support/statistics.ts';
 
-const CODE = 'x=1';
 const ROUNDS = 15;
 const FRESH_ROUNDS = 7;
-/** An agent thinks at least this long before its first call; the bridge loads its modules meanwhile. */
+/** An agent thinks at least this long before its first call, while the bridge loads its modules. */
 const THINKING_MS = 1_000;
 
 export const coldStart: Measure = {
@@ -33,7 +32,7 @@ export const coldStart: Measure = {
 
 async function measureImage(context: BenchContext, figure: string, image: string): Promise<Row[]> {
   return withBridge(context, { image }, async (bridge) => {
-    await firstCell(bridge, 'warm-up'); // Leaves the code pack with the host.
+    await firstCell(bridge, 'warm-up'); // Gives the host the code pack.
     let count = 0;
     const samples = await interleave(context.repeats(ROUNDS), {
       bridge: () => firstCell(bridge, `cold-${(count += 1)}`),
@@ -43,7 +42,7 @@ async function measureImage(context: BenchContext, figure: string, image: string
   });
 }
 
-/** Two bridges per round: the first finds no code pack for the image, the second finds the one the first left. */
+/** Two bridges per round: the first has no code pack for the image, the second finds the one from the first. */
 async function measureFresh(context: BenchContext, figure: string, image: string): Promise<Row[]> {
   let [folder, engine] = ['', ''];
   const freshBridge = () =>
@@ -76,13 +75,6 @@ async function measureFresh(context: BenchContext, figure: string, image: string
     samples.bare,
   );
   return [besideBare(figure, engine, samples.second, samples.bare), { ...veryFirst, goals: [] }];
-}
-
-/** Milliseconds to the answer. The session is ended outside of the time. */
-async function firstCell({ run }: Bridge, session: string): Promise<number> {
-  const time = await timed(() => run(CODE, { session }));
-  await run('runtime.reset()', { session });
-  return time;
 }
 
 function besideBare(figure: string, engine: string, bridge: readonly number[], bare: readonly number[]): Row {

@@ -1,4 +1,4 @@
-/** Many calls at once: slow ones, which must overlap, and small ones, which must not get in each other's way. */
+/** Concurrent calls: slow ones, which must overlap, and small ones, which must not slow each other down. */
 import type { BenchContext } from '../context.ts';
 import { atLeastTimes, atMost, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
 import { withBridge } from '../support/bridge.ts';
@@ -15,7 +15,7 @@ const SLOW_CELL = `
 import asyncio
 len(await asyncio.gather(*(mcp_slow.sleep(seconds=${SLOW_SECONDS}) for _ in range(${SLOW_CALLS}))))
 `;
-/** Checks the answers: a call that got the answer of another would make the figure worthless. */
+/** Checks the answers too, because mixed-up answers would make the figure worthless. */
 const SMALL_CELL = `
 import asyncio, time
 start = time.perf_counter()

@@ -1,4 +1,4 @@
-/** What a bridge and its session hold while nothing happens. */
+/** The memory of an idle bridge and its session. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { withBridge } from '../support/bridge.ts';
 import { withContainer } from '../support/containers.ts';
 import { descendants, proportionalMb, residentMb } from '../support/process-memory.ts';
 
-/** Lets garbage collectors and late start-up work come to rest; the bridge's first sweep comes after 3 s. */
+/** Time for garbage collection and late startup work; the bridge's first sweep comes after 3 s. */
 const REST_MS = 5_000;
 const SESSION = `bench-${process.pid}`;
 const IDLE_PYTHON = 'import sys\nsys.stdin.read()';
@@ -18,8 +18,8 @@ export const idleMemory: Measure = {
   name: 'idle-memory',
   title: 'idle memory',
   async run(context) {
-    // One after the other: processes that share pages would make each other look smaller.
-    context.containerEngine(); // Else it would find out after it measured the first figure.
+    // Sequentially, because processes that share pages would make each other look smaller.
+    context.containerEngine(); // Fails before the first figure is measured.
     const bridge = await measureBridge(context);
     const python = await withContainer(context, IDLE_PYTHON, async ({ id }) => memoryOfContainer(context, id));
     const node = await measureNode();
@@ -36,7 +36,7 @@ interface BridgeMemory {
 
 function measureBridge(context: BenchContext): Promise<BridgeMemory> {
   return withBridge(context, {}, async ({ pid, run, engine }) => {
-    // The first session on an image compiles what later ones get from the host, and keeps some of that memory.
+    // The first session on an image compiles code that later ones get from the host, and keeps some of that memory.
     await run('x=1\nruntime.reset()');
     await run('x=1', { session: SESSION });
     await sleep(REST_MS);
@@ -52,7 +52,7 @@ function measureBridge(context: BenchContext): Promise<BridgeMemory> {
   });
 }
 
-/** Proportional memory of every process in a container. Rejects where its processes are not of this machine. */
+/** Proportional memory of all processes in a container. Rejects if its processes are not on this machine. */
 async function memoryOfContainer(context: BenchContext, id: string): Promise<number> {
   const { stdout } = await context.engine().run('inspect', '--format', '{{.State.Pid}}', id);
   const pid = Number(stdout.trim());

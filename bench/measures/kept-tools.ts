@@ -1,4 +1,4 @@
-/** What servers said is kept: how long a new bridge takes to know 16,575 tools, and how long a huge list holds up others. */
+/** Cached tool lists: how long a new bridge takes to load 16,575 tools, and how long a huge list blocks others. */
 import { readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -54,7 +54,7 @@ async function measureLoading(context: BenchContext): Promise<Row[]> {
         const loaded = await Promise.all(names.map((name) => cache.load(name)));
         times.push(performance.now() - start);
         if (loaded.some((metadata) => metadata?.tools.length !== TOOLS_PER_SERVER)) {
-          throw new Error('something was not kept');
+          throw new Error('some tools were not kept');
         }
       }
     });
@@ -63,8 +63,8 @@ async function measureLoading(context: BenchContext): Promise<Row[]> {
 }
 
 /**
- * The longest turn of the event loop while `work` was done, in processor time of the whole process: what the clock says
- * depends on who else uses the machine.
+ * The longest turn of the event loop while `work` runs, in processor time of the whole process; wall-clock time would depend
+ * on other load on the machine.
  */
 async function longestTurnOf(what: string, work: () => Promise<unknown>): Promise<Row> {
   let isDone = false;
@@ -84,7 +84,7 @@ async function longestTurnOf(what: string, work: () => Promise<unknown>): Promis
   return { figure: `longest turn of the event loop while ${what}`, measured, goals: [atMost(measured, 50)] };
 }
 
-/** The first bridge asks the servers; the second must start none of them. */
+/** The first bridge asks the servers; the second must not start any. */
 async function measureFirstSearch(context: BenchContext, figure: string): Promise<Row[]> {
   const servers = Object.fromEntries(
     names.map((name) => [name, { command: process.execPath, args: [CATALOG, name, String(TOOLS_PER_SERVER)] }]),
@@ -131,7 +131,7 @@ function isCatalog(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('tool-catalog');
   } catch {
-    return false; // It ended meanwhile.
+    return false; // The process ended in the meantime.
   }
 }
 

@@ -10,13 +10,13 @@ import { interleave, median, timed } from '../support/statistics.ts';
 const MIB = 1024 * 1024;
 const MEGABYTE = 1_000_000;
 const ROUNDS = 5;
-/** How often the cap in force the host's memory may grow by. */
+/** The host's memory may grow by this multiple of the applicable limit. */
 const GROWTH_FACTOR = 3;
 
 interface Load {
   readonly figure: string;
   readonly cell: string;
-  /** What the cell answers when all data arrived. */
+  /** The cell's answer if all data arrived. */
   readonly answer: RegExp;
   readonly bytes: number;
   readonly capBytes: number;
@@ -56,7 +56,7 @@ export const largeData: Measure = {
 
 function measureLoad(context: BenchContext, load: Load): Promise<Row[]> {
   return withBridge(context, { servers: { huge: HUGE } }, async (bridge) => {
-    // Starts the sandbox and the server, so that the host's memory grows by the data alone.
+    // Starts the sandbox and the server, so the host's memory grows only by the data.
     await bridge.run('await mcp_huge.echo(text="x")', { servers: ['huge'] });
     const growths: number[] = [];
     const { times } = await interleave(context.repeats(ROUNDS), {
@@ -67,7 +67,7 @@ function measureLoad(context: BenchContext, load: Load): Promise<Row[]> {
   });
 }
 
-/** MB by which the bridge's resident memory rises above its start while the cell runs. */
+/** Growth of the bridge's resident memory while the cell runs, in MB. */
 async function growthOf({ pid, run }: Bridge, { cell, answer }: Load): Promise<number> {
   await resetPeak(pid);
   const before = await residentMb(pid);

@@ -1,4 +1,4 @@
-/** From the spawn of the bridge to its list of tools, beside a Node that does nothing. No engine is needed. */
+/** Time from spawning the bridge to its tool list, compared with an empty Node process. Needs no engine. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -40,7 +40,7 @@ export const startUp: Measure = {
     }),
 };
 
-/** Milliseconds to the answer, by hand-written JSON-RPC: the client's own start does not count. */
+/** Milliseconds to the answer. Writes JSON-RPC directly, so a client's startup does not count. */
 async function timeToTools(script: string, stateFolder: string): Promise<number> {
   const start = performance.now();
   const child = spawn(process.execPath, [script], {

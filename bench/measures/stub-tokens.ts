@@ -1,4 +1,4 @@
-/** What `runtime.stubs(server)` costs an agent, beside the schemas it would read instead. */
+/** The tokens of `runtime.stubs(server)`, compared with the schemas that an agent would read instead. */
 
 import { join } from 'node:path';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';

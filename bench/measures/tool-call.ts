@@ -1,4 +1,4 @@
-/** One call of an upstream tool, awaited in a cell, beside a client that is connected to the same server. */
+/** One upstream tool call, awaited in a cell, compared with a client that is connected to the same server. */
 import { atMostMore, type Measure, type Quantity } from '../rows.ts';
 import { withBridge } from '../support/bridge.ts';
 import { ECHO, withDirectClient } from '../support/servers.ts';
@@ -7,7 +7,7 @@ import { interleave, median, percentile, timedEach } from '../support/statistics
 const ROUNDS = 15;
 const CALLS_PER_ROUND = 100;
 
-/** Times itself, so that the way of the cell to the sandbox and back is not counted. */
+/** Times itself, so the cell's way to the sandbox and back is not counted. */
 const CELL = `
 import json, time
 samples = []

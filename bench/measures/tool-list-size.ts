@@ -1,4 +1,4 @@
-/** What the list of tools costs in every conversation, with and without servers behind the bridge. */
+/** The tokens of the tool list in every conversation, with and without servers behind the bridge. */
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import type { BenchContext } from '../context.ts';
 import { atMost, type Measure, type Quantity } from '../rows.ts';
@@ -6,7 +6,7 @@ import { withBridge } from '../support/bridge.ts';
 import { ECHO } from '../support/servers.ts';
 
 const MANY_SERVERS = 20;
-/** The Python program of the same name, which users come from. */
+/** Tokens of the Python program of the same name, which users migrate from. */
 const REFERENCE_TOKENS = 211;
 
 export const toolListSize: Measure = {

@@ -1,4 +1,4 @@
-/** Search over catalogs of two sizes: the index by itself, and a search from a cell through the bridge. */
+/** Search in catalogs of two sizes: in the index alone, and from a cell through the bridge. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { createPause } from '../../src/base/slices.ts';
@@ -9,7 +9,7 @@ import { withBridge } from '../support/bridge.ts';
 import { median, percentile } from '../support/statistics.ts';
 import { makeQueries, makeTools } from '../support/tool-catalog.mjs';
 
-/** Chosen: far more than anybody configures. */
+/** Chosen: far more than anyone configures. */
 const SERVERS = 5;
 const TOOLS_PER_SERVER = 3_315;
 const LARGE = SERVERS * TOOLS_PER_SERVER;
@@ -61,13 +61,13 @@ async function indexOf(servers: readonly SearchServer[]): Promise<SearchIndex> {
   const index = createSearchIndex();
   const pause = createPause();
   for (const server of servers) {
-    // biome-ignore lint/performance/noAwaitInLoops: as the bridge does it.
+    // biome-ignore lint/performance/noAwaitInLoops: sequentially, like the bridge.
     await index.put(server, pause);
   }
   return index;
 }
 
-/** Milliseconds of each search; the first few, which compile the code, do not count. */
+/** Milliseconds of each search, after a few to warm up the compiler. */
 async function searchesOf(index: SearchIndex): Promise<number[]> {
   const queries = makeQueries(QUERIES);
   queries.slice(0, QUERIES / 4).forEach((query) => index.search(query, SHOWN));
@@ -84,7 +84,7 @@ function searchRow(tools: number, searches: readonly number[]): Row {
   };
 }
 
-/** The time to index all tools and one server anew, and how long others wait meanwhile. */
+/** The time to index all tools and to add one server, and how long that blocks others. */
 async function measureLarge(context: BenchContext): Promise<{ rows: Row[]; large: number[] }> {
   const servers = serversOf(SERVERS, TOOLS_PER_SERVER);
   const delay = monitorEventLoopDelay({ resolution: 1 });
@@ -118,7 +118,7 @@ async function measureLarge(context: BenchContext): Promise<{ rows: Row[]; large
   };
 }
 
-/** What an index holds on the heap: collected before and after, so that only what stays counts. */
+/** The memory of an index. Garbage is collected before and after, so only lasting memory counts. */
 async function memoryRow(): Promise<Row> {
   const servers = serversOf(SERVERS, TOOLS_PER_SERVER);
   const { gc } = globalThis;

@@ -1,4 +1,4 @@
-/** A cell that does nothing in a session that is there: from client to client, beside the bare pipe and IPython. */
+/** A trivial cell in a running session, from client to client, compared with the bare pipe and with IPython. */
 import type { BenchContext } from '../context.ts';
 import { atMost, atMostTimes, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
 import { withBridge } from '../support/bridge.ts';
@@ -9,7 +9,7 @@ import { interleave, median, percentile, type Sampler, timedEach } from '../supp
 const CODE = 'x=1';
 const ROUNDS = 25;
 const CELLS_PER_ROUND = 100;
-/** Before anything counts: both sides compile their hot code. */
+/** Warm-up before measuring, so both sides compile their hot code. */
 const WARM_UP_CELLS = 500;
 const FIGURE = 'warm `run_python("x=1")`, client to client, p50';
 

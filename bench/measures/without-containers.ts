@@ -1,9 +1,9 @@
-/** The engines that need no container engine, beside the container engine of the same run. */
+/** The engines that need no container engine, compared with the container engine of the same run. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findTestEngines, type TestEngine } from '../../test/support/engines.ts';
 import type { BenchContext } from '../context.ts';
 import { atMost, atMostTimes, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
-import { type Bridge, withBridge } from '../support/bridge.ts';
+import { firstCell, withBridge } from '../support/bridge.ts';
 import { runToEnd } from '../support/containers.ts';
 import { descendants, proportionalMb } from '../support/process-memory.ts';
 import { interleave, median, percentile, timed, timedEach } from '../support/statistics.ts';
@@ -14,7 +14,7 @@ const COLD_ROUNDS = 15;
 const WARM_ROUNDS = 15;
 const CELLS_PER_ROUND = 100;
 const WARM_UP_CELLS = 500;
-/** Lets garbage collectors and the bridge's first sweep come to rest. */
+/** Time for garbage collection and the bridge's first sweep. */
 const REST_MS = 5_000;
 
 export const withoutContainers: Measure = {
@@ -36,7 +36,7 @@ export const withoutContainers: Measure = {
   },
 };
 
-/** `context` with another engine. */
+/** The context with another engine. */
 function on(context: BenchContext, engine: TestEngine): BenchContext {
   return { ...context, env: engine.env, engine: () => engine };
 }
@@ -81,13 +81,6 @@ async function measureCold(context: BenchContext, own: BenchContext, figure: str
   ];
 }
 
-/** Milliseconds to the answer. The session is ended outside of the time. */
-async function firstCell({ run }: Bridge, session: string): Promise<number> {
-  const time = await timed(() => run(CODE, { session }));
-  await run('runtime.reset()', { session });
-  return time;
-}
-
 async function measureWarm(context: BenchContext, own: BenchContext, figure: string): Promise<Row[]> {
   context.containerEngine();
   const { engine, beside, ...samples } = await withBridge(own, {}, (bridge) =>
@@ -115,7 +108,7 @@ async function measureWarm(context: BenchContext, own: BenchContext, figure: str
   ];
 }
 
-/** Everything the bridge started; there is nothing but the session. */
+/** Memory of all processes that the bridge started, which is only the session. */
 function measureMemory(own: BenchContext, figure: string): Promise<Row[]> {
   return withBridge(own, {}, async ({ pid, run, engine }) => {
     await run(CODE);

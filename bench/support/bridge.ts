@@ -1,19 +1,19 @@
-/** The built bridge as a host runs it: a process of its own, spoken to by the SDK's client over stdio. */
+/** The built bridge as a host runs it: a separate process, used by the SDK's client over stdio. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { BenchContext } from '../context.ts';
 import { withFolder } from './folder.ts';
-import { assertEngine, reportedEngine } from './reported-engine.ts';
 import type { ServerCommand } from './servers.ts';
+import { timed } from './statistics.ts';
 
 export interface Bridge {
   readonly pid: number;
   readonly client: Client;
-  /** Runs a cell; gives the text of its answer. Rejects when the cell failed, and when another engine than the context's ran it. */
+  /** Runs a cell and returns the text of its answer. Rejects if the cell fails, or if it ran on an engine other than the context's. */
   run(code: string, options?: CellOptions): Promise<string>;
-  /** The engine that ran its cells. Throws when the bridge has not reported one. */
+  /** The engine that ran its cells. Throws if the bridge has not reported one. */
   engine(): string;
 }
 
@@ -24,15 +24,15 @@ export interface CellOptions {
 
 export interface BridgeOptions {
   readonly image?: string;
-  /** Folder of server files and code packs; a new one when left out. */
+  /** Folder of server files and code packs; by default a new one. */
   readonly stateFolder?: string;
   readonly servers?: Readonly<Record<string, ServerCommand>>;
 }
 
-/** Seconds a cell may take: no figure here should come near. */
+/** Longest time for a cell; no figure here should come near it. */
 const TIMEOUT_SECONDS = 120;
 
-/** Lends `use` a bridge that is connected and has started no sandbox yet. It is ended, with its sandboxes, in any case. */
+/** Passes `use` a connected bridge that has started no sandbox yet. The bridge and its sandboxes end in any case. */
 export async function withBridge<Result>(
   context: BenchContext,
   options: BridgeOptions,
@@ -57,7 +57,7 @@ export async function withBridge<Result>(
       pid: transport.pid ?? 0,
       client,
       async run(code, cell) {
-        const { name } = context.engine(); // Throws when there is none; else the bridge would take one that was not asked for.
+        const { name } = context.engine(); // Throws if there is none; otherwise the bridge would choose another engine.
         const answer = await run(client, code, cell);
         assertEngine(answer.engine, name);
         reported ??= answer.engine;
@@ -97,4 +97,24 @@ async function run(
     throw new Error(text);
   }
   return { text, engine: reportedEngine(structuredContent) };
+}
+
+/** The engine named in the structured content of an answer; only the first answer of a session has one. */
+export function reportedEngine(structured: unknown): string | undefined {
+  const { engine } = Object(structured) as { engine?: { name?: unknown } };
+  return typeof engine?.name === 'string' ? engine.name : undefined;
+}
+
+/** Throws if a bridge ran a cell on another engine than the one being measured. */
+export function assertEngine(reported: string | undefined, wanted: string): void {
+  if (reported !== undefined && reported !== wanted) {
+    throw new Error(`the bridge used ${reported} instead of ${wanted}`);
+  }
+}
+
+/** Milliseconds to the answer of the first cell of a session. Ending the session does not count. */
+export async function firstCell({ run: runCell }: Bridge, session: string): Promise<number> {
+  const time = await timed(() => runCell('x=1', { session }));
+  await runCell('runtime.reset()', { session });
+  return time;
 }

@@ -1,15 +1,15 @@
-/** Containers without the bridge, started with the very flags it uses: the floors. */
+/** The floors: containers without the bridge, started with the same flags. */
 import { once } from 'node:events';
 import type { Sandbox } from '../../src/engines/engine.ts';
 import type { BenchContext } from '../context.ts';
 
-/** Returns each line as it came. */
+/** Echoes each line. */
 const ECHO_PROGRAM =
   'import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.flush()';
 /** A frame of about the size the bridge sends for `x=1`. */
 const LINE = '{"type":"execute","cell":1,"code":"x=1","servers":[]}\n';
 
-/** Runs `python3 -c program` to its end, as `podman run --rm` does. Rejects when it fails. */
+/** Runs `python3 -c program` to its end, as `podman run --rm` does. Rejects if it fails. */
 export async function runToEnd(context: BenchContext, image: string, program: string): Promise<void> {
   const sandbox = await start(context, image, program);
   let noise = '';
@@ -24,7 +24,7 @@ export async function runToEnd(context: BenchContext, image: string, program: st
   }
 }
 
-/** Lends `use` a container that runs `program` and has said its first line. */
+/** Passes `use` a container that runs `program` and has printed its first line. */
 export async function withContainer<Result>(
   context: BenchContext,
   program: string,
@@ -43,7 +43,7 @@ export async function withContainer<Result>(
   }
 }
 
-/** Lends `use` a function that sends one line through a container's pipe and resolves when it is back. */
+/** Passes `use` a function that sends one line through a container's pipe and resolves when it comes back. */
 export function withPipeEcho<Result>(
   context: BenchContext,
   use: (echo: () => Promise<void>) => Promise<Result>,
@@ -52,7 +52,7 @@ export function withPipeEcho<Result>(
     use(
       () =>
         new Promise((resolve) => {
-          // Far shorter than a pipe's unit of transfer, so it comes back in one piece.
+          // Short enough that a pipe transfers it in one piece.
           stdout.once('data', () => resolve());
           stdin.write(LINE);
         }),

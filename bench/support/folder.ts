@@ -1,4 +1,4 @@
-/** Temporary folders that are gone when the benchmark ends, however it ends. */
+/** Temporary folders that are removed when the benchmark ends, however it ends. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ const folders = new Set<string>();
 
 process.on('exit', () => folders.forEach(remove));
 
-/** Lends `use` a new folder. */
+/** Passes `use` a new folder. */
 export async function withFolder<Result>(use: (folder: string) => Promise<Result>): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-bench-'));
   folders.add(folder);

@@ -1,13 +1,13 @@
-/** An IPython kernel as the thing to compare with; it runs on the Python of this machine, if that has the packages. */
+/** An IPython kernel for comparison, on this machine's Python if it has the packages. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('ipython_kernel.py', import.meta.url));
-/** Debian's packages belong to its own Python, which need not be the first on PATH. */
+/** Debian's packages belong to Debian's Python, which may not be the first on PATH. */
 const CANDIDATES = ['python3', '/usr/bin/python3'];
 
-/** Lends `use` a function that runs so many cells and gives the milliseconds of each. Rejects when there is none. */
+/** Passes `use` a function that runs `count` cells and returns the milliseconds of each. Rejects if there is no IPython. */
 export async function withIPython<Result>(
   use: (runCells: (count: number) => Promise<number[]>) => Promise<Result>,
 ): Promise<Result> {

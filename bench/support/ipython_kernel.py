@@ -1,6 +1,6 @@
 """Times `x=1` in an IPython kernel over jupyter_client, without a container.
 
-For each line with a number on stdin, runs that many cells and prints a JSON list of milliseconds. Ends with stdin.
+For each number read from stdin, runs that many cells and prints a JSON list of milliseconds. Ends with stdin.
 """
 
 import json
@@ -16,7 +16,7 @@ try:
         samples = []
         for _ in range(int(line)):
             start = time.perf_counter()
-            # The reply alone. A client that shows output waits for the status on a second channel as well.
+            # Waits only for the reply. A client that shows output also waits for the status on a second channel.
             client.execute("x=1", reply=True)
             samples.append((time.perf_counter() - start) * 1000)
         print(json.dumps(samples), flush=True)

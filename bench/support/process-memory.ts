@@ -9,22 +9,22 @@ export async function residentMb(pid: number): Promise<number> {
   return readField(`/proc/${pid}/status`, 'VmRSS');
 }
 
-/** Makes the highest resident memory so far count from now; the file takes "5" for that. */
+/** Resets the peak of resident memory, which is what writing "5" to the file does. */
 export async function resetPeak(pid: number): Promise<void> {
   await writeFile(`/proc/${pid}/clear_refs`, '5');
 }
 
-/** Highest resident memory since the last reset, in MB: the kernel's own count, so no peak is missed. */
+/** Peak of resident memory since the last reset, in MB. The kernel counts it, so no peak is missed. */
 export async function peakMb(pid: number): Promise<number> {
   return readField(`/proc/${pid}/status`, 'VmHWM');
 }
 
-/** Proportional memory in MB: a page shared by several processes counts for each by its share. */
+/** Proportional memory in MB: a shared page counts in each process by its share. */
 export async function proportionalMb(pid: number): Promise<number> {
   return readField(`/proc/${pid}/smaps_rollup`, 'Pss');
 }
 
-/** Pids of the processes that `pid` started, and of theirs. */
+/** PIDs of all descendants of `pid`. */
 export async function descendants(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   const children = text.split(' ').filter(Boolean).map(Number);

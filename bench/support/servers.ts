@@ -1,4 +1,4 @@
-/** The MCP servers that are measured through the bridge, and the same without it. */
+/** The MCP servers that are measured, through the bridge and without it. */
 import { EventEmitter } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
@@ -22,10 +22,10 @@ export const SLOW = fixture('slow.mjs');
 /** `text(mib)`. */
 export const HUGE = fixture('huge-output.mjs');
 
-// With 1,000 requests at once the SDK's transport adds a listener for each, and Node would warn of a leak.
+// For 1,000 concurrent requests the SDK's transport adds a listener each, and Node would warn about a leak.
 EventEmitter.defaultMaxListeners = 0;
 
-/** Lends `use` a client that is connected to the server itself. */
+/** Passes `use` a client that is connected directly to the server. */
 export async function withDirectClient<Result>(
   server: ServerCommand,
   use: (client: Client) => Promise<Result>,

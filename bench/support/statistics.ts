@@ -1,6 +1,6 @@
-/** Medians, and the order of measuring that makes two figures comparable. */
+/** Percentiles, and measuring in an order that keeps figures comparable. */
 
-/** The smallest sample that `fraction` (0 … 1) of all samples do not exceed. Throws for no samples. */
+/** The smallest sample that `fraction` (0 … 1) of all samples do not exceed. Throws if there are no samples. */
 export function percentile(samples: readonly number[], fraction: number): number {
   const sorted = samples.toSorted((a, b) => a - b);
   const value = sorted[Math.max(0, Math.ceil(fraction * sorted.length) - 1)];
@@ -14,12 +14,12 @@ export function median(samples: readonly number[]): number {
   return percentile(samples, 0.5);
 }
 
-/** Gives one sample, or several. */
+/** Returns one or more samples. */
 export type Sampler = () => Promise<number | readonly number[]>;
 
 /**
- * Runs every sampler once per round, in turn, so that whatever else the machine does in a minute hits all of them alike.
- * Gives all samples by the sampler's name.
+ * Runs every sampler once per round, in turn, so that other load on the machine affects all of them alike.
+ * Returns all samples by the sampler's name.
  */
 export async function interleave<Name extends string>(
   rounds: number,
@@ -42,7 +42,7 @@ export async function timed(action: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-/** Milliseconds of each of `count` runs of `action`, one after the other. */
+/** Milliseconds of each of `count` sequential runs of `action`. */
 export async function timedEach(count: number, action: () => Promise<unknown>): Promise<number[]> {
   const samples: number[] = [];
   for (let index = 0; index < count; index += 1) {

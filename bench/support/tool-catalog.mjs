@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * A large catalog that is the same in every run: tools named and described with words of everyday tools. As a program
+ * A large catalog that is the same in every run: tools with everyday names and descriptions. As a program
  * (`node tool-catalog.mjs SERVER COUNT`) it is an MCP server that lists them.
  */
 import { fileURLToPath } from 'node:url';
@@ -43,7 +43,7 @@ export function makeTools(server, count) {
   });
 }
 
-/** @param {number} count @returns {string[]} Questions as a model would ask them. */
+/** @param {number} count @returns {string[]} Queries as a model would write them. */
 export function makeQueries(count) {
   return Array.from({ length: count }, (_, number) => {
     const words = [pick(VERBS, number * 3), pick(NOUNS, number * 7), pick(QUALIFIERS, number).replaceAll('_', ' ')];

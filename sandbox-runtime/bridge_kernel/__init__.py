@@ -1,1 +1,1 @@
-"""The kernel of a session: runs cells, captures output, carries calls to the host. Standard library only."""
+"""The kernel of a session: runs cells, captures output, and sends calls to the host. Standard library only."""

@@ -1,4 +1,4 @@
-"""The kernel's main part: greets the host, then runs the cells it sends, one after the other."""
+"""The kernel's main module: completes the handshake with the host, then runs the cells it sends, one at a time."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from bridge_kernel.stdio import Capture, Emit
 
     class Platform(Protocol):
-        """What depends on whether Python has threads: `threaded.py` and `embedded.py`."""
+        """The parts that depend on whether Python has threads: `threaded.py` and `embedded.py`."""
 
         name: str
 
         def capture(self, emit: Emit, budget: int) -> Capture:
-            """Takes over descriptors 1 and 2."""
+            """Captures what is written to descriptors 1 and 2."""
             ...
 
         def cell_loop(self, channel: Channel) -> CellLoop:
-            """The loop of the session. Output is captured by then."""
+            """Creates the session's event loop. Called after output capture has started."""
             ...
 
 
 def run(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
-    """Never returns. Takes the pipe at descriptors 0 and 1 for itself; `outputs` come in place of 1 and 2."""
+    """Runs the kernel and never returns. Moves the host's pipe off descriptors 0 and 1; `outputs` replace 1 and 2."""
     from bridge_kernel import threaded
 
     serve(threaded.Channel(*_take_protocol()), threaded.Platform(outputs))
 
 
 def serve(channel: Channel, platform: Platform) -> None:
-    """Greets the host and runs its cells; returns only when the user's code has closed the loop."""
+    """Completes the handshake and runs the host's cells. Returns only if user code closes the event loop."""
     hello = channel.read_frame()
     if hello is None or hello["type"] != "hello" or hello["protocol_version"] != PROTOCOL_VERSION:
         os._exit(76)
@@ -50,7 +50,7 @@ def serve(channel: Channel, platform: Platform) -> None:
 
 
 def _take_protocol() -> tuple[int, int]:
-    """Private copies of the host's pipe, closed in every program started; /dev/null takes the place of stdin."""
+    """Private copies of the host's pipe, not inherited by child programs. Stdin becomes /dev/null."""
     read_descriptor, write_descriptor = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -59,11 +59,11 @@ def _take_protocol() -> tuple[int, int]:
 
 
 def import_asyncio() -> None:
-    """Without TLS: loading OpenSSL costs 4 ms and 4 MB in every session, and a sandbox has no network to use it on.
+    """Imports asyncio without TLS: OpenSSL costs 4 ms and 4 MB per session, and a sandbox has no network to use it on.
 
-    asyncio provides for a Python without it. Code of the user that imports ssl gets it as ever.
+    asyncio supports a Python without ssl. User code that imports ssl still gets it.
     """
-    sys.modules["ssl"] = None  # pyright: ignore[reportArgumentType] What the import system takes for "not there".
+    sys.modules["ssl"] = None  # pyright: ignore[reportArgumentType] None marks a module as missing.
     try:
         __import__("asyncio")
     finally:
@@ -71,18 +71,18 @@ def import_asyncio() -> None:
 
 
 def _prepare_matplotlib() -> None:
-    """For code that uses it: no window to draw in, and no cache among the user's files."""
+    """Selects a backend that needs no display, and keeps matplotlib's cache out of the user's files."""
     os.environ.setdefault("MPLBACKEND", "agg")
     os.environ.setdefault("MPLCONFIGDIR", "/tmp/.matplotlib")
 
 
-# Held back from the user's code and let go when memory runs out, so that the kernel can still say so. As `bytes` it
-# counts against the limit of the process and takes no page of memory: nothing is ever written there.
+# Memory held back from user code and released when memory runs out, so that the kernel can still report it. `bytes(n)`
+# counts against the process limit but occupies no physical memory, because nothing is ever written to it.
 _RESERVE_BYTES = 8 << 20
 
 
 class Kernel:
-    """One session: its namespace, its loop, its pipe."""
+    """One session: its namespace, its event loop, and its pipe to the host."""
 
     def __init__(self, channel: Channel, hello: Frame, platform: Platform) -> None:
         self.channel = channel
@@ -90,7 +90,7 @@ class Kernel:
         self.cell = 0
         self._missed_frames = 0
         self._reserve: bytes | None = None
-        # Output is captured before anything else is imported: what imports print belongs to the user.
+        # Capture starts before any other import, so that whatever imports print ends up in the output of a cell.
         self.capture = platform.capture(self._send_output, _integer(hello["kept_output_bytes"]))
         self.capture.store = OutputStore(_integer(hello["stored_output_bytes"]))
         import_asyncio()
@@ -111,7 +111,7 @@ class Kernel:
         channel.max_line_bytes = _integer(hello["max_line_bytes"])
 
     def serve(self) -> None:
-        """Says that it is ready, then runs cells until the host is gone."""
+        """Reports `ready`, then runs cells until the host disconnects."""
         self._send_code_pack()
         self.channel.send({
             "type": "ready",
@@ -119,7 +119,7 @@ class Kernel:
             "python_version": sys.version.split()[0],
             "platform": self._platform_name,
         })  # fmt: skip
-        # After `ready`: from then on the host takes no code pack, so that no code of the user can forge one.
+        # Only after `ready`: the host accepts no code pack from then on, so user code cannot forge one.
         self.api.define_saved_tools(self._saved_tools)  # pyright: ignore[reportArgumentType]
         self.repl.mark_own()
         self.channel.start(self._on_frame)
@@ -131,17 +131,17 @@ class Kernel:
             return
         import base64
 
-        # In lines of the size the host accepts.
+        # Split into lines that the host accepts.
         for start in range(0, len(pack), 1 << 20):
             data = base64.b64encode(pack[start : start + (1 << 20)]).decode("ascii")
             self.channel.send({"type": "code_pack", "data": data})
 
     def _on_frame(self, frame: Frame) -> None:
-        """Where frames are read, which may be another thread."""
+        """Handles a frame. Runs wherever frames are read, which may be another thread."""
         if frame["type"] == "execute":
             self.loop.loop.call_soon_threadsafe(self._start_cell, frame)
         elif frame["type"] == "interrupt":
-            # Code of the session can find the pipe and read from it. What it takes, calls and later cells miss.
+            # User code can find the pipe and read from it; frames it took never reach calls or later cells.
             self._missed_frames = _integer(frame["sent_before"]) - (self.channel.received - 1)
             self.loop.interrupt(_integer(frame["cell"]))
 
@@ -166,7 +166,7 @@ class Kernel:
         self._finish(result)
 
     def show(self, result: Frame, value: object) -> None:
-        """Shows the value of a cell and the figures it left open. An interrupt here ends the cell (see `loop.py`)."""
+        """Shows a cell's value and the figures it left open. An interrupt here ends the cell (see `loop.py`)."""
         if value is not None:
             self.repl.remember(value)
             if not self.display.show_rich(value):
@@ -174,7 +174,7 @@ class Kernel:
         self.display.show_open_figures()
 
     def _end_fork(self, result: Frame) -> None:
-        """The end of the code is the end of a process that it forked, as in a script."""
+        """Ends a process that user code forked when the forked code ends, as in a script."""
         error = result.get("error")
         if isinstance(error, dict):
             os.write(2, f"{error['traceback']}\n".encode("utf-8", "replace"))
@@ -182,7 +182,7 @@ class Kernel:
         os._exit(1 if error else _integer(result.get("exit_code")))
 
     def _judge(self, result: Frame, error: BaseException) -> None:
-        """Puts what the cell raised into its result; even when the text of the exception cannot be had."""
+        """Records what the cell raised in its result, even if the exception cannot be converted to text."""
         try:
             if isinstance(error, SystemExit):
                 self._set_exit(result, error)
@@ -192,19 +192,19 @@ class Kernel:
                 self.display.close_figures()
             else:
                 self.display.show_open_figures()
-        except BaseException as second:  # noqa: BLE001 An interrupt in a __str__ that never ends, or no memory left.
+        except BaseException as second:  # noqa: BLE001 An endless __str__ was interrupted, or memory ran out.
             result["outcome"] = "interrupted" if self.loop.interrupted else "error"
-            result["error"] = _plain_error(error, f"its text could not be made: {type(second).__name__}")
+            result["error"] = _plain_error(error, f"its text is unavailable: {type(second).__name__}")
 
     def _take_reserve(self) -> None:
         if self._reserve is None:
             try:
                 self._reserve = bytes(_RESERVE_BYTES)
             except MemoryError:
-                pass  # The user's variables fill the memory: the cell may free some.
+                pass  # The user's variables fill the memory; the cell may free some.
 
     def _finish(self, result: Frame) -> None:
-        """Sends the result, after all output. Each cell has one, whatever the user did to the streams and names."""
+        """Sends the result, after all output. Every cell gets one, whatever it did to streams and names."""
         if self.channel.is_forked():
             self._end_fork(result)
         self.loop.end_cell()
@@ -219,14 +219,14 @@ class Kernel:
                 result["missed_frames"] = self._missed_frames
             self.channel.send(result)
         except BaseException as error:  # noqa: BLE001
-            facts = _plain_error(error, "the cell ended, and its result could not be made")
+            facts = _plain_error(error, "the cell ended, but its result could not be built")
             self.channel.send({"type": "result", "cell": result["cell"], "outcome": "error", "error": facts})
 
     def _set_exit(self, result: Frame, error: SystemExit) -> None:
         code = error.code
         result["outcome"] = "exit"
         status = code if isinstance(code, int) else 0 if code is None else 1
-        # Any int may be given to sys.exit; the operating system keeps eight bits of it.
+        # sys.exit accepts any int; the operating system keeps its low eight bits.
         result["exit_code"] = status & 0xFF
         if code is not None and not isinstance(code, int):
             print(code, file=sys.stderr)  # As the interpreter does.
@@ -246,7 +246,7 @@ class Kernel:
             "traceback": "" if is_stopped else self.repl.shorten(format_error(error)),
         }
         if isinstance(error, MCPError) and (is_stopped or call is not None):
-            # The code may have changed its exception.
+            # User code may have changed these attributes.
             facts["message"] = self.repl.shorten(str(error.message))
             if error.hint is not None:
                 facts["hint"] = self.repl.shorten(str(error.hint))

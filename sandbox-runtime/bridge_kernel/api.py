@@ -1,4 +1,4 @@
-"""The names that user code finds ready: `runtime`, proxies, errors to catch, saved functions, and the package `mcp`."""
+"""The names predefined for user code: `runtime`, server proxies, exceptions, saved functions, and the `mcp` package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Api:
-    """What a session offers to its code. `install` comes once, `update` before each cell, `end_cell` after."""
+    """The API of a session. Call `install` once, `update` before each cell, and `end_cell` after it."""
 
     def __init__(self, host: Host, namespace: dict[str, object]) -> None:
         self._registry = Registry(host)
@@ -34,9 +34,13 @@ class Api:
 
     def install(self, capability_summary: str = "", display: Callable[..., None] = print,
                 output: Callable[[int, str], object] | None = None, autoload: bool = False) -> None:  # fmt: skip
-        """Predefines the names and the package `mcp`; the text is that of `runtime.capability_summary()`.
+        """Predefines the names and the `mcp` package.
 
-        With `autoload` the host loads a server at its first call.
+        Args:
+            capability_summary: what `runtime.capability_summary()` returns.
+            display: the `display` of user code.
+            output: serves `runtime.output(...)`.
+            autoload: whether the first call of a server loads it.
         """
         self._registry.autoload = autoload
         runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output)
@@ -54,7 +58,7 @@ class Api:
         self._bind("LOADED_MCP_SERVERS", ())
 
     def update(self, servers: list[ServerRef], discovered: list[ServerRef] | None) -> None:
-        """Takes over the servers of an `execute` frame: those loaded, and, when they changed, all configured ones."""
+        """Applies the lists of an `execute` frame: the loaded servers, and all configured ones if they changed."""
         self._bind_constants()
         before = set(self._registry.all())
         self._registry.update(servers, discovered)
@@ -69,9 +73,9 @@ class Api:
         self._bind("LOADED_MCP_SERVERS", tuple(state.name for state in self._registry.loaded()))
 
     def check(self, tree: Module, code: str, used: tuple[str, ...]) -> Awaitable[None] | None:
-        """Looks for calls that would fail, before the cell runs: awaited, it raises `CheckError`.
+        """Returns a check for calls that would fail, to await before the cell runs; it raises `CheckError`.
 
-        `used` are the names of its top level. None when the cell can call nothing, which has to be cheap to see.
+        `used` are the names used at the top level. None if the cell cannot call anything; this must be cheap to decide.
         """
         if "mcp" not in code and "runtime" not in code and not any(map(self._is_proxy, used)):
             return None
@@ -86,16 +90,16 @@ class Api:
         )
 
     def end_cell(self) -> None:
-        """Comes after the code of a cell, while its output is still captured: warns of calls that were not awaited."""
+        """Warns about calls that were not awaited. Runs after the code of a cell, while output is still captured."""
         warn_of_unused()
         self._progress.end_cell()
 
     def define_saved_tools(self, tools: list[SavedTool]) -> None:
-        """Defines the functions that earlier sessions saved; one that fails is named on stderr."""
+        """Defines the functions saved by earlier sessions; a failure is reported on stderr."""
         define_saved_tools(tools, self._namespace)
 
     def owns(self, name: str) -> bool:
-        """Whether the top-level name still has the value it was given here, so that it is not the user's."""
+        """Whether a top-level name still has the value set here, so it does not belong to the user."""
         return name in self._bound and self._namespace.get(name) is self._bound[name]
 
     def _bind_constants(self) -> None:
@@ -103,7 +107,7 @@ class Api:
             self._bind(name, value)
 
     def _bind(self, name: str, value: object) -> None:
-        """Sets a name unless the user has given it another value; a name the user deleted comes back."""
+        """Sets a name unless the user has reassigned it. A name that the user deleted is restored."""
         if name not in self._namespace or self.owns(name):
             self._namespace[name] = value
             self._bound[name] = value

@@ -1,4 +1,4 @@
-"""Arguments of a call as JSON values: what code has at hand is converted, or refused with its place and a way out."""
+"""Converts the arguments of a call to JSON values, or refuses them with their location and a way to fix them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MAX_DEPTH = 150
-"""The pipe takes 200 levels in all."""
+"""The pipe accepts 200 levels in total."""
 _PLAIN = (str, int, float, bool, type(None))
 
 
 class NotJsonError(Exception):
-    """A value that has no form in JSON: `path` leads to it, the text says what to write instead."""
+    """A value that JSON cannot represent. `path` leads to it; the message says what to write instead."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -24,10 +24,10 @@ class NotJsonError(Exception):
 
 
 def to_json(value: object, depth: int = _MAX_DEPTH) -> object:
-    """`value` as JSON can hold it: itself if it is that already, else a copy.
+    """`value` as a JSON value: unchanged if it already is one, otherwise a converted copy.
 
     Raises:
-        NotJsonError: for what has no obvious form, not numbers, and containers that hold themselves.
+        NotJsonError: for types without an obvious JSON form, NaN, infinities, and containers that contain themselves.
     """
     kind = type(value)
     if kind is str or kind is int or kind is bool or value is None or value is UNKNOWN:
@@ -35,7 +35,7 @@ def to_json(value: object, depth: int = _MAX_DEPTH) -> object:
     if kind is float or isinstance(value, float):
         return _finite(value)
     if depth == 0:
-        raise NotJsonError("is nested too deep, or holds itself")
+        raise NotJsonError("is nested too deeply, or contains itself")
     if is_object(value):
         return _dict_to_json(value, depth)
     if is_array(value):
@@ -54,7 +54,7 @@ def _dict_to_json(value: dict[Any, object], depth: int) -> dict[Any, object]:
             error.path.insert(0, key if isinstance(key, (str, int)) else str(key))
             raise
         if not isinstance(key, (str, int, float)) and key is not None:
-            raise NotJsonError(f"has the key {shown(key)}; keys are text")
+            raise NotJsonError(f"has the key {shown(key)}; keys must be str")
         if plain is not member:
             changed[key] = plain
     return {**value, **changed} if changed else value
@@ -76,12 +76,12 @@ def _list_to_json(value: Sequence[object], depth: int) -> object:
 
 def _finite(value: Any) -> object:
     if value != value or value in (float("inf"), float("-inf")):
-        raise NotJsonError(f"is {value}, which JSON cannot express")
-    return value if type(value) is float else float(value)  # numpy.float64 is a float, too.
+        raise NotJsonError(f"is {value}, which JSON cannot represent")
+    return value if type(value) is float else float(value)  # numpy.float64 is a subclass of float.
 
 
 def _of_enum(value: Any) -> object:
-    """The value of a `StrEnum` or `IntEnum`; other subclasses of str and int are what they are."""
+    """The value of a `StrEnum` or `IntEnum`; other subclasses of str and int stay as they are."""
     return value.value if hasattr(_type_of(value), "__members__") else value
 
 
@@ -95,9 +95,9 @@ def _fields(value: Any) -> dict[str, object]:
 
 
 def _converted(value: Any) -> object:
-    """One step towards JSON for the types that code uses most. Nothing is imported: who has such a value has."""
+    """One step towards JSON for common types. Imports nothing: whoever holds such a value has imported its module."""
     if isinstance(value, (bytes, bytearray, memoryview)):
-        raise NotJsonError("is bytes; pass text: data.decode(), or base64.b64encode(data).decode()")
+        raise NotJsonError("is bytes; pass a str: data.decode(), or base64.b64encode(data).decode()")
     if isinstance(value, Pending):
         raise NotJsonError(f"is a call that was not awaited: {value!r}")
     if isinstance(value, (set, frozenset)):
@@ -110,15 +110,15 @@ def _converted(value: Any) -> object:
         return str(value)
     name = kind.__name__
     article = "an" if name[:1] in "AEIOUaeiou" else "a"
-    raise NotJsonError(f"is {article} {name}, which has no form in JSON; pass text, numbers, lists or dicts of them")
+    raise NotJsonError(f"is {article} {name}, which JSON cannot represent; pass str, numbers, lists or dicts")
 
 
 _CONVERSIONS: tuple[tuple[str, Callable[[Any], object]], ...] = (
     ("__members__", lambda value: value.value),  # Enum.
-    ("model_dump", lambda value: value.model_dump(mode="json")),  # A model of pydantic.
+    ("model_dump", lambda value: value.model_dump(mode="json")),  # Pydantic models.
     ("__dataclass_fields__", _fields),
     ("__fspath__", lambda value: value.__fspath__()),
-    ("isoformat", lambda value: value.isoformat()),  # Dates and times, those of pandas too.
-    ("tolist", lambda value: value.tolist()),  # Arrays, scalars and series of numpy and pandas.
+    ("isoformat", lambda value: value.isoformat()),  # Dates and times, including those of pandas.
+    ("tolist", lambda value: value.tolist()),  # numpy and pandas arrays, scalars and series.
 )
-"""What a type has that can be converted, and how."""
+"""The attribute by which a convertible type is recognized, and its conversion."""

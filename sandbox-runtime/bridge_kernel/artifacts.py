@@ -1,4 +1,4 @@
-"""Files that outlive the sandbox, which `runtime.save_artifact` sends. They travel through the pipe in pieces."""
+"""`runtime.save_artifact` and its relatives: files that outlive the sandbox, sent through the pipe in pieces."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from bridge_kernel.servers import Host
 
-# Base64 of it is well below the longest line the host takes, and an interrupt never waits long for one.
+# Its base64 is well below the longest line that the host accepts, and short enough not to delay an interrupt.
 _PIECE_BYTES = 1 << 20
 _MAX_PATH_CHARS = 4096
 
 
 def save(host: Host, name: str, data: object) -> Any:
-    """Sends the bytes and gives the facts of the artifact. Raises TypeError for what has no bytes, MCPError else."""
+    """Sends the bytes and returns the artifact's metadata. Raises TypeError if `data` has no bytes, and MCPError."""
     import base64
 
     offset = 0
@@ -35,7 +35,7 @@ def save(host: Host, name: str, data: object) -> Any:
 
 
 def _pieces(data: Any) -> Iterator[bytes]:
-    """The bytes in order. A `str` that names a file is that file; any other is text."""
+    """The bytes in order. A `str` that names an existing file means that file; any other `str` is text."""
     if isinstance(data, os.PathLike) or (isinstance(data, str) and _is_file(data)):
         with open(data, "rb") as file:  # pyright: ignore[reportUnknownArgumentType]
             while piece := file.read(_PIECE_BYTES):
@@ -45,8 +45,8 @@ def _pieces(data: Any) -> Iterator[bytes]:
         view = memoryview(_content_of(data)).cast("B")
     except TypeError:
         raise TypeError(
-            f"data is bytes, a str, a path, or the content of a tool's result, not {type(data).__name__}; "
-            "turn it into one of them first, for example with json.dumps or DataFrame.to_csv()"
+            f"data must be bytes, a str, a path or the content of a tool result, not {type(data).__name__}; "
+            "convert it first, for example with json.dumps or DataFrame.to_csv()"
         ) from None
     for start in range(0, len(view), _PIECE_BYTES):
         yield bytes(view[start : start + _PIECE_BYTES])
@@ -55,7 +55,7 @@ def _pieces(data: Any) -> Iterator[bytes]:
 def _content_of(data: Any) -> Any:
     if isinstance(data, str):
         return data.encode("utf-8", "surrogatepass")
-    # Contents of a tool's result hold their bytes as `data`; `bytes` and its like have no such attribute.
+    # The content of a tool result keeps its bytes in `data`; `bytes` and similar types have no such attribute.
     return getattr(data, "data", data)
 
 
@@ -64,7 +64,7 @@ def _is_file(text: str) -> bool:
 
 
 def load(host: Host, name: str, session: str | None) -> bytes:
-    """The bytes of an artifact of this session, or of another one."""
+    """The bytes of an artifact of this session, or of the named one."""
     import base64
 
     data = bytearray()
@@ -77,9 +77,9 @@ def load(host: Host, name: str, session: str | None) -> bytes:
         if len(data) >= int(part["size"]):
             return bytes(data)
         if not part["data"]:
-            raise MCPError(f"the artifact {name!r} became shorter while it was read", "CALL_REFUSED")
+            raise MCPError(f"the artifact {name!r} was truncated while it was being read", "CALL_REFUSED")
 
 
 def listing(host: Host) -> tuple[Any, ...]:
-    """Facts of all artifacts."""
+    """Metadata of all artifacts."""
     return tuple(values.as_list(values.attribute_access(host.call_sync("list_artifacts", {}))))

@@ -1,4 +1,4 @@
-"""What `tool.with_options(…)` adds to a call: a deadline, and a function that is told how far the call is."""
+"""The options of `tool.with_options(…)`: a deadline, and a function that receives progress reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     OnProgress = Callable[[float, float | None, str | None], object]
 
 _tasks: set[object] = set()
-"""Reports that an `async def` is still busy with: the loop itself holds tasks only weakly."""
+"""Tasks of `async def` callbacks. Kept here because the event loop holds its tasks only weakly."""
 
 
 class CallOptions:
@@ -23,26 +23,26 @@ class CallOptions:
 
     def __init__(self, timeout: float | None = None, on_progress: OnProgress | None = None) -> None:
         if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or timeout <= 0):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
+            raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
         if on_progress is not None and not callable(on_progress):
-            raise TypeError(f"on_progress is a function of (progress, total, message), not {on_progress!r}")
+            raise TypeError(f"on_progress must be a function of (progress, total, message), not {on_progress!r}")
         self.timeout = timeout
         self.on_progress = on_progress
 
     def changed(self, timeout: float | None, on_progress: OnProgress | None) -> CallOptions:
-        """These options with what is given in place of what was."""
+        """A copy of these options with the given values replaced."""
         return CallOptions(
             self.timeout if timeout is None else timeout,
             self.on_progress if on_progress is None else on_progress,
         )
 
     def reporter(self, label: str) -> Reporter | None:
-        """For the reports of one call, if somebody listens."""
+        """A reporter for one call; None if there is no `on_progress`."""
         return None if self.on_progress is None else Reporter(label, self.on_progress)
 
 
 class Reporter:
-    """Takes the reports of one call to the user's function, one after the other. Its faults are said on stderr once."""
+    """Passes the progress reports of one call to the user's function, in order. If it raises, stderr says so once."""
 
     def __init__(self, label: str, function: OnProgress) -> None:
         self._label = label
@@ -61,7 +61,7 @@ class Reporter:
             self._give_up(error)
 
     async def finish(self) -> None:
-        """Waits until an `async def` has handled all reports so far: else the call returns before the last of them."""
+        """Waits until an `async def` has handled all reports so far; otherwise the call could return before that."""
         if self._task is not None:
             import asyncio
 
@@ -77,7 +77,7 @@ class Reporter:
             loop = asyncio.get_running_loop()
         except RuntimeError as error:
             self._drop_waiting()
-            raise TypeError("with .sync(...) on_progress is a plain function, not 'async def'") from error
+            raise TypeError("with .sync(...), on_progress must be a plain function, not 'async def'") from error
         self._task = loop.create_task(self._await_in_turn())
         _tasks.add(self._task)
         self._task.add_done_callback(_tasks.discard)
@@ -93,7 +93,7 @@ class Reporter:
             self._task = None
 
     def _drop_waiting(self) -> None:
-        """Without it Python warns of coroutines that were never awaited."""
+        """Closes the remaining coroutines; otherwise Python warns that they were never awaited."""
         for awaitable in self._waiting:
             close = getattr(awaitable, "close", None)
             if close is not None:
@@ -102,4 +102,4 @@ class Reporter:
 
     def _give_up(self, error: Exception) -> None:
         self._function = None
-        print(f"on_progress of {self._label} is not called again: it raised {error!r}", file=sys.stderr)
+        print(f"on_progress of {self._label} raised {error!r}; it is not called again", file=sys.stderr)

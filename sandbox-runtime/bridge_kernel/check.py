@@ -1,7 +1,8 @@
-"""Checks a cell before it runs: what is certain to fail stops it before any effect, what is likely to is said.
+"""Checks a cell before it runs: a certain failure stops it before it has any effect, a probable one is reported.
 
-Looks at calls of tools and helpers alone. The host is asked for the tools of loaded servers that the cell names, which
-starts a server that the call would start anyway. What cannot be known in time is left to the call itself.
+Only calls of tools and of `runtime` helpers are checked. The host is asked for the tools of loaded servers that the
+cell names, which starts only servers that the calls would start anyway. Whatever cannot be found out in time is left
+to the call itself.
 """
 
 from __future__ import annotations
@@ -26,41 +27,41 @@ if TYPE_CHECKING:
     from bridge_kernel.servers import Registry, ServerState
     from bridge_kernel.specs import ToolSpec
 
-# Code that can put anything in the place of a name, in ways no reading of the cell shows.
+# Code that can rebind any name in ways that reading the cell does not show.
 _DYNAMIC = re.compile(
     r"\b(?:exec|eval|globals|locals|vars|setattr|delattr|patch|monkeypatch|modules|reload|_getframe|f_globals|run_path"
     r"|__dict__|__builtins__|import\s+__main__)\b"
 )
 _STAR = re.compile(r"from\s+(?!mcp\.)[\w.]+\s+import\s+\*")
-# Code with these words finds out for itself what there is, so a guess at a place that is only likely is left out.
+# Code with these words probes what exists, so probable mistakes are not reported for it.
 _PROBES = frozenset({
     "mcp_servers", "LOADED_MCP_SERVERS", "NameError", "hasattr", "getattr", "TOOLS", "TOOL_MAP", "dir", "runtime",
 })  # fmt: skip
-# A tool of such a name may give the server tools it did not list before: `enable_toolset`, `activate_project`.
+# A tool with such a name may add tools to the server's list: `enable_toolset`, `activate_project`.
 _CHANGES_TOOLS = re.compile(r"enable|activate|register|toolset|load|unlock|connect|switch|log_?in|auth", re.IGNORECASE)
 _MAX_CODE_CHARS = 200_000
-"""Longer cells hold data, not calls, and would cost more than 100 ms to read. Chosen."""
+"""Longer cells hold data rather than calls, and would take more than 100 ms to check. Chosen."""
 _LOOK_UP_SECONDS = 10.0
-"""Longest wait for the tools of a server that has to start first; then its calls go unchecked. Chosen."""
+"""Longest wait for the tools of a server that has to start first; after that its calls go unchecked. Chosen."""
 _LOOK_UP_SECONDS_UNSURE = 2.0
-"""The same when the cell may not call the server at all. Chosen."""
+"""The same if the cell may not call the server at all. Chosen."""
 _MAX_TOOLS = 200
-"""Tools of one server that the host describes at once."""
+"""The host describes at most this many tools of a server in one answer."""
 _MAX_SHOWN = 8
 
 
 def changes_names(code: str) -> bool:
-    """Whether the code may put anything in the place of a name, so that reading it tells nothing."""
+    """Whether the code may rebind names dynamically, so that reading it proves nothing."""
     return _DYNAMIC.search(code) is not None or _STAR.search(code) is not None
 
 
 async def check_cell(tree: ast.Module, code: str, namespace: dict[str, object], registry: Registry) -> None:
-    """Raises `CheckError` when the cell is certain to fail; prints to stderr what is likely to."""
+    """Raises `CheckError` if the cell is certain to fail; prints probable mistakes to stderr."""
     if len(code) > _MAX_CODE_CHARS or changes_names(code):
         return
     try:
         findings = await _find(tree, code, namespace, registry)
-    except Exception as error:  # noqa: BLE001 A fault of the check must not keep good code from running.
+    except Exception as error:  # noqa: BLE001 A bug in the check must not stop good code.
         print(f"The check before running failed ({error!r}); the cell runs unchecked.", file=sys.stderr)
         return
     if findings:
@@ -77,7 +78,7 @@ async def _find(tree: ast.Module, code: str, namespace: dict[str, object], regis
     findings = _judge(walker, names.words, registry, known)
     doubtful = [state for state in known if any(found.state is state and found.level == CERTAIN for found in findings)]
     for state in doubtful:
-        # The host may know them from an earlier run of the server. Before a cell is stopped the server itself is asked.
+        # The host may have described an earlier run of the server. Before stopping a cell, ask the server itself.
         known[state] = await _tools_of(state, list(known[state].specs), _LOOK_UP_SECONDS, fresh=True)
     if doubtful:
         findings = _judge(walker, names.words, registry, known)
@@ -85,7 +86,7 @@ async def _find(tree: ast.Module, code: str, namespace: dict[str, object], regis
 
 
 class _Tools:
-    """The tools of one server that a cell names; `aliases` are those of all its tools, when one was not found."""
+    """The tools of one server that a cell names. `aliases` holds those of all its tools if one was not found."""
 
     def __init__(self, specs: dict[str, ToolSpec | None], aliases: list[str]) -> None:
         self.specs = specs
@@ -93,9 +94,9 @@ class _Tools:
 
 
 async def _look_up(walker: Walker) -> dict[ServerState, _Tools]:
-    """The tools that the cell names, as far as they can be had in time.
+    """Looks up the tools that the cell names, as far as time allows.
 
-    What is missing is not remembered: the cell itself may make a server list others.
+    A missing tool is not remembered as missing: the cell itself may make the server list more.
     """
     seconds: dict[ServerState, float] = {}
     names: dict[ServerState, dict[str, None]] = {}
@@ -120,12 +121,12 @@ async def _tools_of(state: ServerState, names: list[str], seconds: float, fresh:
             return _Tools(specs, [])
         listed = as_list(await state.host.call("list_tools", {"server": state.name}, seconds))
     except MCPError:
-        return _Tools({}, [])  # The call will say it, at its line.
+        return _Tools({}, [])  # The call itself raises this, at its line.
     return _Tools(specs, [alias_of(tool) for tool in listed])
 
 
 def _judge(walker: Walker, words: set[str], registry: Registry, known: dict[ServerState, _Tools]) -> list[Finding]:
-    """The findings of the walk with their texts, and those about the tools that are named."""
+    """The walker's findings with their texts, and the findings about named tools."""
     is_probing = not words.isdisjoint(_PROBES)
     found: list[Finding] = []
     for finding in walker.findings:
@@ -151,21 +152,21 @@ def _judge(walker: Walker, words: set[str], registry: Registry, known: dict[Serv
 def _judge_helper(mention: Mention, helper: HelperRef) -> str | None:
     if not hasattr(Runtime, helper.name):
         near = close_names(helper.name, [name for name in vars(Runtime) if not name.startswith("_")])
-        return f"runtime has no {helper.name!r}.{near or ' runtime.help() prints what there is.'}"
+        return f"runtime has no {helper.name!r}.{near or ' runtime.help() lists the helpers.'}"
     return None if mention.call is None else explain_helper_call(helper.name, mention.call)
 
 
 def _judge_tool(mention: Mention, ref: ToolRef, tools: _Tools | None, before: list[Mention]) -> tuple[str | None, int]:
     level = mention.level
     if tools is None or ref.name not in tools.specs:
-        return None, level  # Not known.
+        return None, level  # Nothing is known about the tool.
     spec = tools.specs[ref.name]
     if spec is not None:
         return (None if mention.call is None else explain_tool_call(spec, mention.call)), level
     refusal = ref.state.specs.refusal(ref.name)
     if refusal is not None:
         return (None if mention.call is None else str(refusal)), level
-    # A server without any tool may say so before it has made them.
+    # A server that lists no tools at all may not have registered them yet.
     if ref.name in (*METHODS, "server") or not tools.aliases:
         return None, level
     if any(_may_change_tools(earlier, ref.state) for earlier in before):
@@ -174,7 +175,7 @@ def _judge_tool(mention: Mention, ref: ToolRef, tools: _Tools | None, before: li
 
 
 def _is_refused(ref: ToolRef) -> bool:
-    """Whether a policy hides the tool: then no server has to be asked whether it is really not there."""
+    """Whether a policy hides the tool. Then there is no need to ask the server whether it exists."""
     return ref.state.specs.refusal(ref.name) is not None
 
 
@@ -193,9 +194,9 @@ def _report(findings: list[Finding], code: str) -> None:
     certain = [found for found in ordered if found.level == CERTAIN]
     if certain:
         raise CheckError(
-            f"the cell was not run and had no effect. The check found {_counted(ordered)}\n{_shown(ordered, code)}",
+            f"the cell did not run and had no effect. The check found {_counted(ordered)}\n{_shown(ordered, code)}",
             "CHECK_FAILED",
-            hint="Correct it and run the whole cell again.",
+            hint="Fix the code and run the whole cell again.",
         )
     print(f"Check before running: {_counted(ordered)}\n{_shown(ordered, code)}", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""Whether the arguments of a call fit, as far as the call shows it: `*rows` and `**options` hide the rest."""
+"""Checks the arguments of a call as far as the source shows them; `*rows` and `**options` hide the rest."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from bridge_kernel.specs import ToolSpec
 
-_VARIADIC = 0x04 | 0x08  # inspect.CO_VARARGS and CO_VARKEYWORDS; the module costs its import.
+_VARIADIC = 0x04 | 0x08  # inspect.CO_VARARGS and CO_VARKEYWORDS, without importing inspect.
 
 
 class _Shape:
-    """The arguments that a call shows."""
+    """The arguments visible in a call."""
 
     def __init__(self, call: ast.Call) -> None:
         self.keywords = [keyword.arg for keyword in call.keywords if keyword.arg is not None]
@@ -30,13 +30,13 @@ class _Shape:
 
 
 def explain_tool_call(spec: ToolSpec, call: ast.Call) -> str | None:
-    """What is wrong with the arguments of a call of this tool; None when nothing is, or it cannot be told."""
+    """What is wrong with the arguments of a call of this tool; None if nothing is, or if that is unknown."""
     shape = _Shape(call)
     if shape.hides_some:
         return _explain_shown(spec, shape)
     args = tuple(map(_value, call.args))
     if len(args) == 1 and not call.keywords and args[0] is UNKNOWN:
-        return None  # It may be a dict with all the arguments.
+        return None  # It may be a dict of all arguments.
     try:
         spec.arguments(args, {str(keyword.arg): _value(keyword.value) for keyword in call.keywords})
     except ArgumentError as error:
@@ -45,7 +45,7 @@ def explain_tool_call(spec: ToolSpec, call: ast.Call) -> str | None:
 
 
 def _explain_shown(spec: ToolSpec, shape: _Shape) -> str | None:
-    """The same where some arguments cannot be seen: those that can may still be none of the tool's."""
+    """The same if some arguments are hidden: a visible keyword may still be unknown to the tool."""
     accepted = [name for parameter in spec.parameters for name in (parameter.get("name"), parameter.get("alias"))]
     unknown = next((keyword for keyword in shape.keywords if keyword not in accepted), None)
     if unknown is None or spec.is_open:
@@ -55,7 +55,7 @@ def _explain_shown(spec: ToolSpec, shape: _Shape) -> str | None:
 
 
 def _value(node: ast.expr) -> object:
-    """The value of a literal; `UNKNOWN` for what only running the cell can tell."""
+    """The value of a literal; `UNKNOWN` for anything that depends on running the cell."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
@@ -72,7 +72,7 @@ def _value(node: ast.expr) -> object:
 
 
 def explain_helper_call(name: str, call: ast.Call) -> str | None:
-    """The same for a helper of `runtime`."""
+    """The same as `explain_tool_call`, for a helper of `runtime`."""
     code: CodeType | None = getattr(getattr(Runtime, name), "__code__", None)
     if code is None or code.co_flags & _VARIADIC:
         return None
@@ -84,7 +84,7 @@ def explain_helper_call(name: str, call: ast.Call) -> str | None:
     if unknown is not None:
         return f"runtime.{name} has no parameter {unknown!r}.{close_names(unknown, list(accepted))}"
     if shape.positional > len(positional):
-        return f"runtime.{name} takes at most {len(positional)} arguments by position."
+        return f"runtime.{name} takes at most {len(positional)} positional arguments."
     required = positional[: len(positional) - len(function.__defaults__ or ())]
     missing = [word for word in required[shape.positional :] if word not in shape.keywords]
     if missing and not shape.hides_some:

@@ -1,4 +1,4 @@
-"""Reads the expressions of a cell: which tools are called, what is awaited, and what is done to what is not."""
+"""Analyzes the expressions of a cell: which tools are called, what is awaited, and how unawaited calls are used."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bridge_kernel.check_names import Names
 
 NEVER, LIKELY, CERTAIN = 0, 1, 2
-"""How sure it is that a place is reached."""
+"""How certain it is that a piece of code is reached."""
 
-# How the value of an expression is used, beside a phrase that tells how (as "len()" or "the operator +").
+# How the value of an expression is used. Other uses are phrases such as "len()" or "an operator".
 KEPT = ""
 AWAITED = "await"
 DROPPED = "a statement of its own"
@@ -29,18 +29,18 @@ _SHOW = frozenset({
     "any", "all", "enumerate", "zip", "map", "filter", "bool", "int", "float", "iter", "next", "reversed",
 })  # fmt: skip
 _LOOK = frozenset({"help", "dir", "hasattr", "getattr", "type", "isinstance", "callable", "id"})
-# What fails when it is done to a call that was made and kept. The rest, as printing, may be meant.
+# Uses that fail on a call that was stored without `await`. Others, such as printing it, may be intentional.
 _NEEDS_RESULT = frozenset({
     "len()", "list()", "tuple()", "set()", "frozenset()", "sorted()", "dict()", "sum()", "min()", "max()", "any()",
     "all()", "enumerate()", "zip()", "bool()", "int()", "float()", "iter()", "next()", "reversed()", "a condition",
     "an operator", "unpacking", "the source of a loop",
 })  # fmt: skip
-# What a coroutine has; anything else is asked of the result that is not there yet.
+# Attributes of a coroutine; any other attribute must be one of the missing result.
 _COROUTINE_NAMES = frozenset({"send", "throw", "close"})
 
 
 class Finding:
-    """One mistake, and how sure it is that it is met."""
+    """A mistake, and how certain it is that the code is reached."""
 
     __slots__ = ("level", "message", "node", "state")
 
@@ -52,7 +52,7 @@ class Finding:
 
 
 class Mention:
-    """A tool that is named where it has to exist; `call` when it is called there."""
+    """A tool or helper named where it has to exist; `call` if it is called there."""
 
     __slots__ = ("call", "level", "node", "ref")
 
@@ -64,19 +64,19 @@ class Mention:
 
 
 class Expressions:
-    """What was found so far: `findings`, `mentions`, and in `opaque` what the cell may change at run time."""
+    """What was found so far. `opaque` holds the objects that the cell may change at run time."""
 
     def __init__(self, names: Names) -> None:
         self.findings: list[Finding] = []
         self.mentions: list[Mention] = []
         self.opaque: set[object] = set()
         self.names = names
-        # 0 is the top level: only there a name is bound for the rest of the cell.
+        # 0 is the top level; only there does a name stay bound for the rest of the cell.
         self.depth = 0
         self.is_plain_def = False
 
     def visit(self, node: ast.AST, level: int, use: str) -> None:
-        """Looks into an expression; `use` says what becomes of its value."""
+        """Visits an expression; `use` says how its value is used."""
         kind = type(node)
         if kind is ast.Constant:
             return
@@ -108,7 +108,7 @@ class Expressions:
             if use in _NEEDS_RESULT or use.startswith((".", "[")):
                 self._not_awaited(node, level, value, use)
         elif use == KEPT and not isinstance(value, ToolRef):
-            # Whoever gets hold of a proxy may put something else in the place of its tools.
+            # The proxy escapes, so its tools may be replaced.
             self.opaque.add(_subject(value))
         elif use == AWAITED and isinstance(value, ToolRef):
             self._not_called(node, level, value)
@@ -149,14 +149,14 @@ class Expressions:
             self.visit(node.func, level, "()")
             self.mentions.append(Mention(node, level, called, node))
             if called.is_sync and use == AWAITED:
-                text = f"{called.label()}.sync(...) waits by itself and gives the result: leave out 'await'."
+                text = f"{called.label()}.sync(...) waits and returns the result: remove 'await'."
                 self.findings.append(Finding(node, level, text, called.state))
         elif isinstance(called, HelperRef):
             self.visit(node.func, level, "()")
             self.mentions.append(Mention(node, level, called, node))
             argument_use = "runtime()"
             if use == AWAITED and called.name not in ASYNC_HELPERS and hasattr(Runtime, called.name):
-                text = f"runtime.{called.name}(...) answers at once: leave out 'await'."
+                text = f"runtime.{called.name}(...) returns its result directly: remove 'await'."
                 self.findings.append(Finding(node, level, text, Runtime))
         else:
             self.visit(node.func, level, "()")
@@ -172,7 +172,7 @@ class Expressions:
             self.visit(keyword.value, level, KEPT)
 
     def pending(self, node: ast.expr) -> PendingCall | None:
-        """What a call gives that has to be awaited; None for everything else."""
+        """The pending call that a call expression returns; None for everything else."""
         if not isinstance(node, ast.Call):
             return None
         called = self.names.resolve(node.func)
@@ -231,17 +231,17 @@ class Expressions:
     def _not_awaited(self, node: ast.AST, level: int, pending: PendingCall, use: str) -> None:
         label = pending.label
         if use.endswith("()") and self.names.is_shadowed(use[:-2]):
-            return  # A function of the user's by the name of a builtin may await it.
-        what = "is never sent" if use == DROPPED else f"has no result yet for {use}"
-        cure = f"write 'await {label}'"
+            return  # A user function that shadows a builtin may await it.
+        what = "is never sent" if use == DROPPED else f"has no result for {use} yet"
+        fix = f"write 'await {label}'"
         if use.startswith((".", "[")):
-            cure = f"write '(await {label}){use}'"
+            fix = f"write '(await {label}){use}'"
         if self.is_plain_def and self.depth:
             name = label.removesuffix("(...)")
             is_helper = name.startswith("runtime.")
             other = f"{name}_sync(...)" if is_helper else f"{name}.sync(...)"
-            cure = f"write '{other}', because 'await' needs 'async def'"
-        self.findings.append(Finding(node, level, f"{label} without 'await' {what}: {cure}.", pending.subject))
+            fix = f"write '{other}', because 'await' needs 'async def'"
+        self.findings.append(Finding(node, level, f"{label} without 'await' {what}: {fix}.", pending.subject))
 
     def _not_called(self, node: ast.AST, level: int, ref: ToolRef) -> None:
         text = f"{ref.label()} is not called: write 'await {ref.label()}(...)'."
@@ -252,7 +252,7 @@ class Expressions:
 
 
 def _subject(value: object) -> object:
-    """What a proxy belongs to: the state of its server, or the class of the object."""
+    """What a proxy belongs to: its server's state, or the class of the object."""
     if isinstance(value, ToolRef):
         return value.state
     if isinstance(value, Server):

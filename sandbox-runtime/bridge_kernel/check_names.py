@@ -1,8 +1,8 @@
-"""What the names in a cell stand for, as far as that can be told without running it.
+"""Resolves the names in a cell without running it.
 
-Values of earlier cells count: a name means what the live namespace holds. A name that the cell binds itself means what
-it is bound to only when that is one plain statement at the top level; any other binding makes it unknown, everywhere in
-the cell, because a wrong alarm is worse than a missed mistake.
+Values of earlier cells count: a name has the value in the live namespace. A name that the cell itself binds is known
+only if the single binding is a plain statement at the top level. Any other binding makes it unknown in the whole cell,
+because a false alarm is worse than a missed mistake.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ToolRef:
         self.is_options = kind == "with_options"
 
     def label(self) -> str:
-        """The tool as code writes it."""
+        """The tool as written in code."""
         proxy = f"mcp_{self.state.alias}"
         return f"{proxy}.{self.name}" if self.name.isidentifier() else f"{proxy}[{self.name!r}]"
 
@@ -55,7 +55,7 @@ class HelperRef:
 
 
 class MissingServer:
-    """A server that an expression names and that is not configured, or, when asked for by `mcp_servers`, not loaded."""
+    """A server that is named but not configured or, if looked up in `mcp_servers`, not loaded."""
 
     __slots__ = ("name",)
 
@@ -64,7 +64,7 @@ class MissingServer:
 
 
 class PendingCall:
-    """The value of a call that was not awaited; `subject` is what it belongs to, a server's state or a class."""
+    """The value of an unawaited call. `subject` is what it belongs to: a server's state or a class."""
 
     __slots__ = ("label", "subject")
 
@@ -74,7 +74,7 @@ class PendingCall:
 
 
 class Names:
-    """The names of one cell. `hits` are the lines that hold one worth looking at, sorted."""
+    """The names of one cell. `hits` are the numbers of the lines with a name worth checking, sorted."""
 
     def __init__(self, tree: ast.Module, code: str, namespace: dict[str, object], registry: Registry) -> None:
         self._tree = tree
@@ -89,7 +89,7 @@ class Names:
         self._unsure = self._scan(code)
 
     def _scan(self, code: str) -> set[str]:
-        """Finds the lines of the names worth looking at; gives those of the names that the cell may bind."""
+        """Finds the lines with names worth checking; returns the names that the cell may bind."""
         maybe_bound: set[str] = set()
         for match in _IDENTIFIER.finditer(code):
             name = match[1]
@@ -118,12 +118,12 @@ class Names:
                 insort(self.hits, line)
 
     def is_on(self, first_line: int, last_line: int) -> bool:
-        """Whether a name worth looking at stands on one of these lines."""
+        """Whether one of these lines has a name worth checking."""
         at = bisect_left(self.hits, first_line)
         return at < len(self.hits) and self.hits[at] <= last_line
 
     def bind(self, name: str, value: object) -> bool:
-        """The top level of the cell binds the name to a value that is known; whether it counts, as the only one."""
+        """Records that the top level binds the name to a known value. False if this is not its only binding."""
         if value is None or self._bindings().get(name) != 1:
             return False
         self._aliases[name] = value
@@ -131,7 +131,7 @@ class Names:
         return True
 
     def is_shadowed(self, name: str) -> bool:
-        """Whether the name of a builtin may mean something else in this cell."""
+        """Whether this cell may redefine the builtin of this name."""
         return name in self._namespace or self.is_bound(name)
 
     def is_bound(self, name: str) -> bool:
@@ -139,7 +139,7 @@ class Names:
         return name in self._bindings()
 
     def _bindings(self) -> dict[str, int]:
-        """How often the cell binds each name, in whatever way and scope."""
+        """How many times the cell binds each name, in any way and in any scope."""
         if self._bound is None:
             self._bound = {}
             for node in ast.walk(self._tree):
@@ -148,7 +148,7 @@ class Names:
         return self._bound
 
     def resolve(self, node: ast.expr) -> object:
-        """What an expression stands for: a proxy, one of the classes above, or None when that is not known."""
+        """What an expression refers to: a proxy, one of the classes above, or None if unknown."""
         if isinstance(node, ast.Name):
             return self._lookup(node.id)
         if isinstance(node, ast.Attribute):
@@ -205,18 +205,18 @@ class Names:
         return None
 
     def server_module(self, alias: str) -> object:
-        """The module `mcp.servers.<alias>`, or what is missing."""
+        """The module `mcp.servers.<alias>`, or a `MissingServer`."""
         state = self._registry.find(alias)
         return MissingServer(alias) if state is None else sys.modules.get(SERVERS_PREFIX + state.alias)
 
     def imported(self, module: str) -> object:
-        """What `import module` gives, for the package `mcp` and what is in it; None for any other."""
+        """The module that `import module` returns, for the `mcp` package and its submodules; None for any other."""
         if module in ("mcp", "mcp.runtime", "mcp.servers"):
             return sys.modules.get(module)
         return self.server_module(module.removeprefix(SERVERS_PREFIX)) if module.startswith(SERVERS_PREFIX) else None
 
     def member(self, module: str, name: str) -> object:
-        """What `from module import name` gives, in the same way."""
+        """The same for `from module import name`."""
         base = self.imported(module)
         if base is sys.modules.get("mcp"):
             return vars(base).get(name) if base is not None else None
@@ -224,7 +224,7 @@ class Names:
 
 
 def _bound_by(node: ast.AST) -> tuple[str, ...]:
-    """The names that a node of the tree binds by itself."""
+    """The names that a node binds directly."""
     if isinstance(node, ast.Name):
         return () if isinstance(node.ctx, ast.Load) else (node.id,)
     if isinstance(node, ast.arg):

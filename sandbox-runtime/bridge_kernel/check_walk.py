@@ -1,8 +1,8 @@
-"""Reads the syntax tree of a cell: which tools it calls, how sure it is that a call is reached, and what is forgotten.
+"""Walks the syntax tree of a cell: which tools it calls, how certain each call is, and which calls lack `await`.
 
-A statement at the top level is certain to run unless something before it ends the cell. What stands in a function, a
-branch, a loop or a `try` with handlers is only likely. Only statements on whose lines a name worth looking at stands
-are looked into, which keeps the cost of a cell that calls no tool near nothing.
+A top-level statement is certain to run unless something before it ends the cell. Code in a function, a branch, a loop
+or a `try` with handlers is only likely to run. Statements whose lines have no name worth checking are skipped, so
+the check costs next to nothing for a cell that calls no tool.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bridge_kernel.check_names import Names
 
 _ENDS = frozenset({"exit", "quit", "_exit"})
-# Context managers that pass on what is raised in them. Another one may swallow it, as `suppress` does.
+# Context managers that do not swallow exceptions. Any other may, as `suppress` does.
 _TRANSPARENT = frozenset({
     "open", "timeout", "timeout_at", "TaskGroup", "redirect_stdout", "redirect_stderr", "TemporaryDirectory",
     "ThreadPoolExecutor", "Lock", "Semaphore", "closing", "aclosing", "nullcontext", "connect", "ZipFile",
@@ -37,7 +37,7 @@ class Walker(Expressions):
         self._later: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
 
     def walk(self, tree: ast.Module) -> None:
-        """Reads the whole cell: the top level in order, then the bodies of functions."""
+        """Walks the whole cell: the top level in order, then the bodies of functions."""
         self._block(tree.body, CERTAIN)
         self.depth = 1
         while self._later:
@@ -58,7 +58,7 @@ class Walker(Expressions):
                 else:
                     handle(self, statement, level)
             if kind in _JUMPS or (isinstance(statement, ast.Expr) and _ends_the_cell(statement)):
-                return  # What follows is never reached.
+                return  # The rest is unreachable.
 
     def _nested(self, body: Sequence[ast.stmt], level: int) -> None:
         self.depth += 1

@@ -1,7 +1,7 @@
-"""`runtime`: the helpers with which code finds servers and tools, calls them by name, and keeps functions.
+"""`runtime`: helpers that find servers and tools, call tools by name, and keep functions and files.
 
-It is a module object, so that `from mcp import runtime`, `import mcp.runtime` and `from mcp.runtime import call_tool`
-all give the same thing. Helpers without `_sync` that ask the host are awaited; everything else answers at once.
+It is a module object, so `from mcp import runtime`, `import mcp.runtime` and `from mcp.runtime import call_tool` all
+work. Helpers that ask the host and do not end in `_sync` are awaited; all others return their result directly.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _HELPERS = (
 ASYNC_HELPERS = frozenset({
     "list_servers", "find_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
 })  # fmt: skip
-"""The helpers whose calls are awaited."""
+"""The helpers that must be awaited."""
 _CLASSES = (
     "MCPError",
     "ToolError",
@@ -77,7 +77,7 @@ _CLASSES = (
 
 
 class ToolHit(values.AttrDict):
-    """One hit of a search, for printing in few tokens: what follows from the other keys is there but not shown."""
+    """One search hit. Prints in few tokens: keys that follow from the others exist but are not shown."""
 
     __module__ = "mcp.runtime"
     __slots__ = ()
@@ -88,7 +88,7 @@ class ToolHit(values.AttrDict):
 
 
 class Runtime(ModuleType):
-    """Find and call tools of MCP servers; `runtime.help()` prints what there is."""
+    """Find and call tools of MCP servers; `runtime.help()` lists the helpers."""
 
     MCPError = MCPError
     ToolError = ToolError
@@ -104,7 +104,7 @@ class Runtime(ModuleType):
 
     def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str,
                  progress: ProgressSender, output: Callable[[int, str], object] | None = None) -> None:  # fmt: skip
-        super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` prints what there is.")
+        super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` lists the helpers.")
         self.__all__ = [*_HELPERS, *_CLASSES]
         self._registry = registry
         self._host = registry.host
@@ -118,7 +118,7 @@ class Runtime(ModuleType):
     # Servers
 
     def discovered_servers(self, detailed: bool = False) -> tuple[Any, ...]:
-        """Names of all configured servers; with `detailed`, dicts that also tell `description`, `tool_count` …"""
+        """Names of all configured servers; with `detailed`, dicts that add `description`, `tool_count` …"""
         self._mention_no_server()
         if not detailed:
             return tuple(server.name for server in self._registry.all())
@@ -137,7 +137,7 @@ class Runtime(ModuleType):
         return self._pending("list_servers", run)
 
     def find_servers(self, query: str = "", *, limit: int = 10) -> Pending:
-        """The servers that fit `query` best (await): `server`, `description`, `loaded`, `matching_tools`, `load`."""
+        """The servers that best match `query` (await): `server`, `description`, `loaded`, `matching_tools`, `load`."""
         params: dict[str, object] = {"query": query, "limit": limit}
 
         async def run() -> object:
@@ -151,7 +151,7 @@ class Runtime(ModuleType):
         return values.attribute_access(self._host.call_sync("describe_server", {"server": self._name(name)}))
 
     def list_loaded_server_metadata(self) -> tuple[Any, ...]:
-        """`describe_server` of every loaded server; one that does not answer has no tools and an `error`."""
+        """`describe_server` for every loaded server; one that does not answer has an `error` and no tools."""
         return tuple(_as_list(self._host.call_sync("describe_server", {})))
 
     # Documents
@@ -166,11 +166,11 @@ class Runtime(ModuleType):
         return self._pending("list_tools", run)
 
     def list_tools_sync(self, server: str) -> list[Any]:
-        """As `list_tools`, without await."""
+        """Like `list_tools`, without await."""
         return _tools(self._host.call_sync("list_tools", {"server": self._name(server)}))
 
     def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Pending:
-        """Documents of a server's tools, or of the one named `tool` (await); `detail="full"` adds `inputSchema`."""
+        """Documentation of a server's tools, or only of `tool` (await); `detail="full"` adds `inputSchema`."""
         params = self._docs_params(server, tool, detail)
 
         async def run() -> object:
@@ -180,11 +180,11 @@ class Runtime(ModuleType):
         return self._pending("query_tool_docs", run)
 
     def query_tool_docs_sync(self, server: str, tool: str | None = None, detail: str = "summary") -> list[Any]:
-        """As `query_tool_docs`, without await; always a list."""
+        """Like `query_tool_docs`, without await; always returns a list."""
         return self._found(self._host.call_sync("query_tool_docs", self._docs_params(server, tool, detail)))
 
     def search_tool_docs(self, query: str, *, limit: int = 5, detail: str = "summary") -> Pending:
-        """The tools of all servers that fit `query` best (await), at most `limit` (1 … 20)."""
+        """The tools of all servers that best match `query` (await), at most `limit` (1 to 20)."""
         params = _search_params(query, limit, detail)
 
         async def run() -> object:
@@ -193,11 +193,11 @@ class Runtime(ModuleType):
         return self._pending("search_tool_docs", run)
 
     def search_tool_docs_sync(self, query: str, *, limit: int = 5, detail: str = "summary") -> list[Any]:
-        """As `search_tool_docs`, without await."""
+        """Like `search_tool_docs`, without await."""
         return self._hits(self._host.call_sync("search_tool_docs", _search_params(query, limit, detail)))
 
     def stubs(self, server: str, tools: list[str] | None = None) -> str:
-        """Signatures and types of a server's tools, or of those named, as a compact `.pyi`; print it."""
+        """Signatures and types of a server's tools, or of the given ones, as a compact `.pyi` to print."""
         params: dict[str, object] = {"server": self._name(server)}
         if tools is not None:
             params["tools"] = [tools] if isinstance(tools, str) else list(tools)
@@ -206,7 +206,7 @@ class Runtime(ModuleType):
     # Calls
 
     def call_tool(self, server: str, tool: str, arguments: dict[str, object] | None = None) -> Pending:
-        """Calls a tool by name (await) and gives its result as a Python value."""
+        """Calls a tool by name (await) and returns its result as a Python value."""
         params = self._call_params(server, tool, arguments)
         state = self._registry.find(str(params["server"]))
 
@@ -218,7 +218,7 @@ class Runtime(ModuleType):
         return self._pending("call_tool", run)
 
     def call_tool_raw(self, server: str, tool: str, arguments: dict[str, object] | None = None) -> Pending:
-        """Sends any arguments, unchecked (await), and gives the untouched `CallToolResult`, also when it `isError`."""
+        """Calls a tool with unchecked arguments (await); returns the raw `CallToolResult`, even with `isError`."""
         params = self._call_params(server, tool, arguments)
 
         async def run() -> object:
@@ -229,7 +229,7 @@ class Runtime(ModuleType):
     # The session
 
     def save_tool(self, func: Callable[..., object] | str) -> str:
-        """Keeps a function, given itself or by its name, for later sessions, and says so."""
+        """Saves a function, given as an object or by name, for later sessions; returns a confirmation."""
         from bridge_kernel.saved_tools import source_of
 
         tool = source_of(func, self._namespace)
@@ -237,25 +237,25 @@ class Runtime(ModuleType):
         return tool.report()
 
     def save_artifact(self, name: str, data: object) -> Any:
-        """Keeps bytes, a text or a file on the user's machine, and links to it in the answer."""
+        """Saves bytes, text or a file on the user's machine and links to it in the answer."""
         from bridge_kernel import artifacts
 
         return artifacts.save(self._host, name, data)
 
     def load_artifact(self, name: str, session: str | None = None) -> bytes:
-        """The bytes of a kept file, of this session or of the one named."""
+        """The bytes of a saved file of this session, or of the named one."""
         from bridge_kernel import artifacts
 
         return artifacts.load(self._host, name, session)
 
     def list_artifacts(self) -> tuple[Any, ...]:
-        """All kept files: dicts with `session`, `name`, `size`, `modified`, `uri`, `mime_type`."""
+        """All saved files: dicts with `session`, `name`, `size`, `modified`, `uri`, `mime_type`."""
         from bridge_kernel import artifacts
 
         return artifacts.listing(self._host)
 
     def background(self, work: Awaitable[Any], name: str | None = None) -> Any:
-        """Lets a coroutine go on between cells: a job with `.status()` `.output()` `.result(timeout)` `.cancel()`."""
+        """Runs a coroutine across cells as a job with `.status()` `.output()` `.result(timeout)` `.cancel()`."""
         return self._all_jobs().start(work, name)
 
     def jobs(self) -> tuple[Any, ...]:
@@ -272,13 +272,13 @@ class Runtime(ModuleType):
     def output(self, cell: int, stream: str = "stdout") -> Any:
         """What an earlier cell wrote: `.head(n)`, `.tail(n)`, `.lines(a, b)`, `.grep(pattern)`, `str()`."""
         if stream not in ("stdout", "stderr"):
-            raise ValueError(f"stream is 'stdout' or 'stderr', not {stream!r}")
+            raise ValueError(f"stream must be 'stdout' or 'stderr', not {stream!r}")
         if self._output is None:
-            raise MCPError("no output is kept here", "CALL_REFUSED")
+            raise MCPError("this session keeps no output", "CALL_REFUSED")
         return self._output(cell, stream)
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tells the client how far the cell is, where it listens."""
+        """Reports the cell's progress to clients that show it."""
         frame: dict[str, object] = {"type": "progress", "done": _finite("done", done)}
         if total is not None:
             frame["total"] = _finite("total", total)
@@ -287,25 +287,25 @@ class Runtime(ModuleType):
         self._progress.report(frame, done == total)
 
     def to_toon(self, value: object) -> str:
-        """`value` as TOON text, which shows lists of records in fewer tokens than JSON."""
+        """`value` as TOON text, which needs fewer tokens than JSON for lists of records."""
         from bridge_kernel.toon import to_toon
 
         return to_toon(self._host, value)
 
     def reset(self) -> str:
-        """Ends this session after the cell; the next cell starts with nothing."""
+        """Ends this session after the cell; the next cell starts with an empty session."""
         self._host.call_sync("reset", {})
-        return "The session ends with this cell; the next cell starts with an empty one."
+        return "The session ends after this cell. The next cell starts with an empty session."
 
     def capability_summary(self) -> str:
-        """How to work in this session, as text."""
+        """A text that explains how to work in this session."""
         return self._summary
 
     def help(self) -> None:
-        """Prints one line for every helper."""
+        """Prints one line for each helper."""
         import inspect
 
-        print("Helpers of runtime ('await' where it says so; the ones ending in _sync need none):")
+        print("Helpers of runtime (use 'await' where a line says so):")
         for name in _HELPERS:
             helper = getattr(self, name)
             signature = inspect.signature(helper).replace(return_annotation=inspect.Signature.empty)
@@ -317,24 +317,24 @@ class Runtime(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         known = [*_HELPERS, *_CLASSES]
-        hint = close_names(name, known) or " runtime.help() prints what there is."
+        hint = close_names(name, known) or " runtime.help() lists the helpers."
         raise AttributeError(f"runtime has no {name!r}.{hint}")
 
     def __dir__(self) -> list[str]:
         return sorted([*_HELPERS, *_CLASSES])
 
     def __repr__(self) -> str:
-        return "<runtime: find and call tools of MCP servers; runtime.help() prints the helpers>"
+        return "<runtime: find and call tools of MCP servers; runtime.help() lists the helpers>"
 
     def _pending(self, name: str, run: Callable[[], Coroutine[Any, Any, object]]) -> Pending:
         return Pending(f"runtime.{name}(...)", run, depth=3)
 
     def _name(self, server: object) -> str:
-        """The configured name of a server given by name, alias or proxy; an unknown one goes to the host as it is."""
+        """The configured name of a server given by name, alias or proxy. An unknown name is returned unchanged."""
         if not isinstance(server, str):
             state = getattr(server, "_state", None)
             if state is None:
-                raise TypeError(f"the server is given by its name, a str, not by {type(server).__name__}")
+                raise TypeError(f"server must be a name (str), not {type(server).__name__}")
             return state.name
         found = self._registry.find(server)
         return server if found is None else found.name
@@ -345,13 +345,13 @@ class Runtime(ModuleType):
 
     def _call_params(self, server: str, tool: str, arguments: dict[str, object] | None) -> dict[str, object]:
         if arguments is not None and not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"arguments is a dict of argument names and values, not {type(arguments).__name__}")
+            raise TypeError(f"arguments must be a dict of names and values, not {type(arguments).__name__}")
         line = calling_line(3)
         params: dict[str, object] = {"server": self._name(server), "tool": tool, "arguments": arguments or {}}
         return params if line is None else {**params, "line": line}
 
     def _found(self, answer: object) -> list[Any]:
-        """The documents of an answer; says on stderr what was not found, and once each what is missing from it."""
+        """The documents of an answer. Prints to stderr what was not found and, once each, what the answer lacks."""
         found = values.as_dict(answer)
         for entry in found.get("not_searched", []):
             self._say_once(f"not searched: {entry['server']} ({entry['reason']})")
@@ -359,7 +359,7 @@ class Runtime(ModuleType):
             self._say_once(f"server {entry['server']}: {entry['notice']}")
         unmatched = "; ".join(_unmatched_word(entry) for entry in found.get("unmatched", []))
         if unmatched:
-            print(f"no close match: no tool has {unmatched}", file=sys.stderr)
+            print(f"no close match: no tool mentions {unmatched}", file=sys.stderr)
         return _as_list(found.get("documents"))
 
     def _hits(self, answer: object) -> list[Any]:
@@ -382,7 +382,7 @@ def _unmatched_word(entry: dict[str, Any]) -> str:
 
 
 class _Text(str):
-    """A text that shows as itself, so that it can be read when it is the value of a cell."""
+    """A str whose repr is the text itself, so it stays readable as the value of a cell."""
 
     __slots__ = ()
 
@@ -392,31 +392,31 @@ class _Text(str):
 
 def _search_params(query: str, limit: int, detail: str) -> dict[str, object]:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _MAX_LIMIT:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"limit is a whole number from 1 to {_MAX_LIMIT}, not {limit!r}")
+        raise ValueError(f"limit must be a whole number from 1 to {_MAX_LIMIT}, not {limit!r}")
     return {"query": query, "limit": limit, "detail": _checked_detail(detail)}
 
 
 def _finite(name: str, number: float) -> float:
-    """`number` as JSON can hold it, whichever class of number it is."""
+    """`number`, of any numeric class, as a float that JSON can represent."""
     value = float(number)
     if value - value != 0:
-        raise ValueError(f"{name} is a finite number, not {number!r}")
+        raise ValueError(f"{name} must be a finite number, not {number!r}")
     return value
 
 
 def _checked_detail(detail: str) -> str:
     if detail not in _DETAILS:
-        raise ValueError(f"detail is 'summary' or 'full', not {detail!r}")
+        raise ValueError(f"detail must be 'summary' or 'full', not {detail!r}")
     return detail
 
 
 def _as_list(value: object) -> list[Any]:
-    """A list of the host with attribute access to its dicts; anything else is an empty list."""
+    """A list from the host with attribute access to its dicts; an empty list for anything else."""
     return values.as_list(values.attribute_access(value))
 
 
 def _tools(value: object) -> list[Any]:
-    """Tools with their schema under both names that code expects: the protocol's and Python's."""
+    """Tools with their schema under both names: `inputSchema` as in MCP, and `input_schema`."""
     tools = _as_list(value)
     for tool in tools:
         tool["inputSchema"] = tool.get("input_schema", {})

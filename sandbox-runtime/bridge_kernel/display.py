@@ -1,7 +1,7 @@
-"""`display(…)`: shows images, sounds, documents and tables; a line stands in their place among the printed text.
+"""`display(…)`: shows images, sounds, documents and tables; each leaves one line in the printed text.
 
-Objects say what they are through the methods that notebooks use (`_repr_png_` and so on), and a few are known by their
-class. What cannot be shown costs a line that says why, never the rest of the answer.
+Objects are recognized by the methods that notebooks use (`_repr_png_` and so on), a few by their class. If something
+cannot be shown, a line says why, and the rest of the answer is unaffected.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
     from bridge_kernel.frames import Frame
 
-# A longer document is a file: it belongs into runtime.save_artifact. Chosen.
+# Longer documents belong in a file (runtime.save_artifact). Chosen.
 _MAX_DOCUMENT_CHARS = 256 * 1024
 _MAX_ALT_CHARS = 200
-# In the order of preference: what a model sees best comes first.
+# In order of preference: what models read best comes first.
 _IMAGE_METHODS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"))
 _TEXT_METHODS = (("_repr_markdown_", "text/markdown"), ("_repr_svg_", "image/svg+xml"), ("_repr_html_", "text/html"))
 
 
 class Display:
-    """The `display` of a session. One cell shows at most so many things, of so many bytes in all."""
+    """The `display` of a session, with limits on the number and total bytes of what one cell shows."""
 
     def __init__(self, send: Callable[[Frame], None], max_displays: int, max_bytes: int) -> None:
         self._send = send
@@ -36,10 +36,10 @@ class Display:
         self.begin_cell(0)
 
     def __call__(self, *values: object, alt: str | None = None) -> None:
-        """Shows values in the answer: images, figures, tables, documents, and everything else as text.
+        """Shows values in the answer: images, figures, tables and documents; everything else is printed as text.
 
         Args:
-            alt: a few words for those who do not see it.
+            alt: a short description for readers who cannot see it.
         """
         for value in values:
             if not self.show_rich(value, alt, is_asked=True):
@@ -49,7 +49,7 @@ class Display:
         return "<display(*values, alt=None): shows images, figures, tables and documents in the answer>"
 
     def begin_cell(self, cell: int) -> None:
-        """What is shown from now on belongs to this cell."""
+        """Starts the counts of a new cell."""
         self._cell = cell
         self._shown = 0
         self._bytes = 0
@@ -57,14 +57,14 @@ class Display:
         self._figures: set[int] = set()
 
     def show_rich(self, value: object, alt: str | None = None, is_asked: bool = False) -> bool:
-        """Shows a value that is more than text; False when it is not. With `is_asked`, bytes are looked at, too."""
+        """Shows a value that is more than text; returns False if it is not. With `is_asked`, bytes are shown too."""
         if isinstance(value, type):
             return False
         show = self._way_to_show(value, is_asked)
         if show is None:
             return False
         if self._is_full:
-            return True  # It was said; making the image would cost time for nothing.
+            return True  # Already reported; rendering the image would be wasted time.
         try:
             return show(value, alt)
         except images.ImageError as error:
@@ -86,12 +86,12 @@ class Display:
             return self._show_pillow
         kind = type(value)
         if kind.__module__.startswith("pandas.") and kind.__name__ in ("DataFrame", "Series"):
-            return None  # Its HTML says no more than our table, in far more tokens.
+            return None  # Its HTML holds no more than our table and needs far more tokens.
         has_method = any(callable(getattr(kind, name, None)) for name, _ in (*_IMAGE_METHODS, *_TEXT_METHODS))
         return self._show_by_method if has_method else None
 
     def show_open_figures(self) -> None:
-        """Shows the figures that a cell left open, and closes them, as notebooks do."""
+        """Shows and closes the figures that a cell left open, as notebooks do."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None:
             return
@@ -103,7 +103,7 @@ class Display:
         pyplot.close("all")
 
     def close_figures(self) -> None:
-        """Forgets the figures of a cell that was interrupted."""
+        """Closes the figures of an interrupted cell without showing them."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is not None:
             pyplot.close("all")
@@ -122,7 +122,7 @@ class Display:
     def _show_bytes(self, data: bytes, alt: str | None) -> bool:
         kind = images.image_type(data[:16])
         if kind is None:
-            raise images.ImageError("is of no type that can be shown (PNG, JPEG, GIF or WebP)")
+            raise images.ImageError("is not a PNG, JPEG, GIF or WebP")
         return self._attach_image(images.fit(bytes(data), kind), alt)
 
     def _show_pillow(self, picture: Any, alt: str | None) -> bool:
@@ -171,13 +171,13 @@ class Display:
         return True
 
     def _takes(self, size: int, mime_type: str, about: str, alt: str | None) -> bool:
-        """Whether the answer has room; prints the line that stands in the place of what is shown."""
+        """Whether the answer has room; if so, prints the line that represents the item in the text."""
         if self._is_full:
             return False
         if self._shown >= self._max_displays or self._bytes + size > self._max_bytes:
             self._is_full = True
-            print(f"[further images and documents are not shown: one cell may show {self._max_displays}, "
-                  f"of {self._max_bytes:,} bytes in all]")  # fmt: skip
+            print(f"[further images and documents are not shown: the limit per cell is {self._max_displays} items "
+                  f"and {self._max_bytes:,} bytes]")  # fmt: skip
             return False
         self._shown += 1
         self._bytes += size
@@ -192,7 +192,7 @@ def _is_figure(value: object) -> bool:
 
 
 def _title_of(figure: Any) -> str:
-    """The words over a figure, or over its axes."""
+    """The title of a figure and of its axes."""
     titles = [figure.get_suptitle() if hasattr(figure, "get_suptitle") else ""]
     titles += [axes.get_title() for axes in figure.axes]
     return "; ".join(title for title in titles if title)
@@ -201,5 +201,5 @@ def _title_of(figure: Any) -> str:
 def _ask(value: object, name: str) -> object:
     method = getattr(value, name, None)
     found = method() if callable(method) else None
-    # Some return the data together with metadata.
+    # Some methods return a tuple of data and metadata.
     return found[0] if isinstance(found, tuple) and found else found  # pyright: ignore[reportUnknownVariableType]

@@ -1,10 +1,10 @@
-"""The kernel where Python has one thread and no processes: the interpreter of the embedded engine, made for WASI.
+"""The kernel on a Python with one thread and no processes: the WASI interpreter of the embedded engine.
 
-The only ways out are descriptors. Whoever waits for the host, be it the loop, a blocking call or a loop inside the
-loop, waits with `select` and takes the frames that come. An interrupt arrives as SIGINT by itself: the host's side
-looks for its frame as soon as the bytes come, and ends any wait.
+Descriptors are the only connection to the outside. Everything that waits for the host (the event loop, a blocking call,
+a nested loop) waits with `select` and handles the frames that arrive. An interrupt arrives as SIGINT without help from
+here: the host side looks for its frame as soon as the bytes arrive, and ends any wait.
 
-How it is started stands in `embedded_boot.py`. The counterpart for a Python with threads is `threaded.py`.
+`embedded_boot.py` starts it. The counterpart for a Python with threads is `threaded.py`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from bridge_kernel.frames import Frame
 
-# Bytes taken from the host at once: in a memory that is nearly full, no more than needed.
+# Bytes read from the host at once: no more than needed when memory is nearly full.
 _READ_BYTES = 1 << 16
-# Output waits this long for more, or until it is so much, so that a program printing line by line sends few frames.
+# Output is collected for this long, or up to this size, so a program that prints line by line sends few frames.
 _BATCH_SECONDS = 0.02
 _BATCH_BYTES = 1 << 15
 
@@ -38,25 +38,25 @@ _monotonic = time.monotonic
 
 
 class _Woken(BaseException):
-    """Raised by a signal's handler to end the wait that it struck."""
+    """Raised by a signal handler to end the wait that it interrupted."""
 
 
 class Channel(rpc.Channel):
-    """Frames that are taken by whoever waits."""
+    """A channel whose frames are read by whoever waits."""
 
     def __init__(self, read_descriptor: int, write_descriptor: int) -> None:
         super().__init__(read_descriptor, write_descriptor)
         self._is_waiting = False
         self.before_waiting: Callable[[], object] = bool
-        """Called before every wait that may be long."""
+        """Called before every wait that may take long."""
 
     def start(self, on_frame: Callable[[Frame], None]) -> None:
-        """From now on frames are received, whenever somebody waits."""
+        """Starts receiving frames, which happens during waits."""
         self._on_frame = on_frame
         self._take(b"")
 
     def wait(self, event: threading.Event, timeout: float | None = None) -> bool:
-        """Takes frames until one of them has set the event."""
+        """Handles frames until one of them sets the event."""
         end = None if timeout is None else _monotonic() + timeout
         while not event.is_set():
             left = None if end is None else end - _monotonic()
@@ -66,7 +66,7 @@ class Channel(rpc.Channel):
         return True
 
     def pump(self, timeout: float | None) -> None:
-        """Waits for the host, at most `timeout` seconds, and takes what has come. Ends with the host."""
+        """Waits for input from the host, at most `timeout` seconds, and handles it. Exits if the host is gone."""
         if self._wait_for_input(timeout):
             data = os.read(self._read_descriptor, _READ_BYTES)
             if not data:
@@ -85,13 +85,13 @@ class Channel(rpc.Channel):
             self._is_waiting = False
 
     def wake(self) -> None:
-        """Ends the wait under way, if there is one; this can only be called by a signal's handler then."""
+        """Ends the current wait, if any. During a wait only a signal handler can call this."""
         if self._is_waiting:
             raise _Woken
 
 
 class Loop(asyncio.BaseEventLoop):
-    """An event loop without selector, threads and network, which waits for the host alone."""
+    """An event loop without selector, threads or network. It waits only for the host."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__()
@@ -99,31 +99,31 @@ class Loop(asyncio.BaseEventLoop):
         self._selector = self  # What BaseEventLoop waits with.
 
     def select(self, timeout: float | None) -> list[object]:
-        """One wait of the loop. There are no events: frames have been handled."""
+        """Waits once. Returns no events, because the frames have been handled."""
         self._channel.pump(timeout)
         return []
 
     def _process_events(self, event_list: list[object]) -> None:
-        """Nothing: see `select`."""
+        """Does nothing; see `select`."""
 
     def _write_to_self(self) -> None:
         self._channel.wake()
 
     def run_in_executor(self, executor: object, func: object, *args: object) -> NoReturn:
-        """Refuses. It could run `func` at once; but code that asks for a thread relies on something else going on."""
+        """Refuses. It could call `func` directly, but code that asks for a thread relies on concurrency."""
         missing.refuse_thread()
 
     async def subprocess_shell(self, *args: Any, **options: Any) -> NoReturn:
-        """Refuses."""
+        """Refuses: there are no processes."""
         missing.refuse_process()
 
     async def subprocess_exec(self, *args: Any, **options: Any) -> NoReturn:
-        """Refuses."""
+        """Refuses: there are no processes."""
         missing.refuse_process()
 
 
 class Capture(stdio.Capture):
-    """Output that is drained by those who write it, and before every wait."""
+    """Output capture that drains when output is written, and before every wait."""
 
     def __init__(self, emit: stdio.Emit, read_ends: tuple[int, int], budget: int) -> None:
         self._unread_bytes = 0
@@ -134,7 +134,7 @@ class Capture(stdio.Capture):
         return _DrainedFile(descriptor, self)
 
     def count(self, written: int) -> None:
-        """Takes note of output, and drains it when it is time."""
+        """Counts written bytes, and drains when a batch is complete."""
         self._unread_bytes += written
         now = _monotonic()
         if self._unread_bytes >= _BATCH_BYTES or now - self._drained_at > _BATCH_SECONDS:
@@ -154,7 +154,7 @@ class _DrainedFile(io.FileIO):
 
 
 class Platform:
-    """What the kernel needs of a Python without threads."""
+    """The platform-dependent parts on a Python without threads."""
 
     name = f"{sys.platform} {os.uname().machine}"
 
@@ -163,13 +163,13 @@ class Platform:
         self._read_ends = read_ends
 
     def capture(self, emit: stdio.Emit, budget: int) -> stdio.Capture:
-        """Descriptors 1 and 2 are captured already; takes over `sys.stdout` and `sys.stderr`."""
+        """Replaces `sys.stdout` and `sys.stderr`; descriptors 1 and 2 are captured already."""
         capture = Capture(emit, self._read_ends, budget)
         self._channel.before_waiting = capture.drain
         return capture
 
     def cell_loop(self, channel: rpc.Channel) -> CellLoop:
-        """The loop of the session, and `asyncio.run` beside it."""
+        """Creates the session's event loop and makes `asyncio.run` work beside it."""
         _replace_loops(self._channel)
         loop = asyncio.new_event_loop()
         nested_run.install(loop, _run_inside)
@@ -177,7 +177,7 @@ class Platform:
 
 
 def _replace_loops(channel: Channel) -> None:
-    """Makes every new event loop one that can run here."""
+    """Makes every new event loop a `Loop`."""
 
     class SessionLoop(Loop):
         def __init__(self) -> None:
@@ -187,7 +187,7 @@ def _replace_loops(channel: Channel) -> None:
         for name in ("SelectorEventLoop", "EventLoop"):
             if hasattr(module, name):
                 setattr(module, name, SessionLoop)
-    # The policy's name has an underscore since Python 3.14.
+    # The class has an underscore since Python 3.14.
     for name in ("DefaultEventLoopPolicy", "_DefaultEventLoopPolicy"):
         policy = getattr(asyncio.unix_events, name, None)
         if policy is not None:
@@ -195,7 +195,7 @@ def _replace_loops(channel: Channel) -> None:
 
 
 def _run_inside(run: Callable[..., object], main: Awaitable[object], options: dict[str, object]) -> object:
-    """Runs a coroutine in a loop of its own, from within the loop that runs, which waits as it would for any call."""
+    """Runs a coroutine in a separate loop from within the running loop, which is blocked meanwhile as by any call."""
     outer = asyncio.get_running_loop()
     task = asyncio.current_task()
 

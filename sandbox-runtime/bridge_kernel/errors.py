@@ -1,7 +1,7 @@
-"""What a failed call raises in user code.
+"""The exceptions that a failed call raises in user code.
 
-One exception class for everything the host refuses or cannot do, and one below it for a tool that reports failure
-itself. Codes, messages and hints are the host's; a test compares `CODES` with the table in `src/base/errors.ts`.
+One class covers everything the host refuses or cannot do; a subclass is for tools that report failure themselves.
+Codes, messages and hints come from the host; a test compares `CODES` with the table in `src/base/errors.ts`.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ CODES = (
     "AUDIT_UNAVAILABLE",
     "INTERNAL",
 )
-"""Every code of the bridge, in the order of `src/base/errors.ts`."""
+"""Every error code of the bridge, in the order of `src/base/errors.ts`."""
 
 
-# Integers of the protocol are smaller.
+# Integers in the protocol are smaller.
 _MAX_CALLS = 1 << 53
 
 
 class MCPError(Exception):
     """A call that failed: `code` is stable, `message` says what failed, `hint` is one next step (or None)."""
 
-    # User code reaches the class as `mcp.runtime.MCPError`, so that is the name tracebacks and pickles use.
+    # User code imports the class from `mcp.runtime`, so tracebacks and pickles use that name.
     __module__ = "mcp.runtime"
 
-    # The call that the host answered with this error. The result of a cell names it, so that the host can look the code
-    # up in its own record: the code of an exception is whatever user code has written there.
+    # The call that the host answered with this error. The result of a cell names it, so the host can look up the code
+    # in its own record: user code can write anything into the `code` attribute.
     _call: int | None = None
 
     def __init__(
@@ -92,7 +92,7 @@ class MCPError(Exception):
 
 
 class ToolError(MCPError):
-    """The tool itself reported failure (`isError`); `result` is its untouched answer."""
+    """The tool reported failure (`isError`); `result` is its unmodified answer."""
 
     __module__ = "mcp.runtime"
 
@@ -107,39 +107,38 @@ class ToolError(MCPError):
 class ArgumentError(MCPError, TypeError, ValueError):
     """Arguments that the tool would refuse; nothing was sent.
 
-    It is what Python raises for a wrong call and what it raises for a wrong value, because a schema does not tell the
-    two apart: `except TypeError` and `except ValueError` both catch it.
+    It is both a TypeError (wrong call) and a ValueError (wrong value), because a schema does not distinguish the two.
     """
 
     __module__ = "mcp.runtime"
 
 
 class ServerNotAvailableError(MCPError, KeyError):
-    """A server that is not loaded, or not configured; a `KeyError` too, because `mcp_servers` is a mapping."""
+    """A server that is not loaded or not configured. Also a `KeyError`, because `mcp_servers` is a mapping."""
 
     __module__ = "mcp.runtime"
 
 
 class PolicyError(MCPError):
-    """A call that a policy of the person does not allow, or that the person was asked about and did not allow."""
+    """A call that the user's policy forbids, or that the user did not approve."""
 
     __module__ = "mcp.runtime"
 
 
 class CheckError(MCPError):
-    """A cell that was not run, because reading it showed that it would fail."""
+    """A cell that did not run because the check before it found a certain failure."""
 
     __module__ = "mcp.runtime"
 
 
 def call_of(error: BaseException) -> int | None:
-    """The number of the call that the host answered with this very error; None for any other exception."""
+    """The number of the call that the host answered with this error; None for any other exception."""
     call: object = getattr(error, "_call", None) if isinstance(error, MCPError) else None
     return call if type(call) is int and 0 <= call < _MAX_CALLS else None
 
 
 def error_from_frame(error: object, call: int | None = None) -> MCPError:
-    """The exception for the `error` member of an `answer` frame; `call` is the one that it answers."""
+    """The exception for the `error` of an `answer` frame; `call` is the number of the answered call."""
     facts: dict[str, object] = {}
     if isinstance(error, dict):
         facts.update(error)  # pyright: ignore[reportUnknownArgumentType]

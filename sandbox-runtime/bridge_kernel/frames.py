@@ -1,6 +1,6 @@
-"""Frames as bytes and back: the Python mirror of `src/protocol/frames.ts`, compared with its JSON Schema by a test.
+"""Encodes and decodes frames. Mirrors `src/protocol/frames.ts`; a test compares it with the generated JSON Schema.
 
-A frame is one line of JSON. Escaping to ASCII keeps line ends other than 0x0A and lone surrogates out of the bytes.
+A frame is one line of JSON. Escaping to ASCII keeps other line separators and lone surrogates out of the bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PROTOCOL_VERSION = 1
 
 Frame = dict[str, object]
 
-# type: (required keys, optional keys), beside `type` itself.
+# type: (required keys, optional keys), without `type` itself.
 HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "hello": (
         frozenset({
@@ -47,7 +47,7 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 
 
 class FrameError(ValueError):
-    """A line that is no frame. `code` is one of the table in `errors.py`."""
+    """A line that is not a frame. `code` is one of `errors.CODES`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -55,12 +55,12 @@ class FrameError(ValueError):
         self.message = message
 
 
-# One encoder for all frames: json.dumps would build it anew, because its arguments are not the defaults.
+# One encoder for all frames: with arguments that are not the defaults, json.dumps builds an encoder at every call.
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=True, separators=(",", ":")).encode
 
 
 def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
@@ -69,16 +69,16 @@ _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 def encode_frame(frame: Frame) -> bytes:
     """The frame as one line.
 
-    Raises ValueError for NaN, infinities, circular values and keys that become equal, TypeError for other types.
+    Raises ValueError for NaN, infinities, circular values and colliding keys, TypeError for unsupported types.
     """
     line = _encode(frame).encode("ascii") + b"\n"
-    if frame["type"] == "call":  # No other frame holds values that user code made.
+    if frame["type"] == "call":  # No other frame contains values made by user code.
         _refuse_equal_keys(frame["params"])
     return line
 
 
 def _refuse_equal_keys(value: object) -> None:
-    """Raises ValueError for a dict with keys such as 1 and "1": both would be written, and the reader keeps one."""
+    """Raises ValueError for a dict with keys such as 1 and "1": JSON would hold both, and the reader would keep one."""
     if _is_dict(value):
         if not all(isinstance(key, str) for key in value) and len({_encode({key: 0}) for key in value}) < len(value):
             raise ValueError("two keys of a dictionary are the same text in JSON")
@@ -94,7 +94,7 @@ def _is_dict(value: object) -> TypeGuard[dict[object, object]]:
 
 
 def _is_frame(value: object) -> TypeGuard[Frame]:
-    return isinstance(value, dict)  # JSON has only text as keys.
+    return isinstance(value, dict)  # Keys in JSON are always strings.
 
 
 def _is_sequence(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
@@ -102,9 +102,9 @@ def _is_sequence(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
 
 
 def decode_frame(line: bytes) -> Frame:
-    """One line as a frame of the host. Raises FrameError for anything else."""
+    """Parses a line as a frame from the host. Raises FrameError if it is not one."""
     try:
-        # Not `json.loads(line)`: given bytes it guesses UTF-16, and takes a byte order mark.
+        # Not `json.loads(line)`: given bytes, it guesses UTF-16 and accepts a byte order mark.
         frame: object = _decode(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise FrameError("PROTOCOL_VIOLATION", f"not JSON: {error}") from error

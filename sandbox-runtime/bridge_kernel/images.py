@@ -1,6 +1,6 @@
-"""Images as bytes: what they are, whether they are whole, and how they are made small enough for an answer.
+"""Recognizes, validates and scales encoded images to fit into an answer.
 
-Scaling needs Pillow, which the standard image does not have; what is too large there is left out, with the reason.
+Scaling needs Pillow, which the standard image lacks; without it, images that are too large are left out with a reason.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Models scale images to about this size before they look at them; more pixels only cost.
+# Models scale images down to about this size, so more pixels only cost.
 MAX_PIXELS = 1568
 # Five such images fill an answer. Chosen.
 MAX_BYTES = 1 << 20
@@ -25,11 +25,11 @@ _SIGNATURES = (
 
 
 class ImageError(ValueError):
-    """An image that cannot be shown; the message is a clause that follows its name."""
+    """An image that cannot be shown. The message is a predicate: "is damaged"."""
 
 
 class Image:
-    """The encoded bytes of an image; width and height in pixels are None where they are not known."""
+    """An encoded image; `size` is width and height in pixels, None if unknown."""
 
     def __init__(self, data: bytes, mime_type: str, size: tuple[int, int] | None) -> None:
         self.data = data
@@ -38,14 +38,14 @@ class Image:
 
 
 def image_type(data: bytes) -> str | None:
-    """The MIME type that the first bytes tell, of the formats that clients show."""
+    """The MIME type from the file signature, for formats that clients show; otherwise None."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), None)
 
 
 def fit(data: bytes, mime_type: str) -> Image:
-    """The image, scaled down if need be. Raises ImageError when it is damaged or cannot be made small enough."""
+    """The image, scaled down if necessary. Raises ImageError if it is damaged or cannot be made small enough."""
     size = _png_size(data) if mime_type == "image/png" else None
     if len(data) <= MAX_BYTES and (size is None or max(size) <= MAX_PIXELS):
         return Image(data, mime_type, size)
@@ -53,7 +53,7 @@ def fit(data: bytes, mime_type: str) -> Image:
 
 
 def from_pillow(picture: Any) -> Image:
-    """A Pillow image as PNG, or as JPEG where that is too long."""
+    """A Pillow image as PNG, or as JPEG if the PNG is too large."""
     if max(picture.size) > MAX_PIXELS:
         picture = picture.copy()
         picture.thumbnail((MAX_PIXELS, MAX_PIXELS))
@@ -76,7 +76,7 @@ def _scaled(data: bytes) -> Image:
         pillow: Any = importlib.import_module("PIL.Image")
     except ImportError:
         raise ImageError(
-            f"is larger than {MAX_BYTES:,} bytes or {MAX_PIXELS} pixels, and there is no Pillow here to scale it"
+            f"is larger than {MAX_BYTES:,} bytes or {MAX_PIXELS} pixels, and Pillow is not installed to scale it"
         ) from None
     try:
         picture = pillow.open(io.BytesIO(data))
@@ -95,7 +95,7 @@ def _encoded(picture: Any, form: str, **options: int) -> bytes:
 
 
 def _png_size(data: bytes) -> tuple[int, int]:
-    """Width and height, from a walk over all chunks (PNG specification 5.3). Raises ImageError for a damaged file."""
+    """Width and height, after verifying all chunks (PNG specification 5.3). Raises ImageError for a damaged file."""
     from zlib import crc32
 
     position, size = 8, None
@@ -115,6 +115,6 @@ def _png_size(data: bytes) -> tuple[int, int]:
 
 
 def is_pillow(value: object) -> bool:
-    """Whether it is an image of Pillow; does not import it."""
+    """Whether the value is a Pillow image. Does not import Pillow."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(value, module.Image)

@@ -1,10 +1,10 @@
-"""Imports the kernel from memory, and standard modules from code that was compiled in an earlier sandbox.
+"""Imports the kernel from memory, and standard modules from code that an earlier sandbox compiled.
 
-The images people use hold no `.pyc` files, and a read-only root cannot store them: importing asyncio then compiles
-about 110 modules, 224 ms at every start against 39 ms (measured). So a sandbox that was given no usable *code pack*
-records the code objects it compiles until it is ready and sends them to the host, which hands them to the next
-sandbox of the same image. An entry counts only for the file it was made from, by size and modification time, as a
-`.pyc` does (PEP 3147), and only for the same interpreter, by magic number.
+Common images contain no `.pyc` files, and a read-only root cannot store them, so importing asyncio compiles about 110
+modules: 224 ms at every start instead of 39 ms (measured). A sandbox without a usable *code pack* therefore records
+the code objects that it compiles until it is ready and sends them to the host, which gives them to the next sandbox of
+the same image. An entry is valid only for the same source file, by size and modification time as for a `.pyc`
+(PEP 3147), and only for the same interpreter, by magic number.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import marshal
 import os
 import sys
 
-# What `importlib` is made of, and every interpreter has loaded. Importing `importlib.util` itself compiles four modules
-# before there is a pack: 6 ms at every start (measured).
+# The frozen parts of `importlib`, which every interpreter has loaded. Importing `importlib.util` itself compiles four
+# modules if there is no pack: 6 ms at every start (measured).
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import MAGIC_NUMBER, PathFinder, SourceFileLoader
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from importlib.abc import Loader
 
 PACKAGE = "bridge_kernel"
-# Shown as the file of kernel modules; tracebacks leave out every frame whose file begins with it.
+# The file name prefix of kernel modules; tracebacks omit frames whose file starts with it.
 FILE_PREFIX = "<bridge_kernel>"
 
-# What a module was compiled from: file, modification time in ns, size in bytes, whether it is a package.
+# Source of a compiled module: file, modification time in ns, size in bytes, whether it is a package.
 Origin = tuple[str, int, int, bool]
-# The same, and where the module's marshalled code begins and ends in the block of the pack.
+# The same, plus start and end of the marshaled code in the pack's block.
 PackEntry = tuple[str, int, int, bool, int, int]
 
 
 class MemoryLoader:
-    """Loads one module of the kernel from its source text, or from the pack when that holds the same source."""
+    """Loads a kernel module from its source text, or from the pack if it was compiled from the same source."""
 
     def __init__(self, importer: Importer, name: str, source: bytes) -> None:
         self.importer = importer
@@ -43,14 +43,14 @@ class MemoryLoader:
         self.source = source
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Leaves the making of the module to the import system."""
+        """Returns None: the import system creates the module."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Runs the module's code in its namespace."""
         exec(self.get_code(self.name), module.__dict__)
 
     def get_code(self, name: str) -> types.CodeType:
-        """The compiled source; from the pack when it was made from these very bytes."""
+        """The compiled source; from the pack if it was compiled from these bytes."""
         origin = f"{FILE_PREFIX}/{_imp.source_hash(0, self.source).hex()}"
         entry = self.importer.table.get(name)
         if entry is not None and entry[0] == origin:
@@ -66,23 +66,23 @@ class MemoryLoader:
 
 
 class PackLoader(SourceFileLoader):
-    """Loads one standard module from the code pack; the source file stays its origin."""
+    """Loads a standard module from the code pack; its origin remains the source file."""
 
     importer: Importer
 
     def get_code(self, fullname: str) -> types.CodeType | None:
-        """The code compiled by an earlier sandbox; asked again when the pack is gone, that of the file."""
+        """The code from the pack, or from the file once the pack has been released."""
         entry = self.importer.table.get(fullname)
         return super().get_code(fullname) if entry is None else self.importer.packed_code(entry)
 
 
 class RecordingLoader(SourceFileLoader):
-    """Loads one standard module from its file and records the compiled code."""
+    """Loads a standard module from its file and records the compiled code."""
 
     importer: Importer
 
     def get_code(self, fullname: str) -> types.CodeType | None:
-        """The code of the module, compiled or read from its `.pyc` as ever."""
+        """The module's code, compiled or read from its `.pyc` as usual."""
         code = super().get_code(fullname)
         if code is None:
             return None
@@ -93,7 +93,7 @@ class RecordingLoader(SourceFileLoader):
 
 
 class Importer:
-    """A finder in front of the usual ones."""
+    """A meta path finder that runs before the standard ones."""
 
     def __init__(self, parts: dict[str, bytes]) -> None:
         self.sources = {
@@ -102,13 +102,13 @@ class Importer:
             if name not in ("pack", "options")
         }
         self.table: dict[str, PackEntry] = {}
-        # All code in one piece: when it is let go, its memory goes back to the system at once.
+        # All code in one piece, so that releasing it returns the memory to the system at once.
         self.block = b""
         self.recorded: dict[str, tuple[Origin, types.CodeType]] | None = {}
         self._load_pack(parts.pop("pack", b""))
 
     def _load_pack(self, data: bytes) -> None:
-        """Takes a pack of the same interpreter; another one, or a damaged one, is passed over and made anew."""
+        """Loads a pack of the same interpreter. A damaged or foreign one is ignored, and a new one is recorded."""
         if not data.startswith(MAGIC_NUMBER):
             return
         try:
@@ -119,24 +119,24 @@ class Importer:
             self.table, self.block = table, block
 
     def packed_code(self, entry: PackEntry) -> types.CodeType:
-        """The code that an entry of the table points to."""
+        """The code of a table entry."""
         return marshal.loads(memoryview(self.block)[entry[4] : entry[5]])
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The kernel's own modules, then what the pack holds, then what is worth recording."""
+        """Finds kernel modules, then modules in the pack, then modules to record."""
         source = self.sources.get(fullname)
         if source is not None or fullname == PACKAGE:
             return self._kernel_spec(fullname, source or b"")
         entry = self.table.get(fullname)
         spec = self._packed_spec(fullname, entry) if entry is not None else None
         if spec is None and self.recorded is not None:
-            # An entry that is out of date is recorded anew: the image may have been replaced under the same name.
+            # An outdated entry is recorded again: the image may have been replaced under the same name.
             spec = self._recording_spec(fullname, path)
         return spec
 
     def _kernel_spec(self, fullname: str, source: bytes) -> ModuleSpec:
         file = f"{FILE_PREFIX}/{fullname.rpartition('.')[2]}.py"
-        # Not derived from importlib.abc.Loader: that module is not loaded yet, and costs its compilation here.
+        # Not derived from importlib.abc.Loader: importing that module here would mean compiling it.
         loader: Loader = MemoryLoader(self, fullname, source)  # pyright: ignore[reportAssignmentType]
         spec = ModuleSpec(fullname, loader, origin=file, is_package=fullname == PACKAGE)
         spec.has_location = True
@@ -168,18 +168,17 @@ class Importer:
         return spec
 
     def record(self, name: str, origin: Origin, code: types.CodeType) -> None:
-        """Remembers what had to be compiled, while recording."""
+        """Records compiled code, as long as recording is on."""
         if self.recorded is not None:
             self.recorded[name] = (origin, code)
 
     def finish_recording(self) -> bytes | None:
-        """Ends recording and the use of the pack. The one for the next sandbox, or None when it served well."""
+        """Ends recording and releases the pack. Returns the pack for the next sandbox, None if nothing was compiled."""
         pack = None
         if self.recorded:
             for name in self._not_imported():
-                MemoryLoader(self, name, self.sources[name]).get_code(
-                    name
-                )  # Recorded for the first cell that needs it.
+                # Compiled now for the first cell that needs it.
+                MemoryLoader(self, name, self.sources[name]).get_code(name)
             pack = self._make_pack(self.recorded)
             self._load_pack(pack)
         self.release()
@@ -189,9 +188,9 @@ class Importer:
         return [name for name in self.sources if name not in sys.modules]
 
     def release(self) -> None:
-        """Lets go of the pack, but for modules of the kernel that are imported when a cell first needs them.
+        """Releases the pack, except for kernel modules that are imported only when a cell needs them.
 
-        What else is imported from now on comes from its file, as ever.
+        Other imports are loaded from their files from now on.
         """
         kept = {name: self.table[name] for name in self._not_imported() if name in self.table}
         pieces = [self.block[entry[4] : entry[5]] for entry in kept.values()]
@@ -202,7 +201,7 @@ class Importer:
             end += len(piece)
 
     def _make_pack(self, recorded: dict[str, tuple[Origin, types.CodeType]]) -> bytes:
-        """What the pack at hand holds, and what was recorded besides or in place of it."""
+        """The current pack, with recorded entries added or replaced."""
         codes = {name: (entry[:4], self.block[entry[4] : entry[5]]) for name, entry in self.table.items()}
         codes |= {name: (origin, marshal.dumps(code)) for name, (origin, code) in recorded.items()}
         table: dict[str, PackEntry] = {}
@@ -219,5 +218,5 @@ def installed() -> Importer:
 
 
 def install(parts: dict[str, bytes]) -> None:
-    """Puts an importer with these parts in front of the usual finders."""
+    """Installs an importer with these parts in front of the standard finders."""
     sys.meta_path.insert(0, Importer(parts))

@@ -1,7 +1,7 @@
-"""`runtime.background(…)`: work that goes on between cells, as a task of the loop that the host knows by name.
+"""`runtime.background(…)`: work that continues between cells, as a task that the host knows by name.
 
-Calls of other tasks wait while no cell runs, because nobody would see what they do. A job is declared in a cell, so the
-host lets its calls through and writes them to its log under the job's name.
+Calls of other tasks wait while no cell runs, because no one would see what they do. A job is started explicitly by a
+cell, so the host lets its calls through and logs them under the job's name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # The host has the same pattern.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-# Output of one job; the start goes first. Chosen.
+# Output kept per job; the oldest is dropped first. Chosen.
 _MAX_OUTPUT_CHARS = 1 << 20
 _SHOWN_CHARS = 200
 
@@ -40,21 +40,24 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
 
     def start(self, work: Awaitable[Any], name: str | None) -> Job:
-        """Starts a job. Raises TypeError for what cannot be awaited, ValueError for its name, MCPError else."""
+        """Starts a job. Raises TypeError if `work` cannot be awaited, ValueError for a bad name, otherwise MCPError."""
         if not hasattr(work, "__await__") and not asyncio.iscoroutine(work):
             raise TypeError(f"background takes a coroutine, such as main(), not {type(work).__name__}")
         name = self._free_name() if name is None else name
         if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"a job's name has up to 64 letters, digits and '_.-', which {name!r} has not")
+            raise ValueError(
+                f"{name!r} is not a valid job name: use up to 64 letters, digits, '_', '.' and '-', "
+                "starting with a letter, a digit or '_'"
+            )
         old = self._jobs.get(name)
         if old is not None and old.status() == "running":
-            raise ValueError(f"the job {name!r} is running; choose another name, or cancel it first")
+            raise ValueError(f"job {name!r} is still running; choose another name or cancel it first")
         self._host.call_sync("start_job", {"name": name})
         self._jobs[name] = Job(self._host, work, name)
         return self._jobs[name]
 
     def all(self) -> tuple[Job, ...]:
-        """Every job of the session, those that ended too."""
+        """Every job of the session, including those that ended."""
         return tuple(self._jobs.values())
 
     def _free_name(self) -> str:
@@ -65,7 +68,7 @@ class Jobs:
 
 
 class Job:
-    """Work that goes on between cells. `await job` gives its result, or raises what it raised."""
+    """Work that continues between cells. `await job` returns its result or raises its exception."""
 
     # User code reaches it as `runtime.background(…)`.
     __module__ = "mcp.runtime"
@@ -79,7 +82,7 @@ class Job:
         _divert()
         context = contextvars.copy_context()
         context.run(current_job.set, name)
-        # It belongs to no cell, so that the interrupt of one does not end it.
+        # A job belongs to no cell, so interrupting a cell does not end it.
         context.run(current_cell.set, 0)
         context.run(_outputs.set, self._output)
         self._task: asyncio.Task[Any] = context.run(asyncio.get_running_loop().create_task, _run(work))
@@ -88,7 +91,7 @@ class Job:
     def _end(self, task: asyncio.Task[Any]) -> None:
         self._seconds = time.monotonic() - self._begun
         if not task.cancelled():
-            task.exception()  # Taken, so that asyncio does not say that nobody asked for it.
+            task.exception()  # Retrieved, so that asyncio does not log it as never retrieved.
         self._host.send({"type": "job_ended", "name": self.name})
 
     def status(self) -> str:
@@ -100,18 +103,18 @@ class Job:
         return "done" if self._task.exception() is None else "failed"
 
     def output(self) -> str:
-        """What it printed so far; of very much, the end."""
+        """What the job has printed so far; only the end if it is long."""
         return self._output.getvalue()
 
     async def result(self, timeout: float | None = None) -> Any:
-        """Its result. Raises what it raised, and TimeoutError when it is not there within `timeout` seconds."""
+        """The job's result. Raises the job's exception, or TimeoutError if it takes longer than `timeout` seconds."""
         done, _ = await asyncio.wait([self._task], timeout=timeout)
         if not done:
-            raise TimeoutError(f"the job {self.name!r} is not done after {timeout:g} s; it goes on")
+            raise TimeoutError(f"job {self.name!r} is not done after {timeout:g} s; it keeps running")
         return self._task.result()
 
     def cancel(self) -> bool:
-        """Asks it to end; False when it has ended already."""
+        """Requests cancellation; False if the job has ended already."""
         return self._task.cancel()
 
     def __await__(self) -> Generator[Any, None, Any]:
@@ -142,7 +145,7 @@ class _Output(io.StringIO):
 
 
 class _Diverted(io.TextIOBase):
-    """A stream that takes what jobs print to themselves, and hands all else to the stream it stands for."""
+    """A stream that keeps what jobs print with the job, and passes everything else to the original stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -159,7 +162,7 @@ class _Diverted(io.TextIOBase):
 
 
 def _divert() -> None:
-    """At the first job; a stream that the user has put there is diverted as well."""
+    """Diverts stdout and stderr at the first job, including streams that the user replaced."""
     for name in ("stdout", "stderr"):
         stream: TextIO = getattr(sys, name)
         if not isinstance(stream, _Diverted):

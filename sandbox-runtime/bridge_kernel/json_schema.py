@@ -1,8 +1,8 @@
-"""A value against a JSON Schema: what is certainly wrong with it, in words for the one who wrote it.
+"""Checks a value against a JSON Schema and explains the first certain violation.
 
-Certainly is the rule: a value that a validator would accept is never refused. So everything in doubt passes (the server
-judges it): keywords that are not read here, references that lead out of the document, patterns that Python might read
-in another way, and whatever lies beyond a bounded number of steps. Drafts 4 to 2020-12 are read alike.
+A value that a validator would accept is never refused. Everything doubtful passes and is left to the server: unknown
+keywords, references outside the document, patterns that Python may read differently, and anything beyond a bounded
+number of steps. Drafts 4 to 2020-12 are supported alike.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Check = Callable[["Checker", object, Facts], Problem | None]
 
 _MAX_STEPS = 10_000
-"""Schemas one check looks at, about 15 ms; what is left then passes."""
+"""Schemas visited by one check, about 15 ms; anything after that passes."""
 
 
 class _OutOfStepsError(Exception):
@@ -41,7 +41,7 @@ class _OutOfStepsError(Exception):
 
 
 class Checker:
-    """Checks values against the schemas of one document, `root`; what a schema asks for is looked up once."""
+    """Checks values against the schemas of one document, `root`. The checks of each schema are looked up once."""
 
     def __init__(self, root: dict[str, object]) -> None:
         self._root = root
@@ -50,7 +50,7 @@ class Checker:
         self._checks: dict[int, tuple[Check, ...]] = {}
 
     def find(self, value: object, schema: object) -> Problem | None:
-        """The first thing that is certainly wrong with `value`, a JSON value; tuples count as lists."""
+        """The first certain violation in `value`, a JSON value; tuples count as lists."""
         self._steps = _MAX_STEPS
         try:
             return self.problem(value, schema)
@@ -58,7 +58,7 @@ class Checker:
             return None
 
     def problem(self, value: object, schema: object) -> Problem | None:
-        """As `find`, inside a check."""
+        """Like `find`, for use inside a check."""
         self._steps -= 1
         if self._steps < 0:
             raise _OutOfStepsError
@@ -76,10 +76,10 @@ class Checker:
         return None
 
     def _checks_of(self, facts: Facts) -> tuple[Check, ...]:
-        # An embedded document has references of its own, which are not followed.
+        # An embedded document resolves its own references, which is not supported.
         if facts is not self._root and ("$id" in facts or isinstance(facts.get("id"), str)):
             return ()
-        # Alone: in older drafts everything beside a reference is ignored.
+        # Only the reference: older drafts ignore its sibling keywords.
         if "$ref" in facts:
             return (_reference_problem,)
         checks = tuple(check for check, keywords in _KEYWORDS if any(keyword in facts for keyword in keywords))
@@ -88,12 +88,12 @@ class Checker:
         return checks
 
     def resolve(self, reference: object) -> object:
-        """The schema that a reference into the document means; None, which allows everything, for any other."""
+        """The schema that a reference into the document points to; None, which allows everything, for any other."""
         return resolve(reference, self._root)
 
 
 def find_problem(value: object, schema: dict[str, object]) -> Problem | None:
-    """The first thing that is certainly wrong with `value`; references are those of `schema` itself."""
+    """The first certain violation in `value`; references are resolved within `schema`."""
     return Checker(schema).find(value, schema)
 
 
@@ -134,7 +134,7 @@ def _list_problem(checker: Checker, value: object, facts: Facts) -> Problem | No
     if size is not None:
         return size
     if facts.get("uniqueItems") is True and has_twins(value):
-        return Problem("must not hold the same value twice")
+        return Problem("must not contain the same value twice")
     items, first = facts.get("items"), facts.get("prefixItems")
     if is_array(items):  # Draft 2019-09 and before.
         first, items = items, facts.get("additionalItems")
@@ -156,7 +156,7 @@ def _dict_problem(checker: Checker, value: object, facts: Facts) -> Problem | No
         return size
     properties = as_dict(facts.get("properties"))
     for name in as_list(facts.get("required")):
-        # A server fills in a default itself, also where it lists the key as required.
+        # A server fills in a default itself, even for a required key.
         if isinstance(name, str) and name not in value and "default" not in as_dict(properties.get(name)):
             return Problem("is missing").at(name)
     is_simple = "patternProperties" not in facts and "additionalProperties" not in facts
@@ -170,7 +170,7 @@ def _dict_problem(checker: Checker, value: object, facts: Facts) -> Problem | No
 
 
 def _other_key_problem(checker: Checker, key: str, member: object, facts: Facts) -> Problem | None:
-    """What `patternProperties` and `additionalProperties` say of a key."""
+    """Checks a key against `patternProperties` and `additionalProperties`."""
     patterns = as_dict(facts.get("patternProperties"))
     matched = {pattern: matches(pattern, key) for pattern in patterns}
     for pattern in patterns:
@@ -178,7 +178,7 @@ def _other_key_problem(checker: Checker, key: str, member: object, facts: Facts)
         if found is not None:
             return found
     properties = as_dict(facts.get("properties"))
-    # A pattern that may match, or not, leaves the key to the server.
+    # If it is unknown whether a pattern matches, the server decides.
     if key in properties or any(result is not False for result in matched.values()):
         return None
     more = facts.get("additionalProperties")
@@ -190,7 +190,7 @@ def _other_key_problem(checker: Checker, key: str, member: object, facts: Facts)
 
 
 def _of_all(problems: list[Problem], value: object) -> Problem:
-    """The problem to tell when no alternative fits: that of the one that came nearest, else what would be right."""
+    """The problem to report if no alternative matches: that of the closest one, or else all that would be valid."""
     nearest = max(problems, key=lambda problem: len(problem.path))
     if nearest.path:
         return nearest
@@ -217,11 +217,11 @@ _KEYWORDS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (_all_problem, ("allOf",)),
     (_any_problem, ("anyOf", "oneOf")),
 )
-"""What looks at which keywords, in the order in which problems are told."""
+"""The checks and their keywords, in the order in which problems are reported."""
 
 
 def resolve(reference: object, root: dict[str, object]) -> object:
-    """The schema that a reference into the same document means; None, which allows everything, for any other."""
+    """The schema that a reference into the same document points to; None, which allows everything, for any other."""
     if reference == "#":
         return root
     if not isinstance(reference, str) or not reference.startswith("#/"):

@@ -1,8 +1,8 @@
-"""First code in the sandbox, given as `python3 -c`: reads the kernel's sources from stdin and starts the supervisor.
+"""The first code in the sandbox, run as `python3 -c`: reads the kernel's sources from stdin and starts the supervisor.
 
-The blob is one header line, `name:length name:length …`, followed by the parts in that order. Nothing is imported
-here that a bare interpreter has not loaded already, and nothing is read beyond the blob: the bytes after it are frames.
-Kept free of names of ours, because it runs before any of our modules exist.
+The blob is one header line, `name:length name:length …`, followed by the parts in that order. This code imports only
+modules that a bare interpreter has already loaded, and it reads nothing beyond the blob: the bytes after it are frames.
+It uses no names of the kernel, because it runs before any kernel module exists.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ parts: dict[str, bytes] = {}
 for item in header.decode("ascii").split():
     part_name, _, part_size = item.partition(":")
     parts[part_name] = read_exactly(int(part_size))
-# Registered under its name, so that the kernel finds this instance and not a second one.
+# Registered under its name, so that the kernel finds this instance instead of creating another.
 importer = sys.modules["bridge_kernel.importer"] = type(sys)("bridge_kernel.importer")
 exec(compile(parts["importer"], "<bridge_kernel>/importer.py", "exec"), importer.__dict__)
 importer.install(parts)
-from bridge_kernel import supervisor  # noqa: E402 It could not be imported before.
+from bridge_kernel import supervisor  # noqa: E402 Importable only now.
 
 supervisor.run(parts["options"])

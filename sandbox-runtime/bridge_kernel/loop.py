@@ -1,9 +1,9 @@
 """The event loop of the main thread, and how an interrupt ends a cell without ending the loop.
 
-An interrupt arrives as SIGINT, because only a signal stops Python code that never yields. Where it strikes decides what
-it may do. In the user's code it raises KeyboardInterrupt at that line, as at a terminal. In the loop's own code it must
-not: an exception there would tear queues apart; so the cell's task is cancelled instead. An interrupt that strikes
-while a frame is being written or taken in waits for the end of that.
+An interrupt arrives as SIGINT, because only a signal stops Python code that never yields. What it does depends on the
+code that is running. In user code it raises KeyboardInterrupt at the current line, as in a terminal. In the loop's own
+code an exception could corrupt its queues, so the cell's task is cancelled instead. While a frame is being written
+or handled, the interrupt waits until that is done.
 
 Tried and dropped: `loop.add_signal_handler` (runs as a callback, so never while user code runs) and `asyncio.Runner`
 (its handler cancels first and needs a second signal to stop a plain loop).
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
     from bridge_kernel.rpc import Channel
 
-# The cell that made a task; inherited by the tasks it makes.
+# The cell that created a task; inherited by the tasks it creates.
 current_cell: contextvars.ContextVar[int] = contextvars.ContextVar("bridge_current_cell", default=0)
 
 
 class CellLoop:
-    """Runs cells as tasks of one loop that lives as long as the session."""
+    """Runs cells as tasks of a loop that lives as long as the session."""
 
     def __init__(
         self, channel: Channel, loop: asyncio.AbstractEventLoop, interrupt_main: Callable[[], None] | None
     ) -> None:
-        """`interrupt_main` sends SIGINT to the main thread; None where the host's interrupts strike by themselves."""
+        """`interrupt_main` sends SIGINT to the main thread; None if the host's interrupts arrive as signals anyway."""
         self._channel = channel
         self.loop = loop
         self._interrupt_main = interrupt_main
         asyncio.set_event_loop(self.loop)
         self._cells_of_tasks: weakref.WeakKeyDictionary[asyncio.Future[object], int] = weakref.WeakKeyDictionary()
         self.loop.set_task_factory(self._make_task)  # pyright: ignore[reportArgumentType]
-        # One context for all cells: a context variable set in one is there in the next, like any other state.
+        # One context for all cells: context variables persist between cells like any other state.
         self._context = contextvars.copy_context()
         self._task: asyncio.Task[None] | None = None
         self._cell = 0
         self._interrupts = 0
         self.interrupted = False
-        # The cell the host wants to end; written where frames are read.
+        # The cell that the host wants to end; set where frames are read.
         self._wanted = 0
 
     def _make_task(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[object, object, object],
@@ -61,18 +61,18 @@ class CellLoop:
         return task
 
     def run_forever(self) -> None:
-        """Serves callbacks and tasks. Returns only when the user has closed the loop; a `stop()` stops nothing."""
+        """Runs callbacks and tasks. Returns only if the user closes the loop; `stop()` has no effect."""
         while not self.loop.is_closed():
             try:
                 self.loop.run_forever()
             except (KeyboardInterrupt, SystemExit):
-                # A task that ends so passes the exception on through the loop. It is recorded in the task as well.
+                # A task that ends this way also raises through the loop. The task itself records the exception.
                 continue
 
     def start_cell(self, cell: int, coroutine: Coroutine[object, object, None]) -> None:
-        """Starts a cell's coroutine as a task. In the loop's thread, and only when no cell runs."""
-        # Python handles what is pending before it takes a new handler: an interrupt that came too late for the cell
-        # before does not strike this one.
+        """Starts a cell's coroutine as a task. Call it in the loop's thread, while no cell runs."""
+        # Python handles pending signals before it sets a new handler, so an interrupt that came too late for the
+        # previous cell does not hit this one.
         signal.signal(signal.SIGINT, self._on_signal)
         self._cell, self._interrupts, self.interrupted = cell, 0, False
         if self._interrupt_main is None:
@@ -84,11 +84,11 @@ class CellLoop:
         try:
             return self.loop.create_task(coroutine, context=self._context)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
         except TypeError:
-            # Python 3.10 has no `context`: the task runs in a copy, and variables set in it end with the cell.
+            # Python 3.10 has no `context` argument: the task runs in a copy, and context variables end with the cell.
             return self.loop.create_task(coroutine)
 
     def end_cell(self) -> None:
-        """No interrupt concerns this cell any more. After an interrupt, tasks it left behind are cancelled."""
+        """Stops interrupts for this cell. If it was interrupted, the tasks it left behind are cancelled."""
         cell, self._cell = self._cell, 0
         if self.interrupted:
             for task, owner in list(self._cells_of_tasks.items()):
@@ -97,9 +97,9 @@ class CellLoop:
         self._task = None
 
     def interrupt(self, cell: int) -> None:
-        """Ends a cell as soon as Python can. Called where frames are read."""
+        """Interrupts a cell as soon as possible. Called where frames are read."""
         if self._interrupt_main is None:
-            return  # It has struck already.
+            return  # The signal has already arrived.
         self._wanted = cell
         if cell == self._cell:
             self._interrupt_main()
@@ -112,7 +112,7 @@ class CellLoop:
             return
         self._interrupts += 1
         self.interrupted = True
-        # A job belongs to no cell: the interrupt is not meant for it.
+        # A job belongs to no cell, so the interrupt is not for it.
         if not current_job.get() and _in_user_code(frame, insist=self._interrupts > 1):
             raise KeyboardInterrupt
         self.loop.call_soon_threadsafe(self._cancel_cell, self._cell)
@@ -123,13 +123,13 @@ class CellLoop:
 
 
 def _caller() -> types.FrameType:
-    return sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] Nothing else tells it.
+    return sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] No public function returns it.
 
 
 def _in_user_code(frame: types.FrameType | None, insist: bool) -> bool:
-    """Whether the line struck belongs to the user: a cell, what it called, or the display of its value.
+    """Whether the interrupted line belongs to the user: a cell, code it called, or the display of its value.
 
-    With `insist` (an earlier interrupt changed nothing) any code counts but the loop's wait and the kernel itself.
+    With `insist` (an earlier interrupt had no effect), any code counts except the loop's wait and the kernel itself.
     """
     if insist and frame is not None:
         file = frame.f_code.co_filename

@@ -1,6 +1,6 @@
-"""The package `mcp`: `mcp.runtime`, `mcp.servers`, and one module for each configured server.
+"""The `mcp` package: `mcp.runtime`, `mcp.servers`, and one module for each configured server.
 
-It exists in memory only; where the image holds a package of that name, this is the one the session sees.
+It exists only in memory, and hides a package of that name in the image.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bridge_kernel.servers import Registry, ServerState
 
 SERVERS_PREFIX = "mcp.servers."
-"""What stands before the alias of a server in the name of its module."""
+"""The prefix of a server's module name, before the alias."""
 
 
 class ServerModule(ModuleType):
@@ -32,7 +32,7 @@ class ServerModule(ModuleType):
     def __getattr__(self, name: str) -> object:
         if name == "__all__":
             aliases = [alias_of(tool) for tool in self._state.fetch_tools_sync()]
-            # Both spellings: aliases keep the case of the tool, and programs may write them in lower case.
+            # Both spellings: aliases keep the tool's case, and programs may write them in lower case.
             return ["TOOLS", "TOOL_MAP", *dict.fromkeys([*aliases, *(alias.lower() for alias in aliases)])]
         if name.startswith("__"):
             raise AttributeError(name)
@@ -48,7 +48,7 @@ class ServerModule(ModuleType):
 
 
 def state_of_module(module: ServerModule) -> ServerState:
-    """What the kernel knows of the server. A function, because every attribute of the module may be a tool."""
+    """The state of the module's server. A function, because any attribute of the module may be a tool."""
     return module._state  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
 
 
@@ -57,7 +57,7 @@ class ServersModule(ModuleType):
 
     def __init__(self, registry: Registry) -> None:
         super().__init__("mcp.servers", "One module for each configured MCP server.")
-        # A package: `mcp.servers.<alias>` is looked up below it, and never on disk.
+        # Makes this a package, so that `mcp.servers.<alias>` can be imported, but never from disk.
         self.__path__ = []
         self._registry = registry
 
@@ -74,7 +74,7 @@ class ServersModule(ModuleType):
 
 
 class MissingServerFinder:
-    """Says which servers there are when `mcp.servers.<alias>` is imported for one that is not configured."""
+    """Lists the configured servers in the error for an unknown `mcp.servers.<alias>`."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -90,17 +90,17 @@ class MissingServerFinder:
 
 
 def install_package(registry: Registry, runtime: ModuleType) -> None:
-    """Puts the package into `sys.modules`; modules of servers follow as they become known."""
+    """Adds the package to `sys.modules`; modules of servers follow once the servers are known."""
     servers = ServersModule(registry)
     package = ModuleType("mcp", "The MCP servers of this session: mcp.runtime and mcp.servers.")
     package.__dict__.update(__path__=[], runtime=runtime, servers=servers)
     for module in (package, runtime, servers):
-        # `importlib.util.find_spec`, by which libraries look for optional packages, fails on a module without one.
+        # Libraries look for optional packages with `importlib.util.find_spec`, which fails on a module without a spec.
         module.__spec__ = ModuleSpec(module.__name__, None, is_package=module is not runtime)
         sys.modules[module.__name__] = module
     sys.meta_path.insert(0, MissingServerFinder(registry))
 
 
 def module_name(state: ServerState) -> str:
-    """The name under which the tools of a server are imported."""
+    """The name of the module that holds a server's tools."""
     return SERVERS_PREFIX + state.alias

@@ -1,7 +1,7 @@
-"""What the embedded engine cannot do, said where code asks for it: the reason, and the way out.
+"""Explains, at the point of use, what the embedded engine cannot do and what would work instead.
 
-Python built for WASI leaves out what its platform lacks, and code that needs it meets an attribute or a module that is
-not there, far from the cause. Here each of these says what it would take.
+Python for WASI omits what its platform lacks. Without this module, code that needs such a feature fails on a missing
+attribute or module, far from the cause.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 _WAY_OUT = "needs a container engine: install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME"
 _THREADS = (
     "threads are not available in the embedded sandbox; use asyncio.gather for parallel tool calls. "
-    f"Code with threads {_WAY_OUT}"
+    f"Code that uses threads {_WAY_OUT}"
 )
-_PROCESSES = f"processes cannot be started in the embedded sandbox; it {_WAY_OUT}"
+_PROCESSES = f"the embedded sandbox cannot start processes; that {_WAY_OUT}"
 _SOCKETS = (
     "sockets are not available in the embedded sandbox, and no sandbox has a network: call a tool of an MCP server "
-    f"that fetches for you. For sockets within the sandbox it {_WAY_OUT}"
+    f"that fetches for you. A socket within the sandbox {_WAY_OUT}"
 )
 
 _OF_PROCESSES = """
@@ -43,7 +43,7 @@ _SOCKET_MODULES = ("_socket", "socket", "_ssl", "ssl")
 
 
 def install() -> None:
-    """Puts the explanations in the place of what is missing. There is no way back."""
+    """Installs the explanations. They cannot be removed again."""
     _refuse_threads()
     _refuse_processes()
     _refuse_sockets()
@@ -51,12 +51,12 @@ def install() -> None:
 
 
 def refuse_thread(*_: object, **__: object) -> NoReturn:
-    """Raises what starting a thread raises."""
+    """Raises the error for starting a thread."""
     raise RuntimeError(_THREADS)
 
 
 def refuse_process(*_: object, **__: object) -> NoReturn:
-    """Raises what starting a process raises."""
+    """Raises the error for starting a process."""
     raise OSError(errno.ENOTSUP, _PROCESSES)
 
 
@@ -80,7 +80,7 @@ def _refuse_processes() -> None:
 
     subprocess.Popen.__init__ = refuse_process
     explain_attributes(os, _OF_PROCESSES, _PROCESSES)
-    explain_attributes(signal, _OF_SIGNALS, f"such signals do not exist in the embedded sandbox; it {_WAY_OUT}")
+    explain_attributes(signal, _OF_SIGNALS, f"the embedded sandbox does not have these signals; that {_WAY_OUT}")
 
 
 def _refuse_sockets() -> None:
@@ -92,17 +92,17 @@ def _refuse_sockets() -> None:
         setattr(socket, name, _refuse_socket)
 
     class HTTPSConnection(http.client.HTTPConnection):
-        """In the place of the one that needs ssl; without it urllib would call https an unknown type of URL."""
+        """Replaces the class that needs ssl; without it urllib would report https as an unknown URL type."""
 
         __init__ = _refuse_socket
 
     http.client.HTTPSConnection = HTTPSConnection
-    # urllib makes one for every opener, of http too.
+    # urllib calls this for every opener, even for http.
     http.client.__dict__["_create_https_context"] = str
 
 
 def explain_attributes(module: ModuleType, words: str, reason: str) -> None:
-    """Attributes that stay absent for `hasattr`, by which libraries find their way, and say why."""
+    """Makes missing attributes explain themselves. They stay missing for `hasattr`, which libraries probe with."""
     names = words.split()
     for name in names:
         module.__dict__.pop(name, None)
@@ -117,10 +117,10 @@ def explain_attributes(module: ModuleType, words: str, reason: str) -> None:
 
 
 class MissingModuleFinder:
-    """The last finder: says why a module is not there."""
+    """The last finder: explains why a module is missing."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Raises ModuleNotFoundError for a top-level module; whoever only asks whether there is one is told no."""
+        """Raises ModuleNotFoundError for a top-level module; `importlib.util.find_spec` just finds nothing."""
         asker: Any = sys._getframe(2).f_globals.get("__name__")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         if path is None and "." not in name and asker != "importlib.util":
             raise ModuleNotFoundError(f"No module named {name!r}: {_why_missing(name)}", name=name)
@@ -130,8 +130,8 @@ def _why_missing(name: str) -> str:
     if name in _SOCKET_MODULES:
         return _SOCKETS
     if name in sys.stdlib_module_names:
-        return f"{name.lstrip('_')} is not available in the embedded sandbox; it {_WAY_OUT}"
+        return f"{name.lstrip('_')} is not available in the embedded sandbox; that {_WAY_OUT}"
     return (
-        "the embedded sandbox has the standard library and no packages; a package "
+        "the embedded sandbox has the standard library but no packages; a package "
         f"{_WAY_OUT}, and set MCP_BRIDGE_IMAGE to an image that has it"
     )

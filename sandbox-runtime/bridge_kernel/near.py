@@ -1,14 +1,14 @@
-"""The known names nearest to one that code got wrong."""
+"""Suggests known names close to a misspelled one."""
 
 from __future__ import annotations
 
 _MAX_NEAR = 3
 _MIN_PART = 2
-"""Parts of names up to this length are in too many names to mean one."""
+"""Fragments up to this length occur in too many names to suggest one."""
 
 
 def close_names(name: str, known: list[str]) -> str:
-    """`" Did you mean 'a' or 'b'?"` for the known names nearest to `name`, or an empty text."""
+    """`" Did you mean 'a' or 'b'?"` for the known names closest to `name`, or an empty string."""
     import difflib
 
     folded = name.casefold()

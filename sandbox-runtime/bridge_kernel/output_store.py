@@ -1,7 +1,7 @@
-"""What cells wrote, kept for `runtime.output(n)`: whatever an answer cuts can be read from the next cell.
+"""Keeps the output of cells for `runtime.output(n)`, so the next cell can read what an answer cut.
 
-Kept as the bytes that came, in memory, within a budget for all cells together; the oldest go first, and a handle says
-what is missing.
+Output is kept in memory as raw bytes, within one budget for all cells. The oldest is dropped first, and a handle
+reports what is missing.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class OutputStore:
-    """The pieces of all streams, in the order in which they came."""
+    """The pieces of all streams, in order of arrival."""
 
     def __init__(self, budget_bytes: int) -> None:
         self._budget = budget_bytes
         self._bytes = 0
         self._pieces: list[Piece] = []
-        self._first = 0  # Index of the oldest piece; those before it are gone.
+        self._first = 0  # Index of the oldest kept piece.
         self._dropped: dict[tuple[int, str], int] = {}
 
     def add(self, cell: int, stream: str, data: bytes) -> None:
-        """Keeps a piece; the oldest ones make room."""
+        """Keeps a piece, dropping the oldest ones if needed."""
         self._pieces.append((cell, stream, data))
         self._bytes += len(data)
         while self._bytes > self._budget:
@@ -41,23 +41,23 @@ class OutputStore:
         self._dropped[cell, stream] = self._dropped.get((cell, stream), 0) + len(data)
 
     def kept(self) -> list[int]:
-        """Numbers of the cells of which something is kept."""
+        """Numbers of the cells with kept output."""
         return sorted({cell for cell, _, _ in self._pieces[self._first :]})
 
     def read(self, cell: int, stream: str) -> CellOutput:
-        """The output of one cell. Raises LookupError when nothing of it is there."""
+        """The output of one cell. Raises LookupError if there is none."""
         pieces = [data for number, name, data in self._pieces[self._first :] if (number, name) == (cell, stream)]
         dropped = self._dropped.get((cell, stream), 0)
         if not pieces and not dropped:
             kept = ", ".join(map(str, self.kept()[-20:])) or "none"
-            raise LookupError(f"cell {cell} wrote nothing to {stream}, or is no cell of this session; kept are: {kept}")
+            raise LookupError(f"no output of cell {cell} on {stream}; cells with output: {kept}")
         return CellOutput(cell, stream, b"".join(pieces).decode("utf-8", "replace"), dropped)
 
 
 class CellOutput:
-    """Text that a cell wrote. `str()` gives all of it; lines count from 0, as in slices."""
+    """Text that a cell wrote. `str()` returns all of it; lines count from 0, as in slices."""
 
-    # User code reaches it as `runtime.output(…)`.
+    # User code gets it from `runtime.output(…)`.
     __module__ = "mcp.runtime"
 
     def __init__(self, cell: int, stream: str, text: str, dropped_bytes: int) -> None:
@@ -75,11 +75,11 @@ class CellOutput:
         return "\n".join(self._all()[-lines:]) if lines > 0 else ""
 
     def lines(self, start: int = 0, end: int | None = None) -> str:
-        """The lines from `start` up to, not including, `end`."""
+        """The lines from `start` up to but excluding `end`."""
         return "\n".join(self._all()[start:end])
 
     def grep(self, pattern: str, limit: int = 100) -> str:
-        """The lines in which the regular expression is found, at most `limit`, each with its number."""
+        """The lines that match the regular expression, with their numbers; at most `limit`."""
         import re
         from itertools import islice
 
@@ -104,7 +104,7 @@ class CellOutput:
         return text in self.text
 
     def __repr__(self) -> str:
-        gone = f", the first {self.dropped_bytes:,} bytes are gone" if self.dropped_bytes else ""
+        gone = f", the first {self.dropped_bytes:,} bytes were dropped" if self.dropped_bytes else ""
         return (
             f"<{self.stream} of cell {self.cell}: {len(self):,} lines, {len(self.text):,} characters{gone}; "
             ".head(n) .tail(n) .lines(a, b) .grep(pattern), str()>"

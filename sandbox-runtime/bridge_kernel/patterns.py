@@ -1,7 +1,7 @@
-"""Regular expressions of a server, matched only where that is safe and certain.
+"""Matches the regular expressions of servers, but only if that is safe and certain.
 
-A pattern comes from a server and is written for JavaScript (ECMA-262). It is matched here only if Python reads it in
-the same way and if matching it cannot take long; everything else is left to the server.
+A server writes its patterns for JavaScript (ECMA-262). A pattern is matched here only if Python reads it the same way
+and matching cannot take long; everything else is left to the server.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _MAX_PATTERN_CHARS = 500
 _MAX_STEPS = 1_000_000
-"""Bound of what backtracking may cost: about 20 ms. Chosen."""
+"""Limit on the cost of backtracking, about 20 ms. Chosen."""
 _SAFE_ESCAPES = frozenset("dDwWsSbBtnrfv")
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdefABCDEF")
@@ -21,21 +21,21 @@ _MAX_GROUP_DIGITS = 2
 _MAX_KEPT = 500
 
 _compiled: dict[str, tuple[Pattern[str], int] | None] = {}
-"""What patterns have become: the compiled one and the number of its variable repetitions, or None."""
+"""Cache: the compiled pattern and the number of its variable repetitions, or None if unusable."""
 
 
 def matches(pattern: str, text: str) -> bool | None:
-    """Whether the pattern is found in `text`; None when that is not certain, or too costly to find out."""
+    """Whether the pattern matches somewhere in `text`; None if that is uncertain or too costly to find out."""
     if pattern not in _compiled:
         if len(_compiled) >= _MAX_KEPT:
             _compiled.clear()
         _compiled[pattern] = _compile(pattern)
     known = _compiled[pattern]
-    # Beyond ASCII the two languages differ in what \w, \s and upper case are.
+    # Beyond ASCII the two languages define \w, \s and upper case differently.
     if known is None or not text.isascii():
         return None
     expression, repetitions = known
-    # Each repetition may end anywhere, and so may the beginning.
+    # Each repetition may end anywhere, and the match may start anywhere.
     if (len(text) + 1) ** (repetitions + 1) > _MAX_STEPS:
         return None
     return expression.search(text) is not None
@@ -56,19 +56,19 @@ def _compile(pattern: str) -> tuple[Pattern[str], int] | None:
 
 
 class _Reader:
-    """Goes through a pattern once: translates `$`, counts repetitions, gives up on all it does not know."""
+    """Scans a pattern once: translates `$`, counts repetitions, and gives up on anything unknown."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
         self._repetitions = 0
-        # What a repetition that comes now would repeat: nothing, one character, or a group.
+        # What a quantifier at this point would repeat: nothing, one character, or a group.
         self._last = "nothing"
-        # For each open group: the repetitions before it, and whether a group in it is repeated.
+        # For each open group: the repetitions before it, and whether it contains a repeated group.
         self._groups: list[tuple[int, bool]] = []
 
     def read(self) -> tuple[str, int] | None:
-        """The pattern for Python and the number of its variable repetitions; None when it is not certain."""
+        """The pattern for Python and the number of its variable repetitions; None if uncertain."""
         written: list[str] = []
         while self._at < len(self._pattern):
             step = self._step(self._pattern[self._at])
@@ -90,9 +90,9 @@ class _Reader:
             return None
         self._at += 1
         if character == "|":
-            self._repetitions += 1  # As many ways to go on as with a repetition.
+            self._repetitions += 1  # Costs as much as a repetition.
         self._last = "nothing" if character in "^$|" else "character"
-        return r"\Z" if character == "$" else character  # In Python `$` also matches before a last line end.
+        return r"\Z" if character == "$" else character  # In Python `$` also matches before a final newline.
 
     def _escape(self) -> str | None:
         escape = self._pattern[self._at : self._at + 2]
@@ -145,7 +145,7 @@ class _Reader:
             return None
         before, has_repeated_group = self._groups.pop()
         self._at += 1
-        # A repetition inside a repetition is what takes for ever.
+        # Nested repetitions backtrack exponentially.
         is_simple = self._repetitions == before and not has_repeated_group
         self._last = "group" if is_simple else "nothing"
         return ")"
@@ -163,7 +163,7 @@ class _Reader:
         if self._last == "group" and self._groups:
             self._groups[-1] = (self._groups[-1][0], True)
         self._at += len(text)
-        if self._pattern.startswith("?", self._at):  # Lazy: finds the same.
+        if self._pattern.startswith("?", self._at):  # Lazy: the same strings match.
             text += "?"
             self._at += 1
         self._repetitions += not is_counted or (comma != "" and low != high)

@@ -1,4 +1,4 @@
-"""A call that user code has written but not awaited yet, and what it says to code that forgot the `await`."""
+"""A call that user code has not awaited yet, and the errors that explain a forgotten `await`."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 _unused: set[ref[Pending]] = set()
-"""Calls of this cell that nobody has used yet."""
+"""Calls of this cell that have not been used yet."""
 
 
 _cell_file = ""
 _MAX_FRAMES = 32
-"""How far out the line of the cell is looked for; helpers of the user are nested less deeply. Chosen."""
+"""How many frames are searched for the line of the cell; the user's helpers are nested less deeply. Chosen."""
 
 
 def begin_cell(file: str) -> None:
-    """A cell runs whose code has this file name."""
+    """Sets the file name of the running cell."""
     global _cell_file  # noqa: PLW0603
     _cell_file = file
 
 
 def calling_line(depth: int = 2) -> int | None:
-    """The line of the running cell that leads here, for the person who may be asked about the call.
+    """The line of the running cell that leads here, to show in approval requests.
 
-    None when the way from the cell is not on the stack, as in a task of its own that runs code of an earlier cell.
-    `depth` is the number of frames between here and the user's code.
+    None if the cell is not on the stack, as in a separate task that runs code of an earlier cell.
+    `depth` is the number of frames between this function and user code.
     """
     frame = sys._getframe(depth)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     for _ in range(_MAX_FRAMES):
@@ -44,21 +44,21 @@ def calling_line(depth: int = 2) -> int | None:
 
 
 class Pending:
-    """A call that has been written but not started: it starts when it is awaited.
+    """A call that starts when it is awaited.
 
-    It is a coroutine to asyncio (`gather`, `create_task`, `wait_for`), and says what is missing to everything else. A
-    plain coroutine would answer `'coroutine' object is not subscriptable`, which names neither the call nor the cure.
+    To asyncio it is a coroutine (`gather`, `create_task`, `wait_for`); any other use raises an error with the fix.
+    A plain coroutine would raise `'coroutine' object is not subscriptable`, which names neither the call nor the fix.
     """
 
     __slots__ = ("__weakref__", "_coroutine", "_label", "_line", "_make", "_reference", "_used")
 
     def __init__(self, label: str, make: Callable[[], Coroutine[Any, Any, object]], depth: int = 2) -> None:
-        """`label` names the call in messages; `depth` is the number of frames between here and the user's code."""
+        """`label` names the call in messages; `depth` is the number of frames between this function and user code."""
         self._used = False
         self._label = label
         self._make = make
         self._coroutine: Coroutine[Any, Any, object] | None = None
-        # The only way to a caller's line that costs no import.
+        # Gets the caller's line without an import.
         frame = sys._getframe(depth)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         self._line = (frame.f_code.co_filename, frame.f_lineno)
         self._reference: ref[Pending] = ref(self)
@@ -93,7 +93,7 @@ class Pending:
             self.warn("was never awaited")
 
     def warn(self, what: str) -> None:
-        """Says on stderr, with the line of the call, what was not done and what to write."""
+        """Warns on stderr, with the line of the call, what was not done and what to write instead."""
         import warnings
 
         self._use()
@@ -104,14 +104,14 @@ class Pending:
 
     def _refuse(self, kind: type[Exception]) -> Exception:
         self._use()  # One message is enough.
-        return kind(f"{self._label} has not been awaited, so there is no result yet: {self._advice()}")
+        return kind(f"{self._label} was not awaited, so there is no result yet: {self._advice()}")
 
     def __repr__(self) -> str:
-        self._use()  # Whoever sees this has been told.
+        self._use()  # The repr is the warning.
         return f"<{self._label}, not awaited: {self._advice()}>"
 
     def __getattr__(self, name: str) -> object:
-        # Asyncio and inspect look for attributes of coroutines (`cr_frame`, …); those are absent, without a lecture.
+        # asyncio and inspect probe for coroutine attributes (`cr_frame`, …), which must simply be missing.
         if name.startswith(("_", "cr_", "gi_")):
             raise AttributeError(name)
         raise self._refuse(AttributeError)
@@ -133,9 +133,9 @@ class Pending:
 
 
 def warn_of_unused() -> None:
-    """Names the calls that a cell has made and kept without awaiting them: nothing has been sent for those."""
+    """Warns about calls that a cell stored without awaiting them; nothing was sent for those."""
     for reference in list(_unused):
         pending = reference()
         if pending is not None:
-            pending.warn("was not awaited in this cell, so nothing was called")
+            pending.warn("was not awaited in this cell, so nothing was sent")
     _unused.clear()

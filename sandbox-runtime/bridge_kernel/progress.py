@@ -1,4 +1,4 @@
-"""What `runtime.progress` sends. Of what a fast loop reports, the newest is kept and the rest is left out."""
+"""Rate limit of `runtime.progress`: when code reports too fast, only the newest report is sent."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
     Report = dict[str, object]
 
-# So many reports leave at once, then one each interval. Chosen: code that names its few steps loses none of them.
+# This many reports are sent at once, then one per interval. Chosen so that code with a few steps loses none of them.
 _BURST = 10.0
 _INTERVAL_SECONDS = 0.1
 
 
 class ProgressSender:
-    """The reports of one cell after the other. The first and the last of each are always sent."""
+    """Sends the reports of cells. The first and the last report of each cell are always sent."""
 
     def __init__(self, send: Callable[[Report], None]) -> None:
         self._send = send
@@ -25,7 +25,7 @@ class ProgressSender:
         self._held: Report | None = None
 
     def report(self, frame: Report, is_complete: bool) -> None:
-        """Sends a report now, or holds it until the next one, the next time the code awaits, or the end of the cell."""
+        """Sends a report now, or holds it until the next report, the next await, or the end of the cell."""
         now = time.monotonic()
         self._allowance = min(_BURST, self._allowance + (now - self._counted_at) / _INTERVAL_SECONDS)
         self._counted_at = now
@@ -40,7 +40,7 @@ class ProgressSender:
             self._send_soon()
 
     def end_cell(self) -> None:
-        """Sends the last report of a cell."""
+        """Sends the held report at the end of a cell."""
         self._send_held()
         self._allowance = _BURST
 
@@ -50,7 +50,7 @@ class ProgressSender:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # A thread of the user.
+            return  # Called from a user thread.
         loop.call_later(_INTERVAL_SECONDS, self._send_held)
 
     def _send_held(self) -> None:

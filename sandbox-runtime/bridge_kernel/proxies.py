@@ -1,8 +1,7 @@
-"""The `mcp_<alias>` objects of user code: servers and their tools.
+"""The `mcp_<alias>` objects in user code: servers and their tools.
 
-Nothing is fetched until it is needed: the first call of a tool asks the host how the tool looks, so that its arguments
-are checked before they are sent; later calls know. A list of all tools is asked for only by `dir()`, iteration and
-`import *`.
+Nothing is fetched until it is needed. The first call of a tool asks the host for its parameters, so that arguments are
+checked before they are sent; later calls reuse them. Only `dir()`, iteration and `import *` fetch the whole tool list.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _NO_OPTIONS = CallOptions()
 
 
 class Server:
-    """One configured server. Its attributes are its tools; `server["tool-name"]` takes any spelling of the name.
+    """One configured server. Its attributes are its tools; `server["tool-name"]` accepts any spelling of the name.
 
-    What it offers besides tools (`surface.METHODS`) is there under names that no tool has, and always below `server`.
+    The methods of `surface.METHODS` are attributes too, unless a tool has the same name; `server` always has them.
     """
 
     __module__ = "mcp.servers"
@@ -40,7 +39,7 @@ class Server:
         self._made: dict[str, Tool] = {}
 
     def __getattr__(self, name: str) -> Tool:
-        # Dunder names are probes of the language and of libraries (copy, pickle, inspect); no tool has one.
+        # Python and libraries (copy, pickle, inspect) probe for dunder names; no tool has one.
         if name.startswith("__") or name == "_state":
             raise AttributeError(name)
         if name == "server":
@@ -61,7 +60,7 @@ class Server:
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        # Without this, `for name in mcp_x` would ask __getitem__ for tool 0, 1, 2 … for ever.
+        # Without this, `for name in mcp_x` would call __getitem__ with 0, 1, 2 … forever.
         return iter([alias_of(tool) for tool in self._state.fetch_tools_sync()])
 
     def __dir__(self) -> list[str]:
@@ -77,24 +76,24 @@ class Server:
 
     @property
     def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The description of the configuration."""
+        """The configured description."""
         return self._state.description or f"Tools of the MCP server '{self._state.name}'."
 
 
 def state_of(server: Server) -> ServerState:
-    """What the kernel knows of the server. A function, because every attribute of a proxy may be a tool."""
+    """The state of a proxy's server. A function, because any attribute of a proxy may be a tool."""
     return server._state  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
 
 
 def proxy_of(state: ServerState) -> Server:
-    """The one proxy of a server, so that `mcp_servers["x"] is mcp_x`."""
+    """The proxy of a server. There is only one, so `mcp_servers["x"] is mcp_x`."""
     if not isinstance(state.proxy, Server):
         state.proxy = Server(state)
     return state.proxy
 
 
 class Tool:
-    """One tool of a server: `await tool(name=value, …)`, or `tool.sync(name=value, …)` where there is no `await`."""
+    """One tool of a server: `await tool(name=value, …)`, or `tool.sync(name=value, …)` outside async code."""
 
     __module__ = "mcp.servers"
 
@@ -106,7 +105,7 @@ class Tool:
         self.__name__ = name
         self.__qualname__ = f"{proxy}.{name}" if name.isidentifier() else f"{proxy}[{name!r}]"
 
-    # A parameter of the tool may be called `self`, too.
+    # Positional-only, because the tool may have a parameter named `self`.
     def __call__(self, /, *args: object, **kwargs: object) -> Pending:
         line = calling_line()
 
@@ -123,7 +122,7 @@ class Tool:
         return Pending(f"{self.__qualname__}(...)", run)
 
     def sync(self, /, *args: object, **kwargs: object) -> Any:
-        """Calls the tool and waits for the result, in plain functions and callbacks. It blocks the event loop."""
+        """Calls the tool and waits for the result, in plain functions and callbacks. Blocks the event loop."""
         line = calling_line()
         arguments = arguments_of_sync(self._server, self._name, args, kwargs)
         options = self._options
@@ -132,14 +131,14 @@ class Tool:
         return self._value(self._server.host.call_sync("call_tool", params, options.timeout, report))
 
     def with_options(self, *, timeout: float | None = None, on_progress: OnProgress | None = None) -> Tool:
-        """This tool, whose calls end after `timeout` seconds, and tell `on_progress(progress, total, message)`."""
+        """The same tool with a timeout in seconds and a progress callback `on_progress(progress, total, message)`."""
         return Tool(self._server, self._name, self._options.changed(timeout, on_progress))
 
     def _params(self, arguments: dict[str, object], line: int | None) -> dict[str, object]:
         params: dict[str, object] = {"server": self._server.name, "tool": self._name, "arguments": arguments}
         if line is not None:
             params["line"] = line
-        # Asked for only when somebody listens: a server may do more work for it.
+        # Requested only if there is a callback, because progress may cost the server extra work.
         return params if self._options.on_progress is None else {**params, "progress": True}
 
     def _value(self, raw: object) -> object:
@@ -149,16 +148,16 @@ class Tool:
 
     @property
     def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Signature, description and parameters, asked of the host when somebody looks."""
+        """Signature, description and parameters, fetched from the host on access."""
         try:
             spec = self._server.specs.fetch_sync(self._name)
         except MCPError as error:
-            return f"Nothing is known about this tool: {error}"
-        return "The server lists no such tool." if spec is None else spec.text
+            return f"This tool's documentation is not available: {error}"
+        return "The server does not list this tool." if spec is None else spec.text
 
     @property
     def __signature__(self) -> Signature | None:
-        """For `inspect.signature`; None, which means unknown, when the host cannot tell."""
+        """For `inspect.signature`; None (unknown) if the host has no information."""
         try:
             spec = self._server.specs.fetch_sync(self._name)
         except MCPError:
@@ -170,21 +169,21 @@ class Tool:
 
 
 class MethodOrTool(Tool):
-    """A method of `surface.METHODS`, unless the server has a tool of that very name, which is known at the call."""
+    """A method of `surface.METHODS`, or the server's tool of the same name; the call finds out which."""
 
     __module__ = "mcp.servers"
 
     def __call__(self, *args: object, **kwargs: object) -> Pending:
         async def run() -> object:
-            return await self._meant(await self._server.fetch_tools())(*args, **kwargs)
+            return await self._tool_or_method(await self._server.fetch_tools())(*args, **kwargs)
 
         return Pending(f"{self.__qualname__}(...)", run)
 
     def sync(self, *args: object, **kwargs: object) -> Any:
-        """As the call, and waits for the result."""
-        return self._meant(self._server.fetch_tools_sync()).sync(*args, **kwargs)
+        """Like calling it, but blocks until the result is there."""
+        return self._tool_or_method(self._server.fetch_tools_sync()).sync(*args, **kwargs)
 
-    def _meant(self, tools: list[ToolInfo]) -> Tool | Method:
+    def _tool_or_method(self, tools: list[ToolInfo]) -> Tool | Method:
         is_tool = any(self._name in (tool.get("name"), tool.get("alias")) for tool in tools)
         return Tool(self._server, self._name, self._options) if is_tool else Method(self._server, self._name, "")
 
@@ -196,17 +195,17 @@ class MethodOrTool(Tool):
         return f"<{self.__qualname__}{METHODS[self._name]}>"
 
 
-class Surface(Tool):  # `mcp_x.server`: the methods of `surface.METHODS`, whatever tools there are.
+class Surface(Tool):  # `mcp_x.server`: always the methods of `surface.METHODS`.
     __module__ = "mcp.servers"
 
     @property
     def __doc__(self) -> str:
-        return f"{', '.join(METHODS)}. Called, it is the tool 'server', when there is one."
+        return f"{', '.join(METHODS)}. Calling it calls the tool 'server', if there is one."
 
     def __getattr__(self, name: str) -> Method:
         if name in METHODS:
             return Method(self._server, name, ".server")
-        raise AttributeError(f"{self.__qualname__} has {', '.join(METHODS)}, and no {name!r}")
+        raise AttributeError(f"{self.__qualname__} has no {name!r}; it has {', '.join(METHODS)}")
 
     def __dir__(self) -> list[str]:
         return [*METHODS]
@@ -216,18 +215,18 @@ class Surface(Tool):  # `mcp_x.server`: the methods of `surface.METHODS`, whatev
 
 
 def place_of(tool: Tool) -> tuple[ServerState, str]:
-    """The server of a tool, and the tool's name as it was written."""
+    """A tool's server, and the tool's name as written in code."""
     return tool._server, tool._name  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
 
 
 async def arguments_of(
     server: ServerState, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> dict[str, object]:
-    """The arguments of a call, checked. A server that is not loaded is not asked: the host refuses the call.
+    """The checked arguments of a call. Unchecked if the server is not loaded; the host refuses that call anyway.
 
     Raises:
-        ArgumentError: for what the tool certainly refuses.
-        MCPError: when the host cannot tell.
+        ArgumentError: the tool would certainly refuse them.
+        MCPError: the host has no information on the tool.
     """
     if not server.is_callable:
         return server.specs.unchecked(tool, args, kwargs)
@@ -237,7 +236,7 @@ async def arguments_of(
 def arguments_of_sync(
     server: ServerState, tool: str, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> dict[str, object]:
-    """As `arguments_of`, blocking this thread."""
+    """Like `arguments_of`, but blocks this thread."""
     if not server.is_callable:
         return server.specs.unchecked(tool, args, kwargs)
     return server.specs.arguments_sync(tool, args, kwargs)
@@ -256,7 +255,7 @@ class Servers:
         return proxy_of(state)
 
     def get(self, name: str, default: object = None) -> object:
-        """The server, or `default` when it is not loaded."""
+        """The server, or `default` if it is not loaded."""
         state = self._registry.find(name)
         return default if state is None or not state.is_callable else proxy_of(state)
 
@@ -283,4 +282,4 @@ class Servers:
         return list(zip(self.keys(), self.values(), strict=True))
 
     def __repr__(self) -> str:
-        return f"<mcp_servers: {', '.join(self.keys()) or 'no server is loaded'}>"
+        return f"<mcp_servers: {', '.join(self.keys()) or 'no server loaded'}>"

@@ -1,7 +1,7 @@
 """Runs cells in one namespace: compiles with top-level await, shows the last expression, formats tracebacks.
 
-The namespace is the `__main__` module, so that pickling, `inspect.getsource` and `if __name__ == "__main__"` work as in
-a script. Every cell has a file name of its own, whose source is in `linecache`: tracebacks show its lines.
+The namespace is the `__main__` module, so pickling, `inspect.getsource` and `if __name__ == "__main__"` work as in a
+script. Every cell has its own file name, and its source is in `linecache`, so tracebacks show its lines.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def _future_flags() -> int:
 
 
 _FUTURE_FLAGS = _future_flags()
-# Longer names are not reported. Chosen, as the host does.
+# Longer names are not reported. Chosen; the host has the same limit.
 _MAX_NAME_CHARS = 64
-_CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; the module costs its import.
+_CO_COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect.
 
 
 def cell_file(cell: int) -> str:
@@ -45,30 +45,30 @@ def cell_file(cell: int) -> str:
 
 
 class Repl:
-    """The namespace of a session and what is known of it."""
+    """The namespace of a session."""
 
     def __init__(self, max_value_chars: int, max_reported_names: int) -> None:
         self._max_value_chars = max_value_chars
         self._max_reported_names = max_reported_names
         self._flags = 0
         self._reported: object = None
-        # Whether any of the cell has run, so that the check before it is over.
+        # Whether the cell's code has started, so the check before it is over.
         self.has_begun = False
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
         self.namespace: dict[str, object] = module.__dict__
         self.namespace["__builtins__"] = builtins
-        # Names we put there are not the user's; compared by identity, so that a rebound one counts again.
+        # Names predefined by the kernel are not the user's; compared by identity, so a reassigned one is.
         self._own: dict[str, object] = dict(self.namespace)
 
     def mark_own(self) -> None:
-        """What the namespace holds now was not made by the user."""
+        """Marks the current contents of the namespace as predefined."""
         self._own = dict(self.namespace)
 
     async def run(self, cell: int, code: str, check: Check | None = None) -> object:
-        """Runs one cell; the value of its last expression, else None. Raises what the code raises, SyntaxError too.
+        """Runs a cell and returns the value of its last expression, or None. Raises whatever the code raises.
 
-        `check` sees the tree before anything runs, with the names used at the top level; what it gives is awaited.
+        `check` gets the syntax tree and the names used at the top level before anything runs; its result is awaited.
         """
         self.has_begun = False
         begin_cell(cell_file(cell))
@@ -89,7 +89,7 @@ class Repl:
 
     def _compile(self, cell: int, code: str) -> tuple[ast.Module, types.CodeType | None, types.CodeType | None]:
         file = cell_file(cell)
-        # As the tokenizer counts lines: str.splitlines would end one at a form feed or U+2028, too.
+        # Lines as the tokenizer counts them; str.splitlines would also split at a form feed or U+2028.
         lines = [f"{line}\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         linecache.cache[file] = (len(code), None, lines, file)
         flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -101,36 +101,36 @@ class Repl:
         module = ast.Module(statements, tree.type_ignores)
         body = compile(module, file, "exec", flags, dont_inherit=True) if statements else None
         if body is not None:
-            # `from __future__ import …` holds for the cells that follow, as at the interpreter's prompt.
+            # `from __future__ import …` applies to later cells too, as at the interpreter's prompt.
             self._flags |= body.co_flags & _FUTURE_FLAGS
         return tree, body, last
 
     def remember(self, value: object) -> None:
-        """Binds `_` to the value of a last expression."""
+        """Binds `_` to the value of the last expression."""
         builtins._ = value  # pyright: ignore[reportAttributeAccessIssue]
 
     def show(self, value: object) -> str:
-        """The text of a value, at most the agreed number of characters."""
+        """The text of a value, cut to the limit of the session."""
         return self.shorten(_text_of(value))
 
     def shorten(self, text: str) -> str:
-        """Both ends of a text, at most the agreed number of characters."""
+        """A text cut to the limit of the session, keeping both ends."""
         limit = self._max_value_chars
         if len(text) <= limit:
             return text
         half = limit // 2
-        return f"{text[:half]}\n… {len(text) - 2 * half:,} of {len(text):,} characters left out …\n{text[-half:]}"
+        return f"{text[:half]}\n… {len(text) - 2 * half:,} of {len(text):,} characters omitted …\n{text[-half:]}"
 
     def changed_names(self, is_ours: Callable[[str], bool]) -> dict[str, object] | None:
-        """The user's top-level names by kind; None when they are the same as last time.
+        """The user's top-level names by kind; None if unchanged since the last call.
 
-        `is_ours` tells a name that holds what we put there, such as a proxy.
+        `is_ours` says whether a name still holds a value set by the kernel, such as a proxy.
         """
         kinds: dict[str, list[str]] = {"variables": [], "functions": [], "imports": []}
-        # A copy: threads of the user may add names meanwhile.
+        # A copy, because user threads may add names meanwhile.
         for name, value in list(self.namespace.items()):
             if not isinstance(name, str) or len(name) > _MAX_NAME_CHARS:  # pyright: ignore[reportUnnecessaryIsInstance]
-                continue  # Put there through globals(); no code can name it.
+                continue  # Set through globals(); code cannot refer to it.
             is_own = is_ours(name) or (name in self._own and self._own[name] is value)
             if is_own or name.startswith("_") or not name.isidentifier():
                 continue
@@ -153,13 +153,13 @@ class Repl:
 def _text_of(value: object) -> str:
     try:
         table = table_text(value)
-    except Exception:  # noqa: BLE001 A damaged table is shown as any other object.
+    except Exception:  # noqa: BLE001 A broken table is shown like any other object.
         table = None
     return _repr(value) if table is None else table
 
 
 def _repr(value: object) -> str:
-    """`repr(value)`, whatever the object does."""
+    """`repr(value)`; never raises."""
     try:
         return short_repr(value)
     except RecursionError:
@@ -169,7 +169,7 @@ def _repr(value: object) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """The traceback as Python prints it, without the frames of the kernel."""
+    """The traceback as Python prints it, without frames of the kernel."""
     report = traceback.TracebackException.from_exception(error, compact=True)
     _remove_kernel_frames(report, set())
     return "".join(report.format()).rstrip("\n")
@@ -180,7 +180,7 @@ def _remove_kernel_frames(report: traceback.TracebackException, seen: set[int]) 
         return
     seen.add(id(report))
     kept = [frame for frame in report.stack if not frame.filename.startswith(FILE_PREFIX)]
-    # Without a stack the heading goes too: a syntax error is shown as at the interpreter's prompt.
+    # Without a stack there is no heading either: a syntax error looks as at the interpreter's prompt.
     report.stack = traceback.StackSummary.from_list(kept) if kept else None  # pyright: ignore[reportAttributeAccessIssue]
     linked = [report.__cause__, report.__context__, *(getattr(report, "exceptions", None) or ())]
     for other in linked:

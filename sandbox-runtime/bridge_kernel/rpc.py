@@ -1,8 +1,8 @@
-"""The pipe to the host: one writer, and the calls that wait for answers.
+"""The pipe to the host: writes frames one at a time, and matches calls with their answers.
 
-Who reads depends on the platform: a thread of its own (`threaded.py`), or whoever waits (`embedded.py`). Either way a
-call can be awaited by the loop or waited for by blocking code. Calls made while no cell runs wait for the next cell,
-because the host allows calls only while somebody is waiting for an answer that would show them.
+Who reads depends on the platform: a separate thread (`threaded.py`), or whoever waits (`embedded.py`). Either way a
+call can be awaited in the loop or block a thread. Calls made while no cell runs wait for the next cell, because the
+host allows calls only while an answer is pending that would show them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from bridge_kernel.errors import MCPError, error_from_frame
 from bridge_kernel.frames import Frame, FrameError, decode_frame, encode_frame
 
-# Name of the job that a task belongs to, inherited by the tasks it makes; empty for all others.
+# The name of the job that a task belongs to, inherited by the tasks it creates; empty for all others.
 current_job: ContextVar[str] = ContextVar("bridge_current_job", default="")
 
 TYPE_CHECKING = False
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    # A future with what it is to hold.
+    # A future and its result.
     Answer = tuple[asyncio.Future[object], object, MCPError | None]
 
 READ_BYTES = 1 << 20
-"""How much of the host's input is read at once."""
+"""Bytes read from the host at once."""
 
 
 _FRAME_START = b'{"type":'
-"""How each frame of the host begins. The rest of one whose first bytes somebody else has read does not."""
+"""The start of every frame from the host. The rest of a frame whose start was read by user code lacks it."""
 
 
 class Pending:
-    """One call without an answer yet, awaited by a future of some loop or by a blocked thread.
+    """One call without an answer yet: a future of some loop or a blocked thread waits for it.
 
-    Both functions are called where the host's frames are read, so they only pass things on.
+    Both functions run where the host's frames are read, so they only pass their arguments on.
     """
 
     def __init__(
@@ -50,39 +50,39 @@ class Pending:
 
 
 class Channel:
-    """Frames in both directions; the base of the two kinds, which differ in how input is waited for."""
+    """Frames in both directions. Base class of the two platforms, which differ in how they wait for input."""
 
     def __init__(self, read_descriptor: int, write_descriptor: int) -> None:
         self._read_descriptor = read_descriptor
         self._write_descriptor = write_descriptor
         self._unread = bytearray()
-        # How much of it is known to hold no line end.
+        # How much of `_unread` is known to contain no newline.
         self._searched = 0
-        # Frames of the host so far, the newest included.
+        # Frames received so far, including the newest.
         self.received = 0
         self._on_frame: Callable[[Frame], None] = _ignore
         self._owner = os.getpid()
         self._write_lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
         self._next_call = 1
-        # Touched by the reader alone.
+        # Used only by the reader.
         self._answered: dict[asyncio.AbstractEventLoop, list[Answer]] = {}
         self._gate = threading.Event()
         self._gate_waiters: list[Callable[[], None]] = []
         self._gate_lock = threading.Lock()
         self.max_line_bytes = 0
-        # True while the main thread does what an interrupt must not cut: writing a frame, for one.
+        # True while the main thread does something that an interrupt must not cut short, such as writing a frame.
         self.main_is_busy = False
         self.interrupt_held: Callable[[], None] | None = None
 
     def send(self, frame: Frame) -> None:
-        """Writes one frame, whole, from any thread. Raises as `encode_frame` does, and MCPError when it is too long."""
+        """Writes a whole frame, from any thread. Raises like `encode_frame`, and MCPError if the frame is too long."""
         line = encode_frame(frame)
         if self.max_line_bytes and len(line) > self.max_line_bytes:
             raise MCPError(
-                f"a {frame['type']} of {len(line):,} bytes is too large; the limit is {self.max_line_bytes:,} bytes",
+                f"a {frame['type']} frame has {len(line):,} bytes; the limit is {self.max_line_bytes:,} bytes",
                 "LIMIT_FRAME",
-                hint="Send less at once, or in pieces.",
+                hint="Send less data, or send it in pieces.",
             )
         if self.is_forked():
             raise MCPError("a forked process cannot use the session's connection to the host", "CALL_REFUSED")
@@ -92,7 +92,7 @@ class Channel:
         self._hold_interrupts(self._write, line)
 
     def _hold_interrupts(self, action: Callable[[bytes], None], data: bytes) -> None:
-        """Runs an action of the main thread whole; an interrupt that strikes meanwhile takes effect right after."""
+        """Runs an action of the main thread to its end; an interrupt that arrives meanwhile takes effect after it."""
         self.main_is_busy = True
         try:
             action(data)
@@ -113,7 +113,7 @@ class Channel:
                 view = view[os.write(self._write_descriptor, view) :]
 
     def read_frame(self) -> Frame | None:
-        """The next frame, read by the caller's thread before `start`; None when the host is gone."""
+        """Reads the next frame in the caller's thread, before `start`. None if the host is gone."""
         while b"\n" not in self._unread:
             data = os.read(self._read_descriptor, READ_BYTES)
             if not data:
@@ -124,15 +124,15 @@ class Channel:
         return decode_frame(bytes(line))
 
     def start(self, on_frame: Callable[[Frame], None]) -> None:
-        """From now on frames are received: answers go to their calls, all others to `on_frame`, where they are read."""
+        """Starts receiving. Answers go to their calls; all other frames go to `on_frame`, where they are read."""
         raise NotImplementedError
 
     def wait(self, event: threading.Event, timeout: float | None = None) -> bool:
-        """Blocks until `event` is set, at most `timeout` seconds; whether it is set."""
+        """Blocks until `event` is set, at most `timeout` seconds; returns whether it is set."""
         raise NotImplementedError
 
     def _take(self, data: bytes) -> None:
-        """Handles the frames that `data` completes."""
+        """Handles the frames completed by `data`."""
         buffer = self._unread
         buffer += data
         end = buffer.rfind(b"\n", self._searched) + 1
@@ -150,7 +150,7 @@ class Channel:
         try:
             frame = decode_frame(line)
         except FrameError:
-            return  # The host's own frames are checked by its tests; there is nobody here to tell.
+            return  # The host's tests check its frames, and the kernel could not report this anywhere.
         if frame["type"] == "answer_part":
             part = self._pending.get(_number(frame["call"]))
             if part is not None:
@@ -168,7 +168,7 @@ class Channel:
         number = _number(frame["call"])
         pending = self._pending.pop(number, None)
         if pending is None:
-            return  # Cancelled meanwhile.
+            return  # Cancelled in the meantime.
         if frame["ok"] is not True:
             pending.deliver(None, error_from_frame(frame.get("error"), number))
             return
@@ -178,21 +178,21 @@ class Channel:
         try:
             value = json.loads("".join(pending.parts))
         except (ValueError, MemoryError, RecursionError) as error:
-            pending.deliver(None, MCPError(f"the result could not be taken: {error!r}", "LIMIT_RESULT"))
+            pending.deliver(None, MCPError(f"the result could not be decoded: {error!r}", "LIMIT_RESULT"))
             return
         pending.deliver(value, None)
 
     def _wake_loops(self) -> None:
-        """Hands the loops what was answered. Once per read: each time costs a system call and a switch of threads."""
+        """Passes answers to their loops, once per read: each wake-up costs a system call and a thread switch."""
         answered, self._answered = self._answered, {}
         for loop, answers in answered.items():
             try:
                 loop.call_soon_threadsafe(_settle, answers)
             except RuntimeError:
-                pass  # The loop was closed; nobody waits.
+                pass  # The loop is closed, so nothing waits.
 
     def open_gate(self) -> None:
-        """A cell runs: calls may go out, those that waited first."""
+        """A cell runs: releases waiting calls and lets new ones through."""
         with self._gate_lock:
             self._gate.set()
             waiters, self._gate_waiters = self._gate_waiters, []
@@ -200,7 +200,7 @@ class Channel:
             wake()
 
     def close_gate(self) -> None:
-        """No cell runs any more: calls wait."""
+        """No cell is running: calls have to wait."""
         self._gate.clear()
 
     def _begin(self, method: str, params: dict[str, object], pending: Pending) -> int:
@@ -219,7 +219,7 @@ class Channel:
         return number
 
     def _forget(self, number: int) -> None:
-        """Gives up on a call; the host cancels it upstream."""
+        """Abandons a call, which the host then cancels on the server."""
         if self._pending.pop(number, None) is not None:
             self.send({"type": "cancel_call", "call": number})
 
@@ -230,11 +230,11 @@ class Channel:
         timeout: float | None = None,
         on_progress: Callable[[Frame], None] | None = None,
     ) -> object:
-        """Asks the host and awaits the answer on the running loop. Raises MCPError as the host answered.
+        """Sends a call to the host and awaits the answer in the running loop. Raises MCPError if the host refuses.
 
         Args:
-            timeout: seconds; None leaves it to the host's own deadline.
-            on_progress: gets each report on the call, in the loop and before the answer. Raises nothing.
+            timeout: in seconds; None means the host's own deadline.
+            on_progress: called with each progress report, in the loop and before the answer. It must not raise.
         """
         import asyncio
 
@@ -250,7 +250,7 @@ class Channel:
             try:
                 loop.call_soon_threadsafe(on_progress, frame)  # pyright: ignore[reportArgumentType]
             except RuntimeError:
-                pass  # The loop was closed; nobody listens.
+                pass  # The loop is closed, so nothing listens.
 
         number = self._begin(method, params, Pending(deliver, None if on_progress is None else report))
         try:
@@ -279,38 +279,38 @@ class Channel:
         timeout: float | None = None,
         on_progress: Callable[[Frame], None] | None = None,
     ) -> object:
-        """Asks the host and blocks this thread until the answer is there; `on_progress` is called in this thread.
+        """Sends a call to the host and blocks this thread until the answer arrives; `on_progress` runs in this thread.
 
-        Raises MCPError as the host answered, and in the main thread while no cell runs: that thread starts the next
-        cell, so it would wait forever.
+        Raises MCPError if the host refuses, and in the main thread while no cell runs: it starts the next cell,
+        so it would wait forever.
         """
         if not current_job.get() and not self._gate.is_set():
             if threading.current_thread() is threading.main_thread():
                 raise MCPError(
                     f"{method} was called without await while no cell runs",
                     "CALL_REFUSED",
-                    hint="Run code that goes on between cells as a job: runtime.background(...).",
+                    hint="Start code that runs between cells as a job: runtime.background(...).",
                 )
             self.wait(self._gate)
-        news = threading.Event()
+        arrived = threading.Event()
         box: list[tuple[object, MCPError | None]] = []
         reports: list[Frame] = []
 
         def deliver(value: object, error: MCPError | None) -> None:
             box.append((value, error))
-            news.set()
+            arrived.set()
 
         def report(frame: Frame) -> None:
             reports.append(frame)
-            news.set()
+            arrived.set()
 
         number = self._begin(method, params, Pending(deliver, None if on_progress is None else report))
         end = None if timeout is None else time.monotonic() + timeout
         try:
             while not box:
-                if not self.wait(news, None if end is None else max(0, end - time.monotonic())):
+                if not self.wait(arrived, None if end is None else max(0, end - time.monotonic())):
                     raise _timed_out(method, timeout or 0)
-                news.clear()
+                arrived.clear()
                 while reports and on_progress is not None:
                     on_progress(reports.pop(0))
         finally:
@@ -322,14 +322,14 @@ class Channel:
 
 
 def _ignore(_frame: Frame) -> None:
-    """Before `start` there is nobody to tell."""
+    """Drops frames that arrive before `start`."""
 
 
 def _settle(answers: list[Answer]) -> None:
-    """In the loop's thread."""
+    """Sets the results of futures. Runs in the loop's thread."""
     for future, value, error in answers:
         if future.done():
-            continue  # Cancelled meanwhile.
+            continue  # Cancelled in the meantime.
         if error is not None:
             future.set_exception(error)
         else:

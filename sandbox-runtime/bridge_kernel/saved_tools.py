@@ -1,4 +1,4 @@
-"""Functions that outlive their session: reading the source of one to save it, and defining those saved before."""
+"""Functions that outlive their session: extracts the source of one to save it, and defines the saved ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     class SavedTool(TypedDict):
-        """A saved function as the `hello` frame brings it."""
+        """A saved function, as in the `hello` frame."""
 
         name: str
         source: str
 
 
 class FunctionSource:
-    """A function that can be saved: its name, its source, and the global names that will be missing later."""
+    """A function to save: its name, its source, and the global names that later sessions will lack."""
 
     def __init__(self, name: str, source: str, missing: list[str]) -> None:
         self.name = name
@@ -26,20 +26,20 @@ class FunctionSource:
         self.missing = missing
 
     def report(self) -> str:
-        """What `save_tool` answers."""
-        saved = f"Saved {self.name!r}: later sessions have it by that name."
+        """The text that `save_tool` returns."""
+        saved = f"Saved {self.name!r}. Later sessions define it under that name."
         if not self.missing:
             return saved
         names = ", ".join(self.missing)
-        return f"{saved} It uses names that only this session has: {names}. Import or define them inside the function."
+        return f"{saved} It uses names that only this session has: {names}. Import or define them in the function."
 
 
 def source_of(func: Callable[..., object] | str, namespace: dict[str, object]) -> FunctionSource:
-    """The source of a plain function of this session.
+    """The source of a plain function in this session.
 
     Raises:
-        TypeError: not a function, or one that cannot stand alone (lambda, method, closure).
-        ValueError: its source is not known.
+        TypeError: not a function, or not self-contained (lambda, method, closure).
+        ValueError: its source is unknown.
     """
     import ast
     import inspect
@@ -48,18 +48,18 @@ def source_of(func: Callable[..., object] | str, namespace: dict[str, object]) -
     function = _function(func, namespace)
     name = function.__name__
     if name == "<lambda>":
-        raise TypeError("a lambda has no name to save it under: write 'def name(...): ...' and save that")
+        raise TypeError("a lambda has no name to save it under; write 'def name(...): ...' and save that")
     if function.__code__.co_freevars:
         names = ", ".join(function.__code__.co_freevars)
-        raise TypeError(f"{name!r} uses variables of the function around it ({names}): pass them as arguments")
+        raise TypeError(f"{name!r} uses variables of its enclosing function ({names}); pass them as arguments")
     try:
         source = textwrap.dedent(inspect.getsource(function))
         tree = ast.parse(source)
     except (OSError, SyntaxError) as error:
-        raise ValueError(f"the source of {name!r} is not known: define it with 'def' in a cell of its own") from error
+        raise ValueError(f"the source of {name!r} is unknown; define it with 'def' in its own cell") from error
     first = tree.body[0] if len(tree.body) == 1 else None
     if not isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef)) or first.name != name:
-        raise TypeError(f"{name!r} is not defined by a 'def {name}' of its own, so it cannot be saved")
+        raise TypeError(f"{name!r} cannot be saved, because it is not defined by its own 'def {name}'")
     return FunctionSource(name, source, _session_names(function.__code__, namespace))
 
 
@@ -67,9 +67,9 @@ def _function(func: Callable[..., object] | str, namespace: dict[str, object]) -
     found: object = func
     if isinstance(func, str):
         if func not in namespace:
-            raise ValueError(f"no function {func!r} in this session")
+            raise ValueError(f"this session has no function {func!r}")
         found = namespace[func]
-    # A decorated function is saved with its decorators: `__wrapped__` leads to the `def`.
+    # `__wrapped__` leads to the `def`, so a decorated function is saved with its decorators.
     found = getattr(found, "__wrapped__", found)
     if not isinstance(found, FunctionType):
         raise TypeError(f"save_tool takes a function, not {type(found).__name__}")
@@ -77,7 +77,7 @@ def _function(func: Callable[..., object] | str, namespace: dict[str, object]) -
 
 
 def _session_names(code: CodeType, namespace: dict[str, object]) -> list[str]:
-    """Names the function takes from the session and that are not there by themselves in a later one."""
+    """The names that the function takes from this session and that later sessions do not predefine."""
     own = (
         "runtime",
         "mcp_servers",
@@ -93,7 +93,7 @@ def _session_names(code: CodeType, namespace: dict[str, object]) -> list[str]:
 
 
 def _global_names(code: CodeType) -> set[str]:
-    """Names that the code, or code inside it, reads from its module: attributes and local imports are none of them."""
+    """The global names that the code and its nested code read, without attributes and local imports."""
     import dis
 
     names = {str(step.argval) for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
@@ -104,7 +104,7 @@ def _global_names(code: CodeType) -> set[str]:
 
 
 def define_saved_tools(tools: list[SavedTool], namespace: dict[str, object]) -> None:
-    """Defines saved functions in `namespace`; one that fails is named on stderr and left out."""
+    """Defines saved functions in `namespace`; one that fails is reported on stderr and skipped."""
     import linecache
 
     for tool in tools:
@@ -113,5 +113,5 @@ def define_saved_tools(tools: list[SavedTool], namespace: dict[str, object]) -> 
         linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
         try:
             exec(compile(source, file_name, "exec"), namespace)
-        except Exception as error:  # noqa: BLE001 The source is a user's and may raise anything.
+        except Exception as error:  # noqa: BLE001 User source may raise anything.
             print(f"The saved tool {name!r} could not be defined: {error!r}", file=sys.stderr)

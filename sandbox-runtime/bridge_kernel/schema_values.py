@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema that speak of one value by itself, and the words for a value that does not fit."""
+"""JSON Schema keywords that concern a single value, and the messages for a value that violates them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _MAX_UNIQUE = 1_000
 _MAX_SHOWN = 80
 MAX_CHOICES = 20
-"""Values or names listed in one message."""
+"""Values or names listed in one message at most."""
 _TYPE_NAMES = {
     "string": "str",
     "integer": "int",
@@ -27,11 +27,11 @@ _TYPE_NAMES = {
 _EXACT = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict}
 
 UNKNOWN = object()
-"""Stands for a value that is not known yet; it passes every check."""
+"""A value that is not known yet; it passes every check."""
 
 
 class Problem:
-    """What is wrong, and where: `path` leads from the value that was checked to the place."""
+    """What is wrong, and where: `path` leads from the checked value to the wrong part."""
 
     __slots__ = ("expected", "path", "text")
 
@@ -39,26 +39,26 @@ class Problem:
         self.path: list[str | int] = []
         self.text = text
         self.expected = expected
-        """What would be right, when the value as a whole is wrong."""
+        """What would be valid, if the value as a whole is wrong."""
 
     def at(self, key: str | int) -> Problem:
-        """The same, seen from one level up."""
+        """The same problem, seen from one level up."""
         self.path.insert(0, key)
         return self
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
-    """Whether the value is an object of JSON."""
+    """Whether the value is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_array(value: object) -> TypeGuard[Sequence[object]]:
-    """Whether the value is an array of JSON; tuples are."""
+    """Whether the value is a JSON array; tuples count."""
     return isinstance(value, (list, tuple))
 
 
 def shown(value: object) -> str:
-    """A value as messages show it: short, and with its type where that is not obvious."""
+    """A value as shown in messages: short, and with its type unless that is obvious."""
     from reprlib import Repr
 
     short = Repr()
@@ -68,7 +68,7 @@ def shown(value: object) -> str:
 
 
 def literal_problem(value: object, facts: dict[str, object]) -> Problem | None:
-    """Of `const` and `enum`."""
+    """Checks `const` and `enum`."""
     if "const" in facts:
         choices = [facts["const"]]
     elif "enum" in facts and as_list(facts["enum"]):
@@ -79,14 +79,14 @@ def literal_problem(value: object, facts: dict[str, object]) -> Problem | None:
         return None
     expected = ", ".join(_short(choice) for choice in choices[:MAX_CHOICES])
     if len(choices) > MAX_CHOICES:
-        expected += f", … ({len(choices)} in all)"
+        expected += f", … ({len(choices)} in total)"
     hint = near(value, [choice for choice in choices if isinstance(choice, str)]) if isinstance(value, str) else ""
     said = expected if len(choices) == 1 else f"one of {expected}"
     return Problem(f"must be {said}, not {shown(value)}.{hint}".removesuffix("."), said)
 
 
 def type_problem(value: object, facts: dict[str, object]) -> Problem | None:
-    """Of `type`. A type that is not known allows everything."""
+    """Checks `type`. An unknown type allows everything."""
     types = facts.get("type")
     if isinstance(types, str) and type(value) is _EXACT.get(types):
         return None
@@ -114,7 +114,7 @@ _TYPES: dict[str, Callable[[object], bool]] = {
 
 
 def text_problem(value: object, facts: dict[str, object]) -> Problem | None:
-    """Of a text's length and pattern."""
+    """Checks the length and pattern of a string."""
     if not isinstance(value, str):
         return None
     size = size_problem(len(value), facts, "minLength", "maxLength", "characters")
@@ -122,14 +122,14 @@ def text_problem(value: object, facts: dict[str, object]) -> Problem | None:
         return size
     pattern = facts.get("pattern")
     if isinstance(pattern, str) and matches(pattern, value) is False:
-        return Problem(
-            f"must match the pattern {_short(pattern)}, not be {shown(value)}", f"text like {_short(pattern)}"
-        )
+        expected = f"text like {_short(pattern)}"
+        return Problem(f"must match the pattern {_short(pattern)}, not {shown(value)}", expected)
+        return Problem(f"must match the pattern {_short(pattern)}, not {shown(value)}", f"text like {_short(pattern)}")
     return None
 
 
 def number_problem(value: object, facts: dict[str, object]) -> Problem | None:
-    """Of a number's bounds."""
+    """Checks the bounds of a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     for keyword, words, is_right in _BOUNDS:
@@ -137,7 +137,7 @@ def number_problem(value: object, facts: dict[str, object]) -> Problem | None:
         if isinstance(bound, (int, float)) and not isinstance(bound, bool) and not is_right(value, bound):
             return Problem(f"must be {words} {bound}, not {shown(value)}", f"{words} {bound}")
     step = facts.get("multipleOf")
-    # Fractions are left to the server: rounding decides there.
+    # Fractions are left to the server, because the result depends on rounding.
     if isinstance(step, int) and isinstance(value, int) and step > 0 and value % step:
         return Problem(f"must be a multiple of {step}, not {shown(value)}", f"a multiple of {step}")
     return None
@@ -152,7 +152,7 @@ _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 
 def size_problem(size: int, facts: dict[str, object], least: str, most: str, unit: str) -> Problem | None:
-    """Of bounds for how many `unit` there are, which the keywords `least` and `most` give."""
+    """Checks a count of `unit` against the keywords named by `least` and `most`."""
     low, high = facts.get(least), facts.get(most)
     if isinstance(low, (int, float)) and size < low:
         return Problem(f"must have at least {low} {unit}, not {size}", f"at least {low} {unit}")
@@ -162,7 +162,7 @@ def size_problem(size: int, facts: dict[str, object], least: str, most: str, uni
 
 
 def has_twins(value: Sequence[object]) -> bool:
-    """Whether two members are equal; only members that are no containers are compared, and only so many."""
+    """Whether two members are equal. Compares only scalars, and a limited number of them."""
     seen: set[tuple[bool, object]] = set()
     for member in value[:_MAX_UNIQUE]:
         if isinstance(member, (str, int, float)):
@@ -174,7 +174,7 @@ def has_twins(value: Sequence[object]) -> bool:
 
 
 def _same(left: object, right: object) -> bool:
-    """Equality of JSON: 1 is 1.0, and True is not 1."""
+    """JSON equality: 1 equals 1.0, and True does not equal 1."""
     if left is UNKNOWN:
         return True
     if isinstance(left, bool) or isinstance(right, bool):
@@ -187,7 +187,7 @@ def _same(left: object, right: object) -> bool:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """`" Did you mean 'a'?"`, or an empty text."""
+    """`" Did you mean 'a'?"`, or an empty string."""
     return close_names(word[:_MAX_SHOWN], list(known)[:_MAX_UNIQUE])
 
 

@@ -1,9 +1,9 @@
-"""The worker's own system-call filter, applied before any code of the user runs.
+"""The worker's system-call filter, applied before any user code runs.
 
 Podman's default profile lets an unprivileged process create a user namespace and mount in it; Docker's does not. This
-filter makes every engine alike, needs no profile file (a remote engine reads those on its own side) and stays in force
-for every descendant. It is a deny list, the union of what Docker's default profile denies to a process without
-capabilities and what experiments found reachable, so that ordinary programs keep working.
+filter makes all engines alike, needs no profile file (a remote engine would read that on its own machine) and stays in
+force for every descendant. It is a deny list, so ordinary programs keep working: everything that Docker's default
+profile denies to a process without capabilities, and what experiments found reachable.
 
 Classic BPF over `struct seccomp_data` (linux/seccomp.h): `nr` at byte 0, `arch` at 4, arguments from 16, little-endian.
 """
@@ -25,11 +25,11 @@ _X32_BIT = 0x40000000
 
 # CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET (linux/sched.h).
 _CLONE_NEW_ANY = 0x7E020080
-# AF_UNIX, AF_INET, AF_INET6: without a network they reach nothing; vsock, packet, alg and the rest would.
+# AF_UNIX, AF_INET, AF_INET6 reach nothing without a network; vsock, packet, alg and others would.
 _SOCKET_FAMILIES = (1, 2, 10)
 _AF_NETLINK = 16
 
-# Numbers from the kernel's syscall tables: (x86_64, aarch64); None where the call does not exist.
+# Numbers from the kernel's syscall tables: (x86_64, aarch64); None if the call does not exist.
 _DENIED: dict[str, tuple[int | None, int | None]] = {
     # Namespaces and mounts.
     "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
@@ -57,7 +57,7 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None),
 }  # fmt: skip
 
-# Memory that belongs to no process, which only a cgroup counts: files in memory, segments and queues of System V.
+# Memory that belongs to no process, so only a cgroup counts it: in-memory files, System V segments and queues.
 _DENIED_WITHOUT_CGROUP: dict[str, tuple[int, int]] = {
     "memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186),
 }  # fmt: skip
@@ -72,9 +72,9 @@ Instruction = tuple[int, int, int, int]
 
 
 def build_filter(machine: str, has_cgroup: bool = True) -> list[Instruction] | None:
-    """The program as (code, jump if true, jump if false, value); None for a machine whose numbers are not known.
+    """The program as (code, jump if true, jump if false, value); None for a machine with unknown call numbers.
 
-    Without a cgroup that bounds memory, calls are refused as well that take memory nobody else can count.
+    Without a cgroup that limits memory, calls that allocate memory outside of processes are refused as well.
     """
     known = _MACHINES.get(machine)
     if known is None:
@@ -99,7 +99,7 @@ def build_filter(machine: str, has_cgroup: bool = True) -> list[Instruction] | N
     if not has_cgroup:
         for numbers in _DENIED_WITHOUT_CGROUP.values():
             program += [(_JUMP_EQUAL, 0, 1, numbers[column]), refuse(_ENOSYS)]
-    # The arguments of clone3 lie in memory, where a filter cannot look; libc then falls back to clone.
+    # The arguments of clone3 are in memory, which a filter cannot read; libc falls back to clone.
     program += [(_JUMP_EQUAL, 0, 1, clone3), refuse(_ENOSYS)]
     program += [
         (_JUMP_EQUAL, 0, 4, clone),
@@ -114,7 +114,7 @@ def build_filter(machine: str, has_cgroup: bool = True) -> list[Instruction] | N
         (_LOAD, 0, 0, _OFFSET_ARGUMENT_0),
         *families,
         (_JUMP_EQUAL, 0, 2, _AF_NETLINK),
-        # NETLINK_ROUTE alone: libc needs it to list interfaces.
+        # Only NETLINK_ROUTE, which libc needs to list interfaces.
         (_LOAD, 0, 0, _OFFSET_ARGUMENT_2),
         (_JUMP_EQUAL, 1, 0, 0),
         refuse(_EAFNOSUPPORT),
@@ -137,7 +137,7 @@ class _FilterProgram(ctypes.Structure):
 
 
 def apply_filter(libc: ctypes.CDLL, program: list[Instruction]) -> None:
-    """Applies the program to this process and all it starts; there is no way back. Raises OSError when refused."""
+    """Applies the program to this process and its descendants, irrevocably. Raises OSError if refused."""
     instructions = (_FilterInstruction * len(program))(*program)
     packed = _FilterProgram(len(program), instructions)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
@@ -147,5 +147,5 @@ def apply_filter(libc: ctypes.CDLL, program: list[Instruction]) -> None:
 
 
 def machine_name() -> str:
-    """The machine as uname(2) names it."""
+    """The machine name from uname(2)."""
     return os.uname().machine

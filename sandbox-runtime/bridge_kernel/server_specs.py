@@ -1,4 +1,4 @@
-"""How the tools of one server look, as far as this session has asked the host: a call asks once, later calls know."""
+"""The specs of one server's tools, fetched from the host on first use."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ if TYPE_CHECKING:
 
 
 class ServerSpecs:
-    """The specs of one server by the names that code has used for its tools.
+    """The specs of one server, by the names that code used for its tools.
 
-    A spec may be out of date, because servers change their tools and the host may know a server from an earlier run.
-    So it can let a call pass, but refuses none: before a refusal the host is told to ask the server itself.
+    A spec may be outdated, because servers change their tools and the host may know an earlier run of the server. So a
+    spec can let a call pass but never refuse one: before a refusal the running server is asked.
     """
 
     def __init__(self, host: _Host, server: str) -> None:
         self._host = host
         self._server = server
         self._specs: dict[str, ToolSpec | None] = {}
-        # What the host says of tools that a policy hides.
+        # The host's errors for tools that a policy hides.
         self._refused: dict[str, object] = {}
         self._asked: set[str] = set()
         self._fresh: set[str] = set()
         self._asking: dict[tuple[str, bool], asyncio.Task[None]] = {}
 
     def begin_cell(self) -> None:
-        """What is known may be out of date by now."""
+        """Marks everything as possibly outdated."""
         self._asked.clear()
         self._fresh.clear()
 
     def known(self, tool: str) -> ToolSpec | None:
-        """What this session knows of a tool without asking; None when that is nothing."""
+        """The known spec of a tool, without asking the host; None if there is none."""
         return self._specs.get(tool)
 
     def refusal(self, tool: str) -> MCPError | None:
-        """What a call of the tool would raise, when the host has said that a policy hides it."""
+        """What a call of the tool would raise if the host reported that a policy hides it; otherwise None."""
         error = self._refused.get(tool)
         return None if error is None else error_from_frame(error)
 
     async def fetch(self, tool: str, fresh: bool = False) -> ToolSpec | None:
-        """How a tool looks, asked once per cell; None when the server lists no such tool.
+        """The spec of a tool, fetched once per cell; None if the server lists no such tool.
 
-        With `fresh`, as the running server says itself. Raises `PolicyError` for a tool that a policy hides.
+        `fresh` asks the running server. Raises `PolicyError` for a tool that a policy hides.
         """
         import asyncio
 
         if tool not in (self._fresh if fresh else self._asked):
-            # One question for all that wait for it; one that is cancelled leaves it to the others.
+            # One request serves all waiters; cancelling one waiter leaves it to the others.
             key = (tool, fresh)
             asking = self._asking.get(key)
             if asking is None or asking.done() or asking.get_loop() is not asyncio.get_running_loop():
@@ -74,7 +74,7 @@ class ServerSpecs:
             self._asking.pop((tool, fresh), None)
 
     def fetch_sync(self, tool: str, fresh: bool = False) -> ToolSpec | None:
-        """As `fetch`, blocking this thread."""
+        """Like `fetch`, but blocks this thread."""
         if tool not in (self._fresh if fresh else self._asked):
             answer = self._host.call_sync("tool_specs", self._params([tool], fresh))
             self._keep(tool, fresh, next(iter(as_list(answer)), None))
@@ -87,10 +87,10 @@ class ServerSpecs:
         return self._specs.get(tool)
 
     async def fetch_many(self, tools: list[str], timeout: float, fresh: bool = False) -> dict[str, ToolSpec | None]:
-        """How several tools look, in one question; None for those that the server does not list, or a policy hides.
+        """The specs of several tools in one request; None for those that the server does not list or a policy hides.
 
-        Those that were asked for before are known, unless `fresh` wants the running server to be asked. A tool that is
-        missing is asked for again by its call, because the cell may change the server.
+        Known specs are not requested again unless `fresh` asks the running server. A missing tool is requested again by
+        its call, because the cell may change the server.
         """
         wanted = tools if fresh else [tool for tool in tools if self._specs.get(tool) is None]
         if wanted:
@@ -107,7 +107,7 @@ class ServerSpecs:
         return {**params, "fresh": True} if fresh else params
 
     def _keep(self, tool: str, fresh: bool, facts: object) -> None:
-        # Not at the start: a session that calls no tool needs none of it.
+        # Imported late: a session that calls no tool does not need it.
         from bridge_kernel.specs import ToolSpec
 
         known = as_dict(facts)
@@ -121,18 +121,18 @@ class ServerSpecs:
             self._fresh.add(tool)
 
     async def arguments(self, tool: str, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
-        """The arguments of a call as the server knows them; unchecked when a policy hides the tool.
+        """The arguments of a call under the server's names; unchecked if a policy hides the tool.
 
         Raises:
-            ArgumentError: for what the tool certainly refuses.
-            MCPError: when the host cannot tell.
+            ArgumentError: the tool would certainly refuse them.
+            MCPError: the host has no information on the tool.
         """
         try:
             return await self._arguments(tool, args, kwargs)
         except PolicyError:
             if args:
-                raise  # Nothing is known that would give them names.
-            return kwargs  # The host refuses the call itself, so that it has a record of it.
+                raise  # Positional arguments cannot be named without a spec.
+            return kwargs  # The host refuses the call, and so has a record of it.
 
     async def _arguments(self, tool: str, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         spec = self.known(tool) or await self.fetch(tool)
@@ -144,7 +144,7 @@ class ServerSpecs:
         return self._checked(await self.fetch(tool, fresh=True), tool, args, kwargs)
 
     def arguments_sync(self, tool: str, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
-        """As `arguments`, blocking this thread."""
+        """Like `arguments`, but blocks this thread."""
         try:
             return self._arguments_sync(tool, args, kwargs)
         except PolicyError:
@@ -167,8 +167,8 @@ class ServerSpecs:
         return self.unchecked(tool, args, kwargs) if spec is None else spec.arguments(args, kwargs)
 
     def unchecked(self, tool: str, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
-        """The arguments for a tool of which nothing is known; the host will say why."""
+        """The arguments for a tool without a spec; the host reports the reason."""
         if args:
-            said = f"{self._server}.{tool}: arguments can only be given by name, because nothing is known of this tool"
+            said = f"{self._server}.{tool}: pass arguments by name; the parameters of this tool are unknown"
             raise ArgumentError(said, "TOOL_ARGUMENT_INVALID")
         return kwargs

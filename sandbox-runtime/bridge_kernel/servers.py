@@ -1,6 +1,6 @@
-"""What the kernel knows about the configured servers: their names, which are loaded, and, once asked for, their tools.
+"""The kernel's view of the configured servers: their names, which are loaded, and, once requested, their tools.
 
-No user code sees these objects; `proxies.py` and `discovery.py` are written in terms of them.
+User code never sees these objects; `proxies.py` and `discovery.py` are built on them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from bridge_kernel.near import close_names
 from bridge_kernel.server_specs import ServerSpecs
 
 NO_SERVER = (
-    "No server is configured. Whoever runs the bridge adds one with mcp-server-code-execution-mode servers add NAME "
-    "-- COMMAND, or moves the servers of an MCP client to it with mcp-server-code-execution-mode install CLIENT "
-    "--import. Code runs without servers, too."
+    "No server is configured. The user can add one with 'mcp-server-code-execution-mode servers add NAME "
+    "-- COMMAND', or import those of an MCP client with 'mcp-server-code-execution-mode install CLIENT "
+    "--import'. Code also runs without servers."
 )
-"""What stands for the names of servers where there are none."""
+"""Shown instead of server names if there are none."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypedDict
 
     class Host(Protocol):
-        """The way to the host. The methods raise `MCPError`."""
+        """The connection to the host. Its methods raise `MCPError`."""
 
         async def call(
             self,
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
             timeout: float | None = None,
             on_progress: Callable[[dict[str, object]], None] | None = None,
         ) -> object:
-            """Asks the host and waits on the running loop, at most `timeout` seconds."""
+            """Sends a call and awaits the answer in the running loop, at most `timeout` seconds."""
             ...
 
         def send(self, frame: dict[str, object]) -> None:
-            """Tells the host something that has no answer."""
+            """Sends a frame that has no answer."""
             ...
 
         def call_sync(
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
             timeout: float | None = None,
             on_progress: Callable[[dict[str, object]], None] | None = None,
         ) -> object:
-            """Asks the host and blocks this thread, whichever it is."""
+            """Sends a call and blocks the current thread until the answer arrives."""
             ...
 
     class _ServerName(TypedDict):
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         alias: str
 
     class ServerRef(_ServerName, total=False):
-        """A server as the `execute` frame names it; `description` may be missing."""
+        """A server, as in the `execute` frame; `description` may be missing."""
 
         description: str
 
@@ -77,15 +77,15 @@ class ServerState:
         self.description = reference.get("description", "")
         self.is_loaded = False
         self.may_load = False
-        """Whether its first call loads it."""
+        """Whether its first call loads the server."""
         self.tools: list[ToolInfo] | None = None
-        """The tools, once they were asked for in this cell."""
+        """The tools, if they were requested in this cell."""
         self.specs = ServerSpecs(host, self.name)
         self.proxy: object = None
-        """What user code holds of this server; made by `proxies.proxy_of`."""
+        """The proxy in user code, created by `proxies.proxy_of`."""
 
     async def fetch_tools(self) -> list[ToolInfo]:
-        """The tools, asked of the host once per cell."""
+        """The tools, fetched from the host once per cell."""
         if self.tools is None:
             self.keep_tools(await self.host.call("list_tools", {"server": self.name}))
         return self.tools or []
@@ -96,29 +96,29 @@ class ServerState:
         return self.is_loaded or self.may_load
 
     def fetch_tools_sync(self) -> list[ToolInfo]:
-        """As `fetch_tools`, blocking this thread."""
+        """Like `fetch_tools`, but blocks this thread."""
         if self.tools is None:
             self.keep_tools(self.host.call_sync("list_tools", {"server": self.name}))
         return self.tools or []
 
     def keep_tools(self, tools: object) -> None:
-        """Remembers a tool list of the host until the next cell."""
+        """Keeps a tool list from the host until the next cell."""
         self.tools = tools if isinstance(tools, list) else []
 
     def begin_cell(self) -> None:
-        """What was learned so far may be out of date: a server can change its tools between two cells."""
+        """Forgets the tools: a server can change them between two cells."""
         self.tools = None
         self.specs.begin_cell()
 
     def no_such_tool(self, name: str, known: list[str] | None = None) -> str:
-        """The message for a tool that a list does not hold: `known`, aliases, or the list that was asked for."""
+        """The message for a tool missing from a list: from the aliases in `known`, or from the fetched tools."""
         near = close_names(name, [alias_of(tool) for tool in self.tools or []] if known is None else known)
         listing = f"await runtime.query_tool_docs({self.name!r}) lists its tools."
         return f"mcp_{self.alias} has no tool {name!r}.{near} {listing}"
 
 
 class Registry:
-    """Every server of the configuration, in its order."""
+    """All configured servers, in the order of the configuration."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -126,10 +126,10 @@ class Registry:
         self._servers: dict[str, ServerState] = {}
 
     def update(self, loaded: list[ServerRef], discovered: list[ServerRef] | None) -> None:
-        """Takes over the lists of an `execute` frame; `discovered` is None when it did not change."""
+        """Applies the lists of an `execute` frame; `discovered` is None if it did not change."""
         if discovered is not None:
             kept = self._servers
-            self._servers = {ref["name"]: self._taken_over(kept.get(ref["name"]), ref) for ref in discovered}
+            self._servers = {ref["name"]: self._updated(kept.get(ref["name"]), ref) for ref in discovered}
         for reference in loaded:
             if reference["name"] not in self._servers:
                 self._servers[reference["name"]] = ServerState(self.host, reference)
@@ -139,7 +139,7 @@ class Registry:
             server.may_load = self.autoload
             server.begin_cell()
 
-    def _taken_over(self, server: ServerState | None, reference: ServerRef) -> ServerState:
+    def _updated(self, server: ServerState | None, reference: ServerRef) -> ServerState:
         if server is None or server.alias != reference["alias"]:
             return ServerState(self.host, reference)
         server.description = reference.get("description", "")
@@ -154,7 +154,7 @@ class Registry:
         return [server for server in self._servers.values() if server.is_loaded]
 
     def find(self, name: str) -> ServerState | None:
-        """The server of that name or alias: as written, else in any case."""
+        """The server with this name or alias; an exact match first, then ignoring case."""
         folded = name.casefold()
         for server in self._servers.values():
             if name in (server.name, server.alias):
@@ -165,13 +165,13 @@ class Registry:
         return None
 
     def not_available(self, name: str) -> ServerNotAvailableError:
-        """What naming a server raises that is not loaded, or not configured at all."""
+        """The error for a server that is not loaded or not configured."""
         server = self.find(name)
         message = f"Server '{name}' is not available"
         if server is not None:
             hint = f"Call run_python again with servers=['{server.name}']."
             if server.is_callable:
-                hint = f"It is loaded; in Python its name is mcp_{server.alias}."
+                hint = f"The server is loaded; in Python it is mcp_{server.alias}."
             return ServerNotAvailableError(message, "SERVER_NOT_AVAILABLE", hint)
         names = [known.name for known in self.all()]
         known = f"Configured: {', '.join(names)}." if names else NO_SERVER
@@ -184,7 +184,7 @@ def alias_of(tool: ToolInfo) -> str:
 
 
 def find_tool(tools: list[ToolInfo], name: str) -> ToolInfo | None:
-    """The tool of that name or alias: as written, else in any case."""
+    """The tool with this name or alias; an exact match first, then ignoring case."""
     for tool in tools:
         if name in (tool.get("name"), tool.get("alias")):
             return tool

@@ -1,6 +1,7 @@
-"""The text of a value that may be huge: whole when it is small, else its size and both ends, never rendered in full.
+"""The repr of a value that may be huge: complete if it is small, otherwise its size and both ends.
 
-A list of millions of items takes a second to render and megabytes to hold, all of which would be cut away again.
+The full text is never built: a list of millions of items takes a second to render and megabytes to hold, and nearly
+all of it would be cut again.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeGuard
 
-# A value with more members or characters than this is shown shortened: its text would be cut in the answer anyway.
+# A value with more members or characters than this is shortened; its text would be cut in the answer anyway.
 _MAX_MEMBERS = 10_000
 _MAX_CHARS = 40_000
-# What is shown of it then: enough to see what it is like. Chosen.
+# The length of a shortened value: enough to see what it is like. Chosen.
 _SHORT_CHARS = 6_000
 _MAX_DEPTH = 20
 _HEAD_SHARE = 0.75
@@ -21,14 +22,14 @@ _DICT_REPR: object = vars(dict)["__repr__"]
 
 
 def short_repr(value: object) -> str:
-    """`repr(value)`, or a shortened form below a line that says what it is. Raises what a `__repr__` raises."""
+    """`repr(value)`, or a shortened form below a line that describes it. Raises whatever a `__repr__` raises."""
     if not _is_large(value):
         return repr(value)
     return f"{_describe(value)}:\n{_short(value, _SHORT_CHARS, 0)}"
 
 
 def _is_large(value: object) -> bool:
-    """Whether the text would be long, by counting members as far as the limit and no further."""
+    """Whether the text would be long. Counts members up to the limit and no further."""
     members, chars = 0, 0
     seen: set[int] = set()
     waiting: list[Iterable[object]] = [(value,)]
@@ -78,7 +79,7 @@ def _short_item(value: dict[object, object], key: object, budget: int, depth: in
 
 
 def _first_members(value: Iterable[object]) -> list[object]:
-    """The first members of something that has no order of its own or no indexes, as many as could be shown."""
+    """The first members of an unordered or unindexed collection, as many as could be shown."""
     from itertools import islice
 
     keys = list(islice(value, _SHORT_CHARS))
@@ -87,7 +88,7 @@ def _first_members(value: Iterable[object]) -> list[object]:
 
 
 class _Cut(list[object]):
-    """The start of something longer."""
+    """The start of a longer collection."""
 
     def __init__(self, items: list[object], total: int) -> None:
         super().__init__(items)
@@ -95,7 +96,7 @@ class _Cut(list[object]):
 
 
 def _ends(items: Sequence[object], budget: int, show: Callable[[object, int], str]) -> str:
-    """Members from the start and, where the end is known, from the end, in about `budget` characters."""
+    """Members from the start and, if the end is known, from the end, in about `budget` characters."""
     total = items.total if isinstance(items, _Cut) else len(items)
     head = _fill(items, int(budget * _HEAD_SHARE), show)
     rest = items[max(len(head), len(items) - _SHORT_CHARS) :]
@@ -106,7 +107,7 @@ def _ends(items: Sequence[object], budget: int, show: Callable[[object, int], st
 
 
 def _fill(items: Iterable[object], budget: int, show: Callable[[object, int], str]) -> list[str]:
-    """As many members as fit; at least one."""
+    """As many members as fit, but at least one."""
     shown: list[str] = []
     for item in items:
         if budget <= 0:
@@ -135,7 +136,7 @@ def _brackets(value: object) -> tuple[str, str]:
     return ("{", "}") if isinstance(value, set) else ("frozenset({", "})")
 
 
-# By class and not by instance: a class of the user that inherits from list has a `__repr__` of its own.
+# By exact class, because a user class that inherits from list may define its own `__repr__`.
 
 
 def _is_text(value: object) -> TypeGuard[str | bytes | bytearray]:

@@ -1,7 +1,7 @@
-"""A tool as Python sees it: signature, text, and the arguments of a call, checked before anything is sent.
+"""A tool as a Python object: signature, help text, and the arguments of a call, checked before anything is sent.
 
-Names, annotations and texts are made by the host (`ToolSpec` in `src/catalog/tool-spec.ts`); here they become Python
-objects, and only when somebody looks.
+The host writes names, annotations and texts (`ToolSpec` in `src/catalog/tool-spec.ts`); this module turns them into
+Python objects, on demand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     class ParameterFacts(TypedDict, total=False):
-        """A parameter as the host describes it."""
+        """A parameter, as described by the host."""
 
         name: str
         alias: str
@@ -34,7 +34,7 @@ _MAX_SIGNATURE_CHARS = 600
 
 
 class Shown:
-    """A default or an annotation that Python shows as a text: `...`, or the name of a type that is only described."""
+    """A default or annotation shown as a given text: `...`, or the name of a type that does not exist in Python."""
 
     __slots__ = ("_text",)
 
@@ -59,22 +59,22 @@ class ToolSpec:
         self.name = str(facts.get("name", ""))
         self.alias = str(facts.get("alias", ""))
         self.text: str = str(facts.get("text", ""))
-        """What `help()` shows."""
+        """The text that `help()` shows."""
         self.signature_text: str = str(facts.get("signature", ""))
         self.is_open: bool = facts.get("open") is not False
-        """Whether arguments are taken that no parameter names."""
+        """Whether the tool accepts arguments beyond its parameters."""
         self.parameters: list[ParameterFacts] = as_list(facts.get("parameters"))
         self._by_name = {parameter.get("name", ""): parameter for parameter in self.parameters}
         self._returns = facts.get("returns")
         self._schema: dict[str, object] = as_dict(facts.get("input_schema"))
         self._checker = Checker(self._schema)
         self._required = [name for name, parameter in self._by_name.items() if parameter.get("required")]
-        # Both spellings; what the server itself calls a parameter means that parameter.
+        # Both spellings; the server's own name of a parameter takes precedence.
         self._originals = {parameter.get("alias", name): name for name, parameter in self._by_name.items()}
         self._originals.update((name, name) for name in self._by_name)
 
     def signature(self) -> Signature:
-        """The signature by which the tool can be called; `...` stands for a default that the server does not name."""
+        """The signature for calling the tool; `...` marks a default that the server does not state."""
         from inspect import Parameter, Signature
 
         parameters = [_parameter(facts) for facts in self.parameters]
@@ -87,14 +87,14 @@ class ToolSpec:
         return Signature(parameters, return_annotation=returns)
 
     def arguments(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
-        """The arguments of a call under the names that the server knows, as JSON values.
+        """The arguments of a call under the server's names, as JSON values.
 
-        A parameter takes its original name or its name in Python. None for an optional parameter that knows no null
-        means that it is left out. One dict by position whose keys are all parameters is all arguments. Values that are
-        not known yet may be `schema_values.UNKNOWN`.
+        A parameter is accepted under its original name or its name in Python. None for an optional parameter that does
+        not allow null means that it is omitted. A single positional dict whose keys are all parameters provides all
+        arguments. Values that are not known yet may be `schema_values.UNKNOWN`.
 
         Raises:
-            ArgumentError: for what the tool certainly refuses.
+            ArgumentError: the tool would certainly refuse them.
         """
         given = self._bound(args, kwargs)
         arguments: dict[str, object] = {}
@@ -120,8 +120,8 @@ class ToolSpec:
         names = list(self._by_name)
         if len(args) > len(names):
             aliases = ", ".join(self._alias(name) for name in names)
-            takes = f"takes at most {len(names)} arguments ({aliases})" if names else "takes no arguments by position"
-            raise self._refusal("", f"{takes}, but {len(args)} were given by position")
+            takes = f"takes at most {len(names)} arguments ({aliases})" if names else "takes no positional arguments"
+            raise self._refusal("", f"{takes}, but {len(args)} {'was' if len(args) == 1 else 'were'} given")
         given = dict(zip(names, args, strict=False))
         for key, value in kwargs.items():
             name = self._originals.get(key, key)
@@ -133,7 +133,7 @@ class ToolSpec:
         return given
 
     def _is_left_out(self, name: str) -> bool:
-        """Whether None means "not given": the parameter is optional, and its schema allows no null."""
+        """Whether None means "omitted": the parameter is optional, and its schema does not allow null."""
         parameter = self._by_name.get(name)
         if parameter is None or parameter.get("required"):
             return False
@@ -156,13 +156,13 @@ class ToolSpec:
     def _refusal(self, place: str, text: str) -> ArgumentError:
         signature = self.signature_text
         if len(signature) > _MAX_SIGNATURE_CHARS:
-            signature = f"{signature[:_MAX_SIGNATURE_CHARS]}…; help() has the rest"
+            signature = f"{signature[:_MAX_SIGNATURE_CHARS]}… (help() shows all of it)"
         said = f"{self.server}.{self.name}: {f'{place} {text}'.strip()}"
         return ArgumentError(said, "TOOL_ARGUMENT_INVALID", f"The signature is {signature}.", {"argument": place})
 
 
 def _place(path: list[str | int], first: str) -> str:
-    """`filters.labels[0]`, with the first name as Python spells it."""
+    """`filters.labels[0]`, with the first name in its Python spelling."""
     if not path:
         return "the arguments"
     return first + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path[1:])
@@ -181,7 +181,7 @@ def _parameter(facts: ParameterFacts) -> Parameter:
 
 
 def _default(text: str | None) -> object:
-    """The default itself where Python shows it as the host does, else what shows that text."""
+    """The default itself if its repr is the host's text, otherwise an object that shows the text."""
     from ast import literal_eval
 
     if text is None:
@@ -194,14 +194,14 @@ def _default(text: str | None) -> object:
 
 
 def _annotation(text: str) -> object:
-    """The type itself where Python shows it as the host does; a type that is only described shows its text."""
+    """The type itself if Python formats it like the host's text, otherwise an object that shows the text."""
     import inspect
     import typing
 
     known = {"Literal": typing.Literal, "Any": typing.Any, "str": str, "int": int, "float": float, "bool": bool}
     try:
-        # Text of the host: names of types, and literals that it has escaped itself.
+        # The text comes from the host: names of types, and literals that the host has escaped.
         value: object = eval(text, {"__builtins__": {}}, {**known, "list": list, "dict": dict})
-    except Exception:  # noqa: BLE001 A type that is described below the signature.
+    except Exception:  # noqa: BLE001 A type that the help text describes below the signature.
         return Shown(text)
     return value if inspect.formatannotation(value) == text else Shown(text)

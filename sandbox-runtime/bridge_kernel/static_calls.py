@@ -1,6 +1,6 @@
-"""Which calls of tools a piece of code holds, as far as reading it tells. Nothing of the code is run.
+"""Lists the tool calls in a piece of code as far as reading it shows. Runs none of the code.
 
-For `policy check` of the host, which runs a cell that prints what `calls_of` gives.
+For `policy check` on the host, which runs a cell that prints the result of `calls_of`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _HELPER_PARAMETERS: tuple[str, ...] = ("server", "tool", "arguments")
 
 
 def calls_of(code: str, runtime: Runtime) -> str:
-    """JSON: `calls` in the order of their lines, and `unknown`, sentences about what may call more than is listed.
+    """JSON with `calls`, ordered by line, and `unknown`, sentences about what else the code may call.
 
-    A call has `line`, `server`, `tool` and `arguments`, which is null when reading the code does not tell all of them.
+    A call has `line`, `server`, `tool` and `arguments`, which is null unless all of them are literals.
     Raises SyntaxError.
     """
     tree = ast.parse(code)
-    # The helpers of `runtime` are what users see, and this is none of them.
+    # Private access, because this must not become a helper that users see.
     names = Names(tree, code, runtime._namespace, runtime._registry)  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
     walker = Walker(names)
     walker.walk(tree)
@@ -44,14 +44,14 @@ def calls_of(code: str, runtime: Runtime) -> str:
         elif mention.ref.name in _CALL_HELPERS and mention.call is not None:
             call = _named_call(mention.call)
             if call is None:
-                unknown.append(f"line {line}: runtime.{mention.ref.name} is given names that are computed")
+                unknown.append(f"line {line}: runtime.{mention.ref.name} gets computed names")
             else:
                 calls.append({"line": line, **call})
     for finding in walker.findings:
         if isinstance(finding.state, MissingServer):
             unknown.append(f"line {getattr(finding.node, 'lineno', 0)}: no server {finding.state.name!r} is configured")
     if changes_names(code):
-        unknown.append("the code can put anything in the place of a name (exec, eval, globals, import * …)")
+        unknown.append("the code can rebind any name (exec, eval, globals, import * …)")
     calls.sort(key=lambda call: str(call["line"]).zfill(9))
     return json.dumps({"calls": calls, "unknown": sorted(set(unknown))})
 
@@ -60,7 +60,7 @@ def _computed_names(tree: ast.Module, names: Names) -> list[str]:
     found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
-            found.append(f"line {node.lineno}: getattr chooses a name while the code runs")
+            found.append(f"line {node.lineno}: getattr picks a name at run time")
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
             base = names.resolve(node.value)
             if isinstance(base, (Server, Servers)):
@@ -69,7 +69,7 @@ def _computed_names(tree: ast.Module, names: Names) -> list[str]:
 
 
 def _keywords(call: ast.Call) -> dict[str, Any] | None:
-    """The arguments by name, when all are given so and as literals."""
+    """The arguments by name; None unless all are literal keyword arguments."""
     if call.args:
         return None
     given: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def _keywords(call: ast.Call) -> dict[str, Any] | None:
 
 
 def _literal(node: ast.expr) -> tuple[Any] | None:
-    """The value in a tuple of one, so that None is a value as well."""
+    """The value in a 1-tuple, so that None can be a value."""
     try:
         value = ast.literal_eval(node)
         return (json.loads(json.dumps(value, allow_nan=False)),)
@@ -91,7 +91,7 @@ def _literal(node: ast.expr) -> tuple[Any] | None:
 
 
 def _named_call(call: ast.Call) -> dict[str, object] | None:
-    """Server, tool and arguments of `runtime.call_tool(server, tool, arguments)`; None when a name is computed."""
+    """Server, tool and arguments of `runtime.call_tool(server, tool, arguments)`; None if a name is computed."""
     given: dict[str, ast.expr] = dict(zip(_HELPER_PARAMETERS, call.args, strict=False))
     given.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None})
     server, tool = (_literal(given[name]) if name in given else None for name in ("server", "tool"))

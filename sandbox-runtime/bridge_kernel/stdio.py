@@ -1,11 +1,11 @@
-"""Captures descriptors 1 and 2, so that output of child processes and of C code belongs to the cell too.
+"""Captures descriptors 1 and 2, so that a cell's output includes that of child processes and C code.
 
-Behind each descriptor is a pipe; `sys.stdout` and `sys.stderr` write there as well, so the order within a stream is the
-order of writing. When the pipes are drained depends on the platform (`threaded.py`, `embedded.py`); the main thread
-drains them once more at the end of a cell, so that all output precedes the result.
+Each descriptor is a pipe; `sys.stdout` and `sys.stderr` write to it as well, so the order within a stream is the order
+of writing. When the pipes are drained depends on the platform (`threaded.py`, `embedded.py`); the main thread drains
+them once more at the end of a cell, so that all output precedes the result.
 
-What a cell prints is sent as it comes, up to a budget from the start; of the rest as much is kept from the end, and the
-bytes between are counted. Output that arrives while no cell runs belongs to the next one.
+Output is sent as it arrives, up to a budget. After that, as much again is kept from the end, and the bytes in between
+are only counted. Output that arrives while no cell runs belongs to the next cell.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Stream:
         self.reset()
 
     def reset(self) -> None:
-        """Begins anew, for the next cell."""
+        """Resets the stream for the next cell."""
         self.head_left = self.budget
         self.tail: list[bytes] = []
         self.tail_bytes = 0
@@ -49,7 +49,7 @@ class _Stream:
         self.dropped_lines = 0
 
     def read(self) -> bytes:
-        """What the pipe holds now, empty when nothing."""
+        """The current contents of the pipe; empty if there are none."""
         try:
             return os.read(self.read_end, PIPE_BYTES)
         except BlockingIOError:
@@ -78,13 +78,13 @@ class _Stream:
         """The kept end of the output, and the bytes and lines dropped before it."""
         kept = b"".join(self.tail)
         cut = max(0, len(kept) - self.budget)
-        # Not in the middle of a character: continuation bytes begin with 10 (RFC 3629).
+        # Do not start within a character: continuation bytes begin with the bits 10 (RFC 3629).
         while self.dropped_bytes + cut and cut < len(kept) and kept[cut] & 0xC0 == 0x80:
             cut += 1
         self.dropped_bytes += cut
         self.dropped_lines += kept.count(b"\n", 0, cut)
         if self.dropped_bytes:
-            # The head may have ended inside a character, whose rest was dropped.
+            # The head may have ended within a character whose rest was dropped.
             self.dropped_bytes += len(self.decoder.getstate()[0])
             self.decoder.reset()
         text = self.decoder.decode(kept[cut:], final=True)
@@ -94,12 +94,12 @@ class _Stream:
 
 
 class Capture:
-    """Both streams; the base of the two kinds. `emit` is called in order, never concurrently."""
+    """Both streams. Base class of the two platforms. `emit` is called in order, never concurrently."""
 
     def __init__(self, emit: Emit, read_ends: tuple[int, int], budget: int) -> None:
         self._emit = emit
         self.read_ends = read_ends
-        # Set before the first cell, when the host has said how much may be kept.
+        # Replaced before the first cell, once the host has set the budget.
         self.store = OutputStore(budget)
         self.cell = 0
         self._lock = threading.Lock()
@@ -110,7 +110,7 @@ class Capture:
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = self._files
 
     def begin_cell(self, cell: int) -> None:
-        """From now on output is sent at once; first what came since the last cell."""
+        """Starts sending output at once, beginning with what arrived since the last cell."""
         with self._lock:
             self.cell = cell
             self._in_cell = True
@@ -119,16 +119,16 @@ class Capture:
             self._held.clear()
 
     def flush(self) -> None:
-        """Writes what the streams hold back, the user's own too."""
+        """Flushes the streams, including ones set by the user."""
         for file in (*self._files, getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
             try:
                 if file is not None:
                     file.flush()
             except Exception:  # noqa: BLE001
-                pass  # The user replaced or closed the stream; what it holds is the user's.
+                pass  # The user replaced or closed the stream, so its buffer is the user's business.
 
     def end_cell(self) -> None:
-        """Sends all that was written so far."""
+        """Sends everything written so far."""
         self.flush()
         with self._lock:
             self._drain()
@@ -139,14 +139,14 @@ class Capture:
             self._in_cell = False
 
     def output(self, cell: int, stream: str) -> CellOutput:
-        """What a cell wrote, up to this moment. Raises LookupError when nothing of it is kept."""
+        """What a cell has written so far. Raises LookupError if none of it is kept."""
         self.flush()
         with self._lock:
             self._drain()
             return self.store.read(cell, stream)
 
     def drain(self) -> bool:
-        """Empties both pipes; whether one was nearly full, so that its writer may be waiting."""
+        """Empties both pipes; returns whether one was nearly full, so that its writer may be blocked."""
         with self._lock:
             return self._drain()
 
@@ -171,7 +171,7 @@ class Capture:
 
     def _open_text(self, index: int) -> io.TextIOWrapper:
         raw = self._open_raw(index + 1)
-        raw.name = f"<{_NAMES[index]}>"  # As the interpreter's own streams are called.
+        raw.name = f"<{_NAMES[index]}>"  # The names of the interpreter's own streams.
         return io.TextIOWrapper(
             io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
         )

@@ -1,14 +1,14 @@
-"""PID 1 of the sandbox: starts the worker, reaps, reports how it ended, and ends everything when the host is gone.
+"""PID 1 of the sandbox: starts the worker, reaps children, reports the end, and ends everything when the host is gone.
 
-PID 1 runs none of the user's code and cannot be touched by it: it is not dumpable, so a process of the same user can
-neither trace it nor open its descriptors. It does not relay the protocol; the worker uses the pipes itself. Its own
-words, one JSON line each, go to stderr, a descriptor that only PID 1 keeps, so that nobody else can forge them.
-When PID 1 exits, the kernel kills every process of its PID namespace (pid_namespaces(7)).
+PID 1 runs no user code and is out of its reach: it is not dumpable, so a process of the same user can neither trace it
+nor open its descriptors. It does not relay the protocol; the worker uses the pipes directly. Its reports, one JSON line
+each, go to stderr, a descriptor that only PID 1 keeps, so no other process can forge them. When PID 1 exits, the kernel
+kills every process in its PID namespace (pid_namespaces(7)).
 """
 
 from __future__ import annotations
 
-import _signal as signal  # The public module builds enums; that costs 2 ms at every start.
+import _signal as signal  # The public module builds enums, which takes 2 ms at every start.
 import ctypes
 import os
 import resource
@@ -19,25 +19,25 @@ from bridge_kernel import importer, seccomp
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
-# The kernel prefers the worker when memory runs out (proc(5)); PID 1 must live to say so.
+# When memory runs out, the kernel kills the worker first (proc(5)); PID 1 must survive to report it.
 _WORKER_OOM_SCORE = "1000"
-# How often the stand-in for missing cgroup limits looks; chosen, a burst of 0.1 s is what it can miss.
+# How often usage is checked without cgroup limits. Chosen; bursts shorter than 0.1 s can be missed.
 _WATCH_INTERVAL_MS = 100
-# What `stdio` asks for the output pipes, and how much is read at once.
+# The pipe size that `stdio` requests, and how much is read at once.
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _SCRATCH = ("/tmp", "/workspace", "/dev/shm")
-# Python itself maps about 10 MB of files; a process with more may have taken memory that is shared.
+# Python itself maps about 10 MB of files; a process with more may use shared memory.
 _MUCH_SHARED_BYTES = 1 << 25
 # cgroup v1 writes "no limit" as the largest page-aligned number.
 _NO_LIMIT = 1 << 60
 
 
 def run(options: bytes) -> None:
-    """Never returns. `options` is `memory_bytes pids` as two decimal numbers."""
+    """Runs as PID 1 and never returns. `options` is `memory_bytes pids`, two decimal numbers."""
     if os.getpid() != 1:
-        # Outside a PID namespace `kill(-1)` would mean every process of the user.
+        # Outside a PID namespace, `kill(-1)` would hit every process of the user.
         _report_ended("failed", '"exit_code":null,"signal":null,"detail":"not PID 1"')
         os._exit(70)
     _close_inherited()
@@ -61,7 +61,7 @@ def run(options: bytes) -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     ooms = _oom_kills()
-    # The pipes of the worker's output are made here, because what is left in them outlives only so its sudden end.
+    # Created here, so that output left in the pipes survives a sudden end of the worker.
     outputs = (os.pipe(), os.pipe())
     worker = os.fork()
     if worker == 0:
@@ -78,30 +78,30 @@ def run(options: bytes) -> None:
 
 
 def _close_inherited() -> None:
-    """Closes what the host left open by mistake: not every engine does, and a folder among it leads out."""
+    """Closes descriptors that the host leaked: not every engine does, and an open directory would be a way out."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2:
             try:
                 os.close(int(name))
             except OSError:
-                pass  # The listing itself.
+                pass  # The descriptor of the listing itself.
 
 
 class _Leftovers:
-    """Output that the worker wrote and did not live to send."""
+    """Output that the worker wrote but did not get to send."""
 
     def __init__(self, read_ends: list[int]) -> None:
         self._read_ends = read_ends
 
     def take(self) -> str:
-        """Two members for the report, with the rest of both streams in base64."""
+        """Two members of the report: the rest of both streams, in base64."""
         import binascii
 
         texts = [binascii.b2a_base64(self._drain(end), newline=False).decode("ascii") for end in self._read_ends]
         return f'"stdout":"{texts[0]}","stderr":"{texts[1]}"'
 
     def _drain(self, read_end: int) -> bytes:
-        # A descendant of the worker may still write: no more is read than a pipe holds.
+        # A descendant of the worker may still be writing, so read no more than a pipe holds.
         os.set_blocking(read_end, False)
         pieces: list[bytes] = []
         for _ in range(_PIPE_BYTES // _READ_BYTES):
@@ -116,7 +116,7 @@ class _Leftovers:
 
 
 def _become_worker(libc: ctypes.CDLL, program: list[seccomp.Instruction] | None, data_bytes: int | None) -> None:
-    """Gives up what the user's code must not have, then runs the kernel. A failed step ends the sandbox."""
+    """Drops all rights that user code must not have. A failed step ends the sandbox."""
     try:
         os.setsid()
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -144,9 +144,9 @@ def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
 
 
 def _watch(worker: int, child_ended: int, ooms: int, left: _Leftovers, stand_in: tuple[int, int] | None) -> None:
-    """Waits for the end of the host or of the worker. `stand_in`: bounds that no cgroup enforces, else None."""
+    """Waits for the end of the host or of the worker. `stand_in` holds limits that no cgroup enforces, or is None."""
     poll = select.poll()
-    # No events asked for: only hang-up and error are reported, unread frames do not wake us.
+    # No events requested: only hang-up and error are reported, and unread frames do not wake us.
     poll.register(0, 0)
     poll.register(child_ended, select.POLLIN)
     while True:
@@ -165,7 +165,7 @@ def _watch(worker: int, child_ended: int, ooms: int, left: _Leftovers, stand_in:
 
 
 def _reap(worker: int) -> int | None:
-    """Collects every ended child; the wait status of the worker if it was among them."""
+    """Reaps all ended children; returns the worker's wait status if it was among them."""
     status = None
     while True:
         try:
@@ -189,7 +189,7 @@ def _report_end(status: int, out_of_memory: bool, left: _Leftovers) -> None:
 
 
 def _exceeded(memory_bytes: int, pids: int) -> str | None:
-    """Whether the sandbox uses more than it may: `memory`, `pids` or None. What two processes share counts twice."""
+    """The exceeded limit: `memory`, `pids` or None. Memory shared by two processes counts twice."""
     used, processes = 0, 0
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or entry == "1":
@@ -202,20 +202,20 @@ def _exceeded(memory_bytes: int, pids: int) -> str | None:
                 used += _shared_memory(entry)
             processes += len(os.listdir(f"/proc/{entry}/task"))
         except (OSError, IndexError):
-            continue  # It ended while we looked.
+            continue  # The process ended in the meantime.
     for path in _SCRATCH:
         try:
             usage = os.statvfs(path)
             used += (usage.f_blocks - usage.f_bfree) * usage.f_frsize
         except OSError:
-            continue  # Not mounted in this engine.
+            continue  # This engine does not mount it.
     if processes >= pids:
         return "pids"
     return "memory" if used > memory_bytes else None
 
 
 def _shared_memory(pid: str) -> int:
-    """Bytes that a process maps and could share, without those of files on a disk."""
+    """Shared memory that a process maps, in bytes, without files on disk."""
     with open(f"/proc/{pid}/status") as file:
         for line in file:
             if line.startswith("RssShmem:"):
@@ -224,7 +224,7 @@ def _shared_memory(pid: str) -> int:
 
 
 def _oom_kills() -> int:
-    """How often the kernel killed for memory in this cgroup; 0 where it cannot be seen."""
+    """The number of OOM kills in this cgroup; 0 if unknown."""
     for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
         try:
             with open(path) as file:
@@ -232,18 +232,18 @@ def _oom_kills() -> int:
                     if line.startswith("oom_kill "):
                         return int(line.split()[1])
         except (OSError, ValueError):
-            continue  # The other version of cgroups.
+            continue  # Try the other cgroup version.
     return 0
 
 
 def _first_number(*paths: str) -> int | None:
-    """The first of these cgroup files that holds a limit; None for "max", for cgroup v1's maximum, or none at all."""
+    """The limit from the first of these cgroup files that has one; None for "max" or cgroup v1's maximum."""
     for path in paths:
         try:
             with open(path) as file:
                 number = int(file.read())
         except (OSError, ValueError):
-            continue  # Absent, or the word "max".
+            continue  # Absent, or "max".
         if number < _NO_LIMIT:
             return number
     return None
@@ -259,11 +259,11 @@ def _report(line: str) -> None:
         while data:
             data = data[os.write(2, data) :]
     except OSError:
-        pass  # The host is gone; the poll on stdin ends us.
+        pass  # The host is gone; the poll on stdin ends this process.
 
 
 def _json(value: int | str | None) -> str:
-    """A number, a simple text or null as JSON; the json module would cost its import in every PID 1."""
+    """A number, a simple text or null as JSON, without importing json in every PID 1."""
     if value is None:
         return "null"
     if isinstance(value, int):

@@ -1,7 +1,7 @@
-"""What a server offers besides tools: resources and prompts, as methods of its proxy.
+"""Resources and prompts of a server, as methods of its proxy.
 
-A tool of the same name wins: `mcp_x.list_resources(...)` calls the tool, and `mcp_x.server.list_resources()` is always
-the method. The first call asks for the tool list, because the two cannot be told apart without it.
+A tool of the same name takes precedence: `mcp_x.list_resources(...)` calls the tool, while
+`mcp_x.server.list_resources()` is always the method. The first call fetches the tool list to tell the two apart.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from bridge_kernel.servers import ServerState
 
 METHODS: dict[str, str] = {
-    "list_resources": "() The resources of the server (await): dicts with `uri`, `name`, `description`, `mimeType`.",
-    "list_resource_templates": "() Templates of resource URIs (await): dicts with `uriTemplate`, `name`, …",
-    "read_resource": "(uri) One resource (await): parsed JSON, `str` or `bytes`, a list when there are several parts.",
-    "list_prompts": "() The prompts of the server (await): dicts with `name`, `description`, `arguments`.",
-    "get_prompt": "(name, **arguments) A prompt filled in (await): `description`, and `messages` of `role`, `content`.",
+    "list_resources": "() The server's resources (await): dicts with `uri`, `name`, `description`, `mimeType`.",
+    "list_resource_templates": "() The server's resource URI templates (await): dicts with `uriTemplate`, `name`, …",
+    "read_resource": "(uri) One resource (await): parsed JSON, `str` or `bytes`, or a list if there are several parts.",
+    "list_prompts": "() The server's prompts (await): dicts with `name`, `description`, `arguments`.",
+    "get_prompt": "(name, **arguments) A filled-in prompt (await): `description`, `messages` with `role`, `content`.",
 }
-"""Each method with its arguments and what it gives."""
+"""Each method with its arguments and its result."""
 
 
 def request(state: ServerState, method: str, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
-    """Parameters of the call to the host. Raises TypeError for arguments that do not fit."""
+    """The parameters of the call to the host. Raises TypeError for wrong arguments."""
     params: dict[str, object] = {"server": state.name}
     wanted = {"read_resource": "uri", "get_prompt": "name"}.get(method)
     label = f"mcp_{state.alias}.{method}"
@@ -35,7 +35,7 @@ def request(state: ServerState, method: str, args: tuple[object, ...], kwargs: d
         if not args and wanted in kwargs:
             args = (kwargs.pop(wanted),)
         if len(args) != 1 or not isinstance(args[0], str):
-            raise TypeError(f"{label} takes its {wanted}, a str{', and arguments by name' * (wanted == 'name')}")
+            raise TypeError(f"{label} needs a {wanted} (str){', and takes arguments by name' * (wanted == 'name')}")
         params[wanted] = args[0]
         if method == "get_prompt":
             params["arguments"] = {name: _as_text(value) for name, value in kwargs.items()}
@@ -48,12 +48,12 @@ def request(state: ServerState, method: str, args: tuple[object, ...], kwargs: d
 
 
 def _as_text(value: object) -> str:
-    """Arguments of prompts are text (MCP, server/prompts); a number or a list goes as its JSON."""
+    """Arguments of prompts are strings (MCP, server/prompts); any other value is sent as JSON text."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def result(label: str, method: str, answer: object) -> object:
-    """The Python value of the host's answer; what was left out of a list is said on stderr."""
+    """The Python value of the host's answer; omissions from a list are reported on stderr."""
     if method == "read_resource":
         return to_resource(answer)
     if method == "get_prompt":
@@ -65,7 +65,7 @@ def result(label: str, method: str, answer: object) -> object:
 
 
 class Method:
-    """One of them, of one server: `await method(…)`, or `method.sync(…)` where there is no `await`."""
+    """A method of `METHODS` on one server: `await method(…)`, or `method.sync(…)` outside async code."""
 
     __module__ = "mcp.servers"
 
@@ -85,7 +85,7 @@ class Method:
         return Pending(f"{self.__qualname__}(...)", run)
 
     def sync(self, /, *args: object, **kwargs: object) -> object:
-        """The same without await; it blocks the event loop."""
+        """The same without await; blocks the event loop."""
         params = request(self._state, self._name, args, kwargs)
         return result(self.__qualname__, self._name, self._state.host.call_sync(self._name, params))
 

@@ -1,6 +1,6 @@
-"""Tables and arrays as short text: shape and types first, then the ends of the data, never all of it.
+"""Short texts for tables and arrays: shape and types first, then the start and end of the data.
 
-What a value is, is told by the module of its class, so that nothing is imported for values of other kinds.
+Values are recognized by the module of their class, so nothing is imported.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Enough to see what the data is like; the rest is one expression away. Chosen.
+# Enough to see what the data is like. Chosen.
 _MAX_ROWS = 20
 _MAX_COLUMNS = 16
 _MAX_CELL_CHARS = 60
 _MAX_NAMED_COLUMNS = 40
-# As numpy itself: beyond this it shows the corners.
+# numpy's own threshold: larger arrays are summarized.
 _MAX_ITEMS = 1000
 
 
@@ -45,7 +45,7 @@ def _frame_text(frame: Any) -> str:
 def _series_text(series: Any) -> str:
     name = "" if series.name is None else f" {series.name}"
     heading = f"Series{name}, {_count(len(series), 'row')}, {series.dtype}"
-    # As a frame, because only that shortens long cells.
+    # Only a frame shortens long cells.
     return f"{heading}\n{series.to_frame().to_string(header=False, max_rows=_MAX_ROWS, max_colwidth=_MAX_CELL_CHARS)}"
 
 

@@ -1,8 +1,8 @@
-"""The kernel where Python has threads and processes: containers, and a Python of the host.
+"""The kernel on a Python with threads and processes: in containers, and on the host's Python.
 
-A reader thread owns the pipe from the host, so an interrupt is seen while a cell runs, and the answer to a call is
-taken while the main thread is blocked by waiting for it. Another thread drains the pipes behind descriptors 1 and 2.
-The counterpart for a Python without threads is `embedded.py`.
+A reader thread owns the pipe from the host, so an interrupt is noticed while a cell runs, and answers arrive while the
+main thread blocks on a call. Another thread drains the pipes behind descriptors 1 and 2. The counterpart for a Python
+without threads is `embedded.py`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     Pipes = tuple[tuple[int, int], tuple[int, int]]
 
 _F_SETPIPE_SZ = 1031
-# A woken drainer waits this long, so that a program printing line by line is not switched away from at every line.
+# The drainer waits this long after waking up, so a program that prints line by line does not cause a switch per line.
 _BATCH_SECONDS = 0.02
 
 
 class Channel(rpc.Channel):
-    """Frames that a thread reads. `on_frame` is called in that thread."""
+    """A channel with a reader thread, which also calls `on_frame`."""
 
     def start(self, on_frame: Callable[[Frame], None]) -> None:
         """Starts the reader thread. The process ends when the host's side closes."""
@@ -41,7 +41,7 @@ class Channel(rpc.Channel):
         threading.Thread(target=self._read_forever, name="bridge-reader", daemon=True).start()
 
     def wait(self, event: threading.Event, timeout: float | None = None) -> bool:
-        """Blocks this thread, whichever it is."""
+        """Blocks the current thread."""
         return event.wait(timeout)
 
     def _read_forever(self) -> None:
@@ -54,7 +54,7 @@ class Channel(rpc.Channel):
 
 
 class Capture(stdio.Capture):
-    """Output that a thread drains from pipes, which the supervisor made."""
+    """Output capture with a thread that drains the pipes created by the supervisor."""
 
     def __init__(self, emit: stdio.Emit, pipes: Pipes, budget: int) -> None:
         for index, (read_end, write_end) in enumerate(pipes):
@@ -62,7 +62,7 @@ class Capture(stdio.Capture):
             try:
                 fcntl.fcntl(write_end, _F_SETPIPE_SZ, stdio.PIPE_BYTES)
             except OSError:
-                pass  # The user's share of pipe memory is spent: the default size is slower and works, too.
+                pass  # The user's pipe memory quota is used up; the default size is slower but works.
             os.dup2(write_end, index + 1)
             os.close(write_end)
         super().__init__(emit, (pipes[0][0], pipes[1][0]), budget)
@@ -81,7 +81,7 @@ class Capture(stdio.Capture):
 
 
 class Platform:
-    """What the kernel needs of a Python with threads."""
+    """The platform-dependent parts on a Python with threads."""
 
     name = f"{sys.platform} {os.uname().machine}"
 
@@ -89,11 +89,11 @@ class Platform:
         self._pipes = pipes
 
     def capture(self, emit: stdio.Emit, budget: int) -> stdio.Capture:
-        """Takes over descriptors 1 and 2."""
+        """Captures descriptors 1 and 2."""
         return Capture(emit, self._pipes, budget)
 
     def cell_loop(self, channel: rpc.Channel) -> CellLoop:
-        """The loop of the session, and `asyncio.run` beside it."""
+        """Creates the session's event loop and makes `asyncio.run` work beside it."""
         import asyncio
 
         from bridge_kernel import nested_run
@@ -105,12 +105,12 @@ class Platform:
 
 
 def interrupt_main() -> None:
-    """Only a signal stops Python code that never yields."""
+    """Sends SIGINT to the main thread: only a signal stops Python code that never yields."""
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def _run_in_thread(run: Callable[..., object], main: Awaitable[object], options: dict[str, object]) -> object:
-    """Runs a coroutine in a loop of its own in another thread, while this one waits."""
+    """Runs a coroutine in a separate loop in another thread, while this thread waits."""
     import asyncio
     import contextvars
 

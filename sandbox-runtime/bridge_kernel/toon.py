@@ -1,4 +1,4 @@
-"""`runtime.to_toon`: a value as TOON. The host writes the text; what Python has beyond JSON is converted here."""
+"""`runtime.to_toon`: converts a value to JSON types, which the host formats as TOON."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ if TYPE_CHECKING:
     from bridge_kernel.servers import Host
 
 _MAX_DEPTH = 150
-"""The pipe takes 200 levels in all."""
+"""The pipe accepts 200 levels in total."""
 
 
 def to_toon(host: Host, value: object) -> str:
     """`value` as TOON text.
 
-    Takes what JSON takes, and tuples, sets, dates, dataclasses, numpy numbers and pandas tables. NaN and infinities
-    become null, integers beyond 2**53 text.
+    Accepts JSON types, tuples, sets, dates, dataclasses, numpy numbers and pandas tables. NaN and infinities become
+    null; integers beyond 2**53 become text.
 
     Raises:
-        TypeError: something else is in it; the message says where and what.
-        ValueError: it contains itself, or text that is not Unicode.
-        MCPError: it is too large for the pipe to the host, or as text.
+        TypeError: it contains another type; the message says where and which.
+        ValueError: it contains itself, or text with lone surrogates.
+        MCPError: it, or its text, is too large for the pipe.
     """
     plain = _plain(value, "value", _MAX_DEPTH)
     try:
         return str(host.call_sync("to_toon", {"value": plain}))
     except MCPError as error:
         if error.code == "LIMIT_FRAME":
-            message = f"the value is too large for runtime.to_toon: {error.message}"
+            message = f"the value passed to runtime.to_toon is too large: {error.message}"
             raise MCPError(message, error.code, "Write fewer rows at once.") from None
         raise
 
 
 def _plain(value: object, path: str, depth: int) -> object:
-    """`value` as JSON would hold it."""
+    """`value` as JSON types."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -59,17 +59,17 @@ def _plain(value: object, path: str, depth: int) -> object:
 
 
 def _converted(value: object, path: str) -> object:
-    """What stands for an object of a type that JSON does not have."""
+    """The replacement for an object of a type that JSON lacks."""
     import dataclasses
 
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    # By its methods, not its class: that would import the module.
+    # By method rather than class, which would mean importing its module.
     for name, arguments in (("isoformat", ()), ("to_dict", ("records",)), ("tolist", ())):
         method = getattr(value, name, None)
         if callable(method) and not isinstance(value, type):
             return method(*arguments) if not _is_series(value) else method()
-    raise TypeError(f"{path}: {type(value).__name__} has no TOON form; convert it to dict, list, str or a number first")
+    raise TypeError(f"{path}: {type(value).__name__} has no TOON form; convert it to a dict, list, str or number")
 
 
 def _is_series(value: object) -> bool:

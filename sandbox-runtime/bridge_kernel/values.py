@@ -1,7 +1,7 @@
-"""A tool's answer as a Python value.
+"""Converts a tool's answer to a Python value.
 
-Takes the raw `CallToolResult` (MCP 2025-06-18 and later, server/tools) and gives what code wants to hold: a dict with
-attribute access, a list, a plain `str`, an image object. The rules, and the servers they were read from, stand in
+Turns the raw `CallToolResult` (MCP 2025-06-18 and later, server/tools) into a convenient value: a dict with attribute
+access, a list, a plain `str`, or an image object. The rules, and the servers they were derived from, are in
 `docs/internals/decisions/002-results-as-python-values.md`.
 """
 
@@ -23,23 +23,23 @@ _DICT_NAMES = frozenset(dir(dict))
 
 
 def as_dict(value: object) -> dict[str, Any]:
-    """`value` if it is an object of JSON, else an empty one."""
+    """`value` if it is a JSON object, otherwise an empty dict."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def as_list(value: object) -> list[Any]:
-    """`value` if it is an array of JSON, else an empty one."""
+    """`value` if it is a JSON array, otherwise an empty list."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 class AttrDict(dict[str, object]):
     """A dict whose keys can be read and set as attributes, unless the key is the name of a dict method.
 
-    `issue.title` is `issue["title"]`; a key `items` is reached as `result["items"]`, because `.items()` must keep its
-    meaning. Everything else (repr, JSON, pickle, copy, comparison) is that of a dict.
+    `issue.title` is `issue["title"]`; a key `items` is read as `result["items"]`, because `.items()` keeps its meaning.
+    Everything else (repr, JSON, pickle, copy, comparison) works as for a dict.
     """
 
-    # User code reaches it as `mcp.runtime.AttrDict`, so that is where pickle must look for it.
+    # User code imports it as `mcp.runtime.AttrDict`, and so does pickle.
     __module__ = "mcp.runtime"
     __slots__ = ()
 
@@ -48,8 +48,8 @@ class AttrDict(dict[str, object]):
             return self[name]
         except KeyError:
             pass
-        # `name` and `obj` let Python's own traceback add "Did you mean …?" from `__dir__`; computing close matches
-        # here would make every `hasattr` of a library that probes its input expensive.
+        # With `name` and `obj`, Python's traceback adds "Did you mean …?" from `__dir__`. Computing close matches here
+        # would slow down every `hasattr` of a library that probes its input.
         raise AttributeError(f"no key {name!r}; keys: {_first_keys(self)}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -73,14 +73,14 @@ class AttrDict(dict[str, object]):
 def _first_keys(value: Mapping[str, object]) -> str:
     keys = list(value)
     shown = ", ".join(keys[:_SHOWN_KEYS])
-    return f"{shown}, … ({len(keys)} in all)" if len(keys) > _SHOWN_KEYS else shown or "none"
+    return f"{shown}, … ({len(keys)} in total)" if len(keys) > _SHOWN_KEYS else shown or "none"
 
 
 def attribute_access(value: object) -> object:
-    """`value` with every dict in it replaced by an `AttrDict`; lists are changed in place.
+    """`value` with all its dicts replaced by `AttrDict`; lists are changed in place.
 
-    Eager on purpose: 0.45 s for a million objects (measured), where a lazy wrapper would have to override every way of
-    reading a dict and a list. The host bounds the depth, so the recursion is bounded too.
+    Eager on purpose: it takes 0.45 s for a million objects (measured), while a lazy wrapper would have to override
+    every way of reading a dict and a list. The host limits the depth, and so the recursion.
     """
     kind = type(value)
     if kind is dict:
@@ -98,7 +98,7 @@ def attribute_access(value: object) -> object:
 
 
 class _Content:
-    """A block of a result that is not text. Keys of the raw block that have no attribute of their own are in `raw`."""
+    """A block of a result that is not text. `raw` has all keys of the block, including those without an attribute."""
 
     __module__ = "mcp.runtime"
 
@@ -119,7 +119,7 @@ class _BinaryContent(_Content):
 
     @property
     def data(self) -> bytes:
-        """The decoded bytes. Raises ValueError when the server sent no valid base64."""
+        """The decoded bytes. Raises ValueError if the server sent invalid base64."""
         import binascii
 
         return binascii.a2b_base64(self._base64)
@@ -137,7 +137,7 @@ class _BinaryContent(_Content):
         return True
 
     def __repr__(self) -> str:
-        # Counted without decoding: four characters are three bytes, less one for each padding character.
+        # Computed without decoding: four characters are three bytes, minus one for each padding character.
         count = len(self._base64) * 3 // 4 - self._base64[-2:].count("=")
         return f"<{type(self).__name__} {self.mime_type or 'of unknown type'}, {count:,} bytes>"
 
@@ -155,7 +155,7 @@ class AudioContent(_BinaryContent):
 
 
 class ResourceContent(_Content):
-    """A resource inside a result: `.uri`, `.mime_type`, and `.text` or `.data` (bytes); the other one is None."""
+    """A resource in a result: `.uri`, `.mime_type`, and either `.text` or `.data` (bytes); the other is None."""
 
     __module__ = "mcp.runtime"
 
@@ -167,7 +167,7 @@ class ResourceContent(_Content):
 
     @property
     def data(self) -> bytes | None:
-        """The decoded bytes of a binary resource. Raises ValueError when the server sent no valid base64."""
+        """The decoded bytes of a binary resource. Raises ValueError if the server sent invalid base64."""
         if self._blob is None:
             return None
         import binascii
@@ -188,7 +188,7 @@ class ResourceContent(_Content):
 
 
 class ResourceLink(_Content):
-    """A link to a resource that was not sent: `.uri`, `.name`, `.description`, `.mime_type`."""
+    """A link to a resource, without its content: `.uri`, `.name`, `.description`, `.mime_type`."""
 
     __module__ = "mcp.runtime"
 
@@ -206,7 +206,7 @@ def to_value(raw: object, server: str, tool: str) -> object:
     """The Python value of a raw `CallToolResult`.
 
     Raises:
-        ToolError: the result says `isError`.
+        ToolError: the result has `isError` set.
     """
     result = as_dict(raw)
     blocks = _blocks(result)
@@ -253,7 +253,7 @@ def to_resource(raw: object) -> object:
     """The Python value of a raw `ReadResourceResult`: JSON is parsed, other text is a str, a blob is bytes.
 
     Raises:
-        ValueError: the server sent no valid base64.
+        ValueError: the server sent invalid base64.
     """
     return _only([_resource_value(as_dict(contents)) for contents in as_list(as_dict(raw).get("contents"))])
 
@@ -275,12 +275,12 @@ def _resource_value(contents: dict[str, object]) -> object:
 
 
 def to_prompt(raw: object) -> object:
-    """The Python value of a raw `GetPromptResult`: `description`, and `messages` of `role` and `content`."""
+    """The Python value of a raw `GetPromptResult`: `description`, and `messages` with `role` and `content`."""
     prompt = AttrDict(as_dict(raw))
     messages = [AttrDict(as_dict(message)) for message in as_list(prompt.get("messages"))]
     for message in messages:
         blocks = message.get("content")
-        several: list[object] = as_list(blocks) or [blocks]  # One in MCP; some servers send a list.
+        several: list[object] = as_list(blocks) or [blocks]  # MCP allows one block; some servers send a list.
         message["content"] = _only([_block_value(as_dict(block), parse=False) for block in several])
     prompt["messages"] = messages
     return prompt
@@ -291,7 +291,7 @@ def _blocks(result: Mapping[str, object]) -> list[dict[str, object]]:
 
 
 def _only(values: list[object]) -> object:
-    """No value is None, one value is itself, several are a list."""
+    """None for no value, the value itself for one, a list for several."""
     if len(values) > 1:
         return values
     return values[0] if values else None
@@ -314,7 +314,7 @@ def _block_value(block: dict[str, object], parse: bool = True) -> object:
 
 
 def _parsed(text: str) -> object:
-    """`text` as a value when it is a JSON object or array; any other text stays as it is, so `"42"` is no number."""
+    """`text` parsed if it is a JSON object or array; any other text is unchanged, so `"42"` stays a str."""
     if text.lstrip(" \t\r\n")[:1] not in ("{", "["):
         return text
     try:
@@ -324,9 +324,9 @@ def _parsed(text: str) -> object:
 
 
 def _unwrapped(structured: object, blocks: list[dict[str, object]]) -> object:
-    """The value inside `{"result": value}`, the envelope Python servers put around everything that is no object.
+    """The value in `{"result": value}`, the envelope that Python servers put around non-objects.
 
-    A server that means an object with that one key repeats the whole object as its text; then it stays an object.
+    A server that really returns an object with that single key repeats the object as its text; then it is kept.
     """
     envelope = as_dict(structured)
     if len(envelope) != 1 or "result" not in envelope:
@@ -338,9 +338,9 @@ def _unwrapped(structured: object, blocks: list[dict[str, object]]) -> object:
 
 
 def _is_copy_of(structured: object, blocks: list[dict[str, object]]) -> bool:
-    """Whether `structured` is `{"content": …}` and says nothing but the blocks again: their text, or themselves.
+    """Whether `structured` is `{"content": …}` and only repeats the blocks, as their text or as they are.
 
-    `server-filesystem` answers so. It declares the text a string, so a JSON file that was read stays text.
+    `server-filesystem` answers like this. It declares the text a string, so a JSON file that was read stays text.
     """
     envelope = as_dict(structured)
     if len(envelope) != 1 or "content" not in envelope or not blocks:
@@ -357,7 +357,7 @@ def _error_text(result: Mapping[str, object], blocks: list[dict[str, object]]) -
     if text:
         return text
     structured = result.get("structuredContent")
-    return "the tool failed and gave no reason" if structured is None else json.dumps(structured)
+    return "the tool failed without giving a reason" if structured is None else json.dumps(structured)
 
 
 def _text_or_none(value: object) -> str | None:

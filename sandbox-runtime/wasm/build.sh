@@ -1,33 +1,33 @@
 #!/usr/bin/env bash
 # Builds CPython as a WASI reactor: build.sh WORK_FOLDER [DOWNLOAD_FOLDER]
 #
-# Leaves python.wasm, stdlib.pack and licenses/ in WORK_FOLDER/out. The result is the same, bit for bit, whatever the
-# folder, the time and the user: what could differ is fixed below. Needs Debian 12 on amd64 with
-# curl, gcc, make, patch and the decompressors; no root, nothing is installed. README.md describes the steps.
+# Writes python.wasm, stdlib.pack and licenses/ to WORK_FOLDER/out. The result is reproducible bit for bit, whatever
+# the folder, time and user; the settings below ensure that. Needs Debian 12 on amd64 with
+# curl, gcc, make, patch and the decompressors; installs nothing and needs no root. README.md describes the steps.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mkdir -p "$1" && cd "$1" && pwd)
 downloads=$(mkdir -p "${2:-$work/downloads}" && cd "${2:-$work/downloads}" && pwd)
 jobs=$(nproc)
 
-# -- What holds for every step ---------------------------------------------------------------------------------------
+# -- Settings for every step -----------------------------------------------------------------------------------------
 
-# Reproducible: no time stamp but this one (the day of the Python built), no language, no zone, no random order of sets
-# in what the build's own Python writes. Paths of this machine are replaced by the compiler's wrapper and by make_pack.py.
+# For a reproducible result: a fixed timestamp (the release day of this Python), no locale, no time zone, no random hash
+# order in what the build's Python writes. The compiler wrapper and make_pack.py replace paths of this machine.
 export SOURCE_DATE_EPOCH=1785888000 LC_ALL=C TZ=UTC PYTHONHASHSEED=0
 umask 022
 
 llvm=$work/toolchain/usr/lib/llvm-19
 sysroot=$work/toolchain/usr
 
-# Bytes of the stack in linear memory, and how many of them Python may use before it raises RecursionError. The rest is
-# for C code that checks nothing (SQLite, regular expressions). README.md, "Recursion", has the measurements.
+# Size of the stack in linear memory in bytes, and how much of it Python may use before it raises RecursionError. The rest
+# is for C code without checks (SQLite, regular expressions). README.md, "Recursion", has the measurements.
 stack_bytes=2097152
 python_stack_bytes=1572864
 
 log() { echo "build.sh: $*" >&2; }
 
-# quiet NAME COMMAND...: output goes to a file that is shown only when the command fails.
+# quiet NAME COMMAND...: writes output to a log file whose end is shown only if the command fails.
 quiet() {
   local log_file=$work/logs/$1.log
   shift
@@ -51,7 +51,7 @@ make_toolchain() {
   while read -r _ _ _ path; do
     dpkg --extract "$downloads/${path##*/}" "$work/toolchain"
   done < <(grep '\.deb$' "$here/sources.txt")
-  # clang looks for the linker and for compiler-rt under other names than Debian's packages use.
+  # clang expects the linker and compiler-rt under different names than in Debian's packages.
   ln -sf wasm-ld "$llvm/bin/wasm-ld-19"
   mkdir -p "$llvm/lib/clang/19/lib/wasm32-unknown-wasip1"
   ln -sf ../wasi/libclang_rt.builtins-wasm32.a "$llvm/lib/clang/19/lib/wasm32-unknown-wasip1/libclang_rt.builtins.a"
@@ -61,7 +61,7 @@ make_toolchain() {
   for tool in llvm-ar llvm-ranlib llvm-strip; do write_wrapper "$tool"; done
 }
 
-# write_wrapper TOOL ARGUMENTS...: a program in bin/ that runs the tool with its own libraries and these arguments.
+# write_wrapper TOOL ARGUMENTS...: writes a program to bin/ that runs the tool with its own libraries and these arguments.
 write_wrapper() {
   local tool=$1
   shift
@@ -132,7 +132,7 @@ build_sqlite() {
   cp "$work/sqlite-build/sqlite3.h" "$work/libs/include/"
 }
 
-# The Python that freezes modules and compiles the standard library. Its own speed hardly matters.
+# The Python that freezes modules and compiles the standard library. Its speed hardly matters.
 build_native_python() {
   unpack python-src python
   mkdir -p "$work/python-native"
@@ -152,7 +152,7 @@ patch_python() {
 
 configure_python() {
   local config_site=$work/config.site
-  # time.sleep must wait in select(), which the host can interrupt; wasi-libc's nanosleep answers that with an error.
+  # time.sleep must wait in select(), which the host can interrupt; wasi-libc's nanosleep reports an error then.
   {
     cat "$work/python-src/Tools/wasm/wasi/config.site-wasm32-wasi"
     printf 'ac_cv_%s_nanosleep=no\n' func lib_rt func_clock lib_rt_clock
@@ -170,12 +170,12 @@ configure_python() {
     --with-tail-call-interp --with-pymalloc
 }
 
-# Everything but the program's own main() is taken over from CPython's link command.
+# Reuses CPython's link command, except for the program's main().
 link_reactor() {
   local command
   "$work/bin/clang" -O2 -Wall -Wextra -Werror -I../python-src/Include -I. -c "$here/embed.c" -o embed.o
   command=$(grep --only-matching -E -- '-o python\.wasm Programs/python\.o .*' "$work/logs/python-make.log" | tail -1)
-  # shellcheck disable=SC2086  # the command of make is a list of words
+  # shellcheck disable=SC2086  # the link command is a list of words
   "$work/bin/clang" -nostartfiles "$sysroot/lib/wasm32-wasip1/crt1-reactor.o" -Wl,--entry=_initialize \
     -Wl,--import-memory -Wl,--max-memory=4294967296 -Wl,--stack-first -z "stack-size=$stack_bytes" \
     embed.o -o "$work/out/python.wasm" ${command#-o python.wasm Programs/python.o}
@@ -188,7 +188,7 @@ build_python() {
     cd "$work/python-wasi"
     quiet python-configure configure_python
     quiet python-make make -j"$jobs" python.wasm
-    # Writes the variables of the build for sysconfig, besides that file.
+    # Also writes the build variables for sysconfig.
     quiet python-variables make pybuilddir.txt
     quiet python-link link_reactor
   )

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Copies the licence texts of everything that is inside python.wasm and stdlib.pack: collect_licenses.sh WORK_FOLDER TARGET
+# Copies the licenses of everything in python.wasm and stdlib.pack: collect_licenses.sh WORK_FOLDER TARGET
 set -euo pipefail
 work=$1
 target=$(mkdir -p "$2" && cd "$2" && pwd)
 python=$work/python-src
 documents=$work/toolchain/usr/share/doc
 
-# The comment at the head of a C file, up to its end.
+# Prints the comment at the head of a C file.
 head_comment() { sed '/\*\//q' "$1"; }
 
 cp "$python/LICENSE" "$target/cpython.txt"
-# CPython's own list of what it took in, with the texts (HACL*, Mersenne Twister, tzparse, ...).
+# CPython's list of incorporated software with its licenses (HACL*, Mersenne Twister, tzparse, ...).
 cp "$python/Doc/license.rst" "$target/cpython-incorporated-software.txt"
 cp "$python/Modules/expat/COPYING" "$target/expat.txt"
 head_comment "$python/Modules/_decimal/libmpdec/mpdecimal.h" >"$target/libmpdec.txt"

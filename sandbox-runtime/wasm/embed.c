@@ -1,5 +1,5 @@
 /*
- * The interpreter as a WASI reactor: what the host may call besides the WASI start function `_initialize`.
+ * The interpreter as a WASI reactor: the functions the host may call besides the WASI start function `_initialize`.
  *
  * The host calls py_init once, then py_run once. Between the two no C frame is live, so the linear memory and the
  * module's mutable globals are the whole state of the interpreter, and a copy of them is a snapshot.
@@ -45,7 +45,7 @@ static int start_interpreter(void)
     config.pathconfig_warnings = 0;
     /* SIGINT must have Python's handler: the host's interrupt is delivered through it. */
     config.install_signal_handlers = 1;
-    /* Modules of the pack carry hashes of sources that are not looked at again. */
+    /* Modules in the pack carry hashes of their sources that need no check. */
     PyStatus status = PyConfig_SetString(&config, &config.check_hash_pycs_mode, L"never");
     if (!PyStatus_Exception(status)) {
         status = PyConfig_SetString(&config, &config.home, L"/usr/local");
@@ -60,7 +60,7 @@ static int start_interpreter(void)
     return PyStatus_Exception(status) ? INIT_NO_INTERPRETER : INIT_OK;
 }
 
-/* Runs the boot source in a module of its own and remembers its main(). */
+/* Runs the boot source in its own module and keeps its main(). */
 static int run_boot_source(const char *source)
 {
     PyObject *module = PyImport_AddModule("_embedded_boot");
@@ -84,7 +84,7 @@ static int run_boot_source(const char *source)
     return main_function == NULL ? INIT_NO_MAIN : INIT_OK;
 }
 
-/* `source` is UTF-8 of `length` bytes and stays the caller's. */
+/* `source` is UTF-8, `length` bytes long, and remains the caller's. */
 int EXPORT(py_init)(const char *source, size_t length)
 {
     int status = start_interpreter();
@@ -102,7 +102,7 @@ int EXPORT(py_init)(const char *source, size_t length)
     return status;
 }
 
-/* Calls main(). PyErr_Print ends the program by itself, through proc_exit, when the exception is SystemExit. */
+/* Calls main(). For SystemExit, PyErr_Print itself ends the program through proc_exit. */
 static int call_main(void)
 {
     PyObject *result = PyObject_CallNoArgs(main_function);
@@ -120,8 +120,8 @@ static int call_main(void)
 }
 
 /*
- * Calls main() of the boot source and ends the interpreter. The integer that main() returns is the exit status, None
- * counts as 0; an exception is printed to fd 2. The instance is of no use afterwards.
+ * Calls main() of the boot source and ends the interpreter. The integer returned by main() is the exit status, None
+ * counts as 0; an exception is printed to fd 2. The instance cannot be used afterwards.
  */
 int EXPORT(py_run)(void)
 {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fetches what sources.txt lists into a folder and checks every file: fetch.sh FOLDER
+# Downloads the files listed in sources.txt into a folder and verifies them: fetch.sh FOLDER
 #
-# The files come from the Debian mirrors of this machine's own apt configuration. A file that is there already with
-# the right checksum is kept, so a folder filled by hand serves when a mirror has dropped a version.
+# The files come from the Debian mirrors in this machine's apt configuration. A file with the right checksum is kept, so
+# you can add files by hand if the mirrors have dropped a version.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -21,10 +21,10 @@ fetch() { # PATH_IN_POOL FILE SHA256
       mv "$2.part" "$2"
       return
     fi
-    echo "fetch.sh: $1: a mirror has a file with another checksum" >&2
+    echo "fetch.sh: $1: a mirror has a file with a different checksum" >&2
   done
   rm -f "$2.part"
-  echo "fetch.sh: $1 is on none of the mirrors of apt; put the file with SHA-256 $3 into $folder" >&2
+  echo "fetch.sh: $1 is not on any apt mirror; put the file with SHA-256 $3 into $folder" >&2
   return 1
 }
 

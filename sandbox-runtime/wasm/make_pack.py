@@ -1,9 +1,9 @@
-"""Packs the standard library and the time-zone data into one file, readable by offset.
+"""Packs the standard library and the time zone data into one file that is read by offset.
 
-Layout: 4 bytes little-endian length of the index; the index, JSON in UTF-8, `{path below /: [offset, length]}` in the
-order of the paths; the contents, one after the other, equal ones once. Offsets count from the end of the index.
+Layout: 4 bytes with the little-endian length of the index; the index, JSON in UTF-8, `{path below /: [offset, length]}`
+sorted by path; the contents one after another, equal ones once. Offsets count from the end of the index.
 
-Run by the Python of the build, which has no extension modules: only modules written in Python are imported here.
+Runs on the build's Python, which has no extension modules, so it imports only modules written in Python.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import os
 MODULES = "usr/local/lib/python3.14"
 ZONES = "usr/share/zoneinfo"
 
-# Packages and modules that make no sense in the sandbox: tests, tools for a desktop or for installing, examples.
+# Packages and modules that are useless in the sandbox: tests, desktop and installation tools, examples.
 LEFT_OUT = frozenset(
     {
         *("test", "idlelib", "tkinter", "turtle.py", "turtledemo", "curses", "ensurepip", "venv", "site-packages"),
@@ -23,14 +23,14 @@ LEFT_OUT = frozenset(
         *("_android_support.py", "_apple_support.py", "_ios_support.py"),
     }
 )
-# Below zoneinfo: zones with leap seconds, second copies, and files that are not zones.
+# In zoneinfo: zones with leap seconds, duplicates, and files that are not zones.
 ZONES_LEFT_OUT = frozenset(
     {"right", "posix", "posixrules", "localtime", "leap-seconds.list", "leapseconds", "+VERSION"}
 )
 
 
 class Pack:
-    """Contents in the order of arrival, and the index over them."""
+    """Contents in the order in which they were added, and their index."""
 
     def __init__(self) -> None:
         self.index: dict[str, tuple[int, int]] = {}
@@ -50,7 +50,7 @@ class Pack:
 
 
 def files_below(folder: str, left_out: frozenset[str]) -> list[str]:
-    """Paths relative to the folder, sorted; nothing whose own name is left out."""
+    """Sorted paths relative to the folder, without the given names."""
     found: list[str] = []
     for parent, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in left_out]
@@ -59,7 +59,7 @@ def files_below(folder: str, left_out: frozenset[str]) -> list[str]:
 
 
 def add_module(pack: Pack, name: str, source: bytes) -> None:
-    """Adds source and bytecode, whose hash is not checked at import: the source is read for tracebacks alone."""
+    """Adds source and bytecode with an unchecked hash, so the source is read only for tracebacks."""
     path = f"{MODULES}/{name}"
     code = compile(source, f"/{path}", "exec", dont_inherit=True, optimize=0)
     header = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source)
@@ -69,7 +69,7 @@ def add_module(pack: Pack, name: str, source: bytes) -> None:
 
 
 def build_variables(folder: str, build_folder: str) -> tuple[str, bytes]:
-    """The module with the variables of the build (sysconfig), without the paths of this machine."""
+    """The module with the build variables for sysconfig, without paths of this machine."""
     [name] = [name for name in os.listdir(folder) if name.startswith("_sysconfigdata_") and name.endswith(".py")]
     namespace: dict[str, dict[str, object]] = {}
     with open(os.path.join(folder, name), encoding="utf-8") as file:
@@ -81,9 +81,9 @@ def build_variables(folder: str, build_folder: str) -> tuple[str, bytes]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True, help="folder Lib of the sources")
+    parser.add_argument("--library", required=True, help="the Lib folder of the sources")
     parser.add_argument("--sysconfig", required=True, help="folder with _sysconfigdata_*.py")
-    parser.add_argument("--build-folder", required=True, help="path to remove from the variables of the build")
+    parser.add_argument("--build-folder", required=True, help="path to remove from the build variables")
     parser.add_argument("--zoneinfo", required=True, help="folder of compiled time zones")
     parser.add_argument("pack", help="file to write")
     options = parser.parse_args()

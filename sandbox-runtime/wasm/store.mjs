@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Takes over what build.sh made: `node store.mjs WORK_FOLDER`. Compresses the interpreter and the library into
- * artifacts/, copies licenses/, and writes artifacts.sha256, whose sums are those of the uncompressed files: what a
- * rebuild is compared with must not depend on the version of brotli.
+ * Copies the result of build.sh into the repository: `node store.mjs WORK_FOLDER`. Compresses the interpreter and the
+ * library into artifacts/, copies licenses/, and writes artifacts.sha256 with the checksums of the uncompressed files, so
+ * that comparing a rebuild does not depend on the version of brotli.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 
 const COMPRESSED = ['python.wasm', 'stdlib.pack'];
-/** 16 MiB, the largest that every decoder of brotli accepts. */
+/** 16 MiB, the largest window that every brotli decoder accepts. */
 const WINDOW_BITS = 24;
 
 const here = import.meta.dirname;

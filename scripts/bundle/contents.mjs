@@ -1,17 +1,17 @@
 // @ts-check
-/** What esbuild put into a bundle, read from its metafile. */
+/** The contents of a bundle, from esbuild's metafile. */
 import { readFile } from 'node:fs/promises';
 
 /**
- * A package of which code is in the bundle. `embeddedIn` names the package that carries a copy of it in its own files;
- * `folder` then is that of another installed version, or undefined.
+ * A package with code in the bundle. `embeddedIn` names the package that carries a copy of it in its own files; then
+ * `folder` is that of another installed version, or undefined.
  * @typedef {{ name: string, version: string, folder: string | undefined, embeddedIn: string | undefined }} BundledPackage
  */
 
 const PACKAGE_PATH = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\/(?!.*node_modules\/)/;
 
 /**
- * The files that are read when `modules` are loaded: those in their chunks and in the chunks these import statically.
+ * The files that are read when `modules` are loaded: those in their chunks, and those in statically imported chunks.
  * Each module must be an entry point or the target of an `import()`.
  * @param {import('esbuild').Metafile} metafile
  * @param {readonly string[]} modules
@@ -30,7 +30,7 @@ export function startUpInputs(metafile, modules) {
 }
 
 /**
- * Names of the packages that `inputs` belong to, each once.
+ * Unique names of the packages that `inputs` belong to.
  * @param {readonly string[]} inputs
  * @returns {string[]}
  */
@@ -46,14 +46,14 @@ export function packagesOf(inputs) {
 function chunkOf(metafile, module) {
   const chunk = Object.keys(metafile.outputs).find((path) => metafile.outputs[path]?.entryPoint === module);
   if (chunk === undefined) {
-    throw new Error(`${module} is no chunk of its own; has it moved?`);
+    throw new Error(`${module} has no chunk of its own; has it moved?`);
   }
   return chunk;
 }
 
 /**
- * Every package with code in any output, sorted by name. A package may itself be a bundle: its source maps say whose
- * code it carries.
+ * Every package with code in any output, sorted by name. If a package is itself a bundle, its source maps name the packages
+ * in it.
  * @param {string} root
  * @param {import('esbuild').Metafile} metafile
  * @returns {Promise<BundledPackage[]>}

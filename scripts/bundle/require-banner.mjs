@@ -1,5 +1,5 @@
 // @ts-check
-/** commander and cross-spawn, which are CommonJS, call `require` for modules of Node; ES modules have none. */
+/** Defines `require`, which ES modules lack: commander and cross-spawn are CommonJS and call it for Node's modules. */
 export const REQUIRE_BANNER =
   "import { createRequire as createRequireOfNode } from 'node:module';\n" +
   'const require = createRequireOfNode(import.meta.url);';

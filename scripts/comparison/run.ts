@@ -1,19 +1,19 @@
-/** Runs the tasks for real, in both ways, and counts what passes through the model. */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+/** Runs the tasks both ways for real, and counts the tokens that pass through the model. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, type Tool } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { readCalls } from './recorded-calls.ts';
+import { programOf } from '../demo/workspace.ts';
 import { type ComparedTask, type DirectCall, logFiles, TASKS, type TurnAnswers } from './tasks.ts';
 
 const COMMAND = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
-/** Of the tokens that are counted. */
+/** The encoding of the counted tokens. */
 export const ENCODING = 'o200k_base';
 const PREFIX = 'comparison-';
-/** Paths are counted as of one folder: the random name, and where this machine keeps such folders, take other tokens each time. */
+/** Replaced by a fixed path before counting: the random name and this machine's temporary folder would change the token counts. */
 const FOLDER = new RegExp(`(?:/[\\w.-]+)*/${PREFIX}\\w{6}`, 'g');
 const NOTES = {
   'garden.md': 'Water the tomatoes every day.\nTODO: prune the apple tree\n',
@@ -40,22 +40,22 @@ export interface Comparison {
 }
 
 export interface ComparisonRun {
-  /** Tokens of the definitions that stand in every conversation. */
+  /** Tokens of the definitions that are in every conversation. */
   readonly definitions: { readonly direct: number; readonly code: number; readonly tools: number };
-  /** Names of the servers that both ways have. */
+  /** Names of the servers that both ways use. */
   readonly servers: readonly string[];
   readonly tasks: readonly ComparedRun[];
 }
 
-/** One task, done in both ways. */
+/** One task, done both ways. */
 export interface ComparedRun {
   readonly task: ComparedTask;
   readonly comparison: Comparison;
-  /** Calls that the code made, as `server.tool`, from the audit log of the bridge. */
+  /** Calls made by the code, as `server.tool`, from the bridge's audit log. */
   readonly calls: readonly string[];
 }
 
-/** Does the tasks in both ways; `env` is for the bridge. Rejects when the two results of a task differ. */
+/** Does the tasks both ways; `env` is for the bridge. Rejects if the two results of a task differ. */
 export async function runComparison(
   env: Readonly<Record<string, string>>,
   tasks: readonly ComparedTask[] = TASKS,
@@ -107,7 +107,7 @@ interface ServerEntry {
   readonly env?: Record<string, string>;
 }
 
-/** The folder of files, and the same three servers for both ways. */
+/** Creates the folder of files, and the same three servers for both ways. */
 function prepare(folder: string): Record<string, ServerEntry> {
   const files = join(folder, 'files');
   mkdirSync(files);
@@ -128,10 +128,6 @@ function prepare(folder: string): Record<string, ServerEntry> {
   return servers('direct');
 }
 
-function programOf(name: string): string {
-  return fileURLToPath(new URL(`../../node_modules/@modelcontextprotocol/${name}/dist/index.js`, import.meta.url));
-}
-
 async function connect(client: Client, { args, command, cwd, env }: ServerEntry): Promise<Client> {
   const inherited = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const all = { ...Object.fromEntries(inherited), ...env };
@@ -141,7 +137,7 @@ async function connect(client: Client, { args, command, cwd, env }: ServerEntry)
   return client;
 }
 
-/** Direct clients are connected before the clock runs; so are the bridge's servers. */
+/** Starts the bridge's servers before the clock starts; direct clients are connected by then too. */
 async function warmUp(bridge: Client, servers: readonly string[]): Promise<void> {
   await bridge.callTool({
     name: 'run_python',
@@ -154,7 +150,9 @@ async function warmUp(bridge: Client, servers: readonly string[]): Promise<void>
 async function compare(task: ComparedTask, direct: ReadonlyMap<string, Client>, bridge: Client): Promise<Comparison> {
   const comparison = { direct: await doDirectly(task, direct), code: await doInCode(task, bridge) };
   if (comparison.direct.result.trim() !== comparison.code.result.trim()) {
-    throw new Error(`${task.title}: ${comparison.direct.result} is not ${comparison.code.result}`);
+    throw new Error(
+      `${task.title}: direct calls gave ${comparison.direct.result}, code gave ${comparison.code.result}`,
+    );
   }
   return comparison;
 }
@@ -209,4 +207,28 @@ function tokensOf(value: unknown): number {
 
 function countTokens(text: string): number {
   return encode(text.replaceAll(FOLDER, '/tmp/notes')).length;
+}
+
+/** The parts of an audit record that are read here. */
+type AuditRecord =
+  | { readonly type: 'cell_started'; readonly id: string; readonly code: string }
+  | { readonly type: 'call'; readonly cell: string; readonly server: string; readonly tool: string }
+  | { readonly type: 'cell_ended' };
+
+/** The calls of each cell from the audit log (docs/audit.md), as `server.tool` in the order in which they ended, by the cell's code. */
+function readCalls(stateDir: string): ReadonlyMap<string, readonly string[]> {
+  const folder = join(stateDir, 'audit');
+  const records = readdirSync(folder)
+    .filter((name) => name.endsWith('.jsonl'))
+    .flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n'))
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as AuditRecord);
+  const cells = records.filter((record) => record.type === 'cell_started');
+  const calls = records.filter((record) => record.type === 'call');
+  return new Map(
+    cells.map(({ id, code }) => [
+      code,
+      calls.filter(({ cell }) => cell === id).map(({ server, tool }) => `${server}.${tool}`),
+    ]),
+  );
 }

@@ -1,33 +1,33 @@
 /**
- * The same tasks in two ways: as an agent does them that calls tools itself, and as code. Every step is what a capable model would
- * write; nothing is made longer on one side. Both ways must come to the same result, which is checked.
+ * The same tasks done two ways: by an agent that calls tools itself, and as code. Every step is what a capable model would
+ * write; neither side is padded. Both ways must reach the same result, which is checked.
  */
 
-/** One call that an agent makes itself. */
+/** A call that the agent makes directly. */
 export interface DirectCall {
   readonly server: string;
   readonly tool: string;
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** What the calls of a turn answered, as the agent reads it. */
+/** The answers to the calls of one turn, as the agent reads them. */
 export type TurnAnswers = readonly string[];
 
 export interface ComparedTask {
   readonly title: string;
-  /** Who needs it, or why it is here. */
+  /** What the task shows. */
   readonly remark: string;
   /**
-   * The turns of the agent. Each gives the calls that it makes at once, knowing all answers so far; when it gives none, the work is
+   * The agent's turns. Called with all answers so far, it returns the calls of the next turn; no calls mean that the task is
    * done.
    */
   readonly direct: (answers: readonly TurnAnswers[]) => readonly DirectCall[];
-  /** What the agent says in the end, from all it has read. */
+  /** The agent's final result, from everything it has read. */
   readonly conclude: (answers: readonly TurnAnswers[]) => string;
-  /** Cells, one per turn. The last one ends with what the agent says. */
+  /** Cells, one per turn. The last one ends with the result. */
   readonly cells: readonly string[];
   readonly servers: readonly string[];
-  /** The task that the picture in README.md shows. */
+  /** Whether this is the task in the picture in README.md. */
   readonly isPictured?: true;
 }
 
@@ -35,7 +35,7 @@ const LOG_COUNT = 40;
 const LINES_PER_LOG = 60;
 const CHAIN_LENGTH = 12;
 
-/** Files that the tasks read: the same in every run. */
+/** The files that the tasks read, the same in every run. */
 export function logFiles(): Record<string, string> {
   return Object.fromEntries(Array.from({ length: LOG_COUNT }, (_, index) => [logName(index), logText(index)]));
 }
@@ -65,7 +65,7 @@ const count = (text: string, word: string): number => text.split(word).length - 
 export const TASKS: readonly ComparedTask[] = [
   {
     title: 'read one small file',
-    remark: 'code mode does not pay: one call, and its answer is wanted as it is',
+    remark: 'code mode does not pay off: one call, whose answer is needed unchanged',
     direct: ({ length }) => (length === 0 ? [file('read_text_file', { path: 'garden.md' })] : []),
     conclude: ([[text = ''] = []]) => text,
     cells: ['print(await mcp_filesystem.read_text_file(path="garden.md"))'],
@@ -73,7 +73,7 @@ export const TASKS: readonly ComparedTask[] = [
   },
   {
     title: 'read three small files at once',
-    remark: 'the break-even: parallel calls are one turn for both',
+    remark: 'break-even: parallel calls take one turn either way',
     direct: ({ length }) =>
       length === 0 ? ['garden.md', 'house.md', 'travel.md'].map((path) => file('read_text_file', { path })) : [],
     conclude: ([texts = []]) => texts.join(''),
@@ -86,7 +86,7 @@ print("".join(await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) fo
   },
   {
     title: 'use a tool that was never used before',
-    remark: 'without the definitions in its context the agent looks the tool up first: one turn more',
+    remark: 'without definitions in its context, the agent looks up the tool first: one extra turn',
     direct: ({ length }) => (length === 0 ? [sum(2, 3)] : []),
     conclude: ([[text = ''] = []]) => String(numberIn(text)),
     cells: [
@@ -97,7 +97,7 @@ print("".join(await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) fo
   },
   {
     title: `find the errors in ${LOG_COUNT} log files`,
-    remark: 'much is read and little is wanted',
+    remark: 'much is read, little is needed',
     direct: (answers) => {
       if (answers.length === 0) {
         return [file('search_files', { path: '.', pattern: '*.log' })];
@@ -120,7 +120,7 @@ sum(text.count(" ERROR ") for text in texts)`,
   },
   {
     title: `${CHAIN_LENGTH} calls of which each needs the one before`,
-    remark: 'a turn of the model for each call, or one for all',
+    remark: 'one model turn per call, or one for all',
     direct: (answers) => {
       const last = answers.at(-1)?.[0];
       return answers.length === CHAIN_LENGTH ? [] : [sum(last === undefined ? 1 : numberIn(last), answers.length)];
@@ -137,7 +137,7 @@ total`,
   },
   {
     title: 'carry what is in one server to another',
-    remark: 'the agent copies by hand, word for word, or code does',
+    remark: 'the agent copies the text word for word, or code does',
     direct: (answers) => {
       if (answers.length === 0) {
         return ['garden.md', 'house.md', 'travel.md'].map((path) => file('read_text_file', { path }));

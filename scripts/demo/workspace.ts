@@ -1,7 +1,6 @@
 /**
- * A temporary folder as a user of the bridge might have one: three notes, and a server file that offers them through
- * the real filesystem server and a knowledge graph through the real memory server. Used by the demo and by the tests
- * of what the documentation shows.
+ * A temporary folder like that of a user: three notes, and a server file that offers them through the real filesystem server,
+ * and a knowledge graph through the real memory server. Used by the demo and by the tests of documented examples.
  */
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,11 +14,11 @@ export interface GraphEntity {
 }
 
 export interface Workspace {
-  /** Folder of server files, for `MCP_BRIDGE_STATE_DIR`. */
+  /** The folder of server files, for `MCP_BRIDGE_STATE_DIR`. */
   readonly stateDir: string;
   /** The notes, by file name. */
   readonly notes: Readonly<Record<string, string>>;
-  /** What the memory server has written to its file so far. */
+  /** The current contents of the memory server's file. */
   readGraph(): GraphEntity[];
   remove(): void;
 }
@@ -30,7 +29,7 @@ const NOTES = {
   'travel.md': 'Tickets are booked.\n',
 };
 
-/** Makes the folder. */
+/** Creates the folder. */
 export function createWorkspace(): Workspace {
   // The filesystem server compares real paths; on macOS the temporary folder is a symbolic link.
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'bridge-demo-')));
@@ -51,7 +50,7 @@ export function createWorkspace(): Workspace {
   };
 }
 
-/** The packages of the servers, as npm installed them here; a user would write `npx -y @modelcontextprotocol/…`. */
+/** Uses the server packages installed here; a user would write `npx -y @modelcontextprotocol/…`. */
 function serverFile(notesFolder: string, memoryFile: string) {
   return {
     mcpServers: {
@@ -65,13 +64,14 @@ function serverFile(notesFolder: string, memoryFile: string) {
         command: process.execPath,
         args: [programOf('server-memory')],
         env: { MEMORY_FILE_PATH: memoryFile },
-        description: 'A knowledge graph that is kept',
+        description: 'A persistent knowledge graph',
       },
     },
   };
 }
 
-function programOf(name: string): string {
+/** The program of a server package that npm installed here, by name: `server-memory`. */
+export function programOf(name: string): string {
   return fileURLToPath(new URL(`../../node_modules/@modelcontextprotocol/${name}/dist/index.js`, import.meta.url));
 }
 

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Makes `dist/embedded/`, all that the embedded engine needs: the program of its child, the interpreter and the standard
- * library, and the memory of an interpreter that has loaded the kernel. So a start needs no cache that could be damaged or
- * stale. The same inputs give the same bytes.
+ * Builds `dist/embedded/`, everything that the embedded engine needs: the program of its child process, the interpreter and
+ * standard library, and a snapshot of an interpreter that has loaded the kernel. So a start needs no cache that could be
+ * damaged or stale. The build is reproducible.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -15,11 +15,11 @@ const CHILD = 'child.mjs';
 const MANIFEST = 'manifest.json';
 
 /**
- * @param {string} root Folder of the package, with a slash at its end.
- * @param {string} folder Where the files go.
+ * @param {string} root The package folder, with a trailing slash.
+ * @param {string} folder The output folder.
  */
 export async function buildEmbedded(root, folder) {
-  // Only now: the build registers the loader of TypeScript first.
+  // Imported here, because the build registers the TypeScript loader first.
   const { readKernelSources } = await import('../../src/session/boot.ts');
   const { addSnapshot } = await import('../../src/engines/embedded/child/make-snapshot.ts');
   await mkdir(folder, { recursive: true });
@@ -52,8 +52,8 @@ async function bundleChild(root, outfile) {
 }
 
 /**
- * Adds what only the host looks at: the sum of the child's program, and that of the kernel's sources, by which a snapshot
- * of other sources is told.
+ * Adds what only the host reads: the checksum of the child's program, and the hash of the kernel's sources, which identifies
+ * a snapshot of other sources.
  * @param {string} folder
  * @param {string} kernel
  */

@@ -1,17 +1,17 @@
 // @ts-check
-/** Brings the interpreter of the embedded engine, as `sandbox-runtime/wasm` keeps it, into a folder. */
+/** Copies the interpreter of the embedded engine from `sandbox-runtime/wasm` into a folder. */
 import { createHash } from 'node:crypto';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 
-/** The interpreter, and the standard library that it reads. */
+/** The interpreter and its standard library. */
 const INTERPRETER_FILES = ['python.wasm', 'stdlib.pack'];
 const LICENSES = 'licenses';
 
 /**
- * Unpacks what is committed. Throws when a file is not what its checksum says.
+ * Unpacks the committed files. Throws if a checksum does not match.
  * @param {string} source
  * @param {string} folder
  */
@@ -20,7 +20,7 @@ export async function unpackInterpreter(source, folder) {
   for (const name of INTERPRETER_FILES) {
     const bytes = await promisify(brotliDecompress)(await readFile(join(source, 'artifacts', `${name}.br`)));
     if (sums.get(name) !== createHash('sha256').update(bytes).digest('hex')) {
-      throw new Error(`${join(source, 'artifacts', name)}.br is not what artifacts.sha256 says`);
+      throw new Error(`${join(source, 'artifacts', name)}.br does not match its checksum in artifacts.sha256`);
     }
     await writeFile(join(folder, name), bytes);
   }
@@ -28,7 +28,7 @@ export async function unpackInterpreter(source, folder) {
 }
 
 /**
- * Takes the files of one's own build (`sandbox-runtime/wasm/build.sh`), to try it before it is stored.
+ * Copies the files of a local build (`sandbox-runtime/wasm/build.sh`), to test it before storing it.
  * @param {string} source
  * @param {string} folder
  */
@@ -39,7 +39,7 @@ export async function copyInterpreter(source, folder) {
 }
 
 /**
- * Name to SHA-256 in hexadecimal, from a file as `sha256sum` writes it.
+ * SHA-256 in hexadecimal by name, from a file written by `sha256sum`.
  * @param {string} file
  * @returns {Promise<Map<string, string>>}
  */

@@ -1,10 +1,10 @@
-/** The lines of the audit log, from their schemas. */
+/** The reference of audit log records, from their schemas. */
 import { z } from 'zod';
 import { AuditRecordSchema } from '../../src/audit/records.ts';
-import type { ObjectSchema } from './frame-schema.ts';
+import type { ObjectSchema } from './json-schemas.ts';
 import { fieldRows, renderTable } from './tables.ts';
 
-/** The fields that every record has, then a section per type of record: what it is, and its other fields. */
+/** The fields of every record, then a section for each type of record with its description and other fields. */
 export function renderAuditRecords(): string {
   const { oneOf } = z.toJSONSchema(AuditRecordSchema) as unknown as { readonly oneOf: readonly ObjectSchema[] };
   const [first, ...others] = oneOf;

@@ -12,7 +12,7 @@ const SYSTEMS: readonly ClientSystem[] = [
 export function renderClientFiles(): string {
   const rows = CLIENT_IDS.map((id) => {
     const client = clientOf(id);
-    // The same place on two systems is said once.
+    // A path that is the same on two systems appears once.
     const [linux = '', mac = '', windows = ''] = SYSTEMS.map((system) => usualFileOf(id, system));
     const places = linux === mac ? [`\`${linux}\``] : [`Linux \`${linux}\``, `macOS \`${mac}\``];
     const isSame = linux === mac && windows.replaceAll('\\', '/') === linux.replace('~', '%USERPROFILE%');
@@ -30,7 +30,7 @@ export function renderClientFiles(): string {
   return renderTable(['Client', 'Name', 'File', 'File of a project', 'Key', 'Then'], rows);
 }
 
-/** Where the facts are from, and what could not be checked. */
+/** Where the facts come from, and what could not be verified. */
 export function renderClientSources(): string {
   const rows = CLIENT_IDS.map((id) => {
     const { title, source, seenIn, unverified } = clientOf(id);

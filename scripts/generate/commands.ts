@@ -1,11 +1,10 @@
-/** The reference of the command line, from its definition. */
+/** The command-line reference, from its definition. */
 import type { Argument, Command } from 'commander';
 import { createProgram } from '../../src/cli/program.ts';
 import { notesOf } from '../../src/terminal/define.ts';
 
 /**
- * A section for every command that does something; those that only shells ask are left out. The page says of `--json` once
- * which commands have it.
+ * A section for every command, except those that only shells call. The page itself says once which commands have `--json`.
  */
 export function renderCommands(): string {
   const program = createProgram({ settle: () => undefined, show: () => undefined });

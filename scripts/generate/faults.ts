@@ -1,4 +1,4 @@
-/** The tables of `docs/internals/faults.md`, from the cases and gates of the suite themselves. */
+/** The tables of `docs/internals/faults.md`, from the suite's cases and gates. */
 import { ALL_CASES } from '../../test/faults/cases/all.ts';
 import { CASES_ELSEWHERE } from '../../test/faults/cases/elsewhere.ts';
 import type { FaultCase } from '../../test/support/faults/fault-case.ts';
@@ -26,7 +26,7 @@ export function renderCasesElsewhere(): string {
   );
 }
 
-/** What differs from the other cases; the reasons are in the source of the case. */
+/** How a case differs from the others; its source has the reasons. */
 function notesOf({ quick, without = {}, growth }: FaultCase): string {
   const left = Object.keys(without);
   return [

@@ -1,8 +1,8 @@
-/** The system-call filter as bubblewrap takes it, from the one definition of it, which is written in Python. */
+/** The system-call filter in the form that bubblewrap accepts, generated from its only definition, in Python. */
 import { execFileSync } from 'node:child_process';
 import { findPython } from '../../test/tools/python.mjs';
 
-/** Machines by Node's names and by those of uname(2). */
+/** Machine names of Node and of uname(2). */
 const MACHINES = { x64: 'x86_64', arm64: 'aarch64' } as const;
 /** `struct sock_filter` (linux/filter.h): code, two jumps, value; all machines are little-endian. */
 const PROGRAM = [
@@ -12,7 +12,7 @@ const PROGRAM = [
   '    print(b"".join(struct.pack("<HBBI", *line) for line in build_filter(machine)).hex())',
 ].join('\n');
 
-/** The source of `src/engines/embedded/filter-programs.ts`. Without Python it cannot be known, and is left as it is. */
+/** The source of `src/engines/embedded/filter-programs.ts`; unchanged if there is no Python. */
 export async function renderFilterPrograms(current: string): Promise<string> {
   const python = await findPython();
   if (python === undefined) {

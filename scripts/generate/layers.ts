@@ -1,6 +1,6 @@
 /**
- * The folders of `src/` and what each may import: the one definition from which the rules of `.oxlintrc.json` and the table
- * of docs/internals/architecture.md are made. `test/contract/imports.test.ts` holds the sources against it, too.
+ * The folders of `src/` and what each may import: the only definition of the import rules in `.oxlintrc.json` and of the table in
+ * docs/internals/architecture.md. `test/contract/imports.test.ts` checks the sources against it too.
  */
 import { posix } from 'node:path';
 
@@ -9,16 +9,16 @@ export interface Layer {
   readonly holds: string;
   /** The core knows no feature; only the composition knows both. */
   readonly kind: 'core' | 'feature' | 'composition';
-  /** Folders, or files, that it may import besides itself; of the composition also the index of every feature. */
+  /** Folders or files that it may import besides itself. The composition may also import the index of every feature. */
   readonly mayImport: readonly string[];
-  /** Whether it gets data and gives data, without any I/O. */
+  /** Whether it only transforms data, without any I/O. */
   readonly isPure?: boolean;
 }
 
 const CORE: readonly Layer[] = [
   {
     folder: 'base',
-    holds: 'what everyone uses: errors, limits, log, processes, the words of a cell',
+    holds: 'shared basics: errors, limits, log, processes, types of a cell',
     kind: 'core',
     mayImport: [],
   },
@@ -30,7 +30,7 @@ const CORE: readonly Layer[] = [
   },
   {
     folder: 'clients',
-    holds: "other MCP clients' files: places, formats, edits of their text",
+    holds: "other MCP clients' files: locations, formats, text edits",
     kind: 'core',
     mayImport: ['base'],
     isPure: true,
@@ -49,14 +49,14 @@ const CORE: readonly Layer[] = [
   },
   {
     folder: 'settings',
-    holds: 'the table of settings, and what engines and servers get of it',
+    holds: 'the table of settings, and the parts for engines and servers',
     kind: 'core',
     mayImport: ['base', 'clients', 'servers', 'engines'],
   },
   { folder: 'protocol', holds: 'frames and exact JSON', kind: 'core', mayImport: ['base'], isPure: true },
   {
     folder: 'catalog',
-    holds: 'names, signatures, documents and search of tools',
+    holds: 'names, signatures, documentation and search of tools',
     kind: 'core',
     mayImport: ['base'],
     isPure: true,
@@ -82,19 +82,19 @@ const CORE: readonly Layer[] = [
   },
   {
     folder: 'directory',
-    holds: 'what is known of each configured server and its tools',
+    holds: 'what is known about each configured server and its tools',
     kind: 'core',
     mayImport: ['base', 'state', 'servers', 'settings', 'protocol', 'catalog', 'upstream'],
   },
   {
     folder: 'calls',
-    holds: 'what code may ask of the host: the contract, the pipeline, one file for each kind of call',
+    holds: 'calls from code to the host: the contract, the pipeline, one file per kind of call',
     kind: 'core',
     mayImport: ['base', 'protocol', 'catalog', 'render', 'session', 'upstream', 'directory'],
   },
   {
     folder: 'terminal',
-    holds: 'what commands share: their contract, tables, progress, questions',
+    holds: 'shared parts of commands: their contract, tables, progress, questions',
     kind: 'core',
     mayImport: [
       'base',
@@ -120,25 +120,25 @@ function feature(folder: string, holds: string): Layer {
 }
 
 const FEATURES: readonly Layer[] = [
-  feature('approvals', 'asking the person about calls'),
-  feature('artifacts', 'files that code keeps, and the resources that show them'),
+  feature('approvals', 'asking the user about calls'),
+  feature('artifacts', 'files saved by code, and the resources that show them'),
   feature('audit', 'the record of cells and calls'),
-  feature('doctor', 'what is wrong, and how to fix it'),
-  feature('exec', 'one cell from the shell'),
-  feature('images', 'the images of sandboxes'),
+  feature('doctor', 'finding problems and fixing them'),
+  feature('exec', 'running a cell from the shell'),
+  feature('images', 'images for sandboxes'),
   feature('install', 'registering the bridge with clients'),
   feature('manage-servers', 'the commands that show, change, test and call servers'),
-  feature('pins', 'accepted definitions of tools'),
+  feature('pins', 'accepted tool definitions'),
   feature('policy', 'rules and limits for calls; `rules/` is pure'),
   feature('saved-tools', 'functions kept for later sessions'),
   feature('secrets', 'secrets of server entries: fetching and masking'),
-  feature('session-list', 'the sandboxes of every bridge on this machine'),
+  feature('session-list', 'sandboxes of all bridges on this machine'),
 ];
 
 export const LAYERS: readonly Layer[] = [
   ...CORE,
   ...FEATURES,
-  { folder: 'bridge', holds: 'builds the parts and plugs the features in', kind: 'composition', mayImport: EVERY_CORE },
+  { folder: 'bridge', holds: 'builds the parts and plugs in the features', kind: 'composition', mayImport: EVERY_CORE },
   {
     folder: 'cli',
     holds: 'the command line: every command, help, completion',
@@ -147,13 +147,13 @@ export const LAYERS: readonly Layer[] = [
   },
 ];
 
-/** Parts of a folder that may import something else than the folder, or less. */
+/** Parts of a folder with import rules of their own. */
 export const EXCEPTIONS: readonly {
   readonly part: string;
   readonly mayImport: readonly string[];
   readonly isPure?: boolean;
 }[] = [
-  // A program of its own, bundled by itself: what it reports are frames of the protocol.
+  // A separate program with its own bundle; it reports in frames of the protocol.
   { part: 'engines/embedded/child', mayImport: ['base', 'protocol'] },
   { part: 'policy/rules', mayImport: ['base', 'catalog', 'calls/contract.ts'], isPure: true },
 ];
@@ -195,7 +195,7 @@ interface Override {
   readonly rules: Readonly<Record<string, unknown>>;
 }
 
-/** `.oxlintrc.json` with the import rules of `src/` made anew; everything else stays as it is. */
+/** `.oxlintrc.json` with regenerated import rules for `src/`; everything else is unchanged. */
 export function renderLintRules(current: string): string {
   const config = JSON.parse(current) as { readonly overrides: readonly Override[] };
   const others = config.overrides.filter(({ files, rules }) => !(isOfSources(files) && IMPORT_RULE in rules));
@@ -231,9 +231,9 @@ function importRules() {
   }));
 }
 
-const PURE = { regex: IO_MODULES, message: 'This folder does no I/O: it gets data and gives data.' };
+const PURE = { regex: IO_MODULES, message: 'This folder only transforms data and does no I/O.' };
 
-/** The SDK stays behind two folders, so that its next version is met in two places. */
+/** Only two folders use the SDK, so its next version affects only those. */
 function packagesRefused(path: string): { group: string[]; message: string }[] {
   const isClient = path.startsWith('upstream/');
   const isServer = path.startsWith('server/') || path.startsWith('artifacts/');
@@ -273,12 +273,12 @@ function foldersRefused(path: string): Refusal[] {
   ];
   const whole = refused.filter((folder) => !files.some((file) => file.startsWith(`${folder}/`)));
   const up = path === 'cli.ts' ? '^\\./' : '^(\\.\\./)+';
-  const why = 'This folder does not know that one: see docs/internals/architecture.md.';
+  const why = 'This folder may not import that one: see docs/internals/architecture.md.';
   return [
     ...(whole.length === 0 ? [] : [{ regex: `${up}(${whole.join('|')})/`, message: why }]),
     ...files.map((file) => ({
       group: [`**/${posix.dirname(file)}/**`, `!**/${file}`],
-      message: `Of ${posix.dirname(file)}/ only ${posix.basename(file)} may be imported here.`,
+      message: `From ${posix.dirname(file)}/, this folder may import only ${posix.basename(file)}.`,
     })),
   ];
 }

@@ -1,8 +1,8 @@
-/** Generated parts of documents that are otherwise written by hand. */
+/** Generated parts in handwritten documents. */
 
 /**
  * `document` with the text between `<!-- generated: NAME -->` and `<!-- end of generated -->` replaced for every name.
- * Throws when a marker is missing, unknown, or never ends.
+ * Throws if a marker is missing, unknown, or has no end.
  */
 export function replaceGenerated(document: string, parts: Readonly<Record<string, () => string>>): string {
   const wanted = new Set(Object.keys(parts));
@@ -18,7 +18,7 @@ export function replaceGenerated(document: string, parts: Readonly<Record<string
   );
   if (wanted.size > 0) {
     throw new Error(
-      `There is no place for: ${[...wanted].join(', ')}. Put "<!-- generated: NAME -->" and its end there.`,
+      `No marker for: ${[...wanted].join(', ')}. Add "<!-- generated: NAME -->" and "<!-- end of generated -->".`,
     );
   }
   return replaced;

@@ -1,33 +1,34 @@
-/** The tables of `docs/internals/isolation.md` on what was tried from inside a sandbox, from the record of the last run. */
+/** The tables of `docs/internals/isolation.md` on attempts from inside a sandbox, from the record of the last run. */
 import { readFileSync } from 'node:fs';
 import { EXCEPTIONS } from '../../test/support/probes/exceptions.ts';
 import { groupOf, isHeld, type ProbeRecord, RECORD_FILE } from '../../test/support/probes/record.ts';
 
 type Recorded = readonly [string, ProbeRecord[string][string]][];
 
-/** What each group tries, in the order of the table. */
+/** What each group of probes tries, in the order of the table. */
 const GROUPS: Readonly<Record<string, string>> = {
   network: 'addresses, names, vsock, sockets of the host, interfaces, raw and packet sockets',
-  files: 'writing outside of scratch, executing, devices, files of the host, switches under /proc and /sys, cgroups',
+  files:
+    'writing outside of scratch space, executing, devices, files of the host, switches under /proc and /sys, cgroups',
   rights: 'users, groups, capabilities, setuid, limits, priorities',
-  'PID 1': 'memory, descriptors, tracing, signals of the first process',
-  sight: 'secrets in environment and files, proxies, mounts, processes and name of the host',
-  kernel: 'mounts, namespaces, keys, modules, tracing and other calls that ordinary code does not need',
-  use: 'what ordinary code needs, and must be possible',
-  persistence: 'what one session could leave for another, or for itself after a reset',
-  bombs: 'memory in every form, processes, threads, descriptors, loops, output without end',
+  'PID 1': 'memory, descriptors, tracing and signals of the first process',
+  sight: 'secrets in the environment and in files, proxies, mounts, processes and name of the host',
+  kernel: 'mounts, namespaces, keys, modules, tracing and other system calls that ordinary code does not need',
+  use: 'what ordinary code needs and must be able to do',
+  persistence: 'what a session could leave behind for another one, or for itself after a reset',
+  bombs: 'memory of every kind, processes, threads, descriptors, loops, endless output',
 };
 
-/** Columns of the table, as far as they were recorded. */
+/** Columns of the table, if recorded. */
 const ENGINES: readonly string[] = ['podman', 'podman-rootless', 'docker', 'bubblewrap', 'embedded', 'podman-gvisor'];
 
-/** Group by engine: how many probes came out as wanted, of how many. Throws when a group is not described. */
+/** For each group and engine, how many of the probes had the expected result. Throws if a group is not described. */
 export function renderProbes(): string {
   const columns = readColumns();
   const groups = columns.flatMap(([, results]) => results.map(([probe]) => groupOf(probe)));
   const unknown = groups.find((group) => GROUPS[group] === undefined);
   if (unknown !== undefined) {
-    throw new Error(`The group "${unknown}" of probes is not described in scripts/generate/probes.ts.`);
+    throw new Error(`The probe group "${unknown}" is not described in scripts/generate/probes.ts.`);
   }
   const rows = Object.entries(GROUPS).map(([group, tries]) => [
     `${group}: ${tries}`,
@@ -42,7 +43,7 @@ export function renderProbes(): string {
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** Each probe that came out otherwise, with its reason. Throws when one has none, or a reason has no probe. */
+/** Each probe with an unexpected result, with its reason. Throws if a reason or its probe is missing. */
 export function renderExceptions(): string {
   const byReason = new Map<string, string[]>();
   for (const [label, results] of readColumns()) {
@@ -51,7 +52,7 @@ export function renderExceptions(): string {
     const withoutReason = found.filter((probe) => expected[probe] === undefined);
     const odd = [...withoutReason, ...Object.keys(expected).filter((probe) => !found.includes(probe))];
     if (odd.length > 0) {
-      throw new Error(`${label}: ${odd.join(', ')}: otherwise than test/support/probes/exceptions.ts says.`);
+      throw new Error(`${label}: ${odd.join(', ')}: does not match test/support/probes/exceptions.ts.`);
     }
     for (const probe of found) {
       const line = `**${label}**: ${expected[probe]}`;
@@ -61,7 +62,7 @@ export function renderExceptions(): string {
   return [...byReason].map(([line, names]) => `- ${line}: ${names.join('; ')}.`).join('\n');
 }
 
-/** Label and results of each engine that was recorded. */
+/** Label and results of each recorded engine. */
 function readColumns(): (readonly [string, Recorded])[] {
   const record = JSON.parse(readFileSync(RECORD_FILE, 'utf8')) as ProbeRecord;
   return ENGINES.flatMap((label) => {

@@ -1,14 +1,14 @@
-/** The tables of the documentation, as Markdown. */
+/** Tables of the documentation, as Markdown. */
 
 import { ERROR_CODES, type ErrorCode } from '../../src/base/errors.ts';
 import { ERROR_PAGES } from '../../src/cli/help/error-texts.ts';
 import { CALL_METHODS } from '../../src/protocol/frames.ts';
 import { SETTINGS_TABLE } from '../../src/settings/settings.ts';
-import { membersOf, type ObjectSchema, type PropertySchema } from './frame-schema.ts';
+import { membersOf, type ObjectSchema, type PropertySchema } from './json-schemas.ts';
 
 const ERROR_CODE_NAMES = Object.keys(ERROR_CODES) as ErrorCode[];
 
-/** One section per frame: what it is, and its fields. Throws for a frame or field without a description. */
+/** One section per frame, with its description and fields. Throws if a description is missing. */
 export function renderFrames(union: 'HostFrame' | 'SandboxFrame'): string {
   return membersOf(union)
     .map((frame) => {
@@ -44,7 +44,7 @@ export function renderErrors(): string {
 
 const FIXED_BY_WORD = { user: 'you', model: 'the agent', us: 'us' } as const;
 
-/** One section per code: why it usually happens and what to do. The table has the rest. */
+/** One section per code with its usual cause and remedy. The table has the rest. */
 export function renderErrorPages(): string {
   return ERROR_CODE_NAMES.map((code) => {
     const { cause, remedy } = ERROR_PAGES[code];
@@ -59,13 +59,13 @@ export function renderSettings(): string {
   return renderTable(['Variable', 'Default', 'Meaning', 'Allowed'], rows);
 }
 
-/** The fields of an object but for its tag; those of objects inside follow theirs, with a dotted name. */
+/** The fields of an object without its tag. Fields of nested objects follow, with dotted names. */
 export function renderFields(schema: ObjectSchema, tag: string): string {
   const rows = fieldRows(schema, '').filter(([name]) => name !== `\`${tag}\``);
   return rows.length === 0 ? '' : renderTable(['Field', 'Type', 'Required', 'Meaning'], rows);
 }
 
-/** Name, type, whether it is required, and meaning of each field. */
+/** Name, type, required or not, and meaning of each field. */
 export function fieldRows(schema: Pick<PropertySchema, 'properties' | 'required'>, prefix: string): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const path = `${prefix}${name}`;
@@ -101,7 +101,7 @@ function described(schema: { readonly description?: string }, what: string): str
   return schema.description;
 }
 
-/** A table of Markdown. */
+/** A Markdown table. */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');

@@ -1,4 +1,4 @@
-/** Draws who talks to whom: the client, the bridge, the sandbox and the servers. */
+/** Draws how client, bridge, sandbox and servers communicate. */
 import { element, MONOSPACE, svgFile, text, type Wording } from './svg.ts';
 import type { Theme } from './themes.ts';
 
@@ -7,7 +7,7 @@ interface Part {
   readonly lines: readonly string[];
 }
 
-/** What goes down and what comes up between two parts. */
+/** What two parts exchange: downwards and upwards. */
 interface Exchange {
   readonly down: string;
   readonly up: string;
@@ -55,7 +55,7 @@ export function drawParts(theme: Theme): string {
   ]);
 }
 
-/** Name on the left, what it does on the right. */
+/** The name on the left, the description on the right. */
 function flatBox({ lines, name }: Part, top: number, theme: Theme): string[] {
   const box = { x: BOX.left, y: top, width: BOX.wide, height: FLAT, rx: 8, fill: theme.panel, stroke: theme.border };
   return [
@@ -76,9 +76,9 @@ function tallBox({ lines, name }: Part, left: number, theme: Theme, border: Reco
   ];
 }
 
-/** An arrow down and an arrow up, with their words outside. */
-function exchange({ down, up }: Exchange, centre: number, top: number, theme: Theme): string[] {
-  const [left, right] = [centre - 12, centre + 12];
+/** An arrow down and an arrow up, with their labels outside. */
+function exchange({ down, up }: Exchange, center: number, top: number, theme: Theme): string[] {
+  const [left, right] = [center - 12, center + 12];
   const [start, end] = [top + 8, top + 50];
   const words = { 'font-family': MONOSPACE, 'font-size': 16, fill: theme.text };
   const arrow = { fill: 'none', stroke: theme.muted, 'stroke-width': 2 };

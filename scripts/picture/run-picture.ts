@@ -1,17 +1,17 @@
-/** Draws a task of the comparison: the cell, the calls that it made, its answer, and what both ways cost. */
+/** Draws a task of the comparison: the cell, its calls, its answer, and the cost of both ways. */
 import { type ComparedRun, type ComparisonRun, type Effort, ENCODING } from '../comparison/run.ts';
-import { colourPython } from './python-colours.ts';
-import { colouredText, element, MONOSPACE, svgFile, text, type Wording } from './svg.ts';
+import { colorPython } from './python-colors.ts';
+import { coloredText, element, MONOSPACE, svgFile, text, type Wording } from './svg.ts';
 import type { Theme } from './themes.ts';
 
 const WIDTH = 760;
 const MARGIN = 28;
 const RIGHT = WIDTH - MARGIN;
-/** Left edge of what stands beside a label. */
+/** Left edge of the content next to a label. */
 const INDENT = 116;
 const HEADER_HEIGHT = 54;
 const CODE_LINE = 26;
-/** In the widest of the fonts, whose characters are 0.602 of their size. */
+/** For the widest of the fonts, whose characters are 0.602 times the font size wide. */
 const MAX_CODE_CHARS = 64;
 const ROW = 32;
 const MARKS_LEFT = 374;
@@ -32,7 +32,7 @@ export function drawRun(run: ComparisonRun, theme: Theme): string {
     frame(height, theme),
     ...header(compared, theme),
     ...code.map((line, index) =>
-      colouredText(MARGIN, HEADER_HEIGHT + 40 + index * CODE_LINE, colourPython(line, theme), {
+      coloredText(MARGIN, HEADER_HEIGHT + 40 + index * CODE_LINE, colorPython(line, theme), {
         ...MONO,
         'font-size': 18,
       }),
@@ -51,7 +51,7 @@ export function drawRun(run: ComparisonRun, theme: Theme): string {
   ]);
 }
 
-/** The picture in words: what README.md has as the alternative text. */
+/** The alternative text of the picture in README.md. */
 export function wordingOf(run: ComparisonRun): Wording {
   const { compared, code } = picturedTask(run);
   const { comparison, calls, task } = compared;
@@ -70,7 +70,7 @@ export function wordingOf(run: ComparisonRun): Wording {
 function picturedTask({ tasks }: ComparisonRun): { readonly compared: ComparedRun; readonly code: readonly string[] } {
   const compared = tasks.find(({ task }) => task.isPictured);
   if (compared === undefined) {
-    throw new Error('no task of the comparison is pictured');
+    throw new Error('no task of the comparison has isPictured set');
   }
   const code = compared.task.cells.join('\n').split('\n');
   const tooLong = code.find(({ length }) => length > MAX_CODE_CHARS);
@@ -89,7 +89,7 @@ function header({ task }: ComparedRun, theme: Theme): string[] {
   const baseline = 35;
   return [
     text(MARGIN, baseline, 'run_python', { ...MONO, 'font-size': 18, 'font-weight': 600, fill: theme.text }),
-    text(RIGHT, baseline, capitalise(task.title), { 'font-size': 17, fill: theme.muted, 'text-anchor': 'end' }),
+    text(RIGHT, baseline, capitalize(task.title), { 'font-size': 17, fill: theme.muted, 'text-anchor': 'end' }),
     rule(HEADER_HEIGHT, theme),
   ];
 }
@@ -102,7 +102,7 @@ function label(content: string, y: number, theme: Theme): string {
   return text(MARGIN, y, content, { 'font-size': 17, fill: theme.muted });
 }
 
-/** Each tool once, with the number of its calls, in the order of its first call. */
+/** Number of calls by tool, in the order of the first calls. */
 function countCalls(calls: readonly string[]): (readonly [tool: string, count: number])[] {
   const counts = new Map<string, number>();
   for (const call of calls) {
@@ -111,7 +111,7 @@ function countCalls(calls: readonly string[]): (readonly [tool: string, count: n
   return [...counts];
 }
 
-/** The name of a tool, a mark for each call, and their number. */
+/** The name of a tool, a mark for each call, and the number of calls. */
 function callRow([tool, count]: readonly [string, number], y: number, isFirst: boolean, theme: Theme): string[] {
   const pitch = Math.min(MARK_PITCH, MARKS_WIDTH / count);
   const marks = Array.from({ length: count }, (_, index) =>
@@ -140,8 +140,8 @@ function costs(
 ): string[] {
   const headings = ['definitions', 'written', 'read', 'total'] as const;
   const ways = [
-    { name: 'Direct tool calls', colour: theme.high, definitions: definitions.direct, effort: comparison.direct },
-    { name: 'With run_python', colour: theme.low, definitions: definitions.code, effort: comparison.code },
+    { name: 'Direct tool calls', color: theme.high, definitions: definitions.direct, effort: comparison.direct },
+    { name: 'With run_python', color: theme.low, definitions: definitions.code, effort: comparison.code },
   ];
   const most = Math.max(...ways.map((way) => total(way.effort, way.definitions)));
   const note = `Servers: ${servers.join(', ')}, with ${definitions.tools} tools. Tokenizer: ${ENCODING}.`;
@@ -164,8 +164,8 @@ function costs(
         figure(COLUMNS.definitions, y, figures.definitions, theme.text),
         figure(COLUMNS.written, y, figures.written, theme.text),
         figure(COLUMNS.read, y, figures.read, theme.text),
-        figure(COLUMNS.total, y, figures.total, way.colour),
-        element('rect', { ...bar, width: Math.max(2, ((RIGHT - MARGIN) * figures.total) / most), fill: way.colour }),
+        figure(COLUMNS.total, y, figures.total, way.color),
+        element('rect', { ...bar, width: Math.max(2, ((RIGHT - MARGIN) * figures.total) / most), fill: way.color }),
       ];
     }),
     text(MARGIN, top + 184, note, { 'font-size': 15, fill: theme.muted }),
@@ -176,7 +176,7 @@ function total({ read, written }: Effort, definitions: number): number {
   return definitions + written + read;
 }
 
-function capitalise(words: string): string {
+function capitalize(words: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 

@@ -1,4 +1,4 @@
-/** The few elements that the pictures are made of. Nothing in them refers to anything outside, so they show as they are wherever an image can be shown. */
+/** The SVG elements of the pictures. They refer to nothing outside, so the pictures look the same everywhere. */
 
 type Attributes = Readonly<Record<string, string | number>>;
 
@@ -11,13 +11,13 @@ export interface Size {
   readonly height: number;
 }
 
-/** What a reader who cannot see the picture gets. */
+/** The alternative text of a picture. */
 export interface Wording {
   readonly title: string;
   readonly description: string;
 }
 
-/** A whole file. */
+/** A complete SVG file. */
 export function svgFile({ height, width }: Size, { description, title }: Wording, children: readonly string[]): string {
   const attributes = {
     xmlns: 'http://www.w3.org/2000/svg',
@@ -41,13 +41,13 @@ export function element(name: string, attributes: Attributes, content?: string):
   return content === undefined ? `<${tag}/>` : `<${tag}>${content}</${name}>`;
 }
 
-/** One line of text; blanks are kept. */
+/** One line of text; spaces are preserved. */
 export function text(x: number, y: number, content: string, attributes: Attributes): string {
   return textOf(x, y, escapeText(content), attributes);
 }
 
-/** The same of pieces in several colours. */
-export function colouredText(
+/** The same, with pieces in several colors. */
+export function coloredText(
   x: number,
   y: number,
   pieces: readonly { readonly text: string; readonly fill: string }[],

@@ -1,8 +1,8 @@
-/** Colours of the pictures, close to those of the pages that show them. A test holds every text to a contrast of 4.5:1 (WCAG 2.2, AA). */
+/** Colors of the pictures, close to those of the pages that show them. A test requires a contrast of 4.5:1 for every text (WCAG 2.2, AA). */
 
 export interface Theme {
   readonly background: string;
-  /** Of the parts that stand out from the background; text stands on both. */
+  /** Fill of boxes on the background; text is on both. */
   readonly panel: string;
   readonly border: string;
   readonly text: string;
@@ -11,7 +11,7 @@ export interface Theme {
   readonly string: string;
   readonly number: string;
   readonly call: string;
-  /** Of what costs much, and of what costs little. */
+  /** For high and low cost. */
   readonly high: string;
   readonly low: string;
 }

@@ -1,30 +1,30 @@
 /**
- * What a person is shown who is to allow calls, and what their reply means. The layout is fixed: only whole lines with an
- * indent come from the code or from servers, so that no argument can pass for words of the bridge. A client that renders
- * Markdown shows them as code, in which nothing is interpreted.
+ * The form that asks a person to approve calls, and how to read the reply. The layout is fixed: text from the code or from
+ * servers only appears on indented lines, so no argument can pass for text of the bridge. A client that renders Markdown
+ * shows indented lines as code and interprets nothing in them.
  */
 import type { Question, Reply } from '../base/cell.ts';
 import type { Approval } from '../calls/contract.ts';
-import { oneLine } from '../catalog/shown-text.ts';
+import { oneLine } from '../catalog/visible.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 
-/** For how long a call is allowed, or that it is not. */
+/** How long a call is allowed, or that it is not. */
 export type ApprovalChoice = Approval | 'no';
 
-/** A call as it is shown; its secrets are masked. */
+/** A call as the form shows it, with secrets masked. */
 export interface ShownCall {
   readonly server: string;
   readonly tool: string;
-  /** Why the person is asked, one clause. */
+  /** Why approval is required, in one clause. */
   readonly reason: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** How many calls are exactly like it. */
+  /** Number of identical calls. */
   readonly count: number;
-  /** The line that leads to the call, as the sandbox says. */
+  /** The line of code that makes the call; the sandbox reports its number. */
   readonly line?: { readonly number: number; readonly text: string } | undefined;
 }
 
-/** As the person reads them. Plain values of an `enum`, because titles are shown by few clients. */
+/** The labels are the `enum` values themselves, because few clients show titles. */
 const LABELS: Readonly<Record<ApprovalChoice, string>> = {
   once: 'Allow once',
   cell: 'Allow for this cell',
@@ -35,34 +35,34 @@ const CHOICES: ReadonlyMap<unknown, ApprovalChoice> = new Map(
   Object.entries(LABELS).map(([choice, label]) => [label, choice as ApprovalChoice]),
 );
 
-/** What is shown of one call among `calls`: all chosen so that a form can be read, and none can be buried. */
-const MAX_NAME_CHARS = 100;
-const MAX_REASON_CHARS = 300;
+export const MAX_NAME_CHARS = 100;
+export const MAX_REASON_CHARS = 300;
+/** How much a form shows of a single call, or of each of several. Chosen so that a form stays readable and hides no call. */
 const ROOM = {
   one: { values: 20, valueChars: 600 },
   many: { values: 6, valueChars: 150 },
 } as const;
 const INDENT = '    ';
 
-/** The question whether these calls may be made; at least one. */
+/** The form that asks whether these calls, at least one, may be made. */
 export function approvalForm(session: string, calls: readonly ShownCall[]): Extract<Question, { mode: 'form' }> {
   const isOne = calls.length === 1;
-  const wish = isOne ? 'call a tool' : `make ${calls.length} different calls of tools`;
+  const wish = isOne ? 'call a tool' : `make ${calls.length} different tool calls`;
   const paragraphs = [
-    `Code of session '${session}' wants to ${wish}, and your policy says to ask you.`,
+    `Code in session '${session}' wants to ${wish}, and your policy requires your approval.`,
     ...calls.flatMap((call, index) => describeCall(call, isOne ? undefined : index + 1)),
-    'Indented lines come from the code or from servers. A session ends with its sandbox; a cell is this one call of run_python.',
+    'Indented lines come from the code or from servers. A session ends with its sandbox; a cell is this one call to run_python.',
   ];
   return { mode: 'form', message: paragraphs.join('\n\n'), requestedSchema: schemaFor(calls) };
 }
 
-/** What the reply means for each of the `count` calls of a form, in its order. What is not clearly allowed is not. */
+/** The answer for each of the `count` calls of a form, in order. Anything but a clear yes is a no. */
 export function readChoices({ action, content = {} }: Reply, count: number): readonly ApprovalChoice[] {
   const given = action === 'accept' ? content : {};
   const forAll = CHOICES.get(given['answer']) ?? 'no';
   return Array.from({ length: count }, (_, index) => {
     const own = given[fieldOf(index)];
-    // Clients send a field that was left empty as nothing, or as an empty text.
+    // Clients omit a field that was left empty, or send an empty string.
     return own === undefined || own === '' ? forAll : (CHOICES.get(own) ?? 'no');
   });
 }
@@ -81,15 +81,15 @@ function describeCall(call: ShownCall, number: number | undefined): string[] {
   const more = given.length - lines.length;
   const paragraphs = [
     facts.join('\n'),
-    ...(lines.length === 0 ? ['Arguments: none'] : [`Arguments:`, lines.join('\n')]),
-    ...(more > 0 ? [`${more} more arguments are not shown.`] : []),
+    ...(lines.length === 0 ? ['Arguments: none'] : ['Arguments:', lines.join('\n')]),
+    ...(more > 0 ? [`Not shown: ${more} more arguments.`] : []),
   ];
   const { line } = call;
   return line === undefined
     ? paragraphs
     : [
         ...paragraphs,
-        `Line ${line.number} of the code, as the sandbox says:`,
+        `Line ${line.number} of the code, as reported by the sandbox:`,
         indented(line.text.trim(), room.valueChars),
       ];
 }
@@ -108,7 +108,7 @@ function schemaFor(calls: readonly ShownCall[]): Record<string, unknown> {
   const isOne = calls.length === 1;
   const single = calls.map(({ tool }, index) => [
     fieldOf(index),
-    { ...choice, title: `Only for call ${index + 1}: ${oneLine(tool, MAX_NAME_CHARS)}` },
+    { ...choice, title: `For call ${index + 1} only: ${oneLine(tool, MAX_NAME_CHARS)}` },
   ]);
   return {
     type: 'object',

@@ -1,31 +1,32 @@
 /**
- * Asks the person about calls. The calls of one cell that come together are asked about in one question, and those that
- * come while it is open in the next. What was allowed holds for a server and a tool, whatever the arguments: for the cell,
- * or until the sandbox of the session ends. What was refused stays refused for the rest of the cell, the same call only.
+ * Asks the person about calls. Calls that a cell makes together share one question; calls that arrive while it is open go
+ * into the next. An approval covers a server and a tool with any arguments: for the cell, or until the session's sandbox
+ * ends. A refusal covers exactly that call, for the rest of the cell.
  */
 import { createHash } from 'node:crypto';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import type { Reply } from '../base/cell.ts';
-import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
+import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Approval, Approvals, CallToApprove } from '../calls/contract.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { Asker } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { type ApprovalChoice, approvalForm, readChoices, type ShownCall } from './approval-form.ts';
+import { cancelled, denied, failedQuestion, unavailable } from './refusals.ts';
 
-/** Calls of one `gather` come within milliseconds; a person does not notice this. Chosen. */
+/** The calls of one `gather` arrive within milliseconds, and people do not notice this delay. Chosen. */
 const COLLECT_MS = 50;
-/** Different calls in one form; further ones are in the next. Chosen. */
+/** Different calls in one form; further ones go into the next. Chosen. */
 const MAX_CALLS_PER_FORM = 10;
 
 export interface CellApprovalsOptions {
   /** Masks the secrets of all servers. */
   readonly mask: (message: Record<string, unknown>) => Record<string, unknown>;
-  /** Where the person can allow a call for good. */
+  /** Where the user can always allow a call. */
   readonly policyFile: string;
 }
 
-/** The real `Approvals`. */
+/** `Approvals` for the calls that code makes. */
 export function createCellApprovals(options: CellApprovalsOptions): Approvals {
   const bySandbox = new WeakMap<object, Set<string>>();
   const byCell = new WeakMap<Asker, CellApprovals>();
@@ -38,7 +39,7 @@ export function createCellApprovals(options: CellApprovalsOptions): Approvals {
         return 'session';
       }
       if (asker === undefined) {
-        throw unavailable(call, context, options.policyFile);
+        throw unavailable(call, context.job, options.policyFile);
       }
       const ofCell = getOrMake(byCell, asker, () => new CellApprovals(asker, context.session, grants, options));
       return ofCell.approve(call, context);
@@ -46,13 +47,13 @@ export function createCellApprovals(options: CellApprovalsOptions): Approvals {
   };
 }
 
-/** Calls that are exactly alike. */
+/** Identical calls. */
 interface Entry {
   readonly key: string;
   readonly call: CallToApprove;
-  /** Each settles one of them: with why it is not made, or by what it may be. */
+  /** One callback per call, which takes the approval, or the reason why the call is not made. */
   readonly waiting: Set<(end: Approval | BridgeError) => void>;
-  /** Called when none of them waits any more. */
+  /** Called when the last of them stops waiting. */
   onEmpty?: () => void;
 }
 
@@ -76,7 +77,7 @@ class CellApprovals {
 
   approve(call: CallToApprove, { signal }: CallContext): Promise<Approval> {
     if (signal.aborted) {
-      return Promise.reject(givenUp(call));
+      return Promise.reject(cancelled(call));
     }
     const key = callKey(call);
     const refused = this.#refused.get(key);
@@ -93,7 +94,7 @@ class CellApprovals {
     return waitIn(entry, signal);
   }
 
-  /** One loop for all calls of the cell: a question at a time, with what has come until then. */
+  /** One loop for all calls of the cell: one question at a time, with the calls that have arrived. */
   async #askSoon(): Promise<void> {
     if (this.#isAsking) {
       return;
@@ -111,7 +112,7 @@ class CellApprovals {
     this.#isAsking = false;
   }
 
-  /** What is to be asked about next. Calls that were allowed meanwhile are let go, and those that were given up are left out. */
+  /** The calls of the next question. Settles calls that were allowed in the meantime and drops cancelled ones. */
   #takeBatch(): Entry[] {
     const batch: Entry[] = [];
     for (const entry of this.#collected.values()) {
@@ -130,11 +131,11 @@ class CellApprovals {
   }
 
   async #askAbout(batch: readonly Entry[]): Promise<void> {
-    const takeBack = new CancelSource();
+    const withdrawal = new CancelSource();
     batch.forEach((entry) => {
       entry.onEmpty = () => {
         if (batch.every(({ waiting }) => waiting.size === 0)) {
-          takeBack.abort();
+          withdrawal.abort();
         }
       };
     });
@@ -143,11 +144,13 @@ class CellApprovals {
         this.#session,
         batch.map((entry) => this.#show(entry)),
       );
-      const reply = await this.#asker.ask(form, takeBack.signal);
+      const reply = await this.#asker.ask(form, withdrawal.signal);
       const choices = readChoices(reply, batch.length);
       batch.forEach((entry, index) => this.#apply(entry, choices[index] ?? 'no', reply));
     } catch (error) {
-      batch.forEach((entry) => settle(entry, explain(entry.call, toBridgeError(error), this.#options.policyFile)));
+      batch.forEach((entry) =>
+        settle(entry, failedQuestion(entry.call, toBridgeError(error), this.#options.policyFile)),
+      );
     }
   }
 
@@ -188,7 +191,7 @@ class CellApprovals {
 /** Waits until the entry is settled, or `signal` aborts. */
 function waitIn(entry: Entry, signal: CancelSignal): Promise<Approval> {
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => done(givenUp(entry.call));
+    const onAbort = (): void => done(cancelled(entry.call));
     const done = (end: Approval | BridgeError): void => {
       signal.removeEventListener('abort', onAbort);
       if (entry.waiting.delete(done) && entry.waiting.size === 0) {
@@ -205,58 +208,15 @@ function waitIn(entry: Entry, signal: CancelSignal): Promise<Approval> {
   });
 }
 
-function givenUp(call: CallToApprove): BridgeError {
-  return notCalled(call, 'CALL_CANCELLED', 'it was given up');
-}
-
 function settle({ waiting }: Entry, end: Approval | BridgeError): void {
   [...waiting].forEach((done) => done(end));
-}
-
-function denied(call: CallToApprove, { action, content }: Reply): BridgeError {
-  const closed = 'the person was asked and closed the question without an answer';
-  const empty = 'the person was asked, and the reply holds no answer';
-  const isEmpty = action === 'accept' && Object.keys(content ?? {}).length === 0;
-  const why = action === 'cancel' ? closed : isEmpty ? empty : 'the person was asked and said no';
-  return notCalled(call, 'APPROVAL_DENIED', why, {
-    hint: 'Do without the call, or ask the person what they would rather have.',
-  });
-}
-
-function unavailable(call: CallToApprove, { job }: CallContext, policyFile: string): BridgeError {
-  const client = 'this client cannot ask (it offers no elicitation; exec asks at a terminal only)';
-  const who = job === undefined ? client : 'a background job cannot ask';
-  const hint =
-    job === undefined ? howToAllow(call, policyFile) : `Make the call in a cell. ${howToAllow(call, policyFile)}`;
-  return notCalled(call, 'APPROVAL_UNAVAILABLE', `${call.reason}, and ${who}`, { hint });
-}
-
-/** Why a question came to nothing, said of one of the calls it was about. */
-function explain(call: CallToApprove, error: BridgeError, policyFile: string): BridgeError {
-  const hint = error.hint ?? howToAllow(call, policyFile);
-  return notCalled(call, error.code, error.message, { hint, cause: error });
-}
-
-/** The rule that allows a call for good. */
-export function howToAllow({ server, tool }: CallToApprove, policyFile: string): string {
-  const rule = JSON.stringify({ effect: 'allow', server, tool });
-  return `The person alone can allow it: with ${rule} as the first of "rules" in ${policyFile}.`;
-}
-
-function notCalled(
-  { server, tool }: CallToApprove,
-  code: ErrorCode,
-  why: string,
-  options: { readonly hint?: string; readonly cause?: unknown } = {},
-): BridgeError {
-  return new BridgeError(code, `${server}.${tool} was not called: ${why}`, { ...options, data: { server, tool } });
 }
 
 function toolKey({ server, tool }: CallToApprove): string {
   return JSON.stringify([server, tool]);
 }
 
-/** Arguments may be megabytes; the key is kept as long as the cell runs. */
+/** A hash, because arguments may be megabytes and the key is kept as long as the cell runs. */
 function callKey(call: CallToApprove): string {
   return createHash('sha256').update(toolKey(call)).update(stringifyExact(call.arguments)).digest('base64');
 }

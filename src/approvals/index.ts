@@ -1,3 +1,3 @@
-/** Asks the person about calls that a policy leaves to them. */
+/** Asks the person about calls for which a policy requires approval. */
 export { createCellApprovals } from './cell-approvals.ts';
 export { createTerminalApprovals } from './terminal-approvals.ts';

@@ -1,24 +1,22 @@
-/** Asks a person about a call that they make themselves: one question, yes or no. */
+/** Asks the person at a terminal about a call that they make themselves: one question, yes or no. */
 import { join } from 'node:path';
-import { BridgeError } from '../base/errors.ts';
 import type { Approvals, CallToApprove } from '../calls/contract.ts';
-import { oneLine } from '../catalog/shown-text.ts';
-import { howToAllow } from './cell-approvals.ts';
+import { oneLine } from '../catalog/visible.ts';
+import { MAX_NAME_CHARS, MAX_REASON_CHARS } from './approval-form.ts';
+import { howToAllow, notCalled } from './refusals.ts';
 
-const MAX_NAME_CHARS = 100;
-const MAX_REASON_CHARS = 300;
-
-/** `stateDir` is where the person can allow a call for good. */
+/** @param stateDir the state directory, whose policy can always allow a call. */
 export function createTerminalApprovals(stateDir: string): Approvals {
   const policyFile = join(stateDir, 'policy.json');
   return {
     async approve(call, { asker, signal }) {
+      const hint = howToAllow(call, policyFile);
       if (asker === undefined) {
-        throw notCalled(call, 'APPROVAL_UNAVAILABLE', `${call.reason}, and there is no terminal to ask on`, policyFile);
+        throw notCalled(call, 'APPROVAL_UNAVAILABLE', `${call.reason}, and there is no terminal to ask at`, { hint });
       }
       const { action, content } = await asker.ask(questionAbout(call), signal);
       if (action !== 'accept' || content?.['allow'] !== true) {
-        throw notCalled(call, 'APPROVAL_DENIED', 'you were asked and did not say yes', policyFile);
+        throw notCalled(call, 'APPROVAL_DENIED', 'you were asked and did not say yes', { hint });
       }
       return 'once';
     },
@@ -29,24 +27,11 @@ function questionAbout({ server, tool, reason }: CallToApprove) {
   const name = oneLine(`${server}.${tool}`, MAX_NAME_CHARS);
   return {
     mode: 'form',
-    message: `Your policy says to ask you about ${name}: ${oneLine(reason, MAX_REASON_CHARS)}.`,
+    message: `Your policy requires your approval for ${name}: ${oneLine(reason, MAX_REASON_CHARS)}.`,
     requestedSchema: {
       type: 'object',
       properties: { allow: { type: 'boolean', title: 'Make this call' } },
       required: ['allow'],
     },
   } as const;
-}
-
-function notCalled(
-  call: CallToApprove,
-  code: 'APPROVAL_DENIED' | 'APPROVAL_UNAVAILABLE',
-  why: string,
-  policyFile: string,
-): BridgeError {
-  const { server, tool } = call;
-  return new BridgeError(code, `${server}.${tool} was not called: ${why}`, {
-    hint: howToAllow(call, policyFile),
-    data: { server, tool },
-  });
 }

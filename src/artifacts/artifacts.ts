@@ -1,7 +1,7 @@
 /**
- * Files that code kept (`runtime.save_artifact`), as `artifacts/<session>/<name>` of the state directory. They come in
- * pieces through the pipe and appear as a whole, when the last piece is there. Names come from a sandbox: they are
- * checked against a pattern before they become part of a path, and no link in the store is followed.
+ * Files that code keeps with `runtime.save_artifact`, stored as `artifacts/<session>/<name>` in the state directory. A file
+ * arrives in pieces and appears only when it is complete. Names come from a sandbox, so they are checked against a pattern
+ * before they become part of a path, and links in the store are not followed.
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -9,6 +9,7 @@ import { lstat, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_ARTIFACT_BYTES, MAX_ARTIFACTS_PER_SESSION } from '../base/limits.ts';
+import { SESSION_NAME_PATTERN } from '../server/arguments.ts';
 import { replaceFile } from '../state/replace-file.ts';
 import { checkDirectory, ensureDirectory, TEMPORARY_SUFFIX } from '../state/state-files.ts';
 
@@ -19,7 +20,7 @@ export interface Artifact {
   readonly modified: Date;
 }
 
-/** A piece of a file on its way into the store; pieces come in order, the first at 0. */
+/** A piece of a file that is being saved. Pieces arrive in order, the first with offset 0. */
 export interface ArtifactPiece {
   readonly session: string;
   readonly name: string;
@@ -28,20 +29,18 @@ export interface ArtifactPiece {
   readonly isLast: boolean;
 }
 
-/** Every rejection is a `BridgeError`: `CALL_REFUSED`, `LIMIT_ARTIFACT`, `STATE_WRITE_FAILED`. */
+/** Every rejection is a `BridgeError` with `CALL_REFUSED`, `LIMIT_ARTIFACT` or `STATE_WRITE_FAILED`. */
 export interface Artifacts {
-  /** Takes a piece; gives the artifact once it is whole. It then replaces one of the same name. */
+  /** Stores a piece. Resolves with the artifact after the last one; it then replaces an artifact of the same name. */
   write(piece: ArtifactPiece): Promise<Artifact | undefined>;
-  /** At most `length` bytes from `offset` on, fewer at the end. */
+  /** At most `length` bytes starting at `offset`; fewer at the end of the file. */
   read(session: string, name: string, offset: number, length: number): Promise<{ data: Buffer; artifact: Artifact }>;
   /** All artifacts, by session and name. */
   list(): Promise<Artifact[]>;
 }
 
-/** Also what a session is called: `server/arguments.ts` has the same pattern. */
-const SESSION = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M} _.,()+@=~-]{0,119}$/u;
-/** Names that Windows gives to devices, whatever the extension. */
+/** Names of devices on Windows, with any extension. */
 const DEVICE_NAME = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 const OWNER_ONLY_FILE = 0o600;
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
@@ -57,7 +56,7 @@ export function createArtifacts(stateDir: string): Artifacts {
 
 class ArtifactFolder implements Artifacts {
   readonly #root: string;
-  /** By session and name; a transfer that begins again drops the one before. */
+  /** By session and name. A transfer that starts again drops the previous one. */
   readonly #transfers = new Map<string, Transfer>();
 
   constructor(root: string) {
@@ -83,14 +82,14 @@ class ArtifactFolder implements Artifacts {
       return { data: await readPart(join(this.#root, session, name), offset, length), artifact };
     } catch (error) {
       throw new BridgeError('CALL_REFUSED', `there is no artifact '${name}' of session '${session}'`, {
-        hint: 'runtime.list_artifacts() shows what there is.',
+        hint: 'runtime.list_artifacts() lists all artifacts.',
         cause: error,
       });
     }
   }
 
   async list(): Promise<Artifact[]> {
-    const sessions = (await namesIn(this.#root)).filter((session) => SESSION.test(session));
+    const sessions = (await namesIn(this.#root)).filter((session) => SESSION_NAME_PATTERN.test(session));
     const lists = await Promise.all(sessions.map((session) => listSession(this.#root, session)));
     return lists.flat();
   }
@@ -99,7 +98,10 @@ class ArtifactFolder implements Artifacts {
     const { session, name, offset, data, isLast } = piece;
     const transfer = offset === 0 ? await this.#begin(piece) : this.#transfers.get(keyOf(piece));
     if (transfer?.nextOffset !== offset) {
-      throw new BridgeError('CALL_REFUSED', `a piece of '${name}' came out of order; was it saved twice at once?`);
+      throw new BridgeError(
+        'CALL_REFUSED',
+        `a piece of '${name}' arrived out of order; was the artifact saved twice at the same time?`,
+      );
     }
     await append(transfer.temporary, data, offset);
     if (!isLast) {
@@ -140,7 +142,7 @@ async function listSession(root: string, session: string): Promise<Artifact[]> {
 async function describe(root: string, session: string, name: string): Promise<Artifact> {
   const stats = await lstat(join(root, session, name));
   if (!stats.isFile()) {
-    throw new Error('it is no plain file');
+    throw new Error('it is not a regular file');
   }
   return { session, name, sizeBytes: stats.size, modified: stats.mtime };
 }
@@ -165,7 +167,7 @@ async function readPart(path: string, offset: number, length: number): Promise<B
   }
 }
 
-/** Sorted; none when there is no such directory. */
+/** Sorted; empty if there is no such directory. */
 async function namesIn(directory: string): Promise<string[]> {
   try {
     await checkDirectory(directory);
@@ -179,17 +181,17 @@ async function checkRoom(folder: string, name: string): Promise<void> {
   const names = (await namesIn(folder)).filter(isName);
   if (!names.includes(name) && names.length >= MAX_ARTIFACTS_PER_SESSION) {
     const limit = MAX_ARTIFACTS_PER_SESSION.toLocaleString('en-US');
-    throw new BridgeError('LIMIT_ARTIFACT', `this session has ${limit} artifacts already, which is the limit`, {
-      hint: `Save under a name that is not needed any more, or remove files from ${folder}.`,
+    throw new BridgeError('LIMIT_ARTIFACT', `this session already has ${limit} artifacts, which is the limit`, {
+      hint: `Reuse the name of an artifact that is no longer needed, or remove files from ${folder}.`,
     });
   }
 }
 
 function checkNames(session: string, name: string): void {
-  if (!SESSION.test(session) || !isName(name)) {
+  if (!SESSION_NAME_PATTERN.test(session) || !isName(name)) {
     const shown = JSON.stringify(name.slice(0, 80));
     throw new BridgeError('CALL_REFUSED', `an artifact cannot have the name ${shown}`, {
-      hint: 'Use up to 120 letters, digits and "_.-", such as report.csv: no folders, no dot at the start or the end.',
+      hint: 'Use up to 120 letters, digits and "_.-", such as report.csv, without folders and without a dot at the start or end.',
     });
   }
 }
@@ -201,7 +203,7 @@ function isName(name: string): boolean {
 function checkSize(name: string, bytes: number): void {
   if (bytes > MAX_ARTIFACT_BYTES) {
     const limit = MAX_ARTIFACT_BYTES.toLocaleString('en-US');
-    throw new BridgeError('LIMIT_ARTIFACT', `'${name}' is larger than ${limit} bytes, the limit of an artifact`, {
+    throw new BridgeError('LIMIT_ARTIFACT', `'${name}' is larger than ${limit} bytes, the limit for an artifact`, {
       hint: 'Save it in parts, or compress it.',
     });
   }
@@ -213,7 +215,7 @@ function keyOf({ session, name }: ArtifactPiece): string {
 
 function writeFailed(root: string, cause: unknown): BridgeError {
   return new BridgeError('STATE_WRITE_FAILED', `the artifact could not be written to ${root}: ${messageOf(cause)}`, {
-    hint: 'Make room, make the directory writable, or set MCP_BRIDGE_STATE_DIR to one that is.',
+    hint: 'Free disk space, make the directory writable, or set MCP_BRIDGE_STATE_DIR to one that is.',
     cause,
   });
 }

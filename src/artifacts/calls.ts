@@ -1,4 +1,4 @@
-/** What code asks of the host about artifacts. Every session may read the artifacts of all; each writes its own. */
+/** The methods for artifacts that code can call. A session can read all artifacts, but writes only its own. */
 import { z } from 'zod';
 import { MAX_ARTIFACT_BYTES } from '../base/limits.ts';
 import { checked, type Method } from '../calls/method.ts';
@@ -19,9 +19,8 @@ const LoadArtifactParams = z.strictObject({
   length: z.int().positive().max(MAX_ARTIFACT_BYTES),
 });
 
-/** The methods by name. */
 export function artifactMethods(artifacts: Artifacts): [string, Method][] {
-  /** The artifact once it is complete, which the answer then links to; null before. */
+  /** Returns the artifact once it is complete, and links to it in the answer; null before. */
   const save = checked(SaveArtifactParams, async ({ name, offset: at, data, last }, { session, attach }) => {
     const bytes = Buffer.from(data, 'base64');
     const saved = await artifacts.write({ session, name, offset: at, data: bytes, isLast: last });

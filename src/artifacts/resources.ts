@@ -1,20 +1,9 @@
-/** Artifacts as MCP resources: `artifact:///<session>/<name>`, text where it is text. */
+/** Artifacts as MCP resources, `artifact:///<session>/<name>`: text if they are text, otherwise a blob. */
 import type { Attachment } from '../base/cell.ts';
 import type { ResourceProvider } from '../server/resources.ts';
+import type { Artifact, Artifacts } from './artifacts.ts';
 
-/** The store, as far as resources need it. */
-interface ArtifactStore {
-  list(): Promise<readonly ArtifactFacts[]>;
-  /** Rejects when there is none. */
-  read(session: string, name: string, offset: number, length: number): Promise<{ readonly data: Buffer }>;
-}
-
-interface ArtifactFacts {
-  readonly session: string;
-  readonly name: string;
-  readonly sizeBytes: number;
-  readonly modified: Date;
-}
+type ArtifactStore = Pick<Artifacts, 'list' | 'read'>;
 
 const PREFIX = 'artifact:///';
 /** By extension; everything else is `application/octet-stream`. */
@@ -74,8 +63,8 @@ async function readArtifact(store: ArtifactStore, uri: string) {
   return text === undefined ? { uri, mimeType, blob: data.toString('base64') } : { uri, mimeType, text };
 }
 
-/** What an answer carries for an artifact that its cell saved. */
-export function linkTo({ session, name, sizeBytes }: ArtifactFacts): Attachment {
+/** The link in an answer to an artifact that its cell saved. */
+export function linkTo({ session, name, sizeBytes }: Artifact): Attachment {
   return { kind: 'link', uri: artifactUri(session, name), name, mimeType: mimeTypeOf(name), sizeBytes };
 }
 

@@ -1,8 +1,7 @@
-/** The record of a call that a person makes: a cell whose code is the command, without the values of its arguments. */
+/** Records a call that a person makes as a cell whose code is the command, without the values of its arguments. */
 
 import { NO_OUTPUT } from '../base/cell.ts';
-import { reportError } from '../base/error-report.ts';
-import { toBridgeError } from '../base/errors.ts';
+import { reportError, toBridgeError } from '../base/errors.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { AuditTrail } from './trail.ts';
 
@@ -13,14 +12,14 @@ interface RecordedCall {
   readonly timeoutMs: number;
 }
 
-/** One call from its start to its end; nothing is kept where no record is wanted. */
+/** One call from start to end. Does nothing if the audit log is off. */
 export interface CallRecord {
-  /** What the call is numbered by. */
+  /** The numbers that identify the call. */
   readonly run: { readonly session: string; readonly generation: number; readonly cell: number; readonly call: number };
-  /** Rejects with `AUDIT_UNAVAILABLE` where a record is required and cannot be written: then the call is not made. */
+  /** Rejects with `AUDIT_UNAVAILABLE` if a record is required and cannot be written; the call must then not be made. */
   begin(): Promise<void>;
   end(error?: unknown): void;
-  /** Resolves when it is written, with what a person has to know of it. */
+  /** Resolves with notices for the person once the record is written. */
   close(): Promise<readonly string[]>;
 }
 
@@ -42,7 +41,7 @@ export function createCallRecord(
     },
     end(error) {
       if (!hasBegun) {
-        return; // The trail has said that it was not made.
+        return; // The trail has already recorded that the call was not made.
       }
       const report = error === undefined ? undefined : reportError(toBridgeError(error));
       const outcome = {

@@ -1,21 +1,21 @@
-/** Records joined to what a person looks for: a cell with its code, its calls and its end. Holds the cells that are open. */
+/** Joins records into entries for people: a cell with its code, its calls and its end. Keeps the open cells in memory. */
 import type { AuditRecord, RecordOf } from './records.ts';
 
-/** Calls of one cell that are kept; the others are counted. Chosen: far more than anybody reads. */
+/** Calls kept per cell; further ones are counted. Chosen: far more than anyone reads. */
 const MAX_CALLS = 10_000;
 
 export interface CellEntry {
   readonly kind: 'cell';
   readonly id: string;
-  /** Undefined when it began before what was read. */
+  /** Undefined if the cell began before the first record read. */
   readonly started: RecordOf<'cell_started'> | undefined;
-  /** Undefined when it runs, or its bridge was killed. */
+  /** Undefined if the cell is running, or its bridge was killed. */
   readonly ended: RecordOf<'cell_ended'> | undefined;
   readonly calls: readonly RecordOf<'call'>[];
   readonly callsLeftOut: number;
 }
 
-/** What stands by itself: sessions, cells that were refused, losses, calls of jobs and calls that outlived their cell. */
+/** A record on its own: sessions, refused cells, lost records, and calls from jobs or that outlived their cell. */
 interface LoneEntry {
   readonly kind: 'record';
   readonly record: Exclude<AuditRecord, { readonly type: 'cell_started' | 'cell_ended' }>;
@@ -29,7 +29,7 @@ interface OpenCell {
   callsLeftOut: number;
 }
 
-/** A cell comes when it has ended; those that have not come last. */
+/** Yields a cell when it ends; cells without an end come last. */
 export async function* joinRecords(
   records: AsyncIterable<{ readonly record: AuditRecord }>,
 ): AsyncGenerator<AuditEntry> {
@@ -87,7 +87,7 @@ function entryOf(id: string, cell: OpenCell | undefined, ended: CellEntry['ended
 
 export interface EntryFilter {
   readonly session?: string | undefined;
-  /** The whole id of a cell, or its end, such as `default/1/7`. */
+  /** The id of a cell, or the end of one, such as `default/1/7`. */
   readonly cell?: string | undefined;
   readonly server?: string | undefined;
   readonly isFailed?: boolean | undefined;
@@ -113,7 +113,7 @@ function idOf(entry: AuditEntry): string | undefined {
 function sessionOf(entry: AuditEntry): string | undefined {
   const id = idOf(entry);
   if (id !== undefined) {
-    // The bridge's id and the name of a session hold no slash.
+    // Neither the bridge's id nor the session's name contains a slash.
     return id.split('/')[1];
   }
   return entry.kind === 'record' && 'session' in entry.record ? entry.record.session : undefined;

@@ -1,6 +1,6 @@
 /**
- * The files of the audit log: one for each UTC day, `2026-11-21.jsonl`, and further ones of the day, `2026-11-21.1.jsonl`, as
- * they grow. None is ever renamed, so that several bridges can write to the same one and agree on the next without a word.
+ * The files of the audit log: one per UTC day, `2026-11-21.jsonl`, followed by `2026-11-21.1.jsonl` and so on when one is full.
+ * Files are never renamed, so several bridges can write to the same file and agree on the next one without communicating.
  */
 import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, open, readdir, rm } from 'node:fs/promises';
@@ -15,7 +15,6 @@ const OTHERS = 0o077;
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 const DAY_MS = 24 * 3_600_000;
 
-/** Where the audit log of a state directory is. */
 export function auditDirectory(stateDir: string): string {
   return join(stateDir, 'audit');
 }
@@ -28,12 +27,12 @@ export interface AuditFile {
   readonly number: number;
 }
 
-/** UTC day of a time in ms since 1970. */
+/** UTC day of a time in milliseconds since 1970. */
 export function dayOf(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10);
 }
 
-/** The files that are there, the oldest first; none when there is no directory. */
+/** The existing files, oldest first; empty if there is no directory. */
 export async function listAuditFiles(directory: string): Promise<AuditFile[]> {
   const names = await namesIn(directory);
   return names
@@ -57,7 +56,7 @@ async function namesIn(directory: string): Promise<string[]> {
   }
 }
 
-/** Makes the directory, for the owner alone. Rejects when something else is in its place, a link too. */
+/** Creates the directory with access for the owner only. Rejects if its path is something else, including a link. */
 export async function prepareDirectory(directory: string): Promise<void> {
   await ensureDirectory(directory);
   const { mode } = await lstat(directory);
@@ -66,7 +65,7 @@ export async function prepareDirectory(directory: string): Promise<void> {
   }
 }
 
-/** The file of `day` that has room: the last one of the day, else the one after it. */
+/** The file of `day` to write to: the last one, or the next one if that is full. */
 export async function fileWithRoom(directory: string, day: string, maxFileBytes: number): Promise<AuditFile> {
   const last = (await listAuditFiles(directory)).findLast((file) => file.day === day);
   const isFull = last !== undefined && (await lstat(last.path)).size >= maxFileBytes;
@@ -75,16 +74,16 @@ export async function fileWithRoom(directory: string, day: string, maxFileBytes:
 }
 
 /**
- * Opens a file so that each write lands at its end, whoever else writes. Rejects for a link, for what is no plain file,
- * and for one with a second name, which could be a file from anywhere.
+ * Opens a file so that each write goes to its end, whoever else writes to it. Rejects for a link, for anything but a regular
+ * file, and for a file with a second hard link, which could be a file from anywhere.
  */
 export async function openToAppend(path: string): Promise<FileHandle> {
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | NO_FOLLOW | (constants.O_NONBLOCK ?? 0);
   const file = await open(path, flags, OWNER_ONLY_FILE);
   try {
-    const { mode, nlink } = await checkPlainFile(file);
+    const { mode, nlink } = await checkRegularFile(file);
     if (nlink > 1) {
-      throw new Error('it has a second name (hard link)');
+      throw new Error('it has more than one hard link');
     }
     if ((mode & OTHERS) !== 0) {
       await file.chmod(OWNER_ONLY_FILE);
@@ -96,11 +95,11 @@ export async function openToAppend(path: string): Promise<FileHandle> {
   }
 }
 
-/** Opens a file to read it; rejects for a link and for what is no plain file. */
+/** Opens a file for reading. Rejects for a link and for anything but a regular file. */
 export async function openToRead(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0));
   try {
-    await checkPlainFile(file);
+    await checkRegularFile(file);
     return file;
   } catch (error) {
     await file.close();
@@ -108,10 +107,10 @@ export async function openToRead(path: string): Promise<FileHandle> {
   }
 }
 
-async function checkPlainFile(file: FileHandle) {
+async function checkRegularFile(file: FileHandle) {
   const stats = await file.stat();
   if (!stats.isFile()) {
-    throw new Error('it is no plain file');
+    throw new Error('it is not a regular file');
   }
   return stats;
 }
@@ -121,7 +120,7 @@ export interface Retention {
   readonly maxTotalBytes: number;
 }
 
-/** Removes files that are too old, then the oldest ones until the rest is small enough; never the last one. */
+/** Removes files that are too old, then the oldest until the total size is within the limit; never the newest. */
 export async function removeOldFiles(directory: string, keep: Retention, nowMs: number): Promise<void> {
   const oldest = dayOf(nowMs - keep.maxAgeDays * DAY_MS);
   const files = await listAuditFiles(directory);

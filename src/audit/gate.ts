@@ -1,4 +1,4 @@
-/** Keeps a record of each call of a tool: who called what, what was decided, what became of it. */
+/** Records each tool call: who called what, what was decided, and how it ended. */
 import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import type { CallGate, CallOutcome, NoteUnmade, ToolCall } from '../calls/contract.ts';
@@ -6,16 +6,16 @@ import { parametersOf } from '../catalog/parameters.ts';
 import { jsonBytes, shapeOfArguments } from './shape.ts';
 import type { AuditTrail, EndedCall } from './trail.ts';
 
-/** Names from a sandbox, of servers and tools that may not exist, are cut to this. Chosen: longer ones are no names. */
+/** Names of servers and tools that may not exist, as the sandbox sent them, are cut to this length. Chosen. */
 const MAX_NAME_CHARS = 200;
 
-/** The outermost gate: it records a call whichever gate refused it. */
+/** The outermost gate, so that it records calls that any other gate refused. */
 export function createAuditGate(trail: Pick<AuditTrail, 'callEnded'>): CallGate {
   return async (call, next) => {
     const { context, server, tool } = call;
     const startedAt = Date.now();
     const start = performance.now();
-    // Now, because the arguments may be large and are not kept.
+    // Before the call, because the arguments may be large and should not be kept.
     const shape = shapeOfArguments(call.arguments, parametersOf(tool.inputSchema).names);
     const outcome = await next(call);
     trail.callEnded({

@@ -1,4 +1,4 @@
-/** The record of cells and calls: kept by a gate and a recorder, read by a command. */
+/** The record of cells and calls: written by a gate and a recorder, read by a command. */
 export { createCallRecord } from './call-record.ts';
 export { auditCommand } from './command.ts';
 export { createAuditGate, createUnmadeNote } from './gate.ts';

@@ -1,4 +1,4 @@
-/** Reads the audit log back: file by file, line by line, however large, and says how much could not be read. */
+/** Reads the audit log line by line, whatever its size, and reports what could not be read. */
 import { messageOf } from '../base/errors.ts';
 import { createLineSplitter, type LineSplitter } from '../protocol/codec.ts';
 import { dayOf, listAuditFiles, openToRead } from './files.ts';
@@ -14,7 +14,7 @@ export interface ReadRecord {
   readonly line: string;
 }
 
-/** The log of one folder, read from its start or its day, and later on from where it was left. */
+/** Reads the log in a folder, from its start or from a given time; each further call continues where the last one ended. */
 export class AuditReader {
   readonly #directory: string;
   readonly #sources = new Map<string, LineSource>();
@@ -25,25 +25,25 @@ export class AuditReader {
     this.#directory = directory;
   }
 
-  /** Lines that are no records: damaged, cut off, or of a later version. */
+  /** Lines that are not valid records: damaged, incomplete or from a later version. */
   get badLines(): number {
-    const cutOff = [...this.#sources.values()].filter((source) => source.isInLine).length;
-    return this.#badLines + cutOff;
+    const incomplete = [...this.#sources.values()].filter((source) => source.isInLine).length;
+    return this.#badLines + incomplete;
   }
 
-  /** Files that could not be read, with the reason. */
+  /** Files that could not be read, each with the reason. */
   get unreadable(): string[] {
     return [...this.#unreadable].map(([path, reason]) => `${path}: ${reason}`);
   }
 
   /**
-   * The records that came since the last call, in the order of files and lines; those before `sinceMs` (milliseconds since
-   * 1970) are left out. Rejects when the folder cannot be read.
+   * Yields the records since the last call, in the order of files and lines, without those before `sinceMs` (milliseconds
+   * since 1970). Rejects if the folder cannot be read.
    */
   async *read(sinceMs = 0): AsyncGenerator<ReadRecord> {
     const firstDay = dayOf(sinceMs);
     for (const { day, path } of await listAuditFiles(this.#directory)) {
-      // A file holds nothing that is younger than its day.
+      // No record is newer than the day of its file.
       if (day >= firstDay) {
         yield* this.#readFile(path, sinceMs);
       }
@@ -72,12 +72,12 @@ function parseRecord(line: string): AuditRecord | undefined {
   try {
     return AuditRecordSchema.safeParse(JSON.parse(line)).data;
   } catch {
-    // No JSON; the caller counts it.
+    // Not JSON; the caller counts it.
     return undefined;
   }
 }
 
-/** The lines of one file that grows. */
+/** The lines of one growing file. */
 class LineSource {
   readonly #path: string;
   readonly #splitter: LineSplitter;
@@ -89,7 +89,7 @@ class LineSource {
     this.#splitter = createLineSplitter(MAX_LINE_BYTES, (line) => this.#lines.push(line), onOversize);
   }
 
-  /** Whether what was read last does not end with a line. */
+  /** Whether the data read so far ends in the middle of a line. */
   get isInLine(): boolean {
     return this.#splitter.pendingBytes > 0;
   }

@@ -1,20 +1,20 @@
 /**
- * The lines of the audit log, one JSON object each, told apart by `type`. Writers make them by these types; the reader
- * checks them by the schemas, and docs/reference/audit-records.md is generated from the descriptions.
+ * The lines of the audit log: JSON objects that differ by `type`. Writers use these types, the reader validates with these
+ * schemas, and docs/reference/audit-records.md is generated from the descriptions.
  */
 import { z } from 'zod';
 import { CELL_STATUSES } from '../base/cell.ts';
 
 const count = z.int().nonnegative();
 const common = {
-  at: z.iso.datetime().describe('When it happened, in UTC, to the millisecond.'),
-  bridge: z.string().describe('The bridge process: the start of the instance id in the label of its containers.'),
+  at: z.iso.datetime().describe('Time of the event, in UTC, with milliseconds.'),
+  bridge: z.string().describe('Bridge process: the start of the instance id in the labels of its containers.'),
 };
 const sessionKey = {
   session: z.string().describe('Name of the session.'),
-  generation: count.describe('Number of the sandbox: 1, and one more after each loss or reset.'),
+  generation: count.describe('Number of the sandbox: 1, plus 1 after each loss or reset.'),
 };
-const cellKey = z.string().describe('The cell: bridge, session, generation and cell number, joined by `/`.');
+const cellKey = z.string().describe('Id of the cell: bridge, session, generation and cell number, joined by `/`.');
 const code = {
   servers: z.array(z.string()).describe('Servers that the cell may call.'),
   code_sha256: z.string().describe('SHA-256 of the code as sent.'),
@@ -29,18 +29,18 @@ export const SessionStartedSchema = z
     ...common,
     ...sessionKey,
     engine: z.string().describe('Engine that runs the sandbox.'),
-    isolation: z.string().describe('Its isolation, as in the first answer of the session.'),
+    isolation: z.string().describe('Its isolation, as reported in the first answer of the session.'),
   })
-  .describe('A sandbox of a session is ready.');
+  .describe('The sandbox of a session is ready.');
 
 export const SessionEndedSchema = z
   .strictObject({
     type: z.literal('session_ended'),
     ...common,
     ...sessionKey,
-    reason: z.string().describe('Why, in one clause. Known secrets are masked.'),
+    reason: z.string().describe('The reason, in one clause. Known secrets are masked.'),
   })
-  .describe('A sandbox of a session has ended.');
+  .describe('The sandbox of a session has ended.');
 
 export const CellStartedSchema = z
   .strictObject({
@@ -52,7 +52,7 @@ export const CellStartedSchema = z
     timeout_ms: count.describe('Deadline of the cell.'),
     ...code,
   })
-  .describe('A cell is about to run. With `MCP_BRIDGE_AUDIT=required`, this is written first.');
+  .describe('A cell is about to run. With `MCP_BRIDGE_AUDIT=required`, it does not run before this is written.');
 
 export const CellEndedSchema = z
   .strictObject({
@@ -65,10 +65,10 @@ export const CellEndedSchema = z
       .optional()
       .describe('Code of the error, if the bridge ended or refused the cell, or refused the call that ended it.'),
     exception: z.string().optional().describe('Class of the exception, according to the sandbox.'),
-    exit_code: z.int().optional().describe('Exit code.'),
+    exit_code: z.int().optional().describe('Exit code of the cell, if it is not 0.'),
     stdout_bytes: count.describe('Bytes printed to stdout.'),
     stderr_bytes: count.describe('Bytes printed to stderr.'),
-    value_bytes: count.describe('Bytes of the value in the answer.'),
+    value_bytes: count.describe('Bytes of the returned value in the answer.'),
     error_bytes: count.describe('Bytes of the error or traceback in the answer.'),
     attachments: count.describe('Images, sounds, documents and links in the answer.'),
   })
@@ -82,48 +82,54 @@ export const CellRefusedSchema = z
     ...code,
     error_code: errorCode,
   })
-  .describe('A cell was not run: there was no sandbox, or it was cancelled before it began.');
+  .describe('A cell was not run, because there was no sandbox or it was cancelled before it began.');
 
 export const CallSchema = z
   .strictObject({
     type: z.literal('call'),
     ...common,
-    id: z.string().describe('The call: its cell and its number in the sandbox, joined by `/`.'),
-    cell: cellKey.describe('The cell that made it; its number is 0 for a call of a job.'),
-    job: z.string().optional().describe('Name of the job that made it.'),
+    id: z.string().describe('Id of the call: its cell and its number in the sandbox, joined by `/`.'),
+    cell: cellKey.describe('Id of the cell that made the call; its cell number is 0 for a call from a background job.'),
+    job: z.string().optional().describe('Name of the background job that made the call.'),
     server: z.string().describe('Name of the server.'),
-    tool: z.string().describe('Name of the tool, or as the code wrote it if there is none.'),
+    tool: z.string().describe('Name of the tool; if there is no such tool, the name in the code.'),
     arguments: z
       .record(z.string(), z.string())
-      .describe('Type, and length, of each argument that the tool declares. Never a value.'),
+      .describe('Type and size of each argument that the tool declares. Never a value.'),
     undeclared: count
       .optional()
-      .describe('Number of arguments that the tool does not declare; their names may be data.'),
-    decision: z.enum(['allowed', 'denied', 'asked']).describe('`denied` by a rule, `asked` if a person was asked.'),
-    rule: z.string().optional().describe('The rule that decided, and its place.'),
+      .describe(
+        'Number of arguments that the tool does not declare. Their names are not recorded, because they may be data.',
+      ),
+    decision: z
+      .enum(['allowed', 'denied', 'asked'])
+      .describe('`denied` by a rule or limit, or `asked` if approval was required.'),
+    rule: z.string().optional().describe('The rule that decided, and where it is.'),
     answer: z
       .string()
       .optional()
-      .describe('Outcome of the question: `allowed`, `denied`, `timeout`, `unavailable`, `cancelled`.'),
+      .describe('Result of asking: `allowed`, `denied`, `timeout`, `unavailable` or `cancelled`.'),
     approval: z
       .enum(['once', 'cell', 'session'])
       .optional()
-      .describe('What the person allowed, now or earlier: this call, or all of this tool in the cell or session.'),
+      .describe(
+        'What the person allowed, now or earlier: this call, or every call to this tool in the cell or session.',
+      ),
     outcome: z.enum(['ok', 'error']).describe('Whether the tool succeeded.'),
     error_code: errorCode.optional(),
-    duration_ms: z.number().nonnegative().describe('Time until the outcome, including waiting for a person.'),
+    duration_ms: z.number().nonnegative().describe('Time until the outcome, including the wait for approval.'),
     result_bytes: count.optional().describe('Size of the result as JSON.'),
   })
-  .describe('A call of a tool has ended. `at` is when it began.');
+  .describe('A tool call has ended. `at` is when it began.');
 
 export const LostSchema = z
   .strictObject({
     type: z.literal('lost'),
     ...common,
-    records: count.describe('How many.'),
-    reason: z.string().describe('Why, in one clause.'),
+    records: count.describe('Number of lost records.'),
+    reason: z.string().describe('The reason, in one clause.'),
   })
-  .describe('Records that could not be written here.');
+  .describe('Records that should be here but could not be written.');
 
 export const AuditRecordSchema = z.discriminatedUnion('type', [
   SessionStartedSchema,

@@ -1,29 +1,44 @@
-/** `audit`: shows, follows and counts the record of cells and calls. Starts nothing and changes nothing. */
+/** `audit`: shows, follows and counts the record of cells and calls. Starts and changes nothing. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { escapeControls } from '../base/log.ts';
 import type { CommandContext } from '../terminal/command.ts';
-import type { AuditCommand } from './command-line.ts';
 import { joinRecords, matches } from './entries.ts';
 import { auditDirectory } from './files.ts';
 import { AuditReader, type ReadRecord } from './reader.ts';
 import { StatisticsBuilder } from './statistics.ts';
 import { renderEntry, renderRecord, renderStatistics } from './text.ts';
 
+export interface AuditCommand {
+  readonly command: 'audit';
+  readonly action: 'show' | 'tail' | 'stats';
+  readonly session?: string | undefined;
+  /** The id of a cell, or the end of one. */
+  readonly cell?: string | undefined;
+  readonly server?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly sinceMs?: number | undefined;
+  readonly isFailed: boolean;
+  /** For `tail`: the number of records to start with. */
+  readonly lines: number;
+  readonly isFollowing: boolean;
+  readonly isJson: boolean;
+}
+
 export interface AuditOptions extends Pick<CommandContext, 'settings'> {
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
-  /** Ends `tail -f`; without it only a signal does. */
+  /** Ends `tail -f`; without it, only a signal to the process does. */
   readonly signal?: AbortSignal;
 }
 
-/** Time between two looks at the files while following. Chosen: a bridge writes every 100 ms. */
+/** Interval between checks for new records. Chosen: a bridge writes every 100 ms. */
 const FOLLOW_MS = 500;
 
-/** Resolves with 0; what could not be read is said on stderr. */
+/** Resolves with 0. Reports unreadable files and lines on stderr. */
 export async function audit(command: AuditCommand, options: AuditOptions): Promise<number> {
   const directory = auditDirectory(options.settings.stateDir);
   const reader = new AuditReader(directory);
-  const nothing = `Nothing is recorded in ${directory}${command.sinceMs === undefined ? '' : ' since then'}.`;
+  const nothing = `There are no records in ${directory}${command.sinceMs === undefined ? '' : ' since then'}.`;
   switch (command.action) {
     case 'show':
       await show(command, reader, { ...options, nothing });
@@ -49,7 +64,7 @@ async function show(command: AuditCommand, reader: AuditReader, { writeOut, noth
     }
   }
   if (isEmpty && !command.isJson) {
-    writeOut(hasFilter(command) ? 'Nothing that is recorded fits.\n' : `${nothing}\n`);
+    writeOut(hasFilter(command) ? 'No records match.\n' : `${nothing}\n`);
   }
 }
 
@@ -63,7 +78,7 @@ async function tail(command: AuditCommand, reader: AuditReader, { writeOut, sign
   let last: ReadRecord[] = [];
   for await (const found of reader.read()) {
     last.push(found);
-    // Cut rarely: cutting at every record would copy the others each time.
+    // Trimmed rarely, because each time copies the rest.
     last = last.length > 2 * command.lines ? newest(last, command.lines) : last;
   }
   writeOut(newest(last, command.lines).map(render).join(''));
@@ -92,9 +107,11 @@ async function count(command: AuditCommand, reader: AuditReader, options: WithNo
 
 function reportDamage(reader: AuditReader, writeError: (text: string) => void): void {
   if (reader.badLines > 0) {
-    writeError(`${reader.badLines} lines are no records and were left out: cut off, damaged, or of a later version.\n`);
+    writeError(
+      `${reader.badLines} lines were skipped because they are not valid records: damaged, incomplete or from a later version.\n`,
+    );
   }
   for (const reason of reader.unreadable) {
-    writeError(`not read: ${reason}\n`);
+    writeError(`cannot read ${reason}\n`);
   }
 }

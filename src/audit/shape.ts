@@ -1,4 +1,4 @@
-/** What is told of data without telling it: types and sizes. On the way of every call, so it looks at little. */
+/** Describes data without revealing it: types and sizes. Cheap, because every call goes through it. */
 
 /** Type and size of one value: `string(12)`, `array(3)`, `object(2)`, `number`, `boolean`, `null`. */
 export function shapeOf(value: unknown): string {
@@ -15,25 +15,25 @@ export function shapeOf(value: unknown): string {
 }
 
 export interface ArgumentShape {
-  /** Shape of each argument that is declared. */
+  /** Shape of each declared argument. */
   readonly shapes: Readonly<Record<string, string>>;
-  /** How many others there are. */
+  /** Number of other arguments. */
   readonly undeclared: number;
 }
 
-/** Names are told only where the tool declares them: the keys of a free map are data, and may be secret. */
+/** Includes only names that the tool declares: the keys of a free-form map are data, and may be secret. */
 export function shapeOfArguments(
   given: Readonly<Record<string, unknown>>,
   declared: ReadonlySet<string>,
 ): ArgumentShape {
   const names = Object.keys(given);
-  const told = names.filter((name) => declared.has(name));
-  // fromEntries defines members, so a name `__proto__` is one like any other.
-  const shapes = Object.fromEntries(told.map((name) => [name, shapeOf(given[name])]));
-  return { shapes, undeclared: names.length - told.length };
+  const known = names.filter((name) => declared.has(name));
+  // fromEntries defines properties, so `__proto__` is a name like any other.
+  const shapes = Object.fromEntries(known.map((name) => [name, shapeOf(given[name])]));
+  return { shapes, undeclared: names.length - known.length };
 }
 
-/** Bytes of a JSON value as JSON in UTF-8, without escapes. Texts are not copied, so that a large one costs little. */
+/** Size of a value as JSON in UTF-8, ignoring escapes. Does not copy strings, so large ones cost little. */
 export function jsonBytes(value: unknown): number {
   if (typeof value === 'string') {
     return Buffer.byteLength(value) + 2;

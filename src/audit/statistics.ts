@@ -1,43 +1,43 @@
-/** Counts of the audit log, in bounded memory: one entry for each tool, and times in classes. */
+/** Statistics of the audit log in bounded memory: one entry per tool, and durations in buckets. */
 import type { AuditRecord, RecordOf } from './records.ts';
 
-/** Each class of times is this much longer than the one before, so a percentile is told within 5 %. */
-const CLASS_FACTOR = 1.1;
-/** Shortest time that is told apart. */
+/** Each bucket of durations is this much longer than the one before, so percentiles are accurate to 5 %. */
+const BUCKET_FACTOR = 1.1;
+/** Shorter durations share the first bucket. */
 const LEAST_MS = 0.01;
 
-/** Times by class. */
+/** Durations by bucket. */
 class Durations {
   readonly #counts = new Map<number, number>();
   #total = 0;
 
   add(ms: number): void {
-    const index = ms <= LEAST_MS ? 0 : Math.ceil(Math.log(ms / LEAST_MS) / Math.log(CLASS_FACTOR));
+    const index = ms <= LEAST_MS ? 0 : Math.ceil(Math.log(ms / LEAST_MS) / Math.log(BUCKET_FACTOR));
     this.#counts.set(index, (this.#counts.get(index) ?? 0) + 1);
     this.#total += 1;
   }
 
-  /** The time below which `share` of all lie, within 5 %; null when there are none. */
+  /** The duration below which `share` of all lie, accurate to 5 %; null if there are none. */
   percentile(share: number): number | null {
     let left = Math.ceil(this.#total * share);
     for (const [index, count] of [...this.#counts].toSorted(([a], [b]) => a - b)) {
       left -= count;
       if (left <= 0) {
-        // The middle of the class.
-        return Number((LEAST_MS * CLASS_FACTOR ** (index - 0.5)).toPrecision(3));
+        // The middle of the bucket.
+        return Number((LEAST_MS * BUCKET_FACTOR ** (index - 0.5)).toPrecision(3));
       }
     }
     return null;
   }
 }
 
-/** What became of the calls of one tool. */
+/** The calls to one tool. */
 export interface ToolStatistics {
   readonly server: string;
   readonly tool: string;
   readonly calls: number;
   readonly failed: number;
-  /** Of these, refused by a rule or a person. */
+  /** The part of `failed` that a rule or a person refused. */
   readonly refused: number;
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
@@ -45,7 +45,7 @@ export interface ToolStatistics {
 }
 
 export interface AuditStatistics {
-  /** Time of the first and the last record; null when there is none. */
+  /** Time of the first and the last record; null if there are none. */
   readonly from: string | null;
   readonly to: string | null;
   readonly bridges: number;
@@ -82,7 +82,7 @@ export class StatisticsBuilder {
 
   add(record: AuditRecord): void {
     this.#bridges.add(record.bridge);
-    // Texts of this form sort as the times they are.
+    // ISO timestamps sort chronologically.
     this.#from = this.#from === undefined || record.at < this.#from ? record.at : this.#from;
     this.#to = this.#to === undefined || record.at > this.#to ? record.at : this.#to;
     switch (record.type) {

@@ -1,7 +1,7 @@
-/** What `audit` prints for people: plain lines, no colours. Control characters of code and names are escaped. */
+/** What `audit` prints for people: plain lines, no colors. Control characters of code and names are escaped. */
 
 import { escapeControls } from '../base/log.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable } from '../terminal/text-table.ts';
 import type { AuditEntry, CellEntry } from './entries.ts';
 import type { AuditRecord, RecordOf } from './records.ts';
 import type { AuditStatistics, ToolStatistics } from './statistics.ts';
@@ -17,13 +17,13 @@ function renderCell({ id, started, ended, calls, callsLeftOut }: CellEntry, with
   const servers =
     started === undefined || started.servers.length === 0 ? '' : `  servers ${started.servers.join(', ')}`;
   const code = withCode && started !== undefined ? renderCode(started) : '';
-  const further = callsLeftOut === 0 ? '' : line(`    … and ${callsLeftOut} further calls`);
+  const further = callsLeftOut === 0 ? '' : line(`    … and ${callsLeftOut} more calls`);
   return `${line(`${timeOf(at)}  ${id}  ${outcome}${servers}`)}${code}${calls.map((call) => line(`    ${renderCall(call)}`)).join('')}${further}`;
 }
 
 function renderCode({ code, code_bytes, code_sha256 }: RecordOf<'cell_started'>): string {
   const lines = code.split('\n').map((text) => line(`  | ${text}`));
-  return `${line(`  code of ${code_bytes} bytes, SHA-256 ${code_sha256}`)}${lines.join('')}`;
+  return `${line(`  code: ${code_bytes} bytes, SHA-256 ${code_sha256}`)}${lines.join('')}`;
 }
 
 /** One record in one line. */
@@ -33,9 +33,9 @@ export function renderRecord(record: AuditRecord): string {
     case 'session_started':
       return `${at}  session ${record.session}/${record.generation} started on ${record.engine}`;
     case 'session_ended':
-      return `${at}  session ${record.session}/${record.generation} ended, because ${record.reason}`;
+      return `${at}  session ${record.session}/${record.generation} ended: ${record.reason}`;
     case 'cell_started':
-      return `${at}  ${record.id}  began: ${record.code_bytes} bytes of code`;
+      return `${at}  ${record.id}  started: ${record.code_bytes} bytes of code`;
     case 'cell_ended':
       return `${at}  ${record.id}  ${outcomeOf(record)}`;
     case 'cell_refused':
@@ -43,19 +43,19 @@ export function renderRecord(record: AuditRecord): string {
     case 'call':
       return `${at}  ${record.cell}  ${record.job === undefined ? '' : `job ${record.job}  `}${renderCall(record)}`;
     case 'lost':
-      return `${at}  ${record.records} records are missing here, because ${record.reason}`;
+      return `${at}  ${record.records} records are missing here: ${record.reason}`;
   }
 }
 
 function outcomeOf(ended: RecordOf<'cell_ended'>): string {
   const why = ended.error_code ?? ended.exception;
   const outputBytes = ended.stdout_bytes + ended.stderr_bytes + ended.value_bytes + ended.error_bytes;
-  return `${ended.status}${why === undefined ? '' : ` ${why}`}  ${milliseconds(ended.duration_ms)}  ${outputBytes} bytes answered`;
+  return `${ended.status}${why === undefined ? '' : ` ${why}`}  ${milliseconds(ended.duration_ms)}  ${outputBytes} bytes of output`;
 }
 
 function renderCall(call: RecordOf<'call'>): string {
   const shapes = Object.entries(call.arguments).map(([name, shape]) => `${name}: ${shape}`);
-  const further = call.undeclared === undefined ? [] : [`${call.undeclared} not declared`];
+  const further = call.undeclared === undefined ? [] : [`${call.undeclared} undeclared`];
   const parts = [
     `${call.server}.${call.tool}(${[...shapes, ...further].join(', ')})`,
     call.outcome === 'ok' ? 'ok' : (call.error_code ?? 'error'),
@@ -72,7 +72,7 @@ function renderAnswer({ answer, approval }: RecordOf<'call'>): string {
   return ['asked:', answer, scope].filter((word) => word !== undefined).join(' ');
 }
 
-/** Cells, then a row for each tool. */
+/** Totals, then a row per tool. */
 export function renderStatistics(statistics: AuditStatistics, nothing: string): string {
   const { from, to, bridges, sessions, cells, tools, lost_records: lost } = statistics;
   if (from === null || to === null) {
@@ -80,12 +80,12 @@ export function renderStatistics(statistics: AuditStatistics, nothing: string): 
   }
   const states = Object.entries(cells).map(([status, count]) => `${count} ${status}`);
   const times = `p50 ${milliseconds(statistics.cell_p50_ms)}, p95 ${milliseconds(statistics.cell_p95_ms)}`;
-  const header = ['tool', 'calls', 'failed', 'refused', 'p50', 'p95', 'bytes of results'];
+  const header = ['tool', 'calls', 'failed', 'refused', 'p50', 'p95', 'result bytes'];
   return [
     line(`${timeOf(from)} to ${timeOf(to)}: ${bridges} bridges, ${sessions} sandboxes`),
-    line(`cells: ${states.join(', ') || 'none'}; ${times}; ${statistics.output_bytes} bytes answered`),
+    line(`cells: ${states.join(', ') || 'none'}; ${times}; ${statistics.output_bytes} bytes of output`),
     ...(lost === 0 ? [] : [line(`${lost} records are missing`)]),
-    tools.length === 0 ? line('no calls of tools') : renderTable([header, ...tools.map(toRow)], ''),
+    tools.length === 0 ? line('no tool calls') : renderTable([header, ...tools.map(toRow)], ''),
   ].join('');
 }
 

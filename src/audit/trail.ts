@@ -1,7 +1,7 @@
 /**
- * Keeps the record of what runs: what sessions tell of themselves and their cells, and what becomes of each call of a tool.
- * Everything is noted at once and made into lines later, so that nobody waits for it; where a record is required, a cell
- * waits until its own stands in the file.
+ * Records what runs: the events of sessions and cells, and the outcome of each tool call. Events are queued at once and
+ * turned into lines later, so nothing waits for the log, except a cell whose record is required: it waits until its start
+ * is in the file.
  */
 import { createHash } from 'node:crypto';
 import type { CellAnswer, CellRequest, EngineReport, OutputText } from '../base/cell.ts';
@@ -18,7 +18,7 @@ import type { RecordOf } from './records.ts';
 import type { ArgumentShape } from './shape.ts';
 import { AuditWriter } from './writer.ts';
 
-/** A call of a tool that has ended. It holds nothing large, because it may wait. */
+/** A tool call that has ended. Holds nothing large, because it may stay in the queue. */
 export interface EndedCall extends RecordedCell {
   /** Number of the call in its sandbox. */
   readonly call: number;
@@ -28,7 +28,7 @@ export interface EndedCall extends RecordedCell {
   readonly shape: ArgumentShape;
   readonly decision?: Decision | undefined;
   readonly approval?: RecordOf<'call'>['approval'];
-  /** Undefined when the tool succeeded. */
+  /** Undefined if the tool succeeded. */
   readonly errorCode?: ErrorCode | undefined;
   readonly resultBytes?: number | undefined;
   /** Milliseconds since 1970. */
@@ -39,15 +39,15 @@ export interface EndedCall extends RecordedCell {
 type AuditSettings = Pick<Settings, 'stateDir' | 'audit' | 'auditMaxBytes' | 'auditMaxAgeDays'>;
 
 interface AuditTrailOptions {
-  /** Replaces the secrets that are known at the time. */
+  /** Masks the secrets known at the time of the call. */
   readonly mask: (text: string) => string;
   readonly logger: Logger;
 }
 
-/** Enough to tell processes apart, and short, because it stands in every line. */
+/** Long enough to distinguish processes, and short because every line contains it. */
 const BRIDGE_ID_CHARS = 13;
 
-/** `instanceId` is what the containers of this bridge carry. Undefined when no record is wanted. */
+/** Undefined if the audit log is off. `instanceId` is the id in the labels of this bridge's containers. */
 export function openAuditTrail(
   instanceId: string,
   settings: AuditSettings,
@@ -56,7 +56,7 @@ export function openAuditTrail(
   return settings.audit === '0' ? undefined : new AuditTrail(instanceId, settings, options);
 }
 
-/** The answer of a cell, with what has to be said of its record. */
+/** The answer of a cell, with notices about its record. */
 export async function withAuditNotices(trail: AuditTrail | undefined, answer: CellAnswer): Promise<CellAnswer> {
   const notices = (await trail?.takeNotices()) ?? [];
   return notices.length === 0 ? answer : { ...answer, notices: [...answer.notices, ...notices] };
@@ -67,7 +67,7 @@ export class AuditTrail implements SessionRecorder {
   readonly #mask: (text: string) => string;
   readonly #bridge: string;
   readonly #writer: AuditWriter;
-  #isFailureTold = false;
+  #isFailureReported = false;
   #lastTimeMs = 0;
   #lastAt = '';
 
@@ -132,7 +132,7 @@ export class AuditTrail implements SessionRecorder {
   /** Records a cell that did not run. */
   cellRefused(request: CellRequest, { code }: BridgeError): void {
     if (code === 'AUDIT_UNAVAILABLE') {
-      return; // Its start stands in the log, or cannot.
+      return; // The start of the cell is in the log, or the log cannot be written.
     }
     const head = this.#head(Date.now());
     const { session, servers } = request;
@@ -174,18 +174,18 @@ export class AuditTrail implements SessionRecorder {
     };
   }
 
-  /** What a person has to know of the record itself after a cell: sentences for its answer. */
+  /** Problems with the record itself, as sentences for the answer of a cell. */
   async takeNotices(): Promise<string[]> {
     if (this.#settings.audit === 'required') {
       const reason = await this.#whyNotWritten();
-      return reason === undefined ? [] : [`The record of this cell is not complete: ${reason}.`];
+      return reason === undefined ? [] : [`The audit record of this cell is incomplete: ${reason}.`];
     }
     const { failure } = this.#writer;
-    if (failure === undefined || this.#isFailureTold) {
+    if (failure === undefined || this.#isFailureReported) {
       return [];
     }
-    this.#isFailureTold = true;
-    return [`The audit log cannot be written (${failure}); cells run all the same.`];
+    this.#isFailureReported = true;
+    return [`The audit log cannot be written (${failure}). Cells run anyway.`];
   }
 
   close(): Promise<void> {
@@ -200,11 +200,11 @@ export class AuditTrail implements SessionRecorder {
     const head = this.#head(Date.now());
     this.#writer.add(() => ({ type: 'cell_ended', ...head(), id: this.#cellId(run), ...NOT_RUN }));
     throw new BridgeError('AUDIT_UNAVAILABLE', `the cell was not run, because it cannot be recorded: ${reason}`, {
-      hint: `Make ${auditDirectory(this.#settings.stateDir)} writable, or run without a required record (MCP_BRIDGE_AUDIT=1).`,
+      hint: `Make ${auditDirectory(this.#settings.stateDir)} writable, or set MCP_BRIDGE_AUDIT=1 so that cells run without a record.`,
     });
   }
 
-  /** Undefined when everything so far stands in the file. */
+  /** Undefined if everything so far is in the file. */
   async #whyNotWritten(): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<string>((resolve) => {
@@ -219,12 +219,12 @@ export class AuditTrail implements SessionRecorder {
     return lost === 0 ? undefined : `${lost} records were lost`;
   }
 
-  /** The members that every record begins with; made when it is written. */
+  /** The fields that every record starts with; computed when it is written. */
   #head(timeMs: number): () => { at: string; bridge: string } {
     return () => ({ at: this.#at(timeMs), bridge: this.#bridge });
   }
 
-  /** Calls come in bursts, so the last text often serves again: making it is a quarter of making a line. */
+  /** Calls come in bursts, so the last timestamp is often reused: formatting it is a quarter of the cost of a line. */
   #at(timeMs: number): string {
     if (timeMs !== this.#lastTimeMs) {
       this.#lastTimeMs = timeMs;
@@ -262,7 +262,7 @@ function bytesOf({ head, droppedBytes, tail }: OutputText): number {
   return Buffer.byteLength(head) + droppedBytes + Buffer.byteLength(tail);
 }
 
-/** Codes of calls that a rule refused, so that nothing was sent. */
+/** Codes of calls that a rule refused before anything was sent. */
 const DENIALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'POLICY_DENIED',
   'POLICY_LIMIT',
@@ -274,7 +274,7 @@ const APPROVAL = 'APPROVAL_';
 function decisionOf(call: EndedCall): Pick<RecordOf<'call'>, 'decision' | 'rule' | 'answer' | 'approval'> {
   const { approval, decision, errorCode } = call;
   const rule = decision === undefined ? {} : { rule: decision.reason };
-  // What a person allowed may have been forbidden while it waited for its turn.
+  // A call that a person allowed may be denied while it waits for a slot.
   if (approval !== undefined && decision?.effect === 'ask') {
     return { decision: 'asked', ...rule, answer: 'allowed', approval };
   }
@@ -284,13 +284,13 @@ function decisionOf(call: EndedCall): Pick<RecordOf<'call'>, 'decision' | 'rule'
   if (errorCode !== undefined && DENIALS.has(errorCode)) {
     return { decision: 'denied', ...rule };
   }
-  // The call was given up while the question was open.
+  // The call was cancelled while the question was open.
   return decision?.effect === 'ask'
     ? { decision: 'asked', ...rule, answer: 'cancelled' }
     : { decision: 'allowed', ...rule };
 }
 
-/** Milliseconds to the microsecond; more digits say nothing. */
+/** Milliseconds, rounded to microseconds; more digits mean nothing. */
 function rounded(durationMs: number): number {
   return Math.round(durationMs * 1000) / 1000;
 }

@@ -1,7 +1,7 @@
 /**
- * Writes the audit log without making anybody wait: records are queued as functions, made and written in batches, in order,
- * each batch of whole lines with one write at the end of the file. What cannot be written waits within a bound; what is
- * beyond it is counted, and the log says so at its place.
+ * Writes the audit log without making callers wait. Records are queued as functions and written in order, in batches of
+ * whole lines, each with one write to the end of the file. Records that cannot be written stay in a bounded queue; beyond
+ * the bound they are dropped and counted, and a `lost` record marks the gap.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { messageOf } from '../base/errors.ts';
@@ -18,29 +18,29 @@ import {
 } from './files.ts';
 import type { AuditRecord } from './records.ts';
 
-/** Long enough that 1,000 concurrent calls are over before their lines are made. Chosen. */
+/** Long enough for 1,000 concurrent calls to finish before their lines are formatted. Chosen. */
 const FLUSH_DELAY_MS = 100;
-/** Time between two tries while nothing can be written. Chosen. */
+/** Interval between attempts while nothing can be written. Chosen. */
 const RETRY_DELAY_MS = 5_000;
-/** Queued records and their texts, while the disk is slow or full. Chosen: more than 10,000 calls. */
+/** Bound on the queue while the disk is slow or full. Chosen: more than 10,000 calls. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
-/** What a record without long texts is counted as: its values and its line, about. */
+/** Estimated size of a record without long strings: its values and its line. */
 const RECORD_BYTES = 1_000;
-/** A write that has this many characters gets no further line. Chosen: 1,000 calls in one. */
+/** A batch that has reached this size gets no further line. Chosen: about 1,000 calls. */
 const BATCH_CHARS = 512 * 1024;
-/** Lines made between two looks at the clock. Chosen: 64 take 0.2 ms. */
+/** Lines formatted between checks of the clock. Chosen: 64 take 0.2 ms. */
 const PAUSE_EVERY = 64;
 const NEWLINE = 0x0a;
 
 export interface AuditWriterOptions {
   readonly directory: string;
   readonly keep: Retention;
-  /** A file that has reached this gets no more. */
+  /** A file that has reached this size gets no more lines. */
   readonly maxFileBytes: number;
-  /** Stands in every line. */
+  /** The bridge's id, which is part of every line. */
   readonly bridge: string;
   readonly logger: Logger;
-  /** Milliseconds since 1970; the clock of the machine when left out. */
+  /** Milliseconds since 1970; `Date.now` by default. */
   readonly now?: () => number;
 }
 
@@ -56,7 +56,7 @@ export class AuditWriter {
   readonly #now: () => number;
   #queue: Queued[] = [];
   #queuedBytes = 0;
-  /** Whole lines that were made and not written yet. */
+  /** Formatted lines that are not written yet. */
   #unwritten: Buffer = Buffer.alloc(0);
   #lost = 0;
   #open: { readonly handle: FileHandle; readonly file: AuditFile } | undefined;
@@ -72,17 +72,17 @@ export class AuditWriter {
     this.#now = options.now ?? Date.now;
   }
 
-  /** Why nothing can be written at present; undefined when the last write succeeded. */
+  /** Why nothing can be written at present; undefined if the last write succeeded. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** Records that were dropped since the last one that was written. */
+  /** Records dropped since the last one that was queued. */
   get lost(): number {
     return this.#lost;
   }
 
-  /** Queues a record; `textBytes` is what the texts hold that it is made from. Returns at once and never throws. */
+  /** Queues a record; `textBytes` is the size of long strings that it keeps in memory. Returns at once and never throws. */
   add(make: MakeRecord, textBytes = 0): void {
     const bytes = RECORD_BYTES + textBytes;
     if (this.#isClosed || this.#queuedBytes + bytes > MAX_QUEUED_BYTES) {
@@ -90,13 +90,13 @@ export class AuditWriter {
       return;
     }
     if (this.#lost > 0) {
-      this.#sayLost();
+      this.#queueLostRecord();
     }
     this.#push({ make, bytes });
     this.#runAfter(FLUSH_DELAY_MS);
   }
 
-  /** Resolves when everything queued so far was written. Rejects with why it could not be. */
+  /** Resolves when everything queued so far is written. Rejects with the reason if it cannot be. */
   async flush(): Promise<void> {
     await this.#writing;
     await this.#run();
@@ -105,7 +105,7 @@ export class AuditWriter {
     }
   }
 
-  /** Writes what is queued, if that can be done, and takes no more. */
+  /** Writes what is queued, if possible, and accepts no more. */
   async close(): Promise<void> {
     await this.#writing;
     await this.#run();
@@ -115,7 +115,7 @@ export class AuditWriter {
     const left = this.#lost + made + this.#queue.length;
     if (left > 0) {
       this.#options.logger.warning(
-        `The audit log lacks its last ${left} records: ${this.#failure ?? 'it was closed'}.`,
+        `The last ${left} records are missing from the audit log: ${this.#failure ?? 'it was closed'}.`,
       );
     }
     await this.#open?.handle.close().catch(() => undefined); // Nothing is buffered in it.
@@ -127,10 +127,10 @@ export class AuditWriter {
     this.#queuedBytes += item.bytes;
   }
 
-  /** Stands between the records before the loss and those after it. */
-  #sayLost(): void {
+  /** Queues a `lost` record between the records before and after the gap. */
+  #queueLostRecord(): void {
     const records = this.#lost;
-    const reason = this.#failure ?? 'they came faster than they could be written';
+    const reason = this.#failure ?? 'records arrived faster than they could be written';
     const at = new Date(this.#now()).toISOString();
     this.#lost = 0;
     this.#push({
@@ -139,7 +139,7 @@ export class AuditWriter {
     });
   }
 
-  /** When no run is due. One that finds another at work is not needed: that takes whatever is queued before it ends. */
+  /** Schedules a run unless one is due. A run that finds another active does nothing: that one empties the queue before it ends. */
   #runAfter(delayMs: number): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
@@ -195,19 +195,19 @@ export class AuditWriter {
       return `${JSON.stringify(make())}\n`;
     } catch (error) {
       this.#lost += 1;
-      this.#options.logger.error(`A record of the audit log could not be made: ${messageOf(error)}`);
+      this.#options.logger.error(`An audit record could not be formatted: ${messageOf(error)}`);
       return '';
     }
   }
 
-  /** One write at the end of the file. A part that was not taken begins again with a whole line. */
+  /** One write to the end of the file. After a partial write, the rest starts with a whole line. */
   async #writeBatch(): Promise<void> {
     const handle = await this.#fileForNow();
     const lineEnd = this.#isTorn ? Buffer.from('\n') : Buffer.alloc(0);
     const content = Buffer.concat([lineEnd, this.#unwritten]);
     const { bytesWritten } = await handle.write(content);
     if (bytesWritten === 0) {
-      throw new Error('the disk took nothing');
+      throw new Error('the disk accepted no data');
     }
     const whole = content.lastIndexOf(NEWLINE, bytesWritten - 1) + 1;
     this.#isTorn = bytesWritten > whole;
@@ -228,9 +228,10 @@ export class AuditWriter {
     const handle = await openToAppend(file.path);
     this.#open = { handle, file };
     this.#isTorn = await isTorn(handle);
-    // After the first line of the day, and as often as a file is full. What could not be removed is tried again then.
-    void removeOldFiles(directory, keep, this.#now()).catch((error: unknown) => {
-      this.#options.logger.debug(`Old files of the audit log could not be removed: ${messageOf(error)}`);
+    // For each new file. Awaited, because removal that ran beside the writes measured files that were still growing: what
+    // it removed depended on the speed of the disk, and it could remove more than it had to. A failure is retried with the next file.
+    await removeOldFiles(directory, keep, this.#now()).catch((error: unknown) => {
+      this.#options.logger.debug(`Old audit log files could not be removed: ${messageOf(error)}`);
     });
     return handle;
   }
@@ -238,15 +239,15 @@ export class AuditWriter {
   #noteSuccess(): void {
     if (this.#failure !== undefined) {
       this.#failure = undefined;
-      this.#options.logger.info('The audit log is written again.');
+      this.#options.logger.info('The audit log can be written again.');
     }
   }
 
   #noteFailure(reason: string): void {
     if (this.#failure === undefined) {
       this.#options.logger.warning(
-        `The audit log in ${this.#options.directory} cannot be written: ${reason}. The bridge keeps trying; meanwhile ` +
-          `it holds up to ${MAX_QUEUED_BYTES / 2 ** 20} MiB of records in memory.`,
+        `The audit log in ${this.#options.directory} cannot be written: ${reason}. The bridge keeps trying, and keeps ` +
+          `up to ${MAX_QUEUED_BYTES / 2 ** 20} MiB of records in memory.`,
       );
     }
     this.#failure = reason;
@@ -254,7 +255,7 @@ export class AuditWriter {
   }
 }
 
-/** Whether a file does not end with a line: a process or the machine was ended in the middle of a write. */
+/** Whether a file ends in the middle of a line: a process or the machine stopped during a write. */
 async function isTorn(handle: FileHandle): Promise<boolean> {
   const { size } = await handle.stat();
   if (size === 0) {

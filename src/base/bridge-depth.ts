@@ -1,9 +1,9 @@
-/** How deep bridges are nested: every bridge tells its servers, and a bridge among them reads it. */
+/** How deeply bridges are nested. Each bridge passes its depth to its servers, one of which may be another bridge. */
 
-/** Number of bridges above a process; set in the environment of every server. */
+/** The number of bridges above a process. Set in the environment of every server. */
 export const DEPTH_VARIABLE = 'MCP_BRIDGE_DEPTH';
 
-/** Bridges above this process, as its environment says; 0 for one that a client started. */
+/** The number of bridges above this process, read from its environment; 0 if a client started it. */
 export function bridgeDepth(env: Readonly<Record<string, string | undefined>>): number {
   const depth = Number.parseInt(env[DEPTH_VARIABLE] ?? '0', 10);
   return Number.isSafeInteger(depth) && depth > 0 ? depth : 0;

@@ -1,16 +1,16 @@
 /**
- * Cancelling calls cheaply. An `AbortController` with one listener costs 15 µs in Node 20 (measured), and each call
- * passes several: a quarter of the processor time of 1,000 concurrent calls. Waits need only these three members.
+ * Cheap cancellation. In Node 20, an `AbortController` with one listener costs 15 µs (measured), and each call needs several:
+ * that was a quarter of the CPU time of 1,000 concurrent calls. Code that waits needs only these three members.
  */
 
-/** What a wait uses of an `AbortSignal`; every `AbortSignal` is one. */
+/** The part of `AbortSignal` that waiting code uses. Every `AbortSignal` is one. */
 export interface CancelSignal {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** The source of one `CancelSignal`: itself. Listeners are called once, in order, during `abort`. */
+/** A source that is its own `CancelSignal`. `abort` calls each listener once, in the order they were added. */
 export class CancelSource implements CancelSignal {
   aborted = false;
   #listeners: Set<() => void> | undefined;
@@ -29,7 +29,7 @@ export class CancelSource implements CancelSignal {
     listeners?.forEach((listener) => listener());
   }
 
-  /** As of an `AbortSignal`, a listener added after the abort is never called. */
+  /** As with `AbortSignal`, a listener added after the abort is never called. */
   addEventListener(_type: 'abort', listener: () => void): void {
     if (!this.aborted) {
       this.#listeners ??= new Set();

@@ -1,27 +1,24 @@
 /**
- * A cell as the front hands it to the sessions, and its answer as the sessions give it and the renderer shows it.
- * Types only: the three know of each other no more than this.
+ * A cell as `server/` passes it to `session/`, and the answer that `session/` returns and `render/` shows. These types are all
+ * that the three share.
  */
 import type { ErrorCode } from './errors.ts';
 
-/** Name of the session when the client names none. */
+/** The session used when the client names none. */
 export const DEFAULT_SESSION = 'default';
 
-/** One stream of a cell: its start, what was left out behind it, and its end. */
+/** One output stream of a cell: its start, how much was dropped from the middle, and its end. */
 export interface OutputText {
   readonly head: string;
-  /** Bytes left out between `head` and `tail`; 0 when nothing is missing. */
+  /** Bytes dropped between `head` and `tail`; 0 if nothing is missing. */
   readonly droppedBytes: number;
-  /** Line ends among the bytes left out. */
+  /** Line feeds among the dropped bytes. */
   readonly droppedLines: number;
-  /** Empty when nothing is missing. */
+  /** Empty if nothing is missing. */
   readonly tail: string;
 }
 
-/**
- * Something of an answer that is no text of its own: an image, a sound, a document, a file that was kept. The printed
- * text has a line in its place.
- */
+/** A non-text part of an answer: an image, a sound, a document, or a link to a saved file. The printed text has a line in its place. */
 export type Attachment =
   | { readonly kind: 'image' | 'audio'; readonly mimeType: string; readonly base64: string }
   | { readonly kind: 'document'; readonly uri: string; readonly mimeType: string; readonly text: string }
@@ -35,47 +32,47 @@ export type Attachment =
 
 export interface CellProgress {
   readonly message: string;
-  /** 0 … 100 when known. */
+  /** 0 to 100, if known. */
   readonly percent?: number | undefined;
-  /** True while the code itself runs; before that the message says what is being prepared. */
+  /** True while the code runs; before that, the message says what is being prepared. */
   readonly isRunning?: boolean | undefined;
 }
 
-/** A question to a person, with the fields of a form or with a page to open (MCP: client/elicitation). */
+/** A question for the person: a form to fill in or a page to open (MCP: client/elicitation). */
 export type Question =
   | { readonly mode: 'form'; readonly message: string; readonly requestedSchema: Readonly<Record<string, unknown>> }
   | { readonly mode: 'url'; readonly message: string; readonly url: string };
 
-/** What a field of a form may hold. */
+/** The value of a form field. */
 export type FieldValue = string | number | boolean | readonly string[];
 
 export interface Reply {
-  /** `decline` is a no, `cancel` a question that was closed. */
+  /** `decline` means no; `cancel` means the question was dismissed. */
   readonly action: 'accept' | 'decline' | 'cancel';
-  /** What was filled in; nothing is known about it beyond its type. */
+  /** The values of the form. Only their types have been checked. */
   readonly content?: Readonly<Record<string, FieldValue>> | undefined;
 }
 
 /** The person at the client. */
 export interface Person {
-  /** Whether a question may be a page to open. */
+  /** Whether the client can open a page (`mode: 'url'`). */
   readonly opensPages: boolean;
-  /** Puts a question. Rejects when the client fails, and when `signal` aborts, which takes the question back. */
+  /** Asks a question. Rejects if the client fails or `signal` aborts; aborting withdraws the question. */
   ask(question: Question, signal: AbortSignal): Promise<Reply>;
 }
 
 export interface CellRequest {
   readonly code: string;
-  /** Names of configured servers to load, each once. */
+  /** Names of configured servers to load, without duplicates. */
   readonly servers: readonly string[];
   readonly timeoutMs: number;
   readonly session: string;
-  /** Aborted when the client cancels the request or goes away. */
+  /** Aborts when the client cancels the request or disconnects. */
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
-  /** Resolves when the client has room for another answer; the cell waits for it when its turn has come. */
+  /** Resolves when the client has room for another answer. The cell waits for this before it runs. */
   readonly untilRoom?: (() => Promise<void>) | undefined;
-  /** Who can be asked while the cell runs; undefined when the client cannot ask anybody. */
+  /** The person to ask while the cell runs; undefined if the client cannot ask anyone. */
   readonly person?: Person | undefined;
 }
 
@@ -83,19 +80,19 @@ export const CELL_STATUSES = ['success', 'error', 'timeout', 'cancelled', 'valid
 export type CellStatus = (typeof CELL_STATUSES)[number];
 
 /**
- * Why a cell failed. Only the host sets a code: sandboxed code can raise, print and send what it likes, and none of it is
- * read for one (docs/decisions/032).
+ * Why a cell failed. Only the host sets a code: sandboxed code can raise, print and send anything, so no code is ever taken
+ * from it (docs/decisions/032).
  */
 export interface CellError {
-  /** Why the bridge ended or refused the cell, or refused the call that ended it; undefined for a failure of the code's own. */
+  /** Why the bridge ended or refused the cell, or refused the call that ended it; undefined if the code itself failed. */
   readonly code?: ErrorCode | undefined;
-  /** What failed; of an exception its text, which may be empty. */
+  /** What failed. For an exception, its text, which may be empty. */
   readonly message: string;
   /** One next step. */
   readonly hint?: string | undefined;
-  /** Class of the uncaught exception, an identifier; undefined when none ended the cell. */
+  /** The class name of the uncaught exception; undefined if none ended the cell. */
   readonly exception?: string | undefined;
-  /** Where the exception was raised, or the interrupt struck, as Python prints it. */
+  /** Where the exception was raised or the interrupt arrived, as Python prints it. */
   readonly traceback?: string | undefined;
 }
 
@@ -103,32 +100,32 @@ export interface CellAnswer {
   readonly status: CellStatus;
   readonly stdout: OutputText;
   readonly stderr: OutputText;
-  /** In the order in which the cell showed them. */
+  /** In the order the cell showed them. */
   readonly attachments?: readonly Attachment[] | undefined;
-  /** Number of the cell in its session; undefined when none ran. */
+  /** The number of the cell in its session; undefined if it did not run. */
   readonly cell?: number | undefined;
-  /** Text of the last expression. */
+  /** The last expression as text. */
   readonly value?: string | undefined;
   readonly error?: CellError | undefined;
   readonly exitCode?: number | undefined;
-  /** Names of the servers loaded in the session. */
+  /** The servers loaded in the session. */
   readonly servers: readonly string[];
   readonly session: string;
   readonly timeoutSeconds: number;
-  /** Sentences shown before everything else, for example that state was lost. */
+  /** Sentences shown before everything else, such as a report of lost state. */
   readonly notices: readonly string[];
-  /** What runs the session: in its first answer, and again when that has changed. */
+  /** The engine of the session: in its first answer, and again if it has changed. */
   readonly engine?: EngineReport | undefined;
 }
 
-/** What keeps the code of a session in. */
+/** The engine that isolates a session. */
 export interface EngineReport {
   readonly name: string;
-  /** One short line. */
+  /** How it isolates code, in one short line. */
   readonly isolation: string;
-  /** Engines that would have come first, and why they are not used, in one clause each. */
+  /** The engines that were preferred but could not be used, each with the reason in one clause. */
   readonly refused: readonly { readonly engine: string; readonly reason: string }[];
 }
 
-/** A stream nothing was written to. */
+/** A stream with no output. */
 export const NO_OUTPUT: OutputText = { head: '', droppedBytes: 0, droppedLines: 0, tail: '' };

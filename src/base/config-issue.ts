@@ -1,19 +1,19 @@
-/** What is wrong in a server file, as data and as one line for people. */
+/** Problems in configuration files, as data and as one line of text. */
 import type { z } from 'zod';
 
-/** One finding about a server file. */
+/** One problem in a configuration file. */
 export interface ConfigIssue {
-  /** `error`: something was left out; `warning`: works, probably not as meant; `debug`: a note. */
+  /** `error`: the file or entry is ignored. `warning`: it works, but probably not as intended. `debug`: a note. */
   readonly level: 'error' | 'warning' | 'debug';
   /** Absolute path of the file, or of the folder that could not be read. */
   readonly file: string;
-  /** Place in the file, for example `mcpServers.github.args[0]`; empty for the whole file. */
+  /** Path inside the file, such as `mcpServers.github.args[0]`; empty for the whole file. */
   readonly path: string;
-  /** Name of the entry that it is about; left out when it is about more. */
+  /** The entry with the problem; left out if the problem concerns more than one. */
   readonly server?: string;
   /** What is wrong and what is allowed. */
   readonly message: string;
-  /** The next step; left out when it is to mend the file. */
+  /** The next step; left out if the step is to fix the file. */
   readonly hint?: string;
 }
 
@@ -38,14 +38,14 @@ export function renderPath(path: readonly PropertyKey[]): string {
 }
 
 const EXPECTED: Readonly<Record<string, string>> = {
-  string: 'a text',
-  array: 'a list of texts',
-  record: 'an object of texts',
+  string: 'a string',
+  array: 'a list of strings',
+  record: 'an object with string values',
   boolean: 'true or false',
   object: 'an object',
 };
 
-/** The findings of zod about the value at `base`, one line each. Values are not repeated: they may be secrets. */
+/** Zod's issues with the value at `base`. The messages never repeat a value, because it may be a secret. */
 export function explainZodIssues(error: z.ZodError, file: string, base: readonly PropertyKey[]): ConfigIssue[] {
   return error.issues.map((issue) => {
     const path = renderPath([...base, ...issue.path]);
@@ -54,7 +54,7 @@ export function explainZodIssues(error: z.ZodError, file: string, base: readonly
 }
 
 function messageOfZodIssue(issue: z.core.$ZodIssue): string {
-  // Other messages of this kind are the schema's own.
+  // Any other message of this kind was written in the schema.
   if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) {
     const expected = EXPECTED[issue.expected] ?? issue.expected;
     return issue.input === undefined && issue.message.includes('undefined')

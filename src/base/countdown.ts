@@ -1,4 +1,4 @@
-/** A deadline that can stand still: while a person is asked, no clock of a machine may run out. */
+/** A deadline that can be paused, because no machine's time limit may run out while a person is being asked. */
 
 export class Countdown {
   #leftMs: number;
@@ -8,7 +8,7 @@ export class Countdown {
   #onEnd: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Runs from now on. Without `onEnd` it only tells what is left. */
+  /** Starts now. Without `onEnd`, it only reports the time left. */
   constructor(timeoutMs: number, onEnd?: () => void) {
     this.#leftMs = timeoutMs;
     if (onEnd !== undefined) {
@@ -16,7 +16,7 @@ export class Countdown {
     }
   }
 
-  /** Calls `onEnd` once, after the time in which nobody held the clock. For one that was given none. */
+  /** Calls `onEnd` once when the time is up; paused time does not count. For a countdown created without `onEnd`. */
   whenOver(onEnd: () => void): void {
     this.#onEnd = onEnd;
     if (this.#holds === 0) {
@@ -24,12 +24,12 @@ export class Countdown {
     }
   }
 
-  /** Milliseconds that are left; 0 when there are none. */
+  /** Milliseconds left, at least 0. */
   leftMs(): number {
     return Math.max(0, this.#holds > 0 ? this.#leftMs : this.#leftMs - (performance.now() - this.#startedAt));
   }
 
-  /** Stops the clock until the function it gives is called; with several holds, until the last one is let go. */
+  /** Pauses the countdown until the returned function is called. If several holds overlap, the last release resumes it. */
   hold(): () => void {
     if (this.#holds === 0) {
       this.#leftMs = this.leftMs();
@@ -45,7 +45,7 @@ export class Countdown {
     };
   }
 
-  /** Ends it; nothing happens any more. */
+  /** Stops it for good; `onEnd` is not called. */
   stop(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);

@@ -1,13 +1,13 @@
-/** The folder that `~` and the places of configuration files begin in. */
+/** The user's home folder, which `~` and the default paths of configuration files refer to. */
 import { stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { posix, win32 } from 'node:path';
 import { BridgeError } from './errors.ts';
 
 /**
- * Absolute. On Windows that of the account: `HOME` is a variable of shells from elsewhere there, which nothing else
- * follows. A variable that is empty counts as not set, and that of the account is taken. Throws `CONFIG_INVALID` when
- * there is none, and when the variable holds no absolute path.
+ * The home folder as an absolute path: `HOME`, or `USERPROFILE` on Windows, where only Unix-like shells set `HOME` and other
+ * programs ignore it. If the variable is empty or not set, the account's home folder. Throws `CONFIG_INVALID` if there is
+ * none, or if the variable does not hold an absolute path.
  */
 export function homeFolder(
   env: Readonly<Record<string, string | undefined>>,
@@ -15,7 +15,7 @@ export function homeFolder(
   ofAccount: () => string = homeOfAccount,
 ): string {
   const variable = platform === 'win32' ? 'USERPROFILE' : 'HOME';
-  // os.homedir() would give the empty text, which is the root of the file system or the working directory in paths.
+  // os.homedir() returns an empty HOME as it is; in paths that means the root or the working directory.
   const folder = env[variable] || ofAccount();
   if (!(platform === 'win32' ? win32 : posix).isAbsolute(folder)) {
     throw new BridgeError('CONFIG_INVALID', `${variable} is '${folder}', which is not an absolute path`, {
@@ -29,14 +29,14 @@ function homeOfAccount(): string {
   try {
     return userInfo().homedir;
   } catch (error) {
-    throw new BridgeError('CONFIG_INVALID', 'there is no home folder: HOME is not set, and your user has no account', {
+    throw new BridgeError('CONFIG_INVALID', 'no home folder: HOME is not set, and your user has no account', {
       hint: 'Set HOME to a folder that you can write to.',
       cause: error,
     });
   }
 }
 
-/** Rejects with `CONFIG_INVALID` when the home folder is not there or is no folder: clients would not read what is written there. */
+/** Rejects with `CONFIG_INVALID` if the home folder does not exist or is not a folder: clients would not read files written there. */
 export async function refuseUnusableHome({ home }: { readonly home: string }): Promise<void> {
   const found = await stat(home).catch(() => undefined);
   if (found?.isDirectory() === true) {

@@ -1,6 +1,9 @@
-/** The one question that is asked of JSON everywhere. */
+/** JSON objects whose members are unchecked. */
 
-/** Whether a value is an object in the sense of JSON: neither a list nor null. */
-export function isObject(value: unknown): value is Record<string, unknown> {
+/** A JSON object as it was received: nothing is known about its members. */
+export type JsonObject = Record<string, unknown>;
+
+/** Whether a value is a JSON object: neither an array nor null. */
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,10 @@
-/** JSON that people write: where it is at fault, without repeating what stands there, which may be a secret. */
+/**
+ * JSON written by people: parses it and says where and why it is invalid (RFC 8259). The message never quotes the text, which
+ * may hold secrets.
+ */
 import { messageOf } from './errors.ts';
-import { findFault } from './json-fault.ts';
 
-/** The value of a text, which may begin with a byte order mark; else `is not JSON (line 3, column 5): comments are not allowed`. */
+/** The value of a JSON text, which may begin with a byte order mark, or the fault: `is not JSON (line 3, column 5): comments are not allowed`. */
 export function parseJson(marked: string): { readonly value: unknown } | { readonly fault: string } {
   const text = marked.replace(/^\uFEFF/, '');
   try {
@@ -12,21 +14,21 @@ export function parseJson(marked: string): { readonly value: unknown } | { reado
   }
 }
 
-/** V8 quotes the text around the fault, and says for some faults alone at which position it is. */
+/** V8's message quotes the text around the fault, and gives the position only for some faults. */
 function explain(text: string, error: unknown): string {
   if (text.trim() === '') {
     return ': it is empty';
   }
   if (text.includes('\0')) {
-    return ': it is not UTF-8 but perhaps UTF-16; save it as UTF-8';
+    return ': it looks like UTF-16; save it as UTF-8';
   }
   const position = Number(/^[^"]* at position (\d+)/.exec(messageOf(error))?.[1] ?? findFault(text));
-  const why = whatIsWrong(text, position);
+  const why = commonMistake(text, position);
   return ` (${describePosition(text, position)})${why === undefined ? '' : `: ${why}`}`;
 }
 
-/** What people often write who know other formats; undefined for anything else. */
-function whatIsWrong(text: string, position: number): string | undefined {
+/** What is wrong, if it is a mistake that people often make; otherwise undefined. */
+function commonMistake(text: string, position: number): string | undefined {
   const before = text.slice(0, position).trimEnd();
   const rest = text.slice(position, position + 2);
   if (rest === '') {
@@ -36,7 +38,7 @@ function whatIsWrong(text: string, position: number): string | undefined {
     return 'comments are not allowed';
   }
   if (before.endsWith(',') && /^[\]}]/.test(rest)) {
-    return 'the comma before it is one too many';
+    return 'trailing commas are not allowed';
   }
   return /^['‘’“”\p{L}_$]/u.test(rest) && /[{[,:]$/.test(before)
     ? 'strings and keys must be in double quotes'
@@ -48,7 +50,63 @@ function describePosition(text: string, position: number): string {
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
-/** A key that stands in one object more than once, of which JSON takes the last; undefined when there is none. `text` is JSON and `value` what it says. */
+const SCALAR = /-?\d[\d.eE+-]*|true|false|null/y;
+const BLANKS = /[ \t\n\r]*/y;
+
+/**
+ * The index of the first invalid character, or the length of `text` if it ends too early. For the faults to which `JSON.parse`
+ * gives no position: something that is no token, or a token that cannot follow the previous one. Nesting is not checked.
+ */
+function findFault(text: string): number {
+  let previous = '';
+  let at = afterBlanks(text, 0);
+  while (at < text.length) {
+    const end = endOfToken(text, at);
+    const first = text.charAt(at);
+    if (end === undefined || !mayFollow(previous, first)) {
+      return at;
+    }
+    previous = first;
+    at = afterBlanks(text, end);
+  }
+  return text.length;
+}
+
+/** Whether one token may follow another. Each is given by its first character; the start of the text by an empty string. */
+function mayFollow(previous: string, next: string): boolean {
+  const isSeparator = ',:]}'.includes(next);
+  if (previous === '{' || previous === '[') {
+    return !isSeparator || next === (previous === '{' ? '}' : ']');
+  }
+  return isSeparator !== (previous === '' || previous === ',' || previous === ':');
+}
+
+function endOfToken(text: string, at: number): number | undefined {
+  const first = text.charAt(at);
+  if ('{}[],:'.includes(first)) {
+    return at + 1;
+  }
+  return first === '"' ? endOfString(text, at) : match(SCALAR, text, at);
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text.charAt(at) !== '"') {
+    at += text.charAt(at) === '\\' ? 2 : 1;
+  }
+  return at + 1;
+}
+
+function afterBlanks(text: string, at: number): number {
+  return match(BLANKS, text, at) ?? at;
+}
+
+function match(pattern: RegExp, text: string, at: number): number | undefined {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : undefined;
+}
+
+/** A key that occurs twice in one object (JSON keeps the last value), or undefined. `text` is valid JSON and `value` its value. */
 export function repeatedKey(text: string, value: unknown): string | undefined {
   const counts = new Map<string, number>();
   const count = (key: string, by: number): unknown => counts.set(key, (counts.get(key) ?? 0) + by);
@@ -61,14 +119,14 @@ export function repeatedKey(text: string, value: unknown): string | undefined {
   return [...counts].find(([, left]) => left > 0)?.[0];
 }
 
-function forEachKey(value: unknown, tell: (key: string) => void): void {
+function forEachKey(value: unknown, visit: (key: string) => void): void {
   if (typeof value !== 'object' || value === null) {
     return;
   }
   for (const [key, member] of Object.entries(value)) {
     if (!Array.isArray(value)) {
-      tell(key);
+      visit(key);
     }
-    forEachKey(member, tell);
+    forEachKey(member, visit);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The logger: one line per event on stderr (stdout belongs to MCP).
- * Control characters are escaped, because part of what is logged comes from sandboxes and upstream servers.
+ * The logger: one line per event on stderr, because stdout belongs to MCP. Control characters are escaped, because log
+ * messages may contain text from sandboxes and servers.
  */
 
 export const LOG_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR'] as const;
@@ -13,7 +13,7 @@ export interface Logger {
   error(message: string): void;
 }
 
-/** Text without control characters and those that turn its direction (shown as `\xNN`), so that it cannot drive a terminal or forge a log line. */
+/** Escapes control and bidirectional formatting characters as `\xNN`, so that the text cannot control a terminal or forge a log line. */
 export function escapeControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose.
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (character) => {
@@ -21,7 +21,7 @@ export function escapeControls(text: string): string {
   });
 }
 
-/** The same for a text of several lines: line feeds and tabs stay. */
+/** The same for text of several lines: keeps line feeds and tabs. */
 export function escapeInLines(text: string): string {
   return text
     .split(/(\n|\t)/)
@@ -29,7 +29,7 @@ export function escapeInLines(text: string): string {
     .join('');
 }
 
-/** A logger that writes lines of at least `level` with `write` (stderr when left out). */
+/** A logger that writes messages of at least `level` with `write`, by default to stderr. */
 export function createLogger(level: LogLevel, write: (line: string) => void = writeToStderr): Logger {
   const threshold = LOG_LEVELS.indexOf(level);
   function at(lineLevel: LogLevel) {
@@ -41,7 +41,7 @@ export function createLogger(level: LogLevel, write: (line: string) => void = wr
   return { debug: at('DEBUG'), info: at('INFO'), warning: at('WARNING'), error: at('ERROR') };
 }
 
-/** A logger that drops everything, for tests and for code that was given none. */
+/** A logger that drops everything; the default where none is passed. */
 export const silentLogger: Logger = createLogger('ERROR', () => undefined);
 
 function writeToStderr(line: string): void {

@@ -1,19 +1,19 @@
-/** Where this package is on disk, which version it is, and how to start it. */
+/** This package: its folder, its version, and the command that starts it. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { COMMAND_NAME, findProgramStart, type ProgramStart, realPathOf } from './program-start.ts';
-import { quoteShellWord } from './shell-word.ts';
+import { quoteShellWord } from './shell-words.ts';
 
 export { COMMAND_NAME } from './program-start.ts';
 
-/** Put in by `scripts/build.mjs`; absent when the sources run as they are. */
+/** Defined by `scripts/build.mjs`; absent when the sources run unbuilt. */
 declare const BUILD_VERSION: string | undefined;
 const IS_BUILT = typeof BUILD_VERSION === 'string';
 
-/** Root folder of the package, as a file URL that ends with `/`. The bundle keeps every file directly in `dist/`. */
+/** The root folder of the package, as a file URL that ends with `/`. In the bundle, every file is directly in `dist/`. */
 export const PACKAGE_ROOT = new URL(IS_BUILT ? '../' : '../../', import.meta.url);
 
-/** Version of this package, for example `1.2.3`. */
+/** The version of this package, such as `1.2.3`. */
 export const VERSION: string = typeof BUILD_VERSION === 'string' ? BUILD_VERSION : readVersion();
 
 function readVersion(): string {
@@ -21,7 +21,7 @@ function readVersion(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** How this process was started. Looks for it on this machine. */
+/** How this process was started. Reads the file system. */
 export function thisProgramStart(): ProgramStart {
   const folder = fileURLToPath(PACKAGE_ROOT);
   return findProgramStart(realPathOf(folder) ?? folder, {
@@ -40,7 +40,7 @@ export function thisProgramStart(): ProgramStart {
   });
 }
 
-/** The folder this process runs in; `/` when that folder is gone. */
+/** The working directory; `/` if it has been deleted. */
 function workingDirectory(): string {
   try {
     return process.cwd();
@@ -50,8 +50,8 @@ function workingDirectory(): string {
 }
 
 /**
- * What runs this program in a shell: every command that a message names begins with it. Tests and generators run the
- * sources; the name alone stands there for whatever it is on the machine of a user.
+ * The shell command that starts this program; every command in a message begins with it. Tests and generators run the
+ * sources, where it is just the program's name.
  */
 export const COMMAND: string = IS_BUILT
   ? thisProgramStart()

@@ -1,24 +1,24 @@
 /**
- * A child together with everything it started. On POSIX it leads a process group, and a signal to the group reaches all.
- * Windows has neither groups nor signals: `taskkill` follows the tree of parents, as long as its root lives.
- * Execa signals the direct child only.
+ * A child process together with everything it started. On POSIX, the child leads a process group, and a signal to the group
+ * reaches them all. Windows has neither groups nor signals; there, `taskkill` follows parent ids for as long as the root is
+ * alive. Execa signals only the direct child.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { systemProgram } from './windows.ts';
 
 export type EndingSignal = 'SIGTERM' | 'SIGKILL';
 
-/** What ends a tree: a signal to this process id, or this command. */
+/** How to end a tree: a signal to a process id, or a command. */
 export type TreeEnding =
   | { readonly kind: 'signal'; readonly pid: number }
   | { readonly kind: 'command'; readonly command: string; readonly args: readonly string[] };
 
-/** Option `detached` of a child that is to be ended with what it starts; on Windows it would open a console window. */
+/** The `detached` option for a child whose descendants must end with it. False on Windows, where it would open a console window. */
 export const LEADS_GROUP = process.platform !== 'win32';
 
 /**
- * How the tree of the child `pid` gets `signal`. Undefined where nothing can be done: on Windows there is nothing like
- * SIGTERM for programs without a window, and the number of a child that has ended may be that of a stranger. Pure.
+ * How to send `signal` to the tree of `child`. Undefined if that is not possible: Windows has no SIGTERM for programs without
+ * a window, and the id of a child that has ended may belong to another process by now. Pure.
  */
 export function treeEnding(
   child: { readonly pid: number; readonly hasEnded: boolean },
@@ -27,7 +27,7 @@ export function treeEnding(
   env: Readonly<Record<string, string | undefined>>,
 ): TreeEnding | undefined {
   if (platform !== 'win32') {
-    // The number of a group is not given to another one while one of the group lives.
+    // A group's id is not reused while any process of the group is alive.
     return { kind: 'signal', pid: -child.pid };
   }
   if (signal === 'SIGTERM' || child.hasEnded) {
@@ -37,37 +37,36 @@ export function treeEnding(
   return { kind: 'command', command: systemProgram('taskkill.exe', env), args };
 }
 
-/** What is needed of a child to end it with what it started. */
 type Child = Pick<ChildProcess, 'exitCode' | 'kill' | 'pid' | 'signalCode'>;
 
-/** Whether the child itself has ended; what it started may go on. */
+/** Whether the child itself has ended. What it started may still be running. */
 export function hasEnded({ exitCode, signalCode }: Child): boolean {
   return exitCode !== null || signalCode !== null;
 }
 
-/** Sends `signal` to the whole tree; one that is gone is fine. Whether there was a way to send it. */
+/** Sends `signal` to the whole tree, even if it has already ended. Returns whether the signal could be sent at all. */
 export function endTree(child: Child, signal: EndingSignal): boolean {
   const { pid } = child;
   if (pid === undefined) {
-    // It never ran; 0 would be the group of this process.
+    // It never started; pid 0 would be our own group.
     return false;
   }
   const ending = treeEnding({ pid, hasEnded: hasEnded(child) }, signal, process.platform, process.env);
   if (ending?.kind === 'command') {
     const killer = spawn(ending.command, ending.args, { stdio: 'ignore', windowsHide: true });
-    // Without it the child alone is ended.
+    // Without taskkill, only the child itself can be ended.
     killer.on('error', () => child.kill(signal));
   } else if (ending !== undefined) {
     try {
       process.kill(ending.pid, signal);
     } catch {
-      // ESRCH: all of them have ended by themselves.
+      // ESRCH: all of them have already ended.
     }
   }
   return ending !== undefined;
 }
 
-/** Whether the child or anything of its group still runs; on Windows of the child alone. */
+/** Whether the child or any process of its group is still running. On Windows, only the child is checked. */
 export function isTreeAlive(child: Child): boolean {
   const { pid } = child;
   if (pid === undefined || !hasEnded(child)) {
@@ -81,7 +80,7 @@ function isGroupAlive(pid: number): boolean {
     process.kill(-pid, 0);
     return true;
   } catch (error) {
-    // EPERM: there are processes, of another user.
+    // EPERM: the group exists, but its processes belong to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

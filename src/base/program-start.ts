@@ -1,41 +1,41 @@
 /**
- * How this program was started, and the words that start it again: in the user's shell, which is what hints name, and from
- * a client, which has another working directory and, when a desktop started it, another `PATH`. Whoever calls brings what
- * depends on the machine, so that the cases of every system are tested on any of them.
+ * How this program was started, and the command that starts it again: from the user's shell, for hints, and from a client,
+ * which has another working directory and, if a desktop started it, another `PATH`. The caller passes in everything that
+ * depends on the machine, so that each operating system's cases can be tested on any of them.
  */
 import { realpathSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 
-/** What the program is called in its help, and where it is on `PATH`. */
+/** The program's name in its help and on `PATH`. */
 export const COMMAND_NAME = 'mcp-server-code-execution-mode';
 
-/** From the root of the package. */
+/** Relative to the root of the package. */
 const CLI = ['dist', 'cli.js'] as const;
 
 export interface StartContext {
   readonly platform: NodeJS.Platform;
-  /** Program of the running Node, absolute. */
+  /** Absolute path of the running Node. */
   readonly execPath: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where a path leads, links followed; undefined when nothing is there. */
+  /** The path with links resolved; undefined if nothing is there. */
   readonly realPath: (path: string) => string | undefined;
-  /** The text of a file; undefined when it cannot be read. */
+  /** The text of a file; undefined if it cannot be read. */
   readonly readText: (path: string) => string | undefined;
 }
 
 export interface ProgramStart {
-  /** `npx` fetched the package, `global` is an installation for all projects, `dependency` one of a project, `checkout` any other folder. */
+  /** `npx`: fetched by npx. `global`: installed globally. `dependency`: installed in a project. `checkout`: any other folder. */
   readonly kind: 'npx' | 'global' | 'dependency' | 'checkout';
-  /** To type in a shell of the user, in the folder this process runs in. */
+  /** The command for the user's shell, in the working directory of this process. */
   readonly shellWords: readonly string[];
-  /** To start it from any folder. Only those of `npx` depend on `PATH`. */
+  /** The command that works from any folder. Only that of `npx` depends on `PATH`. */
   readonly clientWords: readonly string[];
-  /** This Node, absolute, by a path that an update of Node keeps where there is one. */
+  /** Absolute path of this Node; if possible, one that survives updates of Node. */
   readonly nodePath: string;
 }
 
-/** How the package in the folder `root` (absolute, links followed) was started. */
+/** How the package in the folder `root` (absolute, links resolved) was started. */
 export function findProgramStart(root: string, machine: StartContext): ProgramStart {
   const { join } = pathOf(machine);
   const nodePath = lastingNode(machine);
@@ -54,7 +54,7 @@ export function findProgramStart(root: string, machine: StartContext): ProgramSt
       const shellWords = isInside(machine.cwd, join(modules, '..'), machine) ? ['npx', COMMAND_NAME] : [local];
       return { kind: 'dependency', shellWords, clientWords, nodePath };
     }
-    // npm's global folder is `lib/node_modules` beside `bin`; on Windows the commands stand beside `node_modules`.
+    // npm's global folder is `lib/node_modules` beside `bin`; on Windows, the commands are beside `node_modules`.
     const shims = machine.platform === 'win32' ? join(modules, '..') : join(modules, '..', '..', 'bin');
     const global = findShim(shims, cli, machine);
     if (global !== undefined) {
@@ -64,23 +64,25 @@ export function findProgramStart(root: string, machine: StartContext): ProgramSt
   return { kind: 'checkout', shellWords: [shellNode(machine), cli], clientWords, nodePath };
 }
 
-/** npx keeps what it fetched in a folder `_npx` of its cache, whose package.json says what it was asked for. */
+/** npx installs into a folder under `_npx` in its cache; the package.json there records what was requested. */
 function findNpxWords(root: string, machine: StartContext): string[] | undefined {
   const { isAbsolute, join, resolve } = pathOf(machine);
   if (!/[\\/]_npx[\\/]/.test(root)) {
     return undefined;
   }
   const folder = join(root, '..', '..');
-  const asked = readAsked(machine.readText(join(folder, 'package.json')));
-  const [only] = asked.packages.length === 1 ? asked.packages : [asked.packages.find(isOwnSpec)];
-  // npm 10 does not say what was typed: a dependency with a scheme (`file:`) was no name.
-  if (only === undefined ? !/^[a-z+]+:/.test(asked.dependency ?? '') : isOwnSpec(only)) {
+  const request = readNpxRequest(machine.readText(join(folder, 'package.json')));
+  const [only] = request.packages.length === 1 ? request.packages : [request.packages.find(isOwnSpec)];
+  // npm 10 does not record what was typed, but a dependency with a scheme (`file:`) was not a plain name.
+  if (only === undefined ? !/^[a-z+]+:/.test(request.dependency ?? '') : isOwnSpec(only)) {
     return ['npx', '-y', only ?? COMMAND_NAME];
   }
-  // A path counts from the folder that npx ran in; the dependency says the same from where it stands.
-  const path = /^file:(.*)/s.exec(asked.dependency ?? '')?.[1];
+  // A typed path is relative to the folder that npx ran in; the dependency has the same path relative to its own folder.
+  const path = /^file:(.*)/s.exec(request.dependency ?? '')?.[1];
   const spec =
-    path === undefined || isAbsolute(path) ? (path ?? asked.dependency ?? only ?? COMMAND_NAME) : resolve(folder, path);
+    path === undefined || isAbsolute(path)
+      ? (path ?? request.dependency ?? only ?? COMMAND_NAME)
+      : resolve(folder, path);
   return ['npx', '-y', `--package=${spec}`, COMMAND_NAME];
 }
 
@@ -88,14 +90,14 @@ function isOwnSpec(spec: string): boolean {
   return spec === COMMAND_NAME || spec.startsWith(`${COMMAND_NAME}@`);
 }
 
-interface Asked {
-  /** As they were typed. */
+interface NpxRequest {
+  /** As typed. */
   readonly packages: readonly string[];
-  /** This package among the dependencies. */
+  /** The specifier of this package in `dependencies`. */
   readonly dependency: string | undefined;
 }
 
-function readAsked(text: string | undefined): Asked {
+function readNpxRequest(text: string | undefined): NpxRequest {
   try {
     const { _npx, dependencies } = JSON.parse(text ?? '{}') as {
       _npx?: { packages?: string[] };
@@ -103,19 +105,19 @@ function readAsked(text: string | undefined): Asked {
     };
     return { packages: _npx?.packages ?? [], dependency: dependencies?.[COMMAND_NAME] };
   } catch {
-    // An npx that keeps something else there was asked for the package by its name most likely.
+    // An unknown format. The package was most likely requested by name.
     return { packages: [], dependency: undefined };
   }
 }
 
-/** Whether the name alone starts this program. npm and npx put folders on the `PATH` of what they start, which shells do not have. */
+/** Whether the name alone starts this program in a shell. Folders that only npm and npx put on `PATH` do not count. */
 function isOnPath(cli: string, machine: StartContext): boolean {
   const folders = pathFolders(machine).filter((folder) => !/[\\/]node_modules[\\/]/.test(folder));
   const first = folders.find((folder) => machine.realPath(shimIn(folder, machine)) !== undefined);
   return first !== undefined && findShim(first, cli, machine) !== undefined;
 }
 
-/** The command in `folder` if it starts `cli`: a link, and on Windows a script beside or above the package. */
+/** The command in `folder`, if it starts `cli`: a link; on Windows, a script beside or above the package. */
 function findShim(folder: string, cli: string, machine: StartContext): string | undefined {
   const { join } = pathOf(machine);
   const shim = shimIn(folder, machine);
@@ -137,14 +139,14 @@ function pathFolders({ env, platform }: StartContext): string[] {
   return (env[name] ?? '').split(delimiter).filter((folder) => isAbsolute(folder));
 }
 
-/** The folders `node_modules` that the package lies in, the outermost first. */
+/** The `node_modules` folders that contain the package, outermost first. */
 function modulesAbove(root: string, machine: StartContext): string[] {
   const { sep } = pathOf(machine);
   const parts = root.split(sep);
   return parts.flatMap((part, index) => (part === 'node_modules' ? [parts.slice(0, index + 1).join(sep)] : []));
 }
 
-/** The file to run, by a path that an update keeps: pnpm's folders have the version in their names, and links that have not. */
+/** The path of the file to run that survives updates: pnpm's folders have the version in their names, but its links do not. */
 function lastingCli(root: string, machine: StartContext): string {
   const { join } = pathOf(machine);
   const cli = join(root, ...CLI);
@@ -152,7 +154,7 @@ function lastingCli(root: string, machine: StartContext): string {
   return candidates.find((candidate) => machine.realPath(candidate) === cli) ?? cli;
 }
 
-/** Where package managers keep Node under its version, and where they link to the newest. */
+/** Where package managers install Node under its version, and where they link to the newest one. */
 const VERSIONED_NODES: readonly [RegExp, string][] = [
   // Homebrew
   [/^(.*)\/Cellar\/([^/]+)\/[^/]+\/bin\/node$/, '$1/opt/$2/bin/node'],
@@ -161,13 +163,13 @@ const VERSIONED_NODES: readonly [RegExp, string][] = [
   [/^(.*\\apps\\[^\\]+)\\[^\\]+\\node\.exe$/i, '$1\\current\\node.exe'],
 ];
 
-/** Of Homebrew, snap and Scoop the link to the newest Node, when that is this one. */
+/** With Homebrew, snap and Scoop, their link to the newest Node, if this is the newest one. */
 function lastingNode({ execPath, realPath }: StartContext): string {
   const lasting = VERSIONED_NODES.map(([pattern, path]) => execPath.replace(pattern, path));
   return lasting.find((path) => path !== execPath && realPath(path) === realPath(execPath)) ?? execPath;
 }
 
-/** `node` if that is this Node. */
+/** `node` if `PATH` leads to this Node, otherwise its path. */
 function shellNode(machine: StartContext): string {
   const name = machine.platform === 'win32' ? 'node.exe' : 'node';
   const found = pathFolders(machine)
@@ -186,12 +188,12 @@ function pathOf({ platform }: StartContext): typeof posix {
   return platform === 'win32' ? win32 : posix;
 }
 
-/** For `StartContext`. */
+/** The `realPath` of `StartContext` for this machine. */
 export function realPathOf(path: string): string | undefined {
   try {
     return realpathSync.native(path);
   } catch {
-    // Nothing there, or nothing that we may see: not what is looked for.
+    // It does not exist, or we may not read it: either way not the file being looked for.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Runs a program that does one thing and ends: one that asks an engine, prints a secret, or installs a package. What stays,
- * servers and sandboxes, is started where it is looked after. No shell reads the words, and the program inherits nothing
- * unasked: neither variables nor standard input.
+ * Runs a program that does one job and ends, such as querying an engine, printing a secret or installing a package.
+ * Long-running servers and sandboxes are started elsewhere. No shell is involved, and the program inherits neither
+ * environment variables nor standard input.
  */
 import { createInterface } from 'node:readline';
 import type { execa, Options } from 'execa';
@@ -10,50 +10,50 @@ import { endTree, LEADS_GROUP } from './process-tree.ts';
 import { startableCommand } from './windows.ts';
 
 export interface ProcessOptions {
-  /** All of its variables. */
+  /** Its complete environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The working directory of this process when left out. */
+  /** Default: the working directory of this process. */
   readonly cwd?: string | undefined;
-  /** What it reads from standard input; nothing when left out. */
+  /** Its standard input. Default: empty. */
   readonly input?: string | undefined;
-  /** What it reads from descriptor 3, which it does not have when left out. */
+  /** What it can read from file descriptor 3. Default: the descriptor is closed. */
   readonly extraInput?: Uint8Array | undefined;
-  /** After this long it is ended with everything it started. No limit when left out. */
+  /** After this time, the program and everything it started are killed. Default: no limit. */
   readonly deadlineMs?: number | undefined;
-  /** More than this on stdout and stderr together ends it, too. */
+  /** The limit for stdout and stderr together; a program that exceeds it is killed too. */
   readonly maxOutputBytes: number;
-  /** Whether stderr is not even read. */
+  /** Discards stderr without reading it. */
   readonly ignoresStderr?: boolean | undefined;
-  /** Called with each line of stdout and stderr as it comes. */
+  /** Called with each line of stdout and stderr as it arrives. */
   readonly onLine?: ((line: string) => void) | undefined;
-  /** Whether it is ended when this process ends; for what may take long, or waits for a person. */
+  /** Kills the program when this process ends; for programs that may take long or wait for a person. */
   readonly endsWithProcess?: boolean | undefined;
-  /** Stays in the process group of the terminal, so that Ctrl-C ends it, too. At a limit, what it started is not ended. */
+  /** Keeps the program in the terminal's process group, so that Ctrl-C ends it too. At a limit, its descendants are not killed. */
   readonly isForeground?: boolean | undefined;
 }
 
-/** How a program ended. The first cause counts. */
+/** How a program ended. If several causes apply, the first one counts. */
 export interface ProcessEnd {
   readonly endedBy: 'exit' | 'signal' | 'deadline' | 'output limit' | 'not found' | 'not executable' | 'not started';
-  /** Undefined unless it ended by itself. */
+  /** Undefined unless the program exited by itself. */
   readonly exitCode: number | undefined;
   readonly signal: string | undefined;
   readonly stdout: Buffer;
   readonly stderr: Buffer;
-  /** What the system says of a program that could not be started. May repeat its arguments. */
+  /** The system's message if the program could not be started. May contain its arguments. */
   readonly reason: string;
 }
 
-/** Ends the programs that must not outlive this process. One listener for all: Node warns of a leak at the eleventh. */
+/** Kills the programs that must not outlive this process. One listener for all, because Node warns of a leak at the eleventh. */
 const endings = new Set<() => void>();
 const endAll = (): void => endings.forEach((end) => end());
 
 type Child = ReturnType<typeof execa<ReturnType<typeof execaOptions>>>;
 
-/** Runs the program to its end. Never rejects: what went wrong is in the result. */
+/** Runs the program to its end. Never rejects: a failure is part of the result. */
 export async function runProcess(words: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
   const [program = '', ...rest] = words;
-  // 90 ms of import, which nothing else of a cold start needs.
+  // Importing it takes 90 ms, and nothing else at a cold start needs it.
   const { execa } = await import('execa');
   let child: Child;
   try {
@@ -78,7 +78,7 @@ export async function runProcess(words: readonly string[], options: ProcessOptio
   };
 }
 
-/** Ends the program at its limits. `release` stops that and gives the limit that was reached first, if any. */
+/** Kills the program at its limits. `release` stops watching and returns the limit that was reached first, if any. */
 function guardLimits(child: Child, options: ProcessOptions) {
   const { deadlineMs, endsWithProcess = false, isForeground = false, maxOutputBytes, onLine } = options;
   const outputs = [child.stdout, child.stderr].filter((stream) => stream !== null);
@@ -89,7 +89,7 @@ function guardLimits(child: Child, options: ProcessOptions) {
     } else {
       endTree(child, 'SIGKILL');
     }
-    // What left the group may hold them open.
+    // A process that left the group may keep them open.
     outputs.forEach((stream) => stream.destroy());
   };
   const endAt = (limit: NonNullable<typeof reached>): void => {
@@ -139,7 +139,7 @@ function execaOptions(options: ProcessOptions, isVerbatim: boolean) {
     maxBuffer: Number.POSITIVE_INFINITY,
     reject: false,
     detached: LEADS_GROUP && !isForeground,
-    // Execa's own ending reaches the direct child alone, whose children hold the pipes open.
+    // Execa would kill only the direct child, and its children would keep the pipes open.
     cleanup: isForeground,
     windowsVerbatimArguments: isVerbatim,
   } as const satisfies Options;

@@ -1,18 +1,18 @@
-/** "Did you mean …?" for names that people and models type: servers, settings, commands, options. */
+/** "Did you mean …?" for mistyped names of servers, tools, settings, commands and options. */
 
 const MIN_SCORE = 0.5;
 const MAX_SUGGESTIONS = 3;
 
-/** The candidates most like `name`, best first, at most three; empty when none is near. */
+/** The candidates most similar to `name`, best first, at most three; empty if none is similar enough. */
 async function closestNames(name: string, candidates: readonly string[], threshold: number): Promise<string[]> {
-  // Loaded on demand: only a mistake needs it.
+  // Loaded on demand: it is needed only after a mistake.
   const { search } = await import('fast-fuzzy');
   return search(name, [...candidates], { threshold }).slice(0, MAX_SUGGESTIONS);
 }
 
 /**
- * ` Did you mean X or Y?` (with the leading space), or an empty text when nothing is near. Long candidates that hold many
- * words are near to nearly everything: those want a higher `minScore`.
+ * ` Did you mean X or Y?` with a leading space, or an empty string if no candidate is similar. Long candidates of many words
+ * resemble almost anything, so they need a higher `minScore`.
  */
 export async function didYouMean(
   name: string,

@@ -1,15 +1,15 @@
-/** Durations and sizes as people write them in environment variables. */
+/** Durations and sizes as people write them in settings and files. */
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const UNIT_BYTES: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 
-/** Milliseconds of `30`, `30s`, `2m`, `1h`, `500ms`; a bare number counts seconds. NaN when it is none of these. */
+/** The milliseconds in `30`, `30s`, `2m`, `1h` or `500ms`; a plain number is in seconds. NaN for anything else. */
 export function parseDurationMs(text: string): number {
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h)?$/i.exec(text) ?? [];
   return Math.round(Number(amount) * (UNIT_MS[unit.toLowerCase()] ?? Number.NaN));
 }
 
-/** Bytes of `512m`, `1g`, `1.5GiB`, `536870912`; units are powers of 1024, as engines read them. NaN otherwise. */
+/** The bytes in `512m`, `1g`, `1.5GiB` or `536870912`; units are powers of 1024, as engines read them. NaN for anything else. */
 export function parseSizeBytes(text: string): number {
   const [, amount, unit = 'b'] = /^(\d+(?:\.\d+)?)\s*(?:([bkmgt])|([kmgt])i?b)?$/i.exec(text)?.filter(Boolean) ?? [];
   return Math.floor(Number(amount) * (UNIT_BYTES[unit.toLowerCase()] ?? Number.NaN));

@@ -1,9 +1,8 @@
 /**
- * What is different about programs on Windows: how a command is found and quoted, and where the system's own are. Node
- * refuses to start batch files (`npx.cmd`) without a shell since CVE-2024-27980, and a shell would interpret what stands in
- * the arguments; so cmd.exe is called with escaped words. No name is left to be looked up when a program is started: that
- * would begin in the working directory, which may be a stranger's project. All but `startableCommand` is pure, and so tested
- * on any system.
+ * How programs are found, quoted and started on Windows. Since CVE-2024-27980, Node refuses to start batch files (`npx.cmd`)
+ * without a shell, and a shell would interpret the arguments; so cmd.exe is called with escaped words. Windows is never left
+ * to look up a name, because it would look in the working directory first, which may be an untrusted project. Everything
+ * except `startableCommand` is pure and can be tested on any system.
  */
 import { existsSync } from 'node:fs';
 import { win32 } from 'node:path';
@@ -19,10 +18,10 @@ export interface SpawnCommand {
 
 /** Characters that cmd.exe interprets. */
 const SPECIAL = /[()\][%!^"`<>&|;, *?]/g;
-/** What can be started without a program that reads it, in the order of Windows' own PATHEXT. */
+/** The extensions that need no interpreter, in the order of Windows' default PATHEXT. */
 const EXTENSIONS = ['.COM', '.EXE', '.BAT', '.CMD'];
 
-/** The command as this system starts it. Throws as starting a program does. */
+/** The command as this system can start it. Throws the same error as starting a missing program. */
 export function startableCommand(command: string, args: readonly string[], env: Environment): SpawnCommand {
   return process.platform === 'win32'
     ? windowsCommand(command, args, env, existsSync)
@@ -30,8 +29,8 @@ export function startableCommand(command: string, args: readonly string[], env: 
 }
 
 /**
- * The command for Windows: a name without extension is looked for on PATH with those of PATHEXT, and a batch file is run
- * by cmd.exe. `exists` says whether a file is there. Throws as starting a program does (`ENOENT`) when a name is nowhere.
+ * The command for Windows: a name without an extension is searched on PATH with the extensions of PATHEXT, and a batch file
+ * is run by cmd.exe. `exists` checks for a file. Throws `ENOENT` if the name is not found, as starting a program does.
  */
 export function windowsCommand(
   command: string,
@@ -48,12 +47,12 @@ export function windowsCommand(
   return { command: shell, args: ['/d', '/s', '/c', `"${line}"`], isVerbatim: true };
 }
 
-/** The path of a program that comes with Windows, for example `taskkill.exe`. */
+/** The path of a program that is part of Windows, such as `taskkill.exe`. */
 export function systemProgram(name: string, env: Environment): string {
   return win32.join(variableOf(env, 'SYSTEMROOT') ?? 'C:\\Windows', 'System32', name);
 }
 
-/** The value of a variable; names of variables have no case on Windows. */
+/** The value of a variable; on Windows, names of variables are case-insensitive. */
 export function variableOf(env: Environment, name: string): string | undefined {
   return Object.entries(env).find(([key]) => key.toUpperCase() === name)?.[1];
 }
@@ -71,7 +70,7 @@ function findProgram(command: string, env: Environment, exists: (path: string) =
   return found ?? command;
 }
 
-/** Quoted as the C runtime reads it, then with carets as cmd.exe reads it; batch files read their arguments twice. */
+/** Quotes a word for the C runtime, then escapes it with carets for cmd.exe; twice for arguments, because batch files parse them twice. */
 function escapeForCmd(word: string, isArgument: boolean): string {
   if (!isArgument) {
     return word.replace(SPECIAL, '^$&');

@@ -109,7 +109,7 @@ function listServers(servers: ConfiguredServers): ServerNames {
 async function sweep(engine: Engine, logger: Logger): Promise<void> {
   const count = await engine.sweep();
   if (count > 0) {
-    logger.info(`Removed ${count} sandboxes of bridges that are gone.`);
+    logger.info(`Removed ${count} sandboxes that earlier bridges left behind.`);
   }
 }
 

@@ -19,9 +19,9 @@ import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } 
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { findingOfIssue, renderLine } from '../terminal/finding.ts';
-import { likelySecrets } from '../upstream/mask.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
-import { createUpstreamPool, type LoginRecord, type UpstreamPool } from '../upstream/pool.ts';
+import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
+import { likelySecrets } from '../upstream/secrets.ts';
 
 /** The configured servers with what only the bridge needs. */
 export interface BridgeServers extends ConfiguredServers {
@@ -38,7 +38,7 @@ export async function createConfiguredServers(
   const { stateDir } = settings;
   const discover = createServerDiscovery(await discoveryOptionsOf(settings));
   const secrets = createKnownSecrets(() => current.servers);
-  const logins = createLoginStore<LoginRecord>(stateDir, logger);
+  const logins = createLoginStore(stateDir, logger);
   const failures = createServerFailures({ stateDir, logger });
   const pool: UpstreamPool = createUpstreamPool({
     logger,

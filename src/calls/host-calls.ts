@@ -6,8 +6,7 @@
 import { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { describeTool, toolMetadata } from '../catalog/describe.ts';
-import { describeHit } from '../catalog/describe-hit.ts';
+import { describeHit, describeTool, toolMetadata } from '../catalog/describe.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
 import { carriedAsText } from '../protocol/exact-json.ts';

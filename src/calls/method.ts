@@ -32,7 +32,8 @@ export function checkParams({ schema }: Method, params: Readonly<Record<string, 
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const place = issue?.path.join('.') ?? '';
-    throw new BridgeError('CALL_REFUSED', `a parameter was refused: ${place}: ${issue?.message ?? 'invalid'}`);
+    const reason = place === '' ? issue?.message : `${place}: ${issue?.message}`;
+    throw new BridgeError('CALL_REFUSED', `invalid parameters: ${reason}`);
   }
   return parsed.data;
 }

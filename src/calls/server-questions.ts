@@ -1,33 +1,30 @@
 /**
- * Questions of servers to the person (MCP: client/elicitation), on their way through the bridge: checked, bounded, and
- * marked with the name of the server. Nothing is ever answered for the person.
+ * Passes questions of servers to the person (MCP: client/elicitation): checks them, limits their size, and adds the name of
+ * the server. The bridge never answers for the person.
  */
-
 import type { Question, Reply } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
-import { oneLine, quoted } from '../catalog/shown-text.ts';
-import { makeVisible } from '../catalog/visible.ts';
+import { makeVisible, oneLine, quoted } from '../catalog/visible.ts';
 import type { Asker } from '../session/asker.ts';
-import type { JsonObject } from '../upstream/definition.ts';
-import type { Elicit } from '../upstream/elicit.ts';
+import type { Elicit } from '../upstream/requests.ts';
 import { RequestError } from '../upstream/requests.ts';
 
-/** What is shown of a question; all chosen so that it can be read. */
+/** Limits of a question, chosen so that a person can read it. */
 const MAX_LINES = 40;
 const MAX_LINE_CHARS = 500;
 const MAX_TITLE_CHARS = 300;
 const MAX_URL_CHARS = 2_048;
 const MAX_FIELDS = 50;
 const MAX_SCHEMA_BYTES = 32 * 1024;
-/** Members of a schema that people read and nobody sends back. */
+/** Members of a schema that are shown but not sent back. */
 const DISPLAY_KEYS: ReadonlySet<string> = new Set(['title', 'description', 'enumNames']);
 
-/** Members that people choose from; a default may have lines. */
+/** Members that people choose from. They have one line; a default may have several. */
 const CHOICE_KEYS: ReadonlySet<string> = new Set(['enum', 'const']);
 
-/** How the calls of a cell put the questions of a server; undefined when the person cannot be asked. */
+/** Asks the questions of a server for the calls of a cell; undefined if the person cannot be asked. */
 export function elicitFor(server: string, asker: Asker | undefined, logger: Logger): Elicit | undefined {
   if (asker === undefined) {
     return undefined;
@@ -40,7 +37,7 @@ export function elicitFor(server: string, asker: Asker | undefined, logger: Logg
       if (!(error instanceof BridgeError)) {
         throw error;
       }
-      logger.info(`Server '${server}' asked the person something and got no answer: ${error.message}`);
+      logger.info(`A question of server '${server}' to the person got no answer: ${error.message}`);
       return { action: 'cancel' };
     }
   };
@@ -67,11 +64,11 @@ function formQuestion(server: string, { message, requestedSchema }: JsonObject):
   };
 }
 
-const AFTERWARDS = 'The text above and the fields are those of the server, and what you enter goes to it.';
+const AFTERWARDS = 'The text above and the fields come from the server, and what you enter goes to it.';
 
 function pageQuestion(server: string, { message, url }: JsonObject, { opensPages }: Asker): Question {
   if (!opensPages) {
-    throw refused('this client opens no pages');
+    throw refused('this client cannot open pages');
   }
   const address =
     typeof url === 'string' && url.length <= MAX_URL_CHARS && URL.canParse(url) ? new URL(url) : undefined;
@@ -79,8 +76,8 @@ function pageQuestion(server: string, { message, url }: JsonObject, { opensPages
   if (address === undefined || !isWeb || address.username !== '' || address.password !== '') {
     throw refused(`a page needs an http or https address without a password, of at most ${MAX_URL_CHARS} characters`);
   }
-  const words = typeof message === 'string' ? quoted(message, MAX_LINES, MAX_LINE_CHARS) : '> (no words)';
-  const where = `The text above is that of the server. The page is on ${address.host}; what you do there does not pass through the bridge.`;
+  const words = typeof message === 'string' ? quoted(message, MAX_LINES, MAX_LINE_CHARS) : '> (no message)';
+  const where = `The text above comes from the server. The page is on ${address.host}; what you do there does not pass through the bridge.`;
   return {
     mode: 'url',
     message: [`Server '${oneLine(server, 100)}' asks you to open a page:`, words, where].join('\n\n'),
@@ -88,7 +85,7 @@ function pageQuestion(server: string, { message, url }: JsonObject, { opensPages
   };
 }
 
-/** The schema with what is read in it made visible. What is sent back must be visible as it is: it cannot be changed. */
+/** The schema with hidden characters in its texts made visible. Texts that are sent back cannot change, so they must have none. */
 function shownSchema(value: unknown, key: string): unknown {
   if (typeof value === 'string') {
     return DISPLAY_KEYS.has(key) ? oneLine(value, MAX_TITLE_CHARS) : unchanged(value, CHOICE_KEYS.has(key));
@@ -106,11 +103,11 @@ function shownSchema(value: unknown, key: string): unknown {
 
 function unchanged(text: string, isOneLine: boolean): string {
   if (makeVisible(text) !== text || (isOneLine && /[\n\t]/.test(text))) {
-    throw refused('a form has no characters in its names and values that cannot be seen');
+    throw refused('names and values of a form must not have invisible characters');
   }
   return text;
 }
 
 function refused(why: string): RequestError {
-  return new RequestError('malformed', `the question cannot be put: ${why}`);
+  return new RequestError('malformed', `the question cannot be asked: ${why}`);
 }

@@ -13,7 +13,7 @@ import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/know
 import { resolveArguments } from '../catalog/parameters.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import type { Elicit } from '../upstream/elicit.ts';
+import type { Elicit } from '../upstream/requests.ts';
 import {
   type CallGate,
   failed,
@@ -224,7 +224,7 @@ async function describeOrSayWhyNot(
   }
 }
 
-/** The server's description of itself, with keys as code reads them. */
+/** The server's description, with keys as code reads them. */
 function wordsOf(metadata: ServerMetadata | undefined): Record<string, unknown> {
   return {
     instructions: metadata?.instructions ?? null,

@@ -1,30 +1,30 @@
 /**
- * What is known about the configured servers and their tools, in memory. It is told everything (`setServers`,
- * `setMetadata`) and asks nobody; servers keep the order of the configuration.
+ * What is known about the configured servers and their tools, in memory. The catalog fetches nothing itself; callers fill it
+ * with `setServers` and `setMetadata`. Servers keep the order of the configuration.
  */
 import type { CatalogServer, CatalogTool, KnownTool, ServerMetadata } from './known.ts';
 import { assignAliases, assignServerAliases, resolveName } from './names.ts';
 import { createToolIndex, type FoundTools } from './tool-index.ts';
 
-/** A configured server, as far as the catalog is concerned. */
+/** What the catalog needs of a configured server. */
 export interface CatalogEntry {
   readonly name: string;
   readonly description?: string | undefined;
 }
 
 export interface Catalog {
-  /** Replaces the list of servers; tools of servers that are gone are forgotten. */
+  /** Replaces the list of servers and forgets the tools of removed servers. */
   setServers(servers: readonly CatalogEntry[]): void;
   servers(): readonly CatalogServer[];
-  /** The server of that name or alias, in any case when only one fits. */
+  /** The server with that name or alias; case is ignored if only one matches. */
   findServer(name: string): CatalogServer | undefined;
-  /** Takes over what is known of a server; the same object again costs nothing. Undefined forgets it. */
+  /** Sets what is known about a server; undefined forgets it. Setting the same object again costs nothing. */
   setMetadata(server: CatalogServer, metadata: ServerMetadata | undefined): void;
-  /** Undefined when nothing is known of that server but its name. */
+  /** Undefined if only the server's name is known. */
   metadata(server: CatalogServer): ServerMetadata | undefined;
-  /** Undefined when the tools of that server are not known. */
+  /** Undefined if the server's tools are not known. */
   tools(server: CatalogServer): readonly CatalogTool[] | undefined;
-  /** The known tools that fit `query` best, at most `limit`. Takes longer when tools changed since the last search. */
+  /** The known tools that match `query` best, at most `limit`. Takes longer if tools have changed since the last search. */
   search(query: string, limit: number): Promise<FoundTools>;
 }
 
@@ -33,10 +33,10 @@ interface KnownServer {
   readonly tools: readonly CatalogTool[];
 }
 
-/** Which tools of a server a search finds; the same array as long as nothing changed. */
+/** The tools of a server that a search may find. Must return the same array until something changes. */
 export type FindableTools = (server: CatalogServer, tools: readonly CatalogTool[]) => readonly CatalogTool[];
 
-/** @param findable all of them when left out. */
+/** @param findable Default: all tools. */
 export function createCatalog(findable: FindableTools = (_, tools) => tools): Catalog {
   let configured: readonly CatalogEntry[] = [];
   let servers: readonly CatalogServer[] = [];

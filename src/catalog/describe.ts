@@ -1,48 +1,64 @@
 /**
- * Servers and tools as code in the sandbox reads about them. The keys are those that programs written for the Python
- * bridge of the same name expect. What servers say about themselves is data; it was made fit to be read when it entered the
- * catalog.
+ * The documents in which sandboxed code reads about tools. Their keys are those that code written for the Python bridge of the
+ * same name expects. Text from servers is untrusted data; it was made safe to show when it entered the catalog.
  */
 
 import type { Schema } from './json-schema.ts';
 import type { CatalogServer, CatalogTool } from './known.ts';
 import { parametersOf } from './parameters.ts';
-import { toolSpec } from './tool-spec.ts';
-import { visibleText } from './visible.ts';
+import { signatureLine, toolSpec } from './tool-spec.ts';
+import { firstSentence, visibleText } from './visible.ts';
 
 export type Detail = 'summary' | 'full';
 
-/** Longest description in a summary, in characters: about 125 tokens. */
+/** The longest description in a summary: about 125 tokens. */
 const SUMMARY_CHARS = 500;
 
-/** One tool as `query_tool_docs` and `search_tool_docs` give it. */
+/** One tool as `query_tool_docs` returns it. */
 export interface ToolDocument {
   readonly server: string;
   readonly serverAlias: string;
   readonly tool: string;
   readonly toolAlias: string;
   readonly description?: string;
-  /** Only with detail `full`: how it is called, `name(parameter: type, …) -> type`. */
+  /** How to call it: `name(parameter: type, …) -> type`. Only with detail `full`. */
   readonly signature?: string;
-  /** Definitions of the types that the signature names; only with detail `full`. */
+  /** Definitions of the types in the signature. Only with detail `full`. */
   readonly types?: readonly string[];
-  /** The type of the result is that of the results seen so far; the server names none. */
+  /** The server does not describe its result; the type was inferred from the results seen so far. */
   readonly resultObserved?: true;
   /** Only with detail `full`. */
   readonly inputSchema?: Readonly<Record<string, unknown>>;
-  /** Whether code of this session may call it now. */
+  /** Whether the session can call it now. */
   readonly loaded: boolean;
-  /** How to make it callable; only when it is not. */
+  /** How to make it callable, if it is not. */
   readonly load?: string;
 }
 
-/** One tool as `describe_server` and `list_tools` give it. */
+/** One tool as `search_tool_docs` returns it: enough to choose it and, usually, to call it, in few tokens. */
+export interface ToolHit extends ToolDocument {
+  /** How to call it, in one short line; with detail `full`, in full. */
+  readonly signature: string;
+  /** Higher is better. Comparable only within one answer. A whole number, because digits cost tokens. */
+  readonly score: number;
+}
+
+/**
+ * Characters of signature and sentence together. The sentence always gets at least its minimum. With these numbers, hits over
+ * 2,700 real tools cost 76 tokens on average (o200k); the goal was 80.
+ */
+const HIT_CHARS = 170;
+const MIN_SENTENCE_CHARS = 60;
+/** Scores are mostly below 20; in tenths, close ones still differ. */
+const SCORE_STEPS = 10;
+
+/** One tool as `describe_server` and `list_tools` return it. */
 export interface ToolMetadata {
   readonly name: string;
   readonly alias: string;
   readonly description: string;
   readonly input_schema: Readonly<Record<string, unknown>>;
-  /** Each parameter whose name is not a Python identifier, with the identifier that stands for it. */
+  /** Parameters whose names are not Python identifiers, each with the identifier to use instead. */
   readonly parameter_aliases?: Readonly<Record<string, string>>;
 }
 
@@ -75,7 +91,25 @@ function fullDocument(tool: CatalogTool, observed: Schema | undefined): Partial<
   };
 }
 
-/** One next step that makes the tools of a server callable. */
+export function describeHit(
+  server: CatalogServer,
+  tool: CatalogTool,
+  options: { readonly detail: Detail; readonly isLoaded: boolean; readonly score: number },
+): ToolHit {
+  const document = describeTool(server, tool, options);
+  const signature = document.signature ?? signatureLine(tool);
+  const sentence = firstSentence(tool.description, Math.max(MIN_SENTENCE_CHARS, HIT_CHARS - signature.length));
+  const description = options.detail === 'full' ? document.description : sentence;
+  return {
+    ...document,
+    signature,
+    ...(description === undefined || description === '' ? {} : { description }),
+    ...(options.isLoaded ? {} : { load: `servers=['${server.name}']` }),
+    score: Math.round(options.score * SCORE_STEPS),
+  };
+}
+
+/** The step that makes the tools of a server callable. */
 export function howToLoad(server: string): string {
   return `call run_python again with servers=['${server}']`;
 }

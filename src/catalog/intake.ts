@@ -1,13 +1,13 @@
 /**
- * The one place where what servers say enters the catalog. Hidden characters become visible, texts and schemas get an
- * end, and what was changed or left out is said in notices. What needs no change is taken over without a copy.
+ * The only way for data from servers into the catalog. Makes hidden characters visible, limits the size of texts and schemas,
+ * and reports in notices what it changed or left out. Anything that needs no change is used without copying it.
  */
 
 import { isObject } from '../base/is-object.ts';
 import type { KnownTool, ServerMetadata, ServerWords } from './known.ts';
 import { makeVisible, visibleText } from './visible.ts';
 
-/** A tool as its server lists it (MCP `tools/list`); only the name was checked. */
+/** A tool as its server lists it (MCP `tools/list`). Only the name has been checked. */
 export interface ListedTool {
   readonly name: string;
   readonly title?: unknown;
@@ -19,32 +19,32 @@ export interface ListedTool {
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** As many as a call may name. */
+/** The same limit as for the name in a call. */
 const MAX_NAME_CHARS = 1_000;
 const MAX_TITLE_CHARS = 500;
-/** Chosen: the longest of 1,084 real descriptions fits. */
+/** Chosen: above the longest of 1,084 real descriptions. */
 const MAX_DESCRIPTION_CHARS = 20_000;
 const MAX_INSTRUCTIONS_CHARS = 20_000;
 /** Chosen: far above the largest of 1,084 real schemas. */
 const MAX_SCHEMA_CHARS = 256 * 1024;
-/** The deepest of 1,084 real schemas has 21 levels. */
+/** Chosen: the deepest of 1,084 real schemas has 21 levels. */
 const MAX_SCHEMA_DEPTH = 64;
 const MAX_ANNOTATION_CHARS = 4 * 1024;
-/** Tools of one server together; 16,575 real tools take 25 MB. Chosen. */
+/** All tools of one server together. Chosen: 16,575 real tools take 25 MB. */
 const MAX_SERVER_CHARS = 16 * 1024 * 1024;
 const MAX_NOTICES = 20;
 
-/** Texts under these keys are for reading only: nobody sends them back. */
+/** Texts under these keys are only for reading: no call sends them back to the server. */
 const PROSE: ReadonlySet<string> = new Set(['description', 'title', '$comment']);
 
 export interface Intake {
-  /** Takes one more tool of the server, with its fingerprint. */
+  /** Adds a tool of the server. */
   add(tool: ListedTool, fingerprint?: string): void;
-  /** All of it, with `notices` of whoever read the list. */
+  /** The result. `notices` are those of the code that read the list; they come first. */
   finish(words: ServerWords, notices: readonly string[]): ServerMetadata;
 }
 
-/** Takes in one server, tool by tool, so that the caller can pause in between. */
+/** Takes in one server tool by tool, so that the caller can pause in between. */
 export function createIntake(): Intake {
   const tools = new Map<string, KnownTool>();
   const said = new Notices();
@@ -62,7 +62,7 @@ export function createIntake(): Intake {
         said.add(
           tools.has(name)
             ? 'of tools with the same name only the first was kept'
-            : 'tools with endless names were left out',
+            : `tools with names longer than ${MAX_NAME_CHARS.toLocaleString('en-US')} characters were left out`,
         );
         return;
       }
@@ -77,7 +77,7 @@ export function createIntake(): Intake {
   };
 }
 
-/** The texts a server expects in place of those that were shown. */
+/** Replaces texts that were made visible by the exact texts that the server expects. */
 export function restoreHidden(value: unknown, hidden: readonly (readonly [string, string])[]): unknown {
   const exact = new Map(hidden);
   const restore = (part: unknown): unknown => {
@@ -94,7 +94,7 @@ export function restoreHidden(value: unknown, hidden: readonly (readonly [string
   return restore(value);
 }
 
-/** Sentences about what was changed, each once, with the first tool it is about. */
+/** Clauses about what was changed, without duplicates and limited in number. */
 class Notices {
   readonly #clauses = new Set<string>();
   #more = 0;
@@ -108,14 +108,14 @@ class Notices {
   }
 
   list(): string[] {
-    return this.#more === 0 ? [...this.#clauses] : [...this.#clauses, `and ${this.#more} more of this kind`];
+    return this.#more === 0 ? [...this.#clauses] : [...this.#clauses, `and ${this.#more} more like these`];
   }
 }
 
 function takeTool(name: string, listed: ListedTool, said: Notices): { tool: KnownTool; chars: number } {
   const about = (what: string) => `the ${what} of '${name.slice(0, 80)}'`;
   const description = takeText(listed.description, MAX_DESCRIPTION_CHARS, () =>
-    said.add(`${about('description')} was cut`),
+    said.add(`${about('description')} was cut to ${MAX_DESCRIPTION_CHARS.toLocaleString('en-US')} characters`),
   );
   const hidden = new Map<string, string>();
   const schema = takeSchema(listed.inputSchema, hidden, () =>
@@ -142,7 +142,7 @@ function takeTool(name: string, listed: ListedTool, said: Notices): { tool: Know
 
 function takeWords(words: ServerWords, said: Notices): Omit<ServerMetadata, 'tools' | 'notices'> {
   const instructions = takeText(words.instructions, MAX_INSTRUCTIONS_CHARS, () =>
-    said.add('its instructions were cut'),
+    said.add(`its instructions were cut to ${MAX_INSTRUCTIONS_CHARS.toLocaleString('en-US')} characters`),
   );
   const short = (text: string | undefined) => takeText(text, MAX_TITLE_CHARS, () => undefined);
   const texts = {
@@ -160,7 +160,7 @@ function takeWords(words: ServerWords, said: Notices): Omit<ServerMetadata, 'too
   };
 }
 
-/** Empty for anything but a text. */
+/** Empty for anything that is not a string. */
 function takeText(text: unknown, maxChars: number, onCut: () => void): string {
   if (typeof text !== 'string') {
     return '';
@@ -191,7 +191,7 @@ function takeSchema(schema: unknown, hidden: Map<string, string>, onCut: () => v
   return { value: { type: 'object', description }, chars: description.length };
 }
 
-/** Makes the texts of a JSON value visible and adds up its size; stops at a bound. */
+/** Makes the texts of a JSON value visible and adds up its size; stops at a limit. */
 class Cleaner {
   readonly #maxChars: number;
   readonly #hidden: Map<string, string>;
@@ -203,9 +203,9 @@ class Cleaner {
     this.#hidden = hidden;
   }
 
-  /** The same object where nothing had to be changed. */
+  /** Returns the same object if nothing had to be changed. */
   clean(value: unknown, depth = MAX_SCHEMA_DEPTH, isProse = false): unknown {
-    this.chars += 6; // About what punctuation, numbers and words take.
+    this.chars += 6; // Roughly the size of punctuation, numbers and keywords.
     if (depth === 0 || this.chars > this.#maxChars) {
       this.isCut = true;
     }

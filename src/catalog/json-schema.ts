@@ -1,30 +1,30 @@
 /**
- * Reading JSON Schema as servers write it (any draft, and bent): nothing here throws, fetches or trusts a shape. Only
- * references into the same document are followed (JSON Schema 2020-12, section 8.2; RFC 6901 for the pointers).
+ * Reads JSON Schema as servers write it, of any draft and not always valid: nothing here throws, fetches or assumes a shape.
+ * Only references within the document are followed (JSON Schema 2020-12, section 8.2; pointers: RFC 6901).
  */
 import { isObject } from '../base/is-object.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** Members of an object schema, those of its `allOf` branches included. */
+/** The properties of an object schema, including those of its `allOf` branches. */
 export interface ObjectShape {
-  /** In the order of the schema; a property that is only required has the schema `true`. */
+  /** In the order of the schema. A property that is only listed as required has the schema `true`. */
   readonly properties: ReadonlyMap<string, unknown>;
   readonly required: ReadonlySet<string>;
-  /** Whether the schema says that there may be further properties. */
+  /** Whether the schema explicitly allows further properties. */
   readonly isOpen: boolean;
-  /** Whether there were more properties than are read. */
+  /** Whether there were more properties than the limit. */
   readonly isCut: boolean;
 }
 
-/** Chain of references that is followed. Chosen: real ones have one link, `a -> b -> a` would never end. */
+/** The longest chain of references that is followed. Chosen: real ones have one link, and `a -> b -> a` never ends. */
 const MAX_REFERENCES = 16;
-/** Branches of one schema that are read for properties. Chosen: above every real one; a bomb has millions. */
+/** Branches of one schema that are read for properties. Chosen: more than any real schema has; a bomb has millions. */
 const MAX_BRANCHES = 64;
-/** Properties of one object that are read. The largest of 1,084 real tools has 32 parameters. */
+/** Properties that are read of one object. Chosen: the largest of 1,084 real tools has 32 parameters. */
 const MAX_PROPERTIES = 250;
 
-/** The schema that `schema` refers to; itself without `$ref`, undefined when the reference leads nowhere in `root`. */
+/** Resolves `$ref`: the schema that `schema` refers to, or `schema` itself if it is no reference. Undefined if the target is not in `root`. */
 export function follow(schema: unknown, root: Schema): unknown {
   let current = schema;
   for (let links = 0; links < MAX_REFERENCES; links += 1) {
@@ -58,13 +58,13 @@ function decodePart(part: string): string {
   try {
     return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
   } catch {
-    return part; // A lone percent sign: taken as it stands.
+    return part; // A stray percent sign: used literally.
   }
 }
 
 /**
- * The properties of an object schema. With `alternatives`, those of its `anyOf`, `oneOf`, `then` and `else` branches
- * as well, none of which is required.
+ * The properties of an object schema. With `alternatives`, also those of its `anyOf`, `oneOf`, `then` and `else` branches, as
+ * optional ones.
  */
 export function objectShape(schema: Schema, root: Schema, options: { readonly alternatives: boolean }): ObjectShape {
   const properties = new Map<string, unknown>();
@@ -101,7 +101,7 @@ export function objectShape(schema: Schema, root: Schema, options: { readonly al
   return { properties: kept, required, isOpen, isCut: kept.size < properties.size };
 }
 
-/** Bounded and remembered, so that a thousand references to one huge object cost as much as one. */
+/** Limited and cached, so that a thousand references to one huge object cost as much as one. */
 function propertyNames({ properties }: Schema): readonly string[] {
   if (!isObject(properties)) {
     return [];
@@ -122,7 +122,7 @@ function alternativesOf(schema: Schema): unknown[] {
   return [...listOf(schema['anyOf']), ...listOf(schema['oneOf']), schema['then'], schema['else']];
 }
 
-/** `value` if it is an array, else an empty one. */
+/** `value` if it is an array, otherwise an empty one. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

@@ -1,30 +1,30 @@
-/** What is known of servers and tools: the records that the catalog keeps and everybody reads. */
+/** The records of the catalog: what is known about servers and tools. */
 
 import type { Named } from './names.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A tool as the catalog keeps it: JSON, safe to show. */
+/** A tool in the catalog: JSON that is safe to show. */
 export interface KnownTool {
-  /** Unique among the tools of its server, nearly always the exact name. */
+  /** Unique within its server; nearly always the exact name. */
   readonly name: string;
-  /** The exact name, when it holds hidden characters. */
+  /** The exact name, if it contains hidden characters. */
   readonly wireName?: string;
   readonly title?: string;
-  /** Empty when there is none. */
+  /** Empty if there is none. */
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema;
   readonly annotations?: JsonSchema;
-  /** Texts of the input schema that hold hidden characters: as shown, and as the server expects them. */
+  /** Texts in the input schema with hidden characters: as shown, and as the server expects them. */
   readonly hiddenTexts?: readonly (readonly [shown: string, exact: string])[];
-  /** Changes whenever the server says something else of the tool, also in what is not shown. */
+  /** Changes whenever the server changes the definition, including the parts that are not shown. */
   readonly fingerprint?: string;
-  /** How it differs from what was accepted; never kept, because it may be accepted meanwhile. */
+  /** How it differs from the accepted definition. Never stored, because a person may accept it at any time. */
   readonly change?: ToolChange;
 }
 
-/** What a server said about itself; nothing of it was checked. */
+/** What a server said about itself, unchecked. */
 export interface ServerWords {
   readonly protocolVersion?: string | undefined;
   readonly serverName?: string | undefined;
@@ -33,10 +33,10 @@ export interface ServerWords {
   readonly capabilities?: JsonSchema | undefined;
 }
 
-/** What is known of a server: JSON, so that it can be kept on disk. */
+/** What is known about a server: JSON, so that it can be stored. */
 export interface ServerMetadata {
   readonly tools: readonly KnownTool[];
-  /** What was left out or cut and why, one clause each. */
+  /** What was left out or cut and why, in one clause each. */
   readonly notices: readonly string[];
   readonly protocolVersion?: string;
   readonly serverName?: string;
@@ -46,16 +46,16 @@ export interface ServerMetadata {
 }
 
 export interface ToolChange {
-  /** What differs, in words; empty for a tool that was not there. */
+  /** The parts that differ, such as `description`; empty for a tool that is new. */
   readonly parts: readonly string[];
-  /** Day when the tool was accepted, for example `2026-11-21`; empty when it never was. */
+  /** The day the tool was accepted, such as `2026-11-21`; empty if it never was. */
   readonly since: string;
-  /** Whether calls are refused until a person accepts it. */
+  /** Whether calls are refused until a person accepts the tool. */
   readonly isRefused: boolean;
 }
 
 export interface CatalogServer extends Named {
-  /** Empty when the configuration has none. */
+  /** Empty if the configuration has none. */
   readonly description: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Names of servers, tools and parameters as Python identifiers, and back. The exact original name is what is sent to a
- * server; an alias only stands for it in code. Source of the keywords: Python 3.14 reference, section 2.3.1; soft
- * keywords (`match`, `type` …) are valid names and stay.
+ * Python identifiers for the names of servers, tools and parameters, and back. Servers always get the exact original name; an
+ * alias replaces it only in code. Source of the keywords: Python 3.14 reference, section 2.3.1. Soft keywords such as `match`
+ * and `type` are valid names.
  */
 
 const KEYWORDS: ReadonlySet<string> = new Set(
@@ -11,20 +11,20 @@ const KEYWORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Something with a name and the alias that stands for it in Python. */
+/** Something with a name and its alias in Python. */
 export interface Named {
   readonly name: string;
   readonly alias: string;
 }
 
-/** Whether Python reserves the word, so that it cannot be the name of anything. */
+/** Whether Python reserves the word, so that it cannot be a name. */
 export function isPythonKeyword(word: string): boolean {
   return KEYWORDS.has(word);
 }
 
 /**
- * `name` as an ASCII identifier: other characters become `_`, a leading digit gets `_` before it, a keyword `_` after.
- * More than one leading `_` becomes one, because Python treats names with two specially.
+ * `name` as an ASCII identifier: other characters become `_`, a leading digit gets a `_` before it, and a keyword gets one
+ * after it. Several leading `_` become one, because Python treats names with two specially.
  */
 export function toIdentifier(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9_]/gu, '_').replace(/^__+/, '_');
@@ -33,14 +33,14 @@ export function toIdentifier(name: string): string {
 }
 
 /**
- * An alias for each name, in the order given. Names that are identifiers already keep themselves, so that an alias
- * never hides the name of something else; of the others, equal aliases get `_2`, `_3` … in the order of the names by
- * UTF-16 code units, so that the order in which a server lists them does not matter. A name given twice gets two.
+ * An alias for each name, in the given order. A name that is already an identifier is its own alias, so that no alias hides
+ * another name. If other aliases are equal, they get `_2`, `_3` and so on in the order of their names by UTF-16 code units, so
+ * that the order in which a server lists them does not matter. A name that occurs twice gets two aliases.
  */
 export function assignAliases(names: readonly string[], identifier: (name: string) => string = toIdentifier): string[] {
   const taken = new Set(names.filter((name) => identifier(name) === name));
   const unclaimed = new Set(taken);
-  // How far each base has been counted, so that many equal names do not count from the start every time.
+  // The last number used for each base, so that counting does not start over for every equal name.
   const counts = new Map<string, number>();
 
   function claim(name: string): string {
@@ -52,7 +52,7 @@ export function assignAliases(names: readonly string[], identifier: (name: strin
     let alias = base;
     while (taken.has(alias)) {
       count += 1;
-      // Two underscores at the start would mean something to Python.
+      // Two leading underscores would have a meaning in Python.
       alias = base.endsWith('_') ? `${base}${count}` : `${base}_${count}`;
     }
     counts.set(base, count);
@@ -74,14 +74,14 @@ function compare(left: string, right: string): number {
   return left < right ? -1 : Number(left > right);
 }
 
-/** Aliases of servers are lower case, because `mcp_<alias>` is typed from memory. */
+/** Aliases of servers; lower case, because people and models type `mcp_<alias>` from memory. */
 export function assignServerAliases(names: readonly string[]): string[] {
   return assignAliases(names, (name) => toIdentifier(name.toLowerCase()));
 }
 
 /**
- * The candidate meant by `wanted`: its name, else its alias, else either of them in another case if only one fits.
- * Undefined when there is none, or more than one differs only in case.
+ * The candidate that `wanted` refers to: by name, otherwise by alias, otherwise by either in another case if only one
+ * matches. Undefined if none matches, or if several differ only in case.
  */
 export function resolveName<Candidate extends Named>(
   candidates: readonly Candidate[],
@@ -100,13 +100,7 @@ export function resolveName<Candidate extends Named>(
   return similar.length === 1 ? similar[0] : undefined;
 }
 
-/** Names of the parameters of an input schema, in its order. */
-export function parameterNames(inputSchema: Readonly<Record<string, unknown>>): string[] {
-  const { properties } = inputSchema;
-  return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
-}
-
-/** Whether a configured server is the one that a person typed: names and aliases are understood in any case. */
+/** A test whether a configured server is the one that a person typed, by name or alias and in any case. */
 export function isServer(typed: string): (server: string) => boolean {
   const wanted = caseless(typed);
   return (server) => caseless(server) === wanted;

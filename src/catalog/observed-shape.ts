@@ -1,17 +1,16 @@
 /**
- * The shape of values seen so far, as a JSON Schema: what a tool returns whose server does not say. Bounded in depth,
- * width and number of members looked at; of the values themselves nothing is kept but the keys of objects.
+ * The shape of the values seen so far, as a JSON Schema: the result type of a tool whose server does not declare one. Limited
+ * in depth, width and the number of members examined. Keeps nothing of the values themselves except the keys of objects.
  */
 import type { Schema } from './json-schema.ts';
 
-/** Levels below the value that are told apart. Chosen: a reader needs the first few. */
+/** Levels below the value that are described. Chosen: a reader needs only the first few. */
 const MAX_DEPTH = 4;
-/** Objects with more keys are maps by data (ids, names), whose keys say nothing about the next result. Chosen. */
+/** An object with more keys is a map whose keys are data, such as ids, and say nothing about the next result. Chosen. */
 const MAX_KEYS = 40;
-/** Members of an array that are looked at; further ones are hardly ever of another shape. Chosen. */
+/** Members of an array that are examined; later ones hardly ever have another shape. Chosen. */
 const MAX_MEMBERS = 20;
 
-/** Grows with each value. */
 export class ObservedShape {
   readonly #isNumber: (value: object) => boolean;
   readonly #types = new Set<string>();
@@ -20,12 +19,12 @@ export class ObservedShape {
   #objects = 0;
   #isMap = false;
 
-  /** `isNumber` tells objects that stand for numbers which JavaScript could not hold. */
+  /** `isNumber` recognizes objects that represent numbers which JavaScript cannot hold. */
   constructor(isNumber: (value: object) => boolean) {
     this.#isNumber = isNumber;
   }
 
-  /** Takes in one more value, JSON. */
+  /** Adds one more JSON value. */
   add(value: unknown, depth = MAX_DEPTH): void {
     if (Array.isArray(value)) {
       this.#types.add('array');
@@ -57,7 +56,7 @@ export class ObservedShape {
     this.#isMap = this.#keys.size > MAX_KEYS;
   }
 
-  /** A key that every object had is required. */
+  /** Keys that every object had are required. */
   toSchema(): Schema {
     const schemas = [...this.#types].map((type) => this.#schemaOf(type));
     const [only] = schemas;
@@ -84,6 +83,6 @@ function typeOf(value: unknown): string {
   if (value === null) {
     return 'null';
   }
-  // The only objects that come here stand for numbers, nearly always long integers.
+  // The only objects that get here represent numbers, nearly always long integers.
   return typeof value === 'object' || Number.isInteger(value) ? 'integer' : typeof value;
 }

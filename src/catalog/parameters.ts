@@ -1,26 +1,25 @@
-/** The parameters of a tool: their original names, their names in Python, and their order in a call. */
+/** The parameters of a tool: their names, their names in Python, and their order in a call. */
 import { isObject } from '../base/is-object.ts';
 import { objectShape, type Schema } from './json-schema.ts';
 import { assignAliases, type Named } from './names.ts';
 
 export interface Parameter extends Named {
   readonly schema: unknown;
-  /** A parameter with a default is not: servers list those as required too, and fill them in. */
+  /** False for a parameter with a default, even if it is listed as required: servers do that and fill in the default. */
   readonly isRequired: boolean;
 }
 
 export interface Parameters {
-  /** Their original names. */
   readonly names: ReadonlySet<string>;
-  /** The required ones first, each group in the order of the schema. */
+  /** Required ones first; each group in the order of the schema. */
   readonly list: readonly Parameter[];
-  /** Whether the tool takes further arguments: it says so, or names no parameter, or more than are read. */
+  /** Whether the tool may take further arguments: it says so, names no parameters, or has more than the limit. */
   readonly isOpen: boolean;
 }
 
 const known = new WeakMap<Schema, Parameters>();
 
-/** The parameters of an input schema; the same object as long as the schema is the same one. */
+/** The parameters of an input schema. Cached: the same schema object gives the same result object. */
 export function parametersOf(inputSchema: Schema): Parameters {
   const remembered = known.get(inputSchema);
   if (remembered !== undefined) {
@@ -48,8 +47,8 @@ function isClosed(schema: Schema): boolean {
 }
 
 /**
- * The arguments under the names of the schema: a key that is no parameter but the alias of one (`from_` for `from`,
- * `issue_number` for `issue-number`) is renamed. Other keys stay, and the server judges them.
+ * The arguments with the names that the server expects: aliases such as `from_` for `from` or `issue_number` for
+ * `issue-number` are replaced. Unknown keys are left for the server to judge.
  */
 export function resolveArguments(
   inputSchema: Schema,
@@ -60,7 +59,7 @@ export function resolveArguments(
     return given;
   }
   const byAlias = new Map(list.map(({ alias, name }) => [alias, name]));
-  // fromEntries defines members, so a key `__proto__` is data like any other.
+  // fromEntries defines properties, so that a key `__proto__` is data like any other.
   return Object.fromEntries(
     Object.entries(given).map(([key, value]) => {
       const original = names.has(key) ? key : (byAlias.get(key) ?? key);

@@ -1,6 +1,6 @@
-/** JSON values as Python writes them (`repr`), with every character that hides or reorders text escaped. */
+/** JSON values as Python literals, as `repr` writes them. Every character that hides or reorders text is escaped. */
 
-/** Python's `str.isprintable` turned round: other, separators but the space. Source: Python 3.14, `str.isprintable`. */
+/** Characters that Python escapes: categories Other and Separator except the space. Source: Python 3.14, `str.isprintable`. */
 const UNPRINTABLE = /[\p{C}\p{Z}\\]/gu;
 const SHORT_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\\', '\\\\'],
@@ -10,7 +10,7 @@ const SHORT_ESCAPES: ReadonlyMap<string, string> = new Map([
   [' ', ' '],
 ]);
 
-/** A string literal: in single quotes, unless only double quotes spare an escape. */
+/** A string literal in single quotes, or in double quotes if that avoids escaping. */
 export function pythonString(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   return `${quote}${text.replace(UNPRINTABLE, escapeCharacter).replaceAll(quote, `\\${quote}`)}${quote}`;
@@ -29,7 +29,7 @@ function escapeCharacter(character: string): string {
   return code <= 0xffff ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
 }
 
-/** A JSON value as a Python literal; undefined for what has none of at most `maxChars`. */
+/** A JSON value as a Python literal; undefined if it has none or it is longer than `maxChars`. */
 export function pythonLiteral(value: unknown, maxChars: number): string | undefined {
   const text = write(value, maxChars);
   return text === undefined || text.length > maxChars ? undefined : text;
@@ -48,7 +48,7 @@ function write(value: unknown, maxChars: number): string | undefined {
   }
 }
 
-/** Bounded: each level down costs two characters, and a member that does not fit ends it. */
+/** Limited work: each level has two characters less, and a member that does not fit ends it. */
 function writeContainer(value: unknown, maxChars: number): string | undefined {
   if (typeof value !== 'object' || value === null || maxChars < 2 || Object.keys(value).length > maxChars) {
     return undefined;

@@ -1,7 +1,7 @@
 /**
- * JSON Schema as Python type annotations: `Literal` for enumerations, a `TypedDict` for each object that names its
- * members. It is for reading, not for checking: what cannot be said in few words becomes wider (`dict`, `list`, `Any`),
- * never wrong, and every schema costs a bounded time and length.
+ * JSON Schema as Python type annotations: `Literal` for enumerations, and a `TypedDict` for each object that names its
+ * members. The annotations are for reading, not for checking: what cannot be expressed briefly becomes a wider type (`dict`,
+ * `list`, `Any`), never a wrong one. The time and length for one schema are limited.
  */
 import { isObject } from '../base/is-object.ts';
 import { follow, listOf, type ObjectShape, objectShape, type Schema } from './json-schema.ts';
@@ -9,32 +9,32 @@ import { isPythonKeyword } from './names.ts';
 import { pythonString } from './python-literal.ts';
 import { ANY, joinParts, literalParts, type Part, PYTHON_TYPES, simple } from './python-union.ts';
 
-/** The types of one text. */
+/** The types defined in one text. */
 export interface TypeNames {
   readonly taken: Set<string>;
-  /** Members of a type, as text, and its name: another with the same members is not defined again. */
+  /** The members of a type as text, and its name: a type with the same members is not defined again. */
   readonly byMembers: Map<string, string>;
 }
 
-/** What the annotations of one tool share: the type definitions they name. */
+/** What the annotations of one tool share: the types they refer to. */
 export interface TypeScope {
-  /** Class statements, one line each; a definition may name one that comes after it. */
+  /** Class statements, one line each. A definition may refer to a later one. */
   readonly definitions: string[];
   readonly names: TypeNames;
-  /** Begins the name of every type of this tool. */
+  /** The names of all types of this tool begin with it. */
   readonly prefix: string;
-  /** Objects are plain `dict` and long literals their plain type, for a signature in one line. */
+  /** For a one-line signature: objects become plain `dict`, and long literals their plain type. */
   readonly isBrief: boolean;
 }
 
-/** The annotation of a schema of one document; `name` is what a type made for it is called. */
+/** The annotation for a schema of one document; a type defined for it gets `name`. */
 export type Annotate = (schema: unknown, name: string) => string;
 
-/** Schemas looked at for one document. Chosen: the largest of 1,084 real tools needs 1,100; a bomb would need millions. */
+/** Schemas visited in one document. Chosen: the largest of 1,084 real tools needs 1,100; a bomb would need millions. */
 const MAX_VISITS = 2_000;
-/** Nested types below a parameter. Chosen: deeper ones are read in the schema. */
+/** Nested types below a parameter. Chosen: for deeper ones, readers have the schema. */
 const MAX_DEPTH = 6;
-/** Types of one tool. Chosen, as above. */
+/** Types of one tool. Chosen, for the same reason. */
 const MAX_DEFINITIONS = 24;
 const MAX_TYPE_NAME_CHARS = 40;
 
@@ -45,7 +45,7 @@ export function createTypeNames(): TypeNames {
   return { taken: new Set(RESERVED), byMembers: new Map() };
 }
 
-/** `names` is given when the types of several tools stand in one text. */
+/** Pass `names` if one text contains the types of several tools. */
 export function createTypeScope(
   tool: string,
   { isBrief = false, names = createTypeNames() }: { readonly isBrief?: boolean; readonly names?: TypeNames } = {},
@@ -53,7 +53,7 @@ export function createTypeScope(
   return { definitions: [], names, prefix: typeName(tool), isBrief };
 }
 
-/** `create-issue` as `CreateIssue`; at most 40 characters, so that an absurd name costs little. */
+/** `CreateIssue` for `create-issue`; at most 40 characters, so that an absurd name costs little. */
 export function typeName(text: string): string {
   const words = text.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
   const pascal = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
@@ -61,17 +61,17 @@ export function typeName(text: string): string {
   return /^[A-Za-z]/.test(name) ? name : `T${name}`;
 }
 
-/** Annotations for the schemas inside `root`; the definitions they need are added to `scope`. */
+/** Annotates schemas inside `root` and adds the definitions they need to `scope`. */
 export function createAnnotate(root: Schema, scope: TypeScope): Annotate {
   const writer = new TypeWriter(root, scope);
   return (schema, name) => joinParts(writer.partsOf(schema, name, MAX_DEPTH), scope.isBrief);
 }
 
-/** In all methods `name` is what a type is called if one must be defined, and `depth` counts down. */
+/** In all methods, `name` is for the type if one must be defined, and `depth` counts down. */
 class TypeWriter {
   readonly #root: Schema;
   readonly #scope: TypeScope;
-  /** What schemas that were referred to have become. */
+  /** The results for referenced schemas. */
   readonly #references = new Map<unknown, readonly Part[]>();
   #visits = 0;
 
@@ -103,7 +103,7 @@ class TypeWriter {
     if (known !== undefined) {
       return known;
     }
-    // Until it is known: a recursion through something that has no name of its own is anything.
+    // Preliminary: a recursion through something that gets no name of its own is `Any`.
     this.#references.set(target, ANY);
     const last = reference.split('/').at(-1) ?? '';
     const parts = this.partsOf(target, last === '' || last === '#' ? name : last, depth);
@@ -111,7 +111,7 @@ class TypeWriter {
     return parts;
   }
 
-  /** Undefined for a schema that names no members. */
+  /** Undefined if the schema names no members. */
   #objectParts(schema: Schema, name: string, depth: number): readonly Part[] | undefined {
     const shape = objectShape(schema, this.#root, { alternatives: false });
     if (shape.properties.size === 0) {
@@ -123,7 +123,7 @@ class TypeWriter {
     return [simple(this.#define(schema, shape, name, depth))];
   }
 
-  /** The name of a type for the object; one with the same members serves again. */
+  /** The name of a type for the object. A type with the same members is reused. */
   #define(schema: Schema, shape: ObjectShape, name: string, depth: number): string {
     const { definitions, names } = this.#scope;
     const claimed = claimName(this.#scope, name);
@@ -135,7 +135,7 @@ class TypeWriter {
     const body = definition(members);
     const twin = names.byMembers.get(body);
     if (twin !== undefined) {
-      // It is not recursive: then its body would hold its own name.
+      // It cannot be recursive, because then its body would contain its own name.
       definitions.splice(slot, 1);
       names.taken.delete(claimed);
       this.#references.set(schema, [simple(twin)]);
@@ -177,7 +177,7 @@ class TypeWriter {
     return plain === undefined ? ANY : [simple(plain)];
   }
 
-  /** The union of what may stand in an array; positions of a tuple are not told apart. */
+  /** The union of the types of an array's items; positions of a tuple are not distinguished. */
   #itemType(schema: Schema, name: string, depth: number): string {
     const { items, prefixItems, additionalItems } = schema;
     const tuple = Array.isArray(items) ? listOf(items) : listOf(prefixItems);
@@ -189,7 +189,7 @@ class TypeWriter {
   }
 }
 
-/** A new name in the scope; of equal ones all but the first are numbered. */
+/** An unused name in the scope; if names are equal, all but the first are numbered. */
 function claimName(scope: TypeScope, name: string): string {
   const own = typeName(name);
   const base = own.startsWith(scope.prefix) ? own : `${scope.prefix}${own}`;
@@ -207,7 +207,7 @@ interface Member {
   readonly isRequired: boolean;
 }
 
-/** Stands for the name of a class in its own definition until it is known whether an equal one exists. */
+/** Replaces the name of a class in its own definition until it is known whether an equal one exists. */
 const PLACEHOLDER = '\0';
 
 function definition(members: readonly Member[]): string {
@@ -223,7 +223,7 @@ function definition(members: readonly Member[]): string {
   return `${PLACEHOLDER} = TypedDict('${PLACEHOLDER}', {${pairs.join(', ')}}${total})`;
 }
 
-/** The type that the other keywords of a schema without `type` speak of. */
+/** The type that the other keywords of a schema without `type` apply to; empty if unknown. */
 function impliedType(schema: Schema): string {
   if ('items' in schema || 'prefixItems' in schema) {
     return 'array';
@@ -234,7 +234,7 @@ function impliedType(schema: Schema): string {
   return 'pattern' in schema || 'format' in schema || 'minLength' in schema || 'maxLength' in schema ? 'string' : '';
 }
 
-/** The name of one member of a list: `labels` holds a `label`, `entities` an `entity`. */
+/** The name for one member of a list: `label` for `labels`, `entity` for `entities`. */
 function singular(name: string): string {
   if (/[a-z]ies$/.test(name)) {
     return `${name.slice(0, -'ies'.length)}y`;

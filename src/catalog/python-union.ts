@@ -1,14 +1,14 @@
-/** Alternatives of a type in Python: values inside `Literal[…]`, types, and how they are written as one. */
+/** Unions in Python annotations: types and `Literal[…]` values, joined with `|`. */
 import { listOf, type Schema } from './json-schema.ts';
 import { pythonLiteral } from './python-literal.ts';
 
 const MAX_LITERALS = 30;
 const MAX_LITERAL_CHARS = 300;
 const MAX_BRIEF_LITERAL_CHARS = 60;
-/** Members of a union. Chosen: a longer one is no help to a reader. */
+/** Members of a union. Chosen: a longer one does not help a reader. */
 const MAX_UNION = 6;
 
-/** The Python type of each type of JSON Schema. */
+/** The Python type for each type of JSON Schema. */
 export const PYTHON_TYPES: ReadonlyMap<string, string> = new Map([
   ['string', 'str'],
   ['integer', 'int'],
@@ -19,7 +19,7 @@ export const PYTHON_TYPES: ReadonlyMap<string, string> = new Map([
   ['object', 'dict'],
 ]);
 
-/** One alternative of a union: the text of a type, or of a value inside `Literal[…]`. */
+/** One alternative of a union: a type, or a value for `Literal[…]`. */
 export interface Part {
   readonly text: string;
   readonly isLiteral: boolean;
@@ -31,7 +31,7 @@ export function simple(text: string): Part {
   return { text, isLiteral: false };
 }
 
-/** The alternatives of `enum` and `const`; undefined without them. */
+/** The alternatives of `enum` or `const`; undefined if the schema has neither. */
 export function literalParts(schema: Schema): readonly Part[] | undefined {
   const values = Object.hasOwn(schema, 'const') ? [schema['const']] : listOf(schema['enum']);
   if (values.length === 0) {
@@ -52,7 +52,7 @@ function typeOfValue(value: unknown): string {
   return PYTHON_TYPES.get(type) ?? 'Any';
 }
 
-/** The union of the alternatives: each once, literals together, `None` last, `Any` when there are too many. Long literals become their type. */
+/** Joins alternatives: without duplicates, literals together, `None` last. Long literals become their type; too many types become `Any`. */
 export function joinParts(parts: readonly Part[], isBrief: boolean): string {
   const maxLiteralChars = isBrief ? MAX_BRIEF_LITERAL_CHARS : MAX_LITERAL_CHARS;
   const literals = [...new Set(parts.filter((part) => part.isLiteral).map((part) => part.text))];
@@ -69,7 +69,7 @@ export function joinParts(parts: readonly Part[], isBrief: boolean): string {
     return 'Any';
   }
   if (unique.has('float')) {
-    unique.delete('int'); // Where Python says float, an int will do (PEP 484).
+    unique.delete('int'); // `float` accepts an int as well (PEP 484).
   }
   const isNullable = unique.delete('None');
   if (unique.size > MAX_UNION) {

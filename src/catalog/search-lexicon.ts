@@ -1,6 +1,6 @@
 /**
- * What words of software mean to the search: which stand for the same thing, and which name an action. General
- * knowledge of the language, not of any server; a word may stand in several groups.
+ * The search's knowledge of English: which words are synonyms, and which name an action. It is general vocabulary of software,
+ * not tuned to any server. A word may be in several groups.
  */
 import { stemOf } from './search-words.ts';
 
@@ -151,7 +151,7 @@ const SYNONYMS = [
   'product item',
 ] as const;
 
-/** Kinds of action, each with verbs that name it. */
+/** Kinds of actions, each with the verbs that name it. */
 const ACTIONS = {
   list: 'list enumerate browse all',
   get: 'get show retrieve fetch read view display describe detail see inspect',
@@ -172,9 +172,9 @@ const ACTIONS = {
 
 export type Action = keyof typeof ACTIONS;
 
-/** Actions that leave things as they are: asked for one, a tool for another may do. */
+/** Actions that only read: if a query asks for one, a tool for another may serve as well. */
 const READING: ReadonlySet<Action> = new Set(['list', 'get', 'search', 'download']);
-/** Further pairs of which one may do for the other: many tools are named `set` or `write` for both. */
+/** Further pairs in which one may serve for the other: many tools are named `set` or `write` and do both. */
 const NEAR_PAIRS: ReadonlySet<string> = new Set(['create update', 'create send', 'create upload', 'create run']);
 
 const synonyms = groupsByStem();
@@ -184,17 +184,17 @@ const actions = new Map(
   ),
 );
 
-/** Stems that stand for the same thing, without `stem` itself. */
+/** The synonyms of `stem`, without `stem` itself. */
 export function synonymsOf(stem: string): ReadonlySet<string> {
   return synonyms.get(stem) ?? new Set();
 }
 
-/** The kind of action a verb names. */
+/** The kind of action that a verb names. */
 export function actionOf(stem: string): Action | undefined {
   return actions.get(stem);
 }
 
-/** 1 when a tool does what was asked for, -1 when it does something else, 0 when it may do. */
+/** 1 if the tool does what the query asks for, 0 if it may serve or its action is unknown, -1 if it does something else. */
 export function actionFit(wanted: Action, offered: ReadonlySet<Action>): -1 | 0 | 1 {
   if (offered.size === 0) {
     return 0;

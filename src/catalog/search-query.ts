@@ -1,45 +1,45 @@
 /**
- * What a query asks for: its words and how much each matters, and the action. People and models write "Show me the
- * tables in database X on server Y": what comes first is what they want, the rest says where it is.
+ * What a query asks for: its words, how much each of them matters, and the action. People and models write "Show me the
+ * tables in database X on server Y": they begin with what they want, and the rest says where it is.
  */
 import { type Action, actionOf } from './search-lexicon.ts';
 import { isPlural, runsOf, STOP_WORDS, stemOf, wordsOfRun } from './search-words.ts';
 
 export interface Query {
-  /** Each stem once, in order. */
+  /** In order, without duplicate stems. */
   readonly words: readonly QueryWord[];
-  /** What the query wants done, if it says so. */
+  /** The action that the query asks for, if it names one. */
   readonly action: Action | undefined;
 }
 
 export interface QueryWord {
   readonly stem: string;
-  /** The word as it was written, in lower case. */
+  /** The word as written, in lower case. */
   readonly text: string;
-  /** 1, or less for a word that only says where something is. */
+  /** 1; less for a word that only says where something is. */
   readonly weight: number;
 }
 
 interface ReadWord extends QueryWord {
-  /** Begins or follows one of the words below. */
+  /** Whether it is one of `ASIDES` or comes after one. */
   readonly isAside: boolean;
 }
 
-/** A query says what it wants at its beginning. Chosen. */
+/** A query says what it wants at the beginning. Chosen. */
 const MAX_CHARS = 2_000;
 const MAX_WORDS = 48;
-/** Words after these say where something is, or how it is named. */
+/** The words after these say where something is or what it is called. */
 const ASIDES: ReadonlySet<string> = new Set(
   'in on from with for under of by named called titled using within at about where containing that so because'.split(
     ' ',
   ),
 );
-/** What is asked for comes first: this many things, then an aside may begin. */
+/** An aside can begin only after this many things were named. */
 const MIN_THINGS = 2;
 const ASIDE_WEIGHT = 0.7;
-/** An action later in the query is not what it asks for first. */
+/** A verb later in the query is not its main action. */
 const ACTION_WINDOW = 6;
-/** Plurals that are facts about one thing. */
+/** Plurals that describe one thing. */
 const ATTRIBUTES: ReadonlySet<string> = new Set(
   (
     'analytics contents credentials days details docs hours metrics minutes options permissions preferences ' +
@@ -48,7 +48,7 @@ const ATTRIBUTES: ReadonlySet<string> = new Set(
 );
 const ASKS_TO_SEE = /^\W*(?:can you |please )?(?:show|what|which|get|give|view|see|display)\b/i;
 
-/** Reads a query; `isKnown` tells whether any tool has the stem. */
+/** Parses a query. `isKnown` says whether any tool has the stem. */
 export function readQuery(query: string, isKnown: (stem: string) => boolean): Query {
   const text = query.slice(0, MAX_CHARS);
   const all = readWords(text, isKnown);
@@ -72,7 +72,7 @@ function readWords(text: string, isKnown: (stem: string) => boolean): ReadWord[]
   return words;
 }
 
-/** `MySQL` stays one word when there are tools about `mysql`. */
+/** `MySQL` stays one word if there are tools about `mysql`. */
 function splitUnlessKnown(run: string, isKnown: (stem: string) => boolean): string[] {
   const parts = wordsOfRun(run);
   const whole = parts.join('');
@@ -86,7 +86,7 @@ function readAction(text: string, words: readonly ReadWord[]): Action | undefine
     .find((found) => found !== undefined);
   const things = words.filter((word) => actionOf(word.stem) === undefined).slice(0, 3);
   const asksForMany = things.some((word) => !word.isAside && isPlural(word.text) && !ATTRIBUTES.has(word.text));
-  // "Show me my servers" wants a list, "show me the server" does not.
+  // "Show me my servers" asks for a list, "show me the server" does not.
   return asksForMany && (action === 'get' || action === undefined) && ASKS_TO_SEE.test(text) ? 'list' : action;
 }
 

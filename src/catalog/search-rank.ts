@@ -1,8 +1,8 @@
 /**
- * Orders tools by how well they fit a query. First every word of the query adds to the tools that have it or a word of
- * the same meaning (BM25F, Robertson and Zaragoza 2009); then the best are looked at closely: is the whole name asked
- * for, do words stand together, does the tool do what is wanted. All numbers below were found together on 311 queries
- * over 2,700 real tools, in halves and fourths of which one part was kept aside (docs/internals/decisions/015-tool-search.md).
+ * Ranks tools by how well they match a query. First, every word of the query adds to the score of the tools that have it or a
+ * synonym of it (BM25F, Robertson and Zaragoza 2009). Then the best are examined closely: does the query contain the tool's
+ * whole name, are its words adjacent in the tool's text, is the action the same? All numbers below were tuned together on 311
+ * queries over 2,700 real tools, with cross-validation on halves and quarters (docs/internals/decisions/015-tool-search.md).
  */
 import { actionFit, synonymsOf } from './search-lexicon.ts';
 import type { Query, QueryWord } from './search-query.ts';
@@ -12,50 +12,50 @@ import { compareText, type Vocabulary } from './search-vocabulary.ts';
 
 export interface Hit {
   readonly server: string;
-  /** Place of the tool in the list of its server. */
+  /** The index of the tool in the list of its server. */
   readonly place: number;
   readonly name: string;
-  /** Higher is better; comparable within one answer. */
+  /** Higher is better. Comparable only within one answer. */
   readonly score: number;
-  /** Share of the query that the tool has, 0 to 1. */
+  /** The share of the query that the tool matches, 0 to 1. */
   readonly coverage: number;
 }
 
-/** What a match is worth beside one of the very word. */
+/** What a match is worth compared with a match of the exact word. */
 const SYNONYM = 0.4;
 const REPAIRED = 0.9;
 const BEGINNING = 0.5;
 const WRITTEN_TOGETHER = 0.4;
-/** Rare words count more, but not as much more as plain BM25 has it. */
+/** Rare words count more, but less so than in plain BM25. */
 const RARITY_POWER = 0.7;
-/** What a word that no tool has counts in the coverage. */
+/** How much a word that no tool has counts in the coverage. */
 const UNKNOWN_RARITY = 2.6;
 const NAME_BONUS = 0.7;
 const COVERAGE_BONUS = 0.8;
 const ACTION_BONUS = 0.2;
 const PAIR_BONUS = 0.3;
-/** A tool that has a word in a bad place only still has it: this share of the word's worth counts as all of it. */
+/** For the coverage, a match counts as a full one from this share of the word's worth on, even in a field of low weight. */
 const FULL_MATCH_SHARE = 0.5;
-/** So many of the best are looked at closely. */
+/** How many of the best tools are examined closely. */
 const CLOSE_LOOKS = 200;
 const LEVELS = 1_000;
 const MAX_BEGINNINGS = 8;
-/** Repairing a word compares it with the whole vocabulary. */
+/** Words to correct. Limited, because each is compared with the whole vocabulary. */
 const MAX_REPAIRS = 8;
 
-/** Everything that may be searched. */
+/** Everything that can be searched. */
 export interface Library {
   readonly shelves: readonly Shelf[];
   readonly vocabulary: Vocabulary;
   readonly toolCount: number;
 }
 
-/** A word of the query with all that may stand for it. */
+/** A word of the query with everything it may match. */
 export interface Term {
   readonly word: QueryWord;
-  /** Stems of the vocabulary, each with what it is worth; empty when no tool has anything like it. */
+  /** Stems in the vocabulary, each with its worth; empty if no tool has anything similar. */
   readonly meanings: ReadonlyMap<string, number>;
-  /** The likeliest of them. */
+  /** The most likely of them. */
   readonly stem: string;
 }
 
@@ -82,7 +82,7 @@ export function readTerms({ words }: Query, { vocabulary }: Library): Term[] {
   });
 }
 
-/** The best `limit` tools, best first; equal ones by server and name. */
+/** The best `limit` tools, best first; ties are ordered by server and name. */
 export function rank(query: Query, terms: readonly Term[], library: Library, limit: number): Hit[] {
   const rarity = rarityIn(library);
   const look = closeLook(query, terms, rarity);
@@ -106,10 +106,10 @@ function rarityIn({ vocabulary, toolCount }: Library): Rarity {
   };
 }
 
-/** Sums for each tool, all shelves in a row. */
+/** One number per tool, over all shelves in order. */
 interface Scores {
   readonly scores: Float64Array;
-  /** How much of the query the tool has, 0 to 1. */
+  /** How much of the query the tool matches, 0 to 1. */
   readonly coverage: Float64Array;
 }
 
@@ -117,7 +117,7 @@ function scoreTools(terms: readonly Term[], { vocabulary, shelves, toolCount }: 
   const starts = startsOf(shelves);
   const scores = new Float64Array(toolCount);
   const coverage = new Float64Array(toolCount);
-  // What the word in hand adds: a tool with two of its meanings has no more than the better.
+  // What the current word adds: if a tool has two of its meanings, only the better one counts.
   const gains = new Float64Array(toolCount);
   const offer = (stem: string, worth: number): void => {
     for (const [shelf, { places, shares }] of vocabulary.get(stem)?.postings ?? []) {
@@ -151,7 +151,7 @@ function scoreTools(terms: readonly Term[], { vocabulary, shelves, toolCount }: 
   return { scores, coverage };
 }
 
-/** The place of each shelf's first tool when all are in a row. */
+/** The index of each shelf's first tool when all shelves are in a row. */
 function startsOf(shelves: readonly Shelf[]): Map<Shelf, number> {
   let start = 0;
   return new Map(
@@ -163,7 +163,7 @@ function startsOf(shelves: readonly Shelf[]): Map<Shelf, number> {
   );
 }
 
-/** Words that tools write as one: `app service` also as `appservice`. */
+/** Adjacent words that tools may write as one: `appservice` for `app service`. */
 function writtenTogether(terms: readonly Term[], vocabulary: Vocabulary): { stem: string; weight: number }[] {
   const words = terms.map((term) => term.word);
   return words.flatMap((word, index) => {
@@ -188,7 +188,7 @@ interface Scored {
   readonly coverage: number;
 }
 
-/** Those that can still be among the best after a close look. */
+/** The tools that can still be among the best after the close look. */
 function mostPromising({ scores, coverage }: Scores, { shelves }: Library): Scored[] {
   const promises = scores.map((score, tool) => score * (1 + COVERAGE_BONUS * (coverage[tool] ?? 0)));
   const least = levelOfBest(promises);
@@ -206,7 +206,7 @@ function mostPromising({ scores, coverage }: Scores, { shelves }: Library): Scor
   return found;
 }
 
-/** A level that at least `CLOSE_LOOKS` values reach, and not many more; sorting all of them would take longer. */
+/** A threshold that at least `CLOSE_LOOKS` values reach, but not many more. Faster than sorting all of them. */
 function levelOfBest(values: Float64Array): number {
   const best = values.reduce((most, value) => Math.max(most, value), 0);
   const counts = new Uint32Array(LEVELS + 1);
@@ -246,7 +246,7 @@ function closeLook(query: Query, terms: readonly Term[], rarity: Rarity) {
   };
 }
 
-/** How much of the tool's name was asked for, 0 to 1: rare words of it count more. */
+/** How much of the tool's name the query contains, 0 to 1; rare words count more. */
 function nameShare(tool: ShelfTool, asked: ReadonlyMap<string, number>, rarity: Rarity): number {
   let all = 0;
   let found = 0;

@@ -1,11 +1,11 @@
 /**
- * The tools of one server, prepared for the search. A server that changes gets a new shelf and the others keep theirs;
- * therefore nothing here depends on other servers.
+ * The tools of one server, prepared for the search. A server that changes gets a new shelf while the others keep theirs, so
+ * nothing here may depend on other servers.
  */
 import { type Action, actionOf } from './search-lexicon.ts';
 import type { Read, ReadRun } from './search-words.ts';
 
-/** A server as the search reads it. */
+/** A server as the search needs it. */
 export interface SearchServer {
   readonly name: string;
   readonly description: string;
@@ -22,28 +22,28 @@ export interface SearchTool {
 export interface Shelf {
   readonly server: string;
   readonly tools: readonly ShelfTool[];
-  /** By stem: which tools have the word, and how much of it. */
+  /** By stem: which tools have the word, and how much they are about it. */
   readonly postings: ReadonlyMap<string, Posting>;
 }
 
 export interface ShelfTool {
   readonly name: string;
-  /** Stems of its name, each once. */
+  /** The stems of its name, without duplicates. */
   readonly nameStems: readonly string[];
-  /** Stems of its name and of the first sentence about it, with a space around each. */
+  /** The stems of its name and of the first sentence of its description, with a space around each. */
   readonly lead: string;
   readonly actions: ReadonlySet<Action>;
 }
 
-/** Two lists of the same length: places of tools in the list of the server, and how much each is about the word, above 0 and below 1. */
+/** Two lists of the same length: indexes of tools in the server's list, and how much each tool is about the word (above 0, below 1). */
 export interface Posting {
   readonly places: number[];
   readonly shares: number[];
 }
 
 /**
- * What a word is worth by where it stands, and how many words usually stand there. Measured together with the numbers
- * in `search-rank.ts`; the ones of servers' descriptions and of titles are chosen, no evidence.
+ * What a word is worth in each field, and how many words that field usually has. Tuned together with the numbers in
+ * `search-rank.ts`, except those for titles and servers' descriptions, which were chosen without evidence.
  */
 const FIELDS = {
   name: { weight: 2, usualWords: 3 },
@@ -57,20 +57,20 @@ const FIELDS = {
 type Field = keyof typeof FIELDS;
 const FIELD_NAMES = Object.keys(FIELDS) as Field[];
 
-/** Repetition soon stops to count, and long texts are held back a little: the constants of BM25. Measured as above. */
+/** The constants of BM25: repetition soon stops counting, and long texts count a little less. Tuned as above. */
 const SATURATION = 0.5;
 const LENGTH_SHARE = 0.3;
-/** Characters of a text that are read; a longer one says nothing more about what the tool is for. Chosen. */
+/** How much of a text is read; the rest says nothing more about what the tool is for. Chosen. */
 const MAX_CHARS = 2_000;
 const MAX_LEAD_CHARS = 300;
 const MAX_NAME_CHARS = 200;
 const MAX_PARAMETERS = 60;
-/** A name without a verb may have one at the start of the description. */
+/** If the name has no verb, it is looked for in this many first words of the description. */
 const FIRST_WORDS = 3;
-/** The first sentence, which is not just an abbreviation. */
+/** The first sentence; its minimum length prevents ending at an abbreviation. */
 const FIRST_SENTENCE = /^[\s\S]{15,}?(?:[.!?](?=\s|$)|。|\n\n)/;
 
-/** Prepares a server; `pause` is awaited between tools, so that a long list holds nobody up. */
+/** Prepares a server. `pause` is awaited between tools, so that a long list does not block other work. */
 export async function buildShelf(server: SearchServer, read: Read, pause: () => Promise<void>): Promise<Shelf> {
   const postings = new Map<string, Posting>();
   const tools: ShelfTool[] = [];
@@ -113,7 +113,7 @@ function weightsOf(fields: Fields): Map<string, number> {
   for (const field of FIELD_NAMES) {
     const { weight, usualWords } = FIELDS[field];
     const stems = stemsOf(fields[field]);
-    // Only in sentences does a repeated word mean more.
+    // Repeating a word means something only in sentences.
     const counted = field === 'lead' || field === 'rest' ? stems : new Set(stems);
     const share = weight / (1 - LENGTH_SHARE + (LENGTH_SHARE * stems.length) / usualWords);
     for (const stem of counted) {

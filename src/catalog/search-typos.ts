@@ -1,6 +1,6 @@
 /**
- * What may be meant by a word that no tool has: a word nearly like it, two words written as one, or the beginning of a
- * longer one.
+ * Finds matches for a word that no tool has: it may be misspelled, two words written as one, or the beginning of a longer
+ * word.
  */
 import { fuzzy } from 'fast-fuzzy';
 import type { QueryWord } from './search-query.ts';
@@ -8,24 +8,24 @@ import { compareText, lettersOf, type Vocabulary } from './search-vocabulary.ts'
 import { stemOf } from './search-words.ts';
 
 const MIN_CHARS = 4;
-/** Longer ones are no words, and comparing them takes long. */
+/** Anything longer is not a word, and comparing it takes long. */
 const MAX_CHARS = 32;
-/** From this length on two letters may be wrong, below it one. Measured on 311 queries. */
+/** Words of at least this length may have two wrong letters, shorter ones have one. Measured on 311 queries. */
 const TWO_MISTAKES_CHARS = 8;
 const MAX_MEANINGS = 2;
 const MIN_PART_CHARS = 3;
-/** A short part of a word written together is found in at least this many tools, or it is chance. */
+/** A short part of a compound word must occur in at least this many tools, otherwise the match is chance. */
 const MIN_PART_TOOLS = 3;
 const LONG_PART_CHARS = 4;
-/** Chosen: a word that shares less with another is not what was meant. */
+/** Words that are less alike are not suggested. Chosen. */
 const MIN_LIKENESS = 0.6;
 const MAX_SUGGESTIONS = 3;
-/** The vocabulary is plain lower-case words already; whole words are compared. */
+/** The vocabulary is already in plain lower case, and whole words are compared. */
 const AS_THEY_ARE = { ignoreCase: false, ignoreSymbols: false, normalizeWhitespace: false, useSellers: false } as const;
 
 /**
- * Stems of the vocabulary that a word, which is not among them, may stand for; empty when nothing is near. Words with digits
- * are mostly ids, which mean only themselves.
+ * The stems of the vocabulary that an unknown word may stand for; empty if none is similar. Words with digits have none: they
+ * are mostly ids.
  */
 export function meaningsOf({ stem, text }: QueryWord, vocabulary: Vocabulary): string[] {
   if (stem.length < MIN_CHARS || stem.length > MAX_CHARS || /\d/.test(stem)) {
@@ -35,7 +35,7 @@ export function meaningsOf({ stem, text }: QueryWord, vocabulary: Vocabulary): s
   return parts.length > 0 ? parts : nearlyLike(stem, vocabulary);
 }
 
-/** Longer stems that begin with `stem`, most used first. */
+/** Longer stems that begin with `stem`, most frequent first. */
 export function stemsBeginning(stem: string, vocabulary: Vocabulary, limit: number): string[] {
   return stem.length < MIN_PART_CHARS
     ? []
@@ -45,7 +45,7 @@ export function stemsBeginning(stem: string, vocabulary: Vocabulary, limit: numb
       ).slice(0, limit);
 }
 
-/** Words of the vocabulary to try instead, most alike first. */
+/** Words of the vocabulary to try instead, most similar first. */
 export function suggestionsFor(stem: string, vocabulary: Vocabulary): string[] {
   if (stem.length > MAX_CHARS || /\d/.test(stem)) {
     return [];
@@ -93,8 +93,8 @@ function nearlyLike(stem: string, vocabulary: Vocabulary): string[] {
 }
 
 /**
- * The words that may be within so many mistakes of `stem`, and few others: by length, first or last letter, and which
- * letters they have, because comparing letter by letter takes a thousand times longer.
+ * The words within that many mistakes of `stem`, plus a few others. Filters by length, first or last letter, and the set of
+ * letters, because comparing letter by letter takes a thousand times longer.
  */
 function wordsLike(stem: string, vocabulary: Vocabulary, mistakes: number): string[] {
   const letters = lettersOf(stem);

@@ -1,4 +1,4 @@
-/** All words of all shelves, and where each is. */
+/** All words of all shelves, and which tools have them. */
 import type { Posting, Shelf } from './search-shelf.ts';
 
 export interface VocabularyEntry {
@@ -48,7 +48,7 @@ export class VocabularyBuilder {
   }
 }
 
-/** Which letters a word has, one bit for each of the alphabet (others share bits). */
+/** The set of letters in a word: one bit for each letter of the alphabet; other characters share those bits. */
 export function lettersOf(word: string): number {
   let letters = 0;
   for (let index = 0; index < word.length; index += 1) {
@@ -57,7 +57,7 @@ export function lettersOf(word: string): number {
   return letters;
 }
 
-/** By code unit, so that the order is the same in every locale. */
+/** Compares by code unit, so that the order is the same in every locale. */
 export function compareText(left: string, right: string): number {
   if (left === right) {
     return 0;

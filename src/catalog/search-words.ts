@@ -1,9 +1,9 @@
 /**
- * Cuts text into words for the search: `createIssue`, `create-issue` and `Create issues` give the same two. Words are
- * compared by their stem, so that number and tense do not matter.
+ * Splits text into words for the search: `createIssue`, `create-issue` and `Create issues` give the same two. Words are
+ * compared by their stems, so that number and tense do not matter.
  */
 
-/** Runs of one word whose forms no rule below brings together. */
+/** Irregular forms, which the rules below do not cover. */
 const IRREGULAR: ReadonlyMap<string, string> = new Map([
   ['children', 'child'],
   ['people', 'person'],
@@ -13,13 +13,13 @@ const IRREGULAR: ReadonlyMap<string, string> = new Map([
   ['ran', 'run'],
   ['wrote', 'write'],
   ['written', 'write'],
-  // Not plurals, though they end like one.
+  // They look like plurals but are not.
   ...['news', 'series', 'aws', 'dns', 'sms', 'gps', 'ios', 'css', 'kubernetes', 'analytics'].map(
     (word) => [word, word] as const,
   ),
 ]);
 
-/** Words that say nothing about what is looked for. */
+/** Words that say nothing about what the query is looking for. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   (
     'a about also am an and any are as at be been being but by can could did do does for from has have help how i if ' +
@@ -29,21 +29,21 @@ export const STOP_WORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Letters and digits without anything between, with or without an `'s`. */
+/** Adjacent letters and digits, with or without a final `'s`. */
 const RUN = /[\p{L}\p{M}\p{N}]+(?:['’]s(?![\p{L}\p{N}]))?/gu;
 const ASCII_RUN = /[A-Za-z0-9]+(?:'s(?![A-Za-z0-9]))?/g;
-/** Where the case says that a new word begins: `createIssue`, `HTTPServer`, but not `IDs`. */
+/** A change of case that begins a new word: in `createIssue` and `HTTPServer`, but not in `IDs`. */
 const WORD_BEGIN = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll}(?!(?<=s)(?![\p{L}\p{N}])))/u;
-/** `MySQL` or `GitHub`: one word for its readers, though its case looks like two. */
+/** `MySQL` or `GitHub`: people read it as one word, though its case looks like two. */
 const BRAND = /^\p{Lu}\p{L}*\p{Ll}\p{Lu}/u;
 
-/** A text cut at everything that is no letter or digit. */
+/** The text split at everything that is not a letter or digit. */
 export function runsOf(text: string): string[] {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this is the range of ASCII.
   return (/^[\u0000-\u007f]*$/.test(text) ? text.match(ASCII_RUN) : text.normalize('NFKC').match(RUN)) ?? [];
 }
 
-/** The words of one run in lower case, cut where its case changes. */
+/** The words of one run in lower case, split where its case changes. */
 export function wordsOfRun(run: string): string[] {
   return run
     .replace(/['’]s$/, '')
@@ -56,21 +56,21 @@ export function searchWordsOf(text: string): string[] {
   return runsOf(text).flatMap(wordsOfRun);
 }
 
-/** What the index has of one run. */
+/** What the index stores about one run. */
 export interface ReadRun {
-  /** Stems of its words that say something. */
+  /** The stems of its words, without stop words. */
   readonly stems: readonly string[];
-  /** All its stems, and that of the whole run when it is a name like `GitHub`. */
+  /** All its stems, plus that of the whole run if it is a name like `GitHub`. */
   readonly indexed: readonly string[];
 }
 
 /** Reads a text run by run. */
 export type Read = (text: string) => ReadRun[];
 
-/** Runs that a reader remembers: more than any language of tools has. About 5 MB. */
+/** Runs in the cache: more than the descriptions of tools use. About 5 MB. */
 const MAX_REMEMBERED = 20_000;
 
-/** A reader that remembers, because texts of tools repeat their words. */
+/** A reader with a cache, because tools' texts repeat their words. */
 export function createReader(): Read {
   const known = new Map<string, ReadRun>();
   return (text) =>
@@ -97,8 +97,8 @@ function readRun(run: string): ReadRun {
 }
 
 /**
- * A light stem for English: enough for `issues`/`issue`, `queries`/`query`, `listing`/`list`, `created`/`create`,
- * `running`/`run`. Other words stay as they are.
+ * A light stemmer for English: enough for `issues`/`issue`, `queries`/`query`, `listing`/`list`, `created`/`create` and
+ * `running`/`run`. Other words are returned unchanged.
  */
 export function stemOf(word: string): string {
   const irregular = IRREGULAR.get(word);
@@ -111,7 +111,7 @@ export function stemOf(word: string): string {
     .replace(/([^sui])s$/, '$1');
   const bare = singular.replace(/(?<=[aeiouy].*)(?<=.{3})(?:ing|ed)$/, '');
   const short = bare === singular ? bare : bare.replace(/([bdgklmnprt])\1$/, '$1');
-  // `created` and `creating` leave `creat`; so does `create` without its `e`.
+  // `created` and `creating` become `creat`, so `create` must lose its `e`.
   return short.length > 4 ? short.replace(/e$/, '') : short;
 }
 

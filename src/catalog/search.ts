@@ -1,7 +1,7 @@
 /**
- * Finds tools by words: ranked, whatever their order, form, spelling and way of writing; words of the same meaning
- * match, and words that no tool has are repaired. Servers are put in, replaced and taken out one by one. Pure and
- * deterministic; loaded with the first search, because the repair of words needs a library.
+ * Full-text search for tools: ranked, and tolerant of word order, inflection, spelling and notation. Synonyms match, and words
+ * that no tool has are corrected. Servers are added, replaced and removed one by one. Pure and deterministic. Loaded with the
+ * first search, because the correction needs a library.
  */
 import { readQuery } from './search-query.ts';
 import { type Hit, type Library, rank, readTerms, type Term } from './search-rank.ts';
@@ -15,27 +15,27 @@ export type { SearchServer, SearchTool } from './search-shelf.ts';
 export interface SearchAnswer {
   /** Best first. */
   readonly hits: readonly Hit[];
-  /** When even the best hit has little of the query: the words that match nothing, not even nearly. */
+  /** If even the best hit matches little of the query: the words that match nothing, not even approximately. */
   readonly unmatched: readonly UnmatchedWord[];
 }
 
 export interface UnmatchedWord {
   readonly word: string;
-  /** Words of tools to try instead, most alike first; may be empty. */
+  /** Words to try instead, most similar first; may be empty. */
   readonly nearest: readonly string[];
 }
 
 export interface SearchIndex {
-  /** Puts a server in, in place of the one of that name; `pause` is awaited between tools. */
+  /** Adds a server, or replaces the one with that name. `pause` is awaited between tools. */
   put(server: SearchServer, pause: () => Promise<void>): Promise<void>;
   remove(server: string): void;
   /** The best `limit` tools. */
   search(query: string, limit: number): SearchAnswer;
 }
 
-/** A best hit with less of the query is no answer to it. Chosen. */
+/** If the best hit covers less of the query, it is no answer. Chosen. */
 const GOOD_COVERAGE = 0.5;
-/** Finding words to try instead takes long; nobody needs them for more. */
+/** Words that get suggestions, which take long to find. Chosen: more would not help. */
 const MAX_UNMATCHED = 5;
 
 export function createSearchIndex(): SearchIndex {

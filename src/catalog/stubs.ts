@@ -1,19 +1,19 @@
-/** The tools of a server as a `.pyi` file: what an agent reads to write many calls, in few tokens. */
+/** The tools of a server as a `.pyi` stub: what an agent reads before it writes many calls, in few tokens. */
 
-import { firstSentence } from './first-sentence.ts';
 import type { Schema } from './json-schema.ts';
 import type { CatalogServer, CatalogTool } from './known.ts';
 import { pythonString } from './python-literal.ts';
 import { createTypeNames, createTypeScope, type TypeScope } from './python-types.ts';
 import { toolSpec } from './tool-spec.ts';
+import { firstSentence } from './visible.ts';
 
 export interface StubTool {
   readonly tool: CatalogTool;
-  /** The schema of results seen so far, for a tool whose server describes none. */
+  /** The schema of the results seen so far, for a tool whose server declares none. */
   readonly observed?: Schema | undefined;
 }
 
-/** The stub of some tools of a server, in the order given; a type that several share is defined once, before the first. */
+/** A stub for the given tools, in the given order. A type that several tools share is defined once, before the first of them. */
 export function serverStub(server: CatalogServer, tools: readonly StubTool[]): string {
   const names = createTypeNames();
   const lines = tools.flatMap(({ tool, observed }) =>

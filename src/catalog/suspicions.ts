@@ -1,25 +1,24 @@
 /**
- * What in names and descriptions of servers looks as if it were meant to deceive: names that can be taken for others, and
- * text that a person does not see. Honest servers hardly have either. Works on what is known; hidden characters stand there as
- * `<U+200B>`.
+ * Signs of deception in the names and texts of servers: names that imitate others, and text that people cannot see. Honest
+ * servers hardly ever have either. Works on catalog data, in which a hidden character is written as `<U+200B>`.
  */
 import type { KnownTool, ServerMetadata } from './known.ts';
 
 export interface SuspectServer {
   readonly name: string;
-  /** Undefined when it was never asked. */
+  /** Undefined if the server has never been queried. */
   readonly metadata: ServerMetadata | undefined;
 }
 
 export interface Suspicion {
   readonly server: string;
-  /** A tool, or the instructions of the server; undefined for the server itself. */
+  /** The name of a tool, or `instructions`; undefined for the server itself. */
   readonly part?: string;
   /** One clause. */
   readonly what: string;
 }
 
-/** Letters of other scripts that look like Latin ones, and digits that look like letters: the most common ones of Unicode's list. */
+/** Letters of other scripts and digits that look like Latin letters: the most common ones of Unicode's list of confusables. */
 const LOOKALIKES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     a: 'аɑα',
@@ -50,21 +49,21 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
   }).flatMap(([letter, others]) => Array.from(others, (other): [string, string] => [other, letter])),
 );
 const HIDDEN = /<U\+([0-9A-F]{4,6})>/g;
-/** First and last code point of what a kind of hidden character is made of. */
+/** Kinds of hidden characters, with the first and last code point of each range. */
 const KINDS: readonly (readonly [name: string, ...ranges: readonly (readonly [number, number])[]])[] = [
-  ['Unicode tags, which spell text that nobody sees', [0xe0000, 0xe007f]],
-  ['characters that reorder what is read', [0x200e, 0x200f], [0x202a, 0x202e], [0x2066, 0x2069], [0x061c, 0x061c]],
-  ['sequences that drive a terminal', [0x1b, 0x1b], [0x9b, 0x9b]],
+  ['Unicode tags, which spell out invisible text', [0xe0000, 0xe007f]],
+  ['characters that reorder text', [0x200e, 0x200f], [0x202a, 0x202e], [0x2066, 0x2069], [0x061c, 0x061c]],
+  ['terminal escape sequences', [0x1b, 0x1b], [0x9b, 0x9b]],
   ['control characters', [0x00, 0x1f], [0x7f, 0x9f]],
 ];
 const OTHER_KIND = 'invisible characters';
 
-/** Everything that looks odd, in the order of the servers. */
+/** All suspicions: imitated names first, then hidden text, each in the order of the servers. */
 export function suspicionsOf(servers: readonly SuspectServer[]): Suspicion[] {
   return [...imitations(servers), ...servers.flatMap(hiddenTexts)];
 }
 
-/** What a name looks like at a glance: two that are alike may be taken for each other. */
+/** What a name looks like at a glance. Names with the same skeleton can be mistaken for each other. */
 export function skeletonOf(name: string): string {
   const plain = name.replaceAll(HIDDEN, '').normalize('NFKC').toLowerCase();
   return Array.from(plain.replaceAll(/[\s._-]/g, ''), (letter) => LOOKALIKES.get(letter) ?? letter).join('');
@@ -79,7 +78,7 @@ function imitations(servers: readonly SuspectServer[]): Suspicion[] {
       }
       const shared = toolsInCommon(server, other);
       return isNear(mine, theirs) && shared.length > 0
-        ? [{ server: server.name, what: `its name is near '${other.name}', and both have a tool '${shared[0]}'` }]
+        ? [{ server: server.name, what: `its name is similar to '${other.name}', and both have a tool '${shared[0]}'` }]
         : lookalikeTools(server, other);
     }),
   );
@@ -94,7 +93,7 @@ function toolsInCommon(server: SuspectServer, other: SuspectServer): string[] {
   return toolsOf(server).flatMap(({ name }) => (names.has(name) ? [name] : []));
 }
 
-/** Tools whose names look like those of another server, and are written with other letters. */
+/** Tools whose names look like a tool of another server but use different letters. */
 function lookalikeTools(server: SuspectServer, other: SuspectServer): Suspicion[] {
   const isForeign = (name: string): boolean => /[^\x20-\x7e]|<U\+/.test(name);
   const names = new Map(toolsOf(other).map(({ name }) => [skeletonOf(name), name]));
@@ -107,7 +106,7 @@ function lookalikeTools(server: SuspectServer, other: SuspectServer): Suspicion[
   });
 }
 
-/** Whether two names differ in one letter: another one, one more, or two exchanged. Short names differ in one anyway. */
+/** Whether two names differ by one letter: replaced, added or swapped with its neighbor. Short names do not count. */
 function isNear(left: string, right: string): boolean {
   const [long, short] = left.length >= right.length ? [left, right] : [right, left];
   if (short.length < 4 || long.length - short.length > 1) {
@@ -132,13 +131,13 @@ function hiddenTexts({ name: server, metadata }: SuspectServer): Suspicion[] {
     JSON.stringify([tool.name, tool.title, tool.description, tool.inputSchema, tool.outputSchema, tool.annotations]),
   ]);
   return [...parts, ['instructions', metadata?.instructions ?? ''] as const].flatMap(([part, text]) =>
-    kindsIn(text).map((kind) => ({ server, part, what: `it holds ${kind}` })),
+    kindsIn(text).map((kind) => ({ server, part, what: `it contains ${kind}` })),
   );
 }
 
 function kindsIn(text: string): string[] {
   const kinds = new Set([...text.matchAll(HIDDEN)].map(([, code = '']) => kindOf(Number.parseInt(code, 16))));
-  return [...kinds, ...(text.includes('<!--') ? ['an HTML comment, which is not shown where Markdown is'] : [])];
+  return [...kinds, ...(text.includes('<!--') ? ['an HTML comment, which rendered Markdown hides'] : [])];
 }
 
 function kindOf(code: number): string {

@@ -1,14 +1,14 @@
-/** How a tool is shown whose definition is not the one that was accepted. */
+/** How a tool is shown if its definition differs from the accepted one. */
 import type { KnownTool, ToolChange } from './known.ts';
 
-/** `changed since 2026-11-21: description, input schema`, or that it was never accepted. */
+/** `changed since 2026-11-21: description, input schema`, or `not accepted yet`. */
 export function describeChange({ parts, since }: ToolChange): string {
   return parts.length === 0 ? 'not accepted yet' : `changed since ${since}: ${parts.join(', ')}`;
 }
 
 /**
- * The tool with its change, which stands before its description wherever that is shown. Of a refused one, nothing is shown
- * that tells an agent what to do; names and types of its parameters stay, so that a call that was accepted meanwhile works.
+ * The tool with its change noted before its description. A refused tool loses all prose, which could give an agent
+ * instructions. The names and types of its parameters stay, so that a call works as soon as a person accepts the tool.
  */
 export function withChange(tool: KnownTool, change: ToolChange, remedy: string): KnownTool {
   const words = describeChange(change);
@@ -27,11 +27,11 @@ export function withChange(tool: KnownTool, change: ToolChange, remedy: string):
   };
 }
 
-/** Keys of JSON Schema whose members have names that the server chose. */
+/** Keywords of JSON Schema whose members have names chosen by the server. */
 const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions']);
 const PROSE: ReadonlySet<string> = new Set(['description', 'title', '$comment', 'examples', 'default']);
 
-/** A schema as deep as the intake lets it be, without texts for reading. */
+/** The schema without prose. Its depth was limited when it entered the catalog. */
 function withoutProse(schema: unknown, isNamed = false): unknown {
   if (Array.isArray(schema)) {
     return schema.map((member) => withoutProse(member));

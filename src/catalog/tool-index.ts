@@ -1,41 +1,40 @@
 /**
- * Keeps the search index in step with the catalog: before a search, servers that changed since the last one are read
- * again, in slices, and the others stay as they are. So nothing is read before the first search.
+ * Keeps the search index up to date with the catalog. Each search first reads the servers that have changed since the last
+ * one, in slices. So nothing is read before the first search.
  */
 import { createPause } from '../base/slices.ts';
 import type { CatalogServer, CatalogTool } from './known.ts';
-import { parameterNames } from './names.ts';
 import type { SearchIndex, SearchServer, UnmatchedWord } from './search.ts';
 
-/** A server with the tools it is known to have. */
+/** A server with its known tools. */
 export interface IndexedServer {
   readonly server: CatalogServer;
-  /** The same array as long as nothing changed. */
+  /** The same array until something changes. */
   readonly tools: readonly CatalogTool[];
 }
 
 export interface FoundTool extends IndexedServer {
   readonly tool: CatalogTool;
-  /** Higher is better; comparable within one answer. */
+  /** Higher is better. Comparable only within one answer. */
   readonly score: number;
 }
 
 export interface FoundTools {
   /** Best first. */
   readonly found: readonly FoundTool[];
-  /** When there is no close match: the words of the query that no tool has, with words to try instead. */
+  /** If there is no close match: the words of the query that no tool has, with words to try instead. */
   readonly unmatched: readonly UnmatchedWord[];
 }
 
 export interface ToolIndex {
-  /** Searches the servers that `current` gives when the search begins. */
+  /** Searches the servers that `current` returns when the search begins. */
   search(current: () => readonly IndexedServer[], query: string, limit: number): Promise<FoundTools>;
 }
 
 export function createToolIndex(): ToolIndex {
   let index: SearchIndex | undefined;
   const indexed = new Map<string, IndexedServer>();
-  // One search after the other, because each begins by changing the index.
+  // Searches run one at a time, because each first updates the index.
   let last: Promise<unknown> = Promise.resolve();
 
   async function update(wanted: ReadonlyMap<string, IndexedServer>, target: SearchIndex): Promise<void> {
@@ -46,7 +45,7 @@ export function createToolIndex(): ToolIndex {
     const pause = createPause();
     for (const [name, entry] of wanted) {
       if (!isSame(entry, indexed.get(name))) {
-        // biome-ignore lint/performance/noAwaitInLoops: one after the other is the purpose.
+        // biome-ignore lint/performance/noAwaitInLoops: servers are read one at a time on purpose.
         await target.put(searchServer(entry), pause);
       }
       indexed.set(name, entry);
@@ -90,7 +89,11 @@ function searchServer({ server, tools }: IndexedServer): SearchServer {
       name,
       title,
       description,
-      parameters: parameterNames(inputSchema),
+      parameters: propertyNames(inputSchema),
     })),
   };
+}
+
+function propertyNames({ properties }: CatalogTool['inputSchema']): string[] {
+  return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
 }

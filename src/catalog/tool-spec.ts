@@ -1,6 +1,6 @@
 /**
- * How a tool looks in Python: the one place that decides it. Search hits, documents, stubs and, in the sandbox,
- * `inspect.signature`, `help()` and the check of arguments are all made from a `ToolSpec`.
+ * The Python view of a tool. Search hits, documents and stubs are made from a `ToolSpec`, and in the sandbox so are
+ * `inspect.signature`, `help()` and the check of arguments.
  */
 
 import { isObject } from '../base/is-object.ts';
@@ -11,7 +11,7 @@ import { pythonLiteral } from './python-literal.ts';
 import { createAnnotate, createTypeScope, type TypeScope, typeName } from './python-types.ts';
 import { visibleText } from './visible.ts';
 
-/** A tool as Python sees it. Crosses the pipe, so the keys are snake_case. */
+/** A tool as Python sees it. Sent to the sandbox, so its keys are snake_case. */
 export interface ToolSpec {
   /** The name to send to the server. */
   readonly name: string;
@@ -20,13 +20,13 @@ export interface ToolSpec {
   readonly description: string;
   /** In the order of positional arguments. */
   readonly parameters: readonly ParameterSpec[];
-  /** Whether further arguments are taken. */
+  /** Whether further arguments are accepted. */
   readonly open: boolean;
-  /** Annotation of the result; left out when nothing is known of it. */
+  /** The annotation of the result; left out if nothing is known about it. */
   readonly returns?: string;
-  /** The result is described by what was seen of it, not by the server. */
+  /** The type of the result was inferred from results, not declared by the server. */
   readonly observed?: true;
-  /** Definitions of the types that the annotations name, one line each. */
+  /** Definitions of the types in the annotations, one line each. */
   readonly types: readonly string[];
   /** `alias(name: type, …) -> type` */
   readonly signature: string;
@@ -39,21 +39,21 @@ export interface ParameterSpec {
   readonly alias: string;
   readonly annotation: string;
   readonly required: boolean;
-  /** Default as a Python literal; left out when the server names none, or a long one. */
+  /** The default as a Python literal; left out if the schema has none or it is long. */
   readonly default?: string;
-  /** One line; left out when there is none. */
+  /** One line; left out if there is none. */
   readonly description?: string;
 }
 
 const PARAMETER_CHARS = 300;
 const MAX_DEFAULT_CHARS = 40;
-/** A signature of a search hit: about 50 tokens. */
+/** The signature in a search hit: about 50 tokens. */
 const BRIEF_CHARS = 160;
 
 export interface SpecOptions {
-  /** The schema of results seen so far, for a tool whose server describes none. */
+  /** The schema of the results seen so far, for a tool whose server declares none. */
   readonly observed?: Schema | undefined;
-  /** Where its types are defined; a new one when left out. */
+  /** Where to define its types. Default: a new scope. */
   readonly scope?: TypeScope;
 }
 
@@ -75,12 +75,12 @@ export function toolSpec(
     ...(returns === undefined || tool.outputSchema !== undefined ? {} : { observed: true as const }),
     types: scope.definitions,
     signature: signatureText(tool.alias, parameters, isOpen, returns),
-    // Texts that were made visible are not what the server compares with: it judges such arguments itself.
+    // A schema with texts that were made visible differs from the server's own, so only the server can check the arguments.
     input_schema: tool.hiddenTexts === undefined ? tool.inputSchema : {},
   };
 }
 
-/** The signature of a tool in one short line: objects are `dict`, and what is too long ends in `...`. */
+/** The signature of a tool in one short line: objects become `dict`, and optional parameters that do not fit become `...`. */
 export function signatureLine(tool: CatalogTool): string {
   const scope = createTypeScope(tool.alias, { isBrief: true });
   const annotate = createAnnotate(tool.inputSchema, scope);
@@ -92,7 +92,7 @@ export function signatureLine(tool: CatalogTool): string {
   for (const parameter of list) {
     const text = parameterText(parameterSpec(parameter, annotate(parameter.schema, parameter.name)));
     chars += text.length + 2;
-    // Required parameters are always named: without them no call can be written.
+    // Required parameters are always named, because a call cannot be written without them.
     if (chars > BRIEF_CHARS) {
       shown.push(...(parameter.isRequired ? [parameter.alias] : ['...']));
       if (!parameter.isRequired) {
@@ -105,7 +105,7 @@ export function signatureLine(tool: CatalogTool): string {
   return `${tool.alias}(${[...shown, ...(isOpen && list.length === 0 ? ['**kwargs'] : [])].join(', ')}${end}`;
 }
 
-/** Signature, description, parameters and types, as `help()` shows them. */
+/** The signature, description, parameters and types, as `help()` shows them. */
 export function specText(spec: ToolSpec): string {
   const parameters = spec.parameters.map(parameterLine);
   return [
@@ -124,7 +124,7 @@ function parameterLine({ name, alias, description }: ParameterSpec): string {
 function parameterSpec({ name, alias, schema, isRequired }: Parameter, annotation: string): ParameterSpec {
   const facts = isObject(schema) ? schema : {};
   const value = Object.hasOwn(facts, 'default') ? pythonLiteral(facts['default'], MAX_DEFAULT_CHARS) : undefined;
-  const description = typeof facts['description'] === 'string' ? oneLine(facts['description']) : '';
+  const description = typeof facts['description'] === 'string' ? inOneLine(facts['description']) : '';
   return {
     name,
     alias,
@@ -135,11 +135,11 @@ function parameterSpec({ name, alias, schema, isRequired }: Parameter, annotatio
   };
 }
 
-function oneLine(text: string): string {
+function inOneLine(text: string): string {
   return visibleText(text, PARAMETER_CHARS).replaceAll(/\s+/g, ' ');
 }
 
-/** `...` stands for a default that the server does not name. */
+/** A parameter in a signature. `...` stands for a default that the schema does not give. */
 export function parameterText({ alias, annotation, required, default: value }: ParameterSpec): string {
   const typed = annotation === 'Any' ? alias : `${alias}: ${annotation}`;
   if (required) {
@@ -164,8 +164,8 @@ function signatureText(
 }
 
 /**
- * The type of the Python value that a result becomes: the envelopes that the kernel opens (`values.py`) are opened.
- * Undefined when nothing is known.
+ * The type of the Python value that the kernel makes of a result: like `values.py`, it unwraps the envelopes `result` and
+ * `content`. Undefined if nothing is known.
  */
 function returnType(schema: Schema | undefined, scope: TypeScope): string | undefined {
   if (schema === undefined) {

@@ -1,6 +1,6 @@
 /**
- * What the user typed, as data; every mistake is `USAGE_INVALID`. Serving, which happens hundreds of times as often as anything
- * else, is recognised without the library that reads the rest.
+ * Parses the command line; every mistake is `USAGE_INVALID`. Serving is by far the most common command, and it is recognized without
+ * loading the parser library.
  */
 import type { CommanderError } from 'commander';
 import { BridgeError } from '../base/errors.ts';
@@ -26,7 +26,7 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   return understood[0] ?? { command: 'help', text: program.helpInformation() };
 }
 
-/** @param actions what each group does without a subcommand. */
+/** Inserts the default subcommand of a group, such as `list` after `servers`. */
 function withDefaultAction(
   [first = '', ...rest]: readonly string[],
   actions: Readonly<Record<string, string>>,
@@ -36,7 +36,7 @@ function withDefaultAction(
   return action !== undefined && isBare ? [first, action, ...rest] : [first, ...rest];
 }
 
-/** The library ends by throwing, also after it has shown help. */
+/** The library ends by throwing, even after it has printed help. */
 function outcomeOf(error: CommanderError, shown: string): CommandLine {
   switch (error.code) {
     case 'commander.version':
@@ -48,9 +48,9 @@ function outcomeOf(error: CommanderError, shown: string): CommandLine {
       if (!error.code?.startsWith('commander.')) {
         throw error;
       }
-      // `error: unknown command 'exce'`, and on a line of its own `(Did you mean exec?)`.
+      // `error: unknown command 'exce'`, with `(Did you mean exec?)` on a second line.
       throw new BridgeError('USAGE_INVALID', error.message.replace(/^error: /, '').replaceAll('\n', ' '), {
-        hint: 'Add --help to see what there is.',
+        hint: 'Add --help for usage.',
       });
   }
 }

@@ -1,4 +1,4 @@
-/** Every command that a feature adds, in the order of the help. The one place of the command line that knows the features. */
+/** Every command that a feature adds, in the order of the help. Nothing else in `cli/` knows the features. */
 import { auditCommand } from '../audit/index.ts';
 import { doctorCommand } from '../doctor/index.ts';
 import { execCommand } from '../exec/index.ts';
@@ -10,7 +10,7 @@ import { examinePolicies, policyCommand } from '../policy/index.ts';
 import { sessionsCommand } from '../session-list/index.ts';
 import type { LineOf } from '../terminal/command.ts';
 import type { CompleteCommand, CompletionCommand } from './completion.ts';
-import type { TopicCommand } from './help/define.ts';
+import type { TopicCommand } from './help/command-line.ts';
 
 export const COMMANDS = [
   execCommand,
@@ -24,14 +24,14 @@ export const COMMANDS = [
   auditCommand,
 ] as const;
 
-/** What was typed for one of them. */
+/** The parsed command line of one of them. */
 export type FeatureLine = LineOf<(typeof COMMANDS)[number]>;
 
-/** The command line, as data. */
+/** A parsed command line. */
 export type CommandLine =
   | { readonly command: 'run' }
   | { readonly command: 'version' }
-  /** The help of a command, asked for as `--help` or `help`. */
+  /** The usage of a command, from `--help` or `help COMMAND`. */
   | { readonly command: 'help'; readonly text: string }
   | TopicCommand
   | CompletionCommand

@@ -1,4 +1,4 @@
-/** `complete`: the candidates for a shell that asks, one in a line. Starts nothing; says nothing when something is wrong. */
+/** `complete`: prints completion candidates for the shell, one per line. Starts no server and reports no errors. */
 
 import { readExamples } from '../manage-servers/index.ts';
 import type { CommandContext } from '../terminal/command.ts';
@@ -18,7 +18,7 @@ export async function complete({ words }: CompleteCommand, options: CompleteOpti
     .filter(({ disabled }) => disabled)
     .map(({ name }) => name);
   const examples = words.at(-2) === '--example' ? (await readExamples()).map(({ name }) => name) : [];
-  // The kept lists of tools are read only where a tool may stand: after `servers`, an action and a server.
+  // The cached tools are read only where a tool can be completed: after `servers`, an action and a server.
   if (words[0] === 'servers' && words.length > 3) {
     await configured.known.ready();
   }

@@ -1,7 +1,7 @@
-/** `completion`: what a shell needs to complete our words, and the hidden command that it then asks. */
+/** `completion`: the completion scripts, and the hidden command that they call for candidates. */
 import { Argument, type Command } from 'commander';
 import { COMMAND_NAME, type Settle } from '../terminal/define.ts';
-import { helpCandidates } from './help/define.ts';
+import { helpCandidates } from './help/command-line.ts';
 
 export interface CompletionCommand {
   readonly command: 'completion';
@@ -10,11 +10,11 @@ export interface CompletionCommand {
 
 export interface CompleteCommand {
   readonly command: 'complete';
-  /** The last one is not finished, perhaps not begun. */
+  /** The last one is the word being completed, and may be empty. */
   readonly words: readonly string[];
 }
 
-/** Each asks us for the candidates, so that names of servers are those of now. */
+/** Each script calls `complete` for the candidates, so names of servers are always current. */
 const SCRIPTS = {
   bash: `_mcp_bridge() {
   local IFS=$'\\n'
@@ -47,8 +47,8 @@ export function defineCompletion(program: Command, settle: Settle<CompletionComm
   program
     .command('completion')
     .summary('print a completion script for a shell')
-    .description('Print a script that completes commands, options, servers and help topics.')
-    .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(SCRIPTS)))
+    .description('Print a completion script for commands, options, servers, tools and help topics.')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SCRIPTS)))
     .addHelpText('after', `\nFor bash: eval "$(${COMMAND_NAME} completion bash)" in ~/.bashrc.`)
     .action((shell: Shell) => settle({ command: 'completion', script: SCRIPTS[shell] }));
   program
@@ -57,17 +57,17 @@ export function defineCompletion(program: Command, settle: Settle<CompletionComm
     .action((words: readonly string[]) => settle({ command: 'complete', words }));
 }
 
-/** Names that only the configuration knows. */
+/** Names that come from the configuration. */
 export interface KnownNames {
   readonly servers: readonly string[];
   readonly disabledServers: readonly string[];
-  /** Of server definitions that come with the package. */
+  /** Of the server definitions that ship with the package. */
   readonly examples: readonly string[];
-  /** Tools of a server, as far as they are known without asking it. */
+  /** Cached tools of a server. */
   readonly toolsOf: (server: string) => readonly string[];
 }
 
-/** What may stand in place of the last of `words`. */
+/** The candidates for the last of `words`. */
 export function candidatesFor(program: Command, words: readonly string[], known: KnownNames): string[] {
   let command = program;
   let index = 0;
@@ -79,30 +79,31 @@ export function candidatesFor(program: Command, words: readonly string[], known:
     command = further;
     index += 1;
   }
-  const begun = words.at(-1) ?? '';
+  const prefix = words.at(-1) ?? '';
   const positionals = words.slice(index, -1).filter((word) => !word.startsWith('-'));
-  if (command.name() === 'help' && !begun.startsWith('-')) {
-    return helpCandidates(program, positionals, begun).filter((word) => word.startsWith(begun));
-  }
-  return wordsAt(command, begun, { option: words.at(-2), positionals, known }).filter((word) => word.startsWith(begun));
+  const candidates =
+    command.name() === 'help' && !prefix.startsWith('-')
+      ? helpCandidates(program, positionals, prefix)
+      : wordsAt(command, prefix, { option: words.at(-2), positionals, known });
+  return candidates.filter((word) => word.startsWith(prefix));
 }
 
-interface Place {
-  /** The word before, which may be an option that wants a value. */
+interface Position {
+  /** The previous word, which may be an option that takes a value. */
   readonly option: string | undefined;
-  /** Words that are no options, after the command. */
+  /** The words after the command that are not options. */
   readonly positionals: readonly string[];
   readonly known: KnownNames;
 }
 
-function wordsAt(command: Command, begun: string, { option, positionals, known }: Place): string[] {
-  const wanting = command.options.find(
+function wordsAt(command: Command, prefix: string, { option, positionals, known }: Position): string[] {
+  const unfinished = command.options.find(
     ({ long, optional, required, short }) => (required || optional) && (long === option || short === option),
   );
-  if (wanting !== undefined && option !== undefined) {
-    return [...(wanting.argChoices ?? valuesFor(wanting.long, known))];
+  if (unfinished !== undefined && option !== undefined) {
+    return [...(unfinished.argChoices ?? valuesFor(unfinished.long, known))];
   }
-  if (begun.startsWith('-')) {
+  if (prefix.startsWith('-')) {
     return [...command.options.flatMap(({ long }) => long ?? []), '--help'];
   }
   const subcommands = command
@@ -118,7 +119,7 @@ function valuesFor(option: string | undefined, { examples, servers }: KnownNames
   return option === '--server' ? servers : option === '--example' ? examples : [];
 }
 
-/** The tools are those of the server that stands before them. */
+/** Tools are those of the server named before them. */
 function namesFor(
   argument: string | undefined,
   command: string,

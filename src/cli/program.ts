@@ -1,16 +1,16 @@
-/** The whole command line, as the library that reads it wants it. */
+/** The definition of the whole command line, for commander. */
 import { Command } from 'commander';
 import { addNotes, COMMAND_NAME, type Settle } from '../terminal/define.ts';
 import { COMMANDS, type CommandLine } from './commands.ts';
 import { defineCompletion } from './completion.ts';
-import { defineHelp } from './help/define.ts';
+import { defineHelp } from './help/command-line.ts';
 import { TOPIC_NAMES } from './help/topics.ts';
 
 const LINE_CHARS = 80;
 
 export interface ProgramEnds {
   readonly settle: Settle<CommandLine>;
-  /** Takes text that was asked for: help. */
+  /** Receives help text. */
   readonly show: (text: string) => void;
 }
 
@@ -24,22 +24,22 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
   program
     .command('run')
     .summary('serve MCP over stdin and stdout (the default)')
-    .description('Serve MCP over stdin and stdout. MCP clients start this; it is the default.')
+    .description('Serve MCP over stdin and stdout. MCP clients start this command; it is the default.')
     .action(() => settle({ command: 'run' }));
   COMMANDS.forEach((command) => command.define(program, settle));
   defineCompletion(program, settle);
   defineHelp(program, settle);
   addNotes(
     program,
-    `Settings are environment variables, such as MCP_BRIDGE_TIMEOUT; \`help settings\` lists them.
+    `Settings are environment variables such as MCP_BRIDGE_TIMEOUT; \`help settings\` lists them.
 
 ${wrap(`Topics: ${TOPIC_NAMES.join(', ')}.`)}
-\`help TOPIC\` prints one; \`help IMAGE_MISSING\` explains an error code, \`help MCP_BRIDGE_TIMEOUT\` a setting.`,
+\`help TOPIC\` prints a topic, \`help IMAGE_MISSING\` explains an error code, \`help MCP_BRIDGE_TIMEOUT\` a setting.`,
   );
   return program;
 }
 
-/** The words in lines of at most 80 characters. */
+/** The text in lines of at most 80 characters. */
 function wrap(text: string): string {
   const lines = [''];
   for (const word of text.split(' ')) {

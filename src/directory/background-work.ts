@@ -1,11 +1,11 @@
-/** Work that belongs to no call, of one kind, for several subjects: for each at most once at a time, and with rests. */
+/** Background work of one kind for several subjects: for each subject at most once at a time, with rests between. */
 
-/** Whatever asks for the work without end gets a tenth of the time at most. */
+/** Even if the work is requested constantly, it takes at most a tenth of the time. */
 const REST_FACTOR = 10;
 
 export class BackgroundWork<Subject> {
   readonly #work: (subject: Subject) => Promise<void>;
-  /** Subjects that are worked on, or whose turn is set. */
+  /** Subjects with work that runs or is scheduled. */
   readonly #busy = new Set<string>();
   readonly #again = new Set<string>();
   readonly #restUntil = new Map<string, number>();
@@ -16,7 +16,7 @@ export class BackgroundWork<Subject> {
     this.#work = work;
   }
 
-  /** Starts the work soon; when it is being done now, once more after it. */
+  /** Starts the work soon. If it runs already, it runs once more afterwards. */
   start(name: string, subject: Subject): void {
     if (this.#isClosed) {
       return;
@@ -34,7 +34,7 @@ export class BackgroundWork<Subject> {
     }
   }
 
-  /** Nothing is started any more. */
+  /** Starts no more work. */
   close(): void {
     this.#isClosed = true;
   }

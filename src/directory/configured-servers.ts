@@ -1,4 +1,4 @@
-/** The configured servers with everything around them: their files, the connections, and what is known of each. */
+/** The contract of the configured servers: their definitions, their connections, and what is known about each. */
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
@@ -9,38 +9,38 @@ import type { DefinitionReview } from './server-metadata.ts';
 
 export interface ConfiguredServers {
   readonly pool: UpstreamPool;
-  /** Every definition as of the last `refresh`, the disabled ones included. */
+  /** Every definition as of the last `refresh`, including disabled ones. */
   definitions(): ReadonlyMap<string, ServerDefinition>;
-  /** What was wrong with their files then. */
+  /** Problems in their files at that time. */
   issues(): readonly ConfigIssue[];
-  /** The same definitions, as far as calls are concerned. */
+  /** The parts of these definitions that calls need. */
   callable(): ReadonlyMap<string, CallableServer>;
-  /** What is known of the servers of the last `refresh`. */
+  /** What is known about the servers of the last `refresh`. */
   readonly known: ServerDirectory;
-  /** Logins at remote servers. */
+  /** Logins to remote servers. */
   readonly logins: LoginStore;
   /** Why servers could not be asked, in this run and in earlier ones. */
   readonly failures: ServerFailures;
   /** How tools differ from what a person accepted. */
   readonly review: DefinitionReview;
-  /** Puts the values of files and commands into a definition, as the pool does when it starts the server. */
+  /** Inserts the values from files and commands into a definition, as the pool does when it starts the server. */
   prepare<Entry extends ServerDefinition>(entry: Entry): Promise<Entry>;
-  /** Every secret in the definitions; the same array as long as nothing changed. */
+  /** Every secret in the definitions; the same array until something changes. */
   secrets(): readonly string[];
   /**
-   * Looks at the files again; a change is passed on to the pool and its issues are logged, once. Returns the servers that
-   * are not disabled, with the aliases of their proxies.
+   * Reads the files again. After a change it updates the pool and logs the problems, once. Returns the servers that are not
+   * disabled, with the aliases of their proxies.
    */
   refresh(): readonly ServerReference[];
 }
 
 /** How the start of a server is reported, and how a failed one is logged. */
 export interface ConfiguredServersOptions extends Pick<UpstreamPoolOptions, 'failureLevel' | 'onStep'> {
-  /** Whether tools that code may not call are hidden; no if left out. */
+  /** Whether tools that code may not call are hidden; no by default. */
   readonly hidesDenied?: boolean;
-  /** Whether the command is about a server: problems of others are not worth a warning. All if left out. */
+  /** Whether the command is about this server: problems of other servers are logged at debug level. All by default. */
   readonly concerns?: (server: string) => boolean;
-  /** Nothing is logged; no if left out. */
+  /** Logs nothing; no by default. */
   readonly isSilent?: boolean;
 }
 

@@ -1,17 +1,16 @@
-/** What code is told about names of servers and tools that it may not have, or that are not there. */
-
+/** Errors for servers and tools that do not exist or may not be used, with the next step for code or for a person at a shell. */
 import { BridgeError } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
 import { noServerConfigured } from '../base/no-server.ts';
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { howToLoad } from '../catalog/describe.ts';
-import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
+import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
 
 const MAX_SHOWN_NAME_CHARS = 80;
 
-/** What a person does about a server whose entry says that it is disabled. */
+/** How a person enables a disabled server. */
 export function howToEnable(name: string): string {
   return `To enable it: ${COMMAND} servers enable ${quoteShellWord(shownName(name))}. No restart is needed.`;
 }
@@ -20,12 +19,12 @@ function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAIL
   return new BridgeError(code, `Server '${shownName(wanted)}' is not available`, { hint });
 }
 
-/** `SERVER_NOT_AVAILABLE` for a server that is configured. */
+/** `SERVER_NOT_AVAILABLE` for a configured server that is not loaded. */
 export function serverNotLoaded(wanted: string, server: CatalogServer): BridgeError {
   return notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `${capitalized(howToLoad(server.name))}.`);
 }
 
-/** `SERVER_NOT_AVAILABLE` for a server that `file` defines and disables. */
+/** `SERVER_NOT_AVAILABLE` for a server that is disabled in `file`. */
 export function serverDisabled(name: string, file = 'the configuration'): BridgeError {
   return new BridgeError(
     'SERVER_NOT_AVAILABLE',
@@ -34,7 +33,7 @@ export function serverDisabled(name: string, file = 'the configuration'): Bridge
   );
 }
 
-/** `SERVER_UNKNOWN`, with the nearest of the servers that are there. */
+/** `SERVER_UNKNOWN`, with the most similar names. */
 export async function serverNotFound(wanted: string, known: readonly CatalogServer[]): Promise<BridgeError> {
   return notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, known));
 }
@@ -47,7 +46,7 @@ async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Pro
   return `${await didYouMean(shownName(wanted), names)} Configured: ${names.join(', ')}.`.trim();
 }
 
-/** `TOOL_UNKNOWN`, with the nearest of the tools that are there. */
+/** `TOOL_UNKNOWN`, with the most similar names. */
 export async function toolNotFound(
   server: CatalogServer,
   listed: readonly CatalogTool[],
@@ -63,7 +62,30 @@ export async function toolNotFound(
   });
 }
 
-/** A name from a sandbox as it may stand in a message. */
+/** Replaces the hint of a `TOOL_UNKNOWN`, with which `found` may reject, by one for a person at a shell. */
+export async function namedAtShell<Tool>(
+  known: { metadata(server: CatalogServer): ServerMetadata | undefined },
+  server: CatalogServer,
+  wanted: string,
+  found: Promise<Tool>,
+): Promise<Tool> {
+  try {
+    return await found;
+  } catch (error) {
+    if (!(error instanceof BridgeError) || error.code !== 'TOOL_UNKNOWN') {
+      throw error;
+    }
+    const names = known.metadata(server)?.tools.map(({ name }) => name) ?? [];
+    const near = await didYouMean(wanted, names);
+    throw new BridgeError(error.code, error.message, {
+      hint: `${near} \`${COMMAND} servers tools ${server.name}\` lists its tools.`.trim(),
+      data: error.data,
+      cause: error,
+    });
+  }
+}
+
+/** A name from a sandbox, shortened and escaped for a message. */
 export function shownName(text: string): string {
   const short = text.length > MAX_SHOWN_NAME_CHARS ? `${text.slice(0, MAX_SHOWN_NAME_CHARS)}…` : text;
   return escapeControls(short);

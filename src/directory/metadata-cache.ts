@@ -1,5 +1,4 @@
-/** Keeps what servers said about themselves between runs of the bridge. Nothing that goes wrong here fails a call. */
-
+/** Keeps the metadata of servers between runs of the bridge. A failure here never fails a call. */
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
@@ -8,7 +7,7 @@ import type { KnownTool, ServerMetadata } from '../catalog/known.ts';
 import { parseExact, stringifyExact } from '../protocol/exact-json.ts';
 import { LineCache } from '../state/line-cache.ts';
 
-/** Raise it with every change of the shape of `ServerMetadata`, or of what the intake does. */
+/** Increase it with every change of `ServerMetadata` or of the intake. */
 const FORMAT = 2;
 /** Tools of one server have at most 16 million characters, of a few bytes each. */
 const MAX_FILE_BYTES = 96 * 1024 * 1024;
@@ -16,9 +15,9 @@ const MAX_FILE_BYTES = 96 * 1024 * 1024;
 const LINE_CHARS = 256 * 1024;
 
 export interface MetadataCache {
-  /** What is kept for this definition; undefined when there is nothing usable. */
+  /** The metadata of this definition; undefined if there is none that can be used. */
   load(definitionHash: string): Promise<ServerMetadata | undefined>;
-  /** Keeps it, unless one of `secrets` occurs in it. A directory that cannot be written is warned about once. */
+  /** Keeps metadata, unless it contains one of `secrets`. Warns once if the directory cannot be written. */
   save(definitionHash: string, metadata: ServerMetadata, secrets: readonly string[]): Promise<void>;
 }
 
@@ -34,7 +33,7 @@ export function createMetadataCache({ stateDir, logger }: { stateDir: string; lo
         const lines = await cache.load(definitionHash);
         return lines && (await decode(lines));
       } catch (error) {
-        logger.debug(`A list of tools in ${directory} is made anew: ${messageOf(error)}`);
+        logger.debug(`A tool list in ${directory} cannot be used, so its server is asked again: ${messageOf(error)}`);
         return undefined;
       }
     },
@@ -42,7 +41,7 @@ export function createMetadataCache({ stateDir, logger }: { stateDir: string; lo
       try {
         const lines = await encode(metadata);
         if (holdsSecret(lines, secrets)) {
-          logger.debug('A server repeats a secret of its entry in what it says of itself, which is therefore not kept');
+          logger.debug('The description of a server contains a secret of its entry, so it is not kept');
           return;
         }
         await cache.save(definitionHash, lines);
@@ -56,7 +55,7 @@ export function createMetadataCache({ stateDir, logger }: { stateDir: string; lo
   };
 }
 
-/** What the server said of itself, then its tools in lines that are parsed one at a time. */
+/** The server's description, then its tools, in lines that are parsed one at a time. */
 async function encode({ tools, ...about }: ServerMetadata): Promise<string[]> {
   const pause = createPause();
   const lines = [`${stringifyExact(about)}\n`];
@@ -87,12 +86,12 @@ async function decode(lines: readonly Buffer[]): Promise<ServerMetadata> {
     values.push(parseExact(line.toString('utf8')));
     await pause();
   }
-  // The shape is that of this format: the checksum says that `encode` wrote it.
+  // The checksum proves that `encode` wrote the lines, so they have this shape.
   const [about, ...batches] = values as [Omit<ServerMetadata, 'tools'>, ...KnownTool[][]];
   return { ...about, tools: batches.flat() };
 }
 
-/** Whether one of `secrets` occurs in lines of JSON. */
+/** Whether lines of JSON contain one of `secrets`. */
 export function holdsSecret(lines: readonly string[], secrets: readonly string[]): boolean {
   const escaped = secrets.map((secret) => JSON.stringify(secret).slice(1, -1));
   return lines.some((line) => escaped.some((secret) => line.includes(secret)));

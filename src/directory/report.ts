@@ -1,43 +1,43 @@
-/** What is known of a server, as `servers list` and `servers show` tell it. Starts nothing. */
-
+/** What is known about a server, for `servers list` and `servers show`. Starts nothing. */
+import type { KnownTool } from '../catalog/known.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/references.ts';
-import { createMask } from '../upstream/mask.ts';
 import type { LoginStore } from '../upstream/pool.ts';
+import { createMask } from '../upstream/secrets.ts';
 import type { ConfiguredServers } from './configured-servers.ts';
-import { estimateTokens } from './definition-tokens.ts';
 import type { ServerFailure } from './server-failures.ts';
 
-/** What is known of whether a server works: from this run, and from those before. */
+/** Whether a server works, as this run or an earlier one found. */
 export type KnownState = 'never-started' | 'ready' | 'failed' | 'login-needed' | 'disabled';
 
-/** One server as `list` tells of it; also the JSON. */
+/** One server in `servers list`, also as JSON. */
 export interface ServerReport {
   readonly name: string;
   readonly alias: string;
   readonly description: string;
   /** The file that defines it. */
   readonly file: string;
-  /** How it is reached; what is tried first, as long as it was not asked. */
+  /** The transport; before the first connection, the one that is tried first. */
   readonly transport: 'stdio' | 'http' | 'sse';
   readonly state: KnownState;
-  /** Why it could not be asked when it was asked last; null when it could. */
+  /** Why the last attempt failed; null if it succeeded. */
   readonly failure: ServerFailure | null;
-  /** Whether a login is kept; null for a server that is started here, and where only a file or a command tells the address. */
+  /** Whether a login is stored; null for a local server, and if the address comes from a file or a command. */
   readonly hasLogin: boolean | null;
-  /** Null when the server never answered. */
+  /** Number of tools; null if the server never answered. */
   readonly tools: number | null;
-  /** What their definitions would cost an agent that got them directly, estimated; null when the server never answered. */
+  /** Estimated tokens that the definitions of its tools would cost an agent; null if the server never answered. */
   readonly tokens: number | null;
 }
 
-/** The same with everything that is known. */
+/** Everything that is known about a server. */
 export interface ServerDetails extends ServerReport {
   /** Secrets are masked. Empty for a remote server. */
   readonly command: readonly string[];
-  /** Secrets are masked. Null for a server that is started here. */
+  /** Secrets are masked. Null for a local server. */
   readonly url: string | null;
-  /** Names of its variables. */
+  /** Names of its environment variables. */
   readonly env: readonly string[];
   /** Names of its headers. */
   readonly headers: readonly string[];
@@ -49,7 +49,7 @@ export interface ServerDetails extends ServerReport {
   readonly notices: readonly string[];
 }
 
-/** Of a configured server, also of one that is disabled. */
+/** Reports a configured server, even a disabled one. */
 export async function reportServer(configured: ConfiguredServers, definition: ServerDefinition): Promise<ServerReport> {
   const { known, failures, logins } = configured;
   const { name, description = '', file } = definition;
@@ -70,7 +70,7 @@ export async function reportServer(configured: ConfiguredServers, definition: Se
   };
 }
 
-/** Logins are kept by the real address. Nothing is read or run to find it out. */
+/** Logins are stored by the real address. No file is read and no command is run to find it. */
 async function hasLogin({ name, file, url }: ServerDefinition, logins: LoginStore): Promise<boolean | null> {
   const isKnown = url !== undefined && referenceKinds({ name, file, url }).size === 0;
   return isKnown ? (await logins.load({ name, url })) !== undefined : null;
@@ -90,8 +90,8 @@ function transportOf(definition: ServerDefinition): ServerReport['transport'] {
   return definition.transport === 'sse' ? 'sse' : 'http';
 }
 
-/** Where a server runs and what it is given. */
-function placeOf(
+/** Where a server runs, with which arguments and variables. */
+function launchOf(
   definition: ServerDefinition,
   mask: (text: string) => string,
 ): Pick<ServerDetails, 'command' | 'url' | 'env' | 'headers' | 'cwd'> {
@@ -103,17 +103,34 @@ function placeOf(
   return { ...nothing, command: [command, ...args].map(mask), env: Object.keys(env), cwd: cwd ?? null };
 }
 
-/** All that is known of a configured server. */
+/** Reports everything that is known about a configured server. */
 export async function detailsOf(configured: ConfiguredServers, definition: ServerDefinition): Promise<ServerDetails> {
   const server = configured.known.servers().find(({ name }) => name === definition.name);
   const metadata = server && configured.known.metadata(server);
   return {
     ...(await reportServer(configured, definition)),
-    ...placeOf(definition, createMask(definition)),
+    ...launchOf(definition, createMask(definition)),
     protocolVersion: metadata?.protocolVersion ?? null,
     serverVersion: metadata?.serverVersion ?? null,
     instructions: metadata?.instructions ?? null,
     capabilities: metadata?.capabilities ?? {},
     notices: metadata?.notices ?? [],
   };
+}
+
+/**
+ * Bytes of JSON per token of o200k_base. Measured on the 20 servers of test/real-servers, 793 tools: 1,270,058 bytes are
+ * 273,278 tokens, 4.65; single servers have from 4.10 to 4.84.
+ */
+const BYTES_PER_TOKEN = 4.6;
+
+/**
+ * Tokens of names, descriptions and input schemas, which clients send to a model. An estimate, because a tokenizer takes
+ * megabytes; the error for one server is at most 11 % (measured).
+ */
+function estimateTokens(tools: readonly KnownTool[]): number {
+  const bytes = tools.reduce((sum, { name, description, inputSchema }) => {
+    return sum + Buffer.byteLength(stringifyExact({ name, description, inputSchema }));
+  }, 0);
+  return Math.round(bytes / BYTES_PER_TOKEN);
 }

@@ -1,6 +1,6 @@
 /**
- * The servers that code in a sandbox may name, and what is known of them: from the running server, else as it was kept
- * when it ran last. A server is found by name or alias in any case; a tool only among those its server lists.
+ * The servers that code in a sandbox may name, and their metadata: from the running server, or as kept when it last ran.
+ * Names and aliases of servers are matched without regard to case; a tool must be in the list of its server.
  */
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { type BridgeError, messageOf } from '../base/errors.ts';
@@ -15,64 +15,64 @@ import { serverDisabled, serverNotFound, serverNotLoaded, shownName, toolNotFoun
 import type { DescribedServer, MetadataSource } from './server-metadata.ts';
 import { allVisible, type VisibleTools } from './visible-tools.ts';
 
-/** A configured server, as far as calls are concerned. */
+/** The parts of a configured server that calls need. */
 export interface CallableServer extends DescribedServer {
   readonly description?: string | undefined;
-  /** Working directory of the server; code is told it. */
+  /** Working directory of the server, which code can read. */
   readonly cwd?: string | undefined;
-  /** A disabled server is known by name only: nothing starts it and no document names it. */
+  /** A disabled server is known only by name: nothing starts it and no document names it. */
   readonly disabled?: boolean | undefined;
   /** The file that defines it. */
   readonly file?: string | undefined;
 }
 
-/** The configured servers of now by name; the same map as long as they did not change. Asked at every call. */
+/** The current servers by name; the same map until they change. Called for every call. */
 export type CurrentServers = () => ReadonlyMap<string, CallableServer>;
 
 export interface ServerDirectory {
   /** Every configured server that is not disabled, in the order of the configuration. */
   servers(): readonly CatalogServer[];
-  /** Resolves when what was kept of the configured servers is known. */
+  /** Resolves when the kept metadata of the configured servers is loaded. */
   ready(): Promise<void>;
-  /** Rejects with `SERVER_UNKNOWN`, or `SERVER_NOT_AVAILABLE` when it is disabled. */
+  /** Rejects with `SERVER_UNKNOWN`, or with `SERVER_NOT_AVAILABLE` if the server is disabled. */
   find(wanted: string): Promise<CatalogServer>;
-  /** `SERVER_NOT_AVAILABLE` for a server that is configured and disabled, by name or alias. */
+  /** `SERVER_NOT_AVAILABLE` for the name or alias of a disabled server. */
   whyDisabled(wanted: string): BridgeError | undefined;
-  /** As `find`; rejects with `SERVER_NOT_AVAILABLE` when `loaded` does not hold the server. */
+  /** Like `find`, but rejects with `SERVER_NOT_AVAILABLE` if the server is not in `loaded`. */
   findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer>;
   /**
-   * Its tools but the hidden ones, without starting the server when they are known and it did not say that they changed.
-   * Rejects with `POLICY_DENIED` when none of its tools may be called.
+   * Its visible tools. Starts the server only if they are unknown, or if the server has announced a change. Rejects with
+   * `POLICY_DENIED` if none of its tools may be called.
    */
   tools(server: CatalogServer, signal: CancelSignal): Promise<readonly CatalogTool[]>;
   /**
-   * Rejects with `TOOL_UNKNOWN`, and with `POLICY_DENIED` for a hidden tool: who names it is told why it is not there. A
-   * tool that is not known is looked for in the running server.
+   * Asks the running server if the tool is unknown. Rejects with `TOOL_UNKNOWN`, and with `POLICY_DENIED` for a hidden tool,
+   * so that whoever names it learns the reason.
    */
   findTool(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool>;
-  /** The tool for a call, hidden or not: the policy decides about calls, and what is refused is on record. */
+  /** The tool for a call, hidden or not: the policy refuses the call, which records it. */
   findToolToCall(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool>;
-  /** `POLICY_DENIED` for a server that may not be called, or a known tool of it that is hidden. Asks nobody. */
+  /** `POLICY_DENIED` for a server that may not be called, or for a known tool that is hidden. Does not ask the server. */
   whyHidden(server: CatalogServer, tool?: string): BridgeError | undefined;
-  /** What the running server says now; starts it if need be. Rejects with a `BridgeError`. */
+  /** The current metadata of the running server, which is started if need be. Rejects with a `BridgeError`. */
   refresh(server: CatalogServer, signal: CancelSignal): Promise<ServerMetadata>;
-  /** Looks again whether changes of its tools were accepted; does not ask the server. */
+  /** Checks again whether changes of its tools were accepted. Does not ask the server. */
   review(server: CatalogServer): Promise<void>;
-  /** Takes note that the server is used: what is known of it is compared with what it says now, in the background. */
+  /** Notes that the server is used: its metadata is updated in the background. */
   noteUse(server: CatalogServer): void;
-  /** Takes note that a running server said that its tools changed. */
+  /** Notes that a running server has announced a change of its tools. */
   noteChange(name: string): void;
-  /** What is known of a server without asking it; hidden tools are not in it. */
+  /** The known metadata, without hidden tools. Does not ask the server. */
   metadata(server: CatalogServer): ServerMetadata | undefined;
-  /** Why the server could not be asked last time, or may not be called; undefined when it could, or was not asked. */
+  /** Why the last attempt to ask the server failed, or why it may not be called. */
   lastError(server: CatalogServer): string | undefined;
-  /** Its working directory, when the configuration names one. */
+  /** Its working directory, if the configuration names one. */
   workingDirectory(server: CatalogServer): string | undefined;
-  /** Tells its definition from others, of other servers or of another time. */
+  /** Identifies its current definition: another server, or the same one with another definition, has another key. */
   definitionKey(server: CatalogServer): string;
-  /** The known tools that fit best, hidden ones left out. Rejects with `POLICY_DENIED` when no tool at all may be called. */
+  /** The best matches among the known visible tools. Rejects with `POLICY_DENIED` if no tool may be called. */
   search(query: string, limit: number): Promise<FoundTools>;
-  /** Resolves when what was learned is written. */
+  /** Resolves when all metadata has been written. */
   close(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ export function createServerDirectory(
   return new Directory(source, configured, logger, visible);
 }
 
-/** Of a server that may not be called there is nothing to know, and no reason to start it. */
+/** Metadata of a server that may not be called. */
 const NOTHING_TO_CALL: ServerMetadata = { tools: [], notices: [] };
 
 class Directory implements ServerDirectory {
@@ -96,13 +96,13 @@ class Directory implements ServerDirectory {
   readonly #visible: VisibleTools;
   readonly #catalog: Catalog;
   readonly #background: BackgroundWork<CatalogServer>;
-  /** Definitions whose kept metadata were looked for. */
+  /** Hashes of the definitions whose kept metadata was loaded. */
   readonly #hashes = new Map<string, string | undefined>();
-  /** Running servers that said that their tools changed, each with the last time it did. */
+  /** Running servers that have announced a change of their tools, each with a symbol of the last announcement. */
   readonly #changed = new Map<string, symbol>();
   readonly #errors = new Map<string, string>();
   #current: ReadonlyMap<string, CallableServer> | undefined;
-  /** Undefined when nothing is being loaded: a call need not wait a turn for that. */
+  /** Undefined if nothing is loading, so that a call need not wait a turn. */
   #loading: Promise<unknown> | undefined;
 
   constructor(source: MetadataSource, configured: CurrentServers, logger: Logger, visible: VisibleTools) {
@@ -111,9 +111,9 @@ class Directory implements ServerDirectory {
     this.#visible = visible;
     this.#catalog = createCatalog((server, tools) => visible.of(server, tools));
     this.#background = new BackgroundWork(async (server) => {
-      // It belongs to no call: the next one must find what it learned.
+      // Not cancelled with the call that started it: the next call needs the result.
       await this.refresh(server, new CancelSource().signal).catch((error: unknown) => {
-        logger.debug(`What is known of server '${server.name}' was not brought up to date: ${messageOf(error)}`);
+        logger.debug(`Cannot update the metadata of server '${server.name}': ${messageOf(error)}`);
       });
     });
   }
@@ -214,7 +214,7 @@ class Directory implements ServerDirectory {
     return this.#catalog.tools(server) ?? [];
   }
 
-  /** Undefined when they are not known yet, or the server said that they changed. */
+  /** Undefined if they are unknown, or if the server has announced a change. */
   #knownTools(server: CatalogServer): readonly CatalogTool[] | undefined {
     const isUnsure = this.#loading !== undefined || this.#changed.has(server.name);
     return isUnsure ? undefined : this.#catalog.tools(server);
@@ -316,7 +316,7 @@ class Directory implements ServerDirectory {
     this.#loading = loading;
   }
 
-  /** Takes over what was kept, unless the server itself was faster. */
+  /** Uses the kept metadata, unless the server answers first. */
   async #loadKept(server: CatalogServer): Promise<void> {
     this.#catalog.setMetadata(server, undefined);
     const metadata = await this.#source.kept(this.#definitionOf(server));

@@ -1,31 +1,31 @@
-/** Keeps why servers could not be asked, beside their lists of tools, so that the next run can tell. Nothing that goes wrong here fails a call. */
+/** Keeps the last failure of each server between runs of the bridge. A failure here never fails a call. */
 import { join } from 'node:path';
 import { type BridgeError, type ErrorCode, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { LineCache } from '../state/line-cache.ts';
 import { holdsSecret } from './metadata-cache.ts';
 
-/** Raise it with every change of the shape of `ServerFailure`. */
+/** Increase it with every change of `ServerFailure`. */
 const FORMAT = 1;
 const MAX_FILE_BYTES = 16 * 1024;
-/** The first line says what happened; what the server wrote to stderr is not kept. */
+/** Only the first line is kept, which says what happened, and nothing that the server wrote to stderr. */
 const MAX_MESSAGE_CHARS = 500;
 
-/** Why a server could not be asked when it was asked last. */
+/** Why the last attempt to ask a server failed. */
 export interface ServerFailure {
   readonly code: ErrorCode;
   /** One line. */
   readonly message: string;
   readonly hint: string | null;
-  /** When, in UTC (ISO 8601). */
+  /** Time in UTC (ISO 8601). */
   readonly at: string;
 }
 
-/** By the hash of the definition. None of its methods rejects. */
+/** Failures by the hash of the definition. No method rejects. */
 export interface ServerFailures {
-  /** Undefined when it answered last time, or was never asked. */
+  /** Undefined if the server answered last time, or was never asked. */
   load(definitionHash: string): Promise<ServerFailure | undefined>;
-  /** Keeps it, unless it belongs to the caller alone, or one of `secrets` occurs in it. */
+  /** Keeps a failure, unless it is the caller's own or contains one of `secrets`. */
   note(definitionHash: string, error: BridgeError, secrets: readonly string[]): Promise<void>;
   forget(definitionHash: string): Promise<void>;
 }
@@ -35,18 +35,18 @@ export function createServerFailures({ stateDir, logger }: { stateDir: string; l
   const directory = join(stateDir, '.cache', 'failures');
   const cache = new LineCache({ directory, format: FORMAT, maxFileBytes: MAX_FILE_BYTES });
   const without = (error: unknown): undefined => {
-    logger.debug(`A failure of a server in ${directory} was not read or written: ${messageOf(error)}`);
+    logger.debug(`Cannot read or write the last failure of a server in ${directory}: ${messageOf(error)}`);
   };
 
   return {
     async load(definitionHash) {
       const [line] = (await cache.load(definitionHash).catch(without)) ?? [];
-      // The shape is that of this format: the checksum says that `note` wrote it.
+      // The checksum proves that `note` wrote the line, so it has this shape.
       return line && (JSON.parse(line.toString('utf8')) as ServerFailure);
     },
     async note(definitionHash, error, secrets) {
       const line = `${JSON.stringify(failureOf(error))}\n`;
-      if (tellsOfTheServer(error) && !holdsSecret([line], secrets)) {
+      if (isOfServer(error) && !holdsSecret([line], secrets)) {
         await cache.save(definitionHash, [line]).catch(without);
       }
     },
@@ -56,13 +56,13 @@ export function createServerFailures({ stateDir, logger }: { stateDir: string; l
   };
 }
 
-/** A caller that gave up says nothing of the server; one that has to wait before the next try is told what was noted before. */
-function tellsOfTheServer({ code, data }: BridgeError): boolean {
+/** False for a caller that gave up, and for an error that only repeats the last one because it is too early for a new attempt. */
+function isOfServer({ code, data }: BridgeError): boolean {
   return code !== 'CALL_CANCELLED' && data['retry_in_seconds'] === undefined;
 }
 
 function failureOf({ code, message, hint }: BridgeError): ServerFailure {
-  // Where further lines follow, the first ends by announcing them.
+  // If stderr follows, the first line ends with an announcement of it.
   const [line = ''] = message.replace(/; last lines of its stderr:\n.*/s, '').split('\n');
   return { code, message: line.slice(0, MAX_MESSAGE_CHARS), hint: hint ?? null, at: new Date().toISOString() };
 }

@@ -1,4 +1,4 @@
-/** What servers say about themselves: from the running server, which is then kept, or from what was kept. */
+/** The metadata of servers: from the running server, or as it was kept when the server last ran. */
 import type { CancelSignal } from '../base/cancel.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { createPause } from '../base/slices.ts';
@@ -7,20 +7,20 @@ import type { ServerMetadata, ServerWords, ToolChange } from '../catalog/known.t
 import type { MetadataCache } from './metadata-cache.ts';
 import type { ServerFailures } from './server-failures.ts';
 
-/** A running server in its own words; nothing of it was checked but the names of the tools. */
+/** The raw description of a running server. Only the names of its tools have been checked. */
 export interface Listing {
   readonly info: ServerWords;
   readonly tools: readonly ListedTool[];
   readonly notices: readonly string[];
-  /** By the name of the tool. */
+  /** By name of the tool. */
   readonly fingerprints?: ReadonlyMap<string, string>;
 }
 
-/** Where listings come from. */
+/** Gives the listings of running servers. */
 export interface ServerLister {
   /**
-   * What a server says now, the same object as long as it did not change. Starts the server if need be and rejects with
-   * a `BridgeError`.
+   * The current description of a server; the same object until it changes. Starts the server if need be. Rejects with a
+   * `BridgeError`.
    */
   describe(server: string, options: { readonly signal: CancelSignal }): Promise<Listing>;
 }
@@ -28,29 +28,29 @@ export interface ServerLister {
 /** A server whose metadata may be kept. */
 export interface DescribedServer {
   readonly name: string;
-  /** Nothing is kept without it. */
+  /** Nothing is kept if it is undefined. */
   readonly definitionHash?: string | undefined;
-  /** What must not be written to disk. */
+  /** Texts that must not be written to disk. */
   readonly secrets?: readonly string[] | undefined;
-  /** What happens when its tools change; the setting when left out. */
+  /** What happens if its tools change; by default as the setting says. */
   readonly pin?: PinMode | undefined;
 }
 
-/** A tool that is not the one that was accepted: nothing happens, it is shown, or it is refused. */
+/** For a tool that differs from the accepted one: nothing happens, the change is shown, or calls are refused. */
 export type PinMode = 'off' | 'warn' | 'strict';
 
 export interface MetadataSource {
-  /** What was kept of this definition, if anything. Never rejects. */
+  /** The metadata kept for this definition, if there is any. Never rejects. */
   kept(server: DescribedServer): Promise<ServerMetadata | undefined>;
-  /** What the server says now, the same object as long as it did not change. Rejects as `describe` does. */
+  /** The current metadata; the same object until it changes. Rejects as `describe` does. */
   current(server: DescribedServer, signal: CancelSignal): Promise<ServerMetadata>;
-  /** What it gave before, with what was accepted meanwhile. The server is not asked. */
+  /** Earlier metadata, updated with what was accepted meanwhile. Does not ask the server. */
   review(server: DescribedServer, given: ServerMetadata): Promise<ServerMetadata>;
-  /** Resolves when everything is written. */
+  /** Resolves when everything has been written. */
   flush(): Promise<void>;
 }
 
-/** With `failures` it is kept, too, why a server could not be asked. */
+/** Notes failures of servers in `failures`. */
 export function createMetadataSource(
   lister: ServerLister,
   cache: MetadataCache | undefined,
@@ -113,22 +113,22 @@ async function takeIn({ info, tools, notices, fingerprints }: Listing): Promise<
   return intake.finish(info, notices);
 }
 
-/** What was shown of a tool when it was accepted, by part. */
+/** The texts of an accepted tool that were shown, by part. */
 export type ShownTexts = Readonly<Record<string, string>>;
 
 /** A tool that differs from the accepted one. */
 export interface ToolDifference {
   readonly tool: string;
   readonly change: ToolChange;
-  /** By part; undefined if there was no such tool, or its texts were not kept. */
+  /** Undefined if there was no such tool, or its texts were not kept. */
   readonly before: ShownTexts | undefined;
   readonly after: ShownTexts;
 }
 
 /** The accepted definitions of tools. */
 export interface DefinitionReview {
-  /** How a server differs from what was accepted. Rejects if that cannot be read. */
+  /** The tools of a server that differ from the accepted ones. Rejects if the accepted ones cannot be read. */
   differences(server: DescribedServer, given: ServerMetadata): Promise<ToolDifference[]>;
-  /** Accepts tools as they are. Rejects if that cannot be written. */
+  /** Accepts tools as they are now. Rejects if that cannot be written. */
   accept(server: DescribedServer, given: ServerMetadata, tools: readonly string[]): Promise<void>;
 }

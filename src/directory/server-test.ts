@@ -1,15 +1,14 @@
-/** Starts servers, or connects to them, and says how each step went: for `servers test`, and for `doctor`. */
+/** Starts servers, or connects to them, and reports each step, for `servers test` and `doctor`. */
 import { CancelSource } from '../base/cancel.ts';
-import { type ErrorReport, reportError } from '../base/error-report.ts';
-import { toBridgeError } from '../base/errors.ts';
+import { type ErrorReport, reportError, toBridgeError } from '../base/errors.ts';
+import { limitConcurrency } from '../base/limit-concurrency.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { StartStep } from '../upstream/pool.ts';
 import type { ConfiguredServers } from './configured-servers.ts';
-import { createPlaces } from './places.ts';
 import type { ServerDirectory } from './server-directory.ts';
 import { MAX_STARTS_AT_ONCE } from './tool-search.ts';
 
-/** What happens until the tools of a server are known. A remote server is initialized by what connects to it. */
+/** The steps until the tools of a server are known. Connecting to a remote server initializes it, too. */
 const STEPS = {
   process: ['resolve', 'start', 'initialize', 'list tools'],
   remote: ['resolve', 'connect', 'list tools'],
@@ -25,29 +24,29 @@ type StepName = (typeof STEPS)['process' | 'remote'][number];
 export interface StepReport {
   readonly step: StepName;
   readonly isDone: boolean;
-  /** Until it was done, or failed. */
+  /** Time until the step was done or failed. */
   readonly ms: number;
 }
 
-/** How far a server came. */
+/** The result for one server. */
 export interface ServerTest {
   readonly name: string;
   /** The file that defines it. */
   readonly file: string;
-  /** As far as they were begun: only the last one can have failed. */
+  /** The steps that began. Only the last one can have failed. */
   readonly steps: readonly StepReport[];
-  /** Of all steps. */
+  /** Time of all steps. */
   readonly ms: number;
   readonly tools: number | null;
   readonly protocolVersion: string | null;
   readonly serverVersion: string | null;
-  /** What is not as it should be in what it lists. */
+  /** Problems in its tool list. */
   readonly notices: readonly string[];
-  /** Null when it answered. Secrets are masked. */
+  /** Null if it answered. Secrets are masked. */
   readonly error: ErrorReport | null;
 }
 
-/** Notes when servers come how far; `note` is for the pool that starts them. */
+/** Notes when servers reach each step. The pool that starts them calls `note`. */
 export class StartTimes {
   readonly #times = new Map<string, Map<StepName, number>>();
 
@@ -57,7 +56,7 @@ export class StartTimes {
     ENDED_BY[step].forEach((name) => times.set(name, performance.now()));
   };
 
-  /** The steps of a server that was asked from `startedAt` until now, and answered or not. */
+  /** The steps of a server between `startedAt` and now. */
   stepsOf(server: string, isRemote: boolean, startedAt: number, hasAnswered: boolean): StepReport[] {
     const times = this.#times.get(server);
     const now = performance.now();
@@ -75,7 +74,7 @@ export class StartTimes {
   }
 }
 
-/** Asks one server for its tools, whatever was known of them. Never rejects. */
+/** Asks one server for its tools, even if they are known. Never rejects. */
 export async function testServer(
   { name }: CatalogServer,
   configured: Pick<ConfiguredServers, 'known' | 'definitions'>,
@@ -94,25 +93,25 @@ export async function testServer(
   try {
     const server = await known.find(name);
     const { tools, notices, protocolVersion, serverVersion } = await known.refresh(server, new CancelSource().signal);
-    const said = { protocolVersion: protocolVersion ?? null, serverVersion: serverVersion ?? null, notices };
-    return { ...common(true), tools: tools.length, ...said, error: null };
+    const versions = { protocolVersion: protocolVersion ?? null, serverVersion: serverVersion ?? null };
+    return { ...common(true), tools: tools.length, ...versions, notices, error: null };
   } catch (error) {
     const unknown = { tools: null, protocolVersion: null, serverVersion: null, notices: [] };
     return { ...common(false), ...unknown, error: reportError(toBridgeError(error)) };
   }
 }
 
-/** The servers of these names, each once, or all. Rejects as `ServerDirectory.find`. */
+/** The servers with these names, each once, or all if there are no names. Rejects as `ServerDirectory.find` does. */
 export async function serversNamed(names: readonly string[], known: ServerDirectory): Promise<CatalogServer[]> {
   const wanted = names.length === 0 ? known.servers() : await Promise.all(names.map((name) => known.find(name)));
   return [...new Set(wanted)];
 }
 
-/** Asks servers something, a few at a time; the answers in their order. */
+/** Calls `ask` for each server, a few at a time. The answers are in the order of the servers. */
 export function askEach<Answer>(
   servers: readonly CatalogServer[],
   ask: (server: CatalogServer) => Promise<Answer>,
 ): Promise<Answer[]> {
-  const withPlace = createPlaces(MAX_STARTS_AT_ONCE);
-  return Promise.all(servers.map((server) => withPlace(() => ask(server))));
+  const inTurn = limitConcurrency(MAX_STARTS_AT_ONCE);
+  return Promise.all(servers.map((server) => inTurn(() => ask(server))));
 }

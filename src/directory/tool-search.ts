@@ -1,39 +1,38 @@
 /**
- * Search over the tools of every configured server. Servers whose tools are not known yet are started beside it, a few
- * at a time; the search waits for them for a bounded time and names those it could not cover. What starts late is
- * there for the next search.
+ * Searches the tools of every configured server. Servers whose tools are unknown are started, a few at a time; the search
+ * waits for them for a limited time and names those it could not cover. The next search covers servers that start late.
  */
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
+import { createDeferred } from '../base/deferred.ts';
+import { limitConcurrency } from '../base/limit-concurrency.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { FoundTools } from '../catalog/tool-index.ts';
-import { createPlaces } from './places.ts';
 import type { ServerDirectory } from './server-directory.ts';
 
 export interface SearchResult extends FoundTools {
   readonly notSearched: { readonly server: string; readonly reason: string }[];
-  /** What is missing of the servers that were searched. */
+  /** Problems in the tool lists of the searched servers. */
   readonly notices: { readonly server: string; readonly notice: string }[];
 }
 
 export type SearchTools = (query: string, limit: number, signal: CancelSignal) => Promise<SearchResult>;
 
-/** Chosen: a server started through npx answers in 1 to 3 s, and a model waits for the search. */
-const WAIT_MS = 5_000;
 /** Each start is a process that compiles its code. Chosen. */
 export const MAX_STARTS_AT_ONCE = 6;
-
+/** A model waits for the search; a server started through npx answers in 1 to 3 s. Chosen. */
+const WAIT_MS = 5_000;
 export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): SearchTools {
   const starting = new Map<string, Promise<void>>();
-  const withPlace = createPlaces(MAX_STARTS_AT_ONCE);
-  // A start belongs to no search: one that is cancelled leaves it to the next.
-  const untilTheEnd = new CancelSource().signal;
+  const startInTurn = limitConcurrency(MAX_STARTS_AT_ONCE);
+  // A cancelled search does not cancel the start: the next search uses it.
+  const never = new CancelSource().signal;
 
   function learn(server: CatalogServer): Promise<void> {
     const running = starting.get(server.name);
     if (running !== undefined) {
       return running;
     }
-    const start = withPlace(() => directory.refresh(server, untilTheEnd))
+    const start = startInTurn(() => directory.refresh(server, never))
       .then(
         () => undefined,
         () => undefined, // The directory keeps the reason.
@@ -69,18 +68,11 @@ async function waitAtMost(work: Promise<unknown>, waitMs: number, signal: Cancel
   if (signal.aborted) {
     return;
   }
-  const { promise, resolve } = withResolver();
-  const timer = setTimeout(resolve, waitMs);
-  signal.addEventListener('abort', resolve, { once: true });
+  const { promise, resolve } = createDeferred<void>();
+  const stop = (): void => resolve();
+  const timer = setTimeout(stop, waitMs);
+  signal.addEventListener('abort', stop, { once: true });
   await Promise.race([work, promise]);
   clearTimeout(timer);
-  signal.removeEventListener('abort', resolve);
-}
-
-function withResolver(): { promise: Promise<void>; resolve: () => void } {
-  let resolve: () => void = () => undefined;
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
+  signal.removeEventListener('abort', stop);
 }

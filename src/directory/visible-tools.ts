@@ -1,15 +1,15 @@
-/** The contract for hiding tools: a feature may hide those that code cannot call anyway. */
+/** The contract for hiding tools: a feature may hide tools that code is not allowed to call. */
 import type { BridgeError } from '../base/errors.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 
 export interface VisibleTools {
-  /** Of `tools` those that are not hidden; the same array as long as nothing changed. */
+  /** The tools that are not hidden; the same array until something changes. */
   of(server: CatalogServer, tools: readonly CatalogTool[]): readonly CatalogTool[];
-  /** Why no call of the tool can be made; undefined if one may be. */
+  /** Why the tool must not be called; undefined if it may. */
   refusalOf(server: CatalogServer, tool: CatalogTool): BridgeError | undefined;
-  /** Why no call of the server can be made, so that there is no reason to start it. */
+  /** Why the server must not be called, so that it need not be started. */
   refusalOfServer(server: CatalogServer): BridgeError | undefined;
-  /** Why no call at all can be made. */
+  /** Why no server may be called. */
   refusalOfAll(): BridgeError | undefined;
 }
 

@@ -1,11 +1,11 @@
-/** `doctor`: what is well here, what is not, and what to do. */
+/** `doctor`: what works, what does not, and what to do about it. */
 import type { Command } from 'commander';
 import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
 
 export interface DoctorCommand {
   readonly command: 'doctor';
   readonly isJson: boolean;
-  /** Whether to put right what is safe to. */
+  /** Whether to fix what can be fixed safely. */
   readonly isFix: boolean;
   readonly isStartingServers: boolean;
 }
@@ -19,13 +19,13 @@ interface Given {
 export function defineDoctor(program: Command, settle: Settle<DoctorCommand>): void {
   const doctor = program
     .command('doctor')
-    .summary('find problems and name the fix')
+    .summary('find problems and show how to fix them')
     .description(
-      'Check the machine, the engines, every server and the clients, and name the fix for each problem. Starts an empty session and every server.',
+      'Check the machine, the engines, every server and the clients, and show a fix for each problem. Starts an empty session and every server.',
     )
     .option(
       '--fix',
-      'remove leftovers of ended bridges, pull a missing image, repair permissions of the state directory',
+      'remove sandboxes that ended bridges left behind, pull a missing image, fix permissions of the state directory',
     )
     .option('--no-servers', 'do not start servers')
     .addOption(jsonOption())

@@ -3,7 +3,7 @@ import type { Command } from '../terminal/command.ts';
 import type { Examination } from '../terminal/finding.ts';
 import { type DoctorCommand, defineDoctor } from './command-line.ts';
 
-/** @param examinations what other features have to say. */
+/** @param examinations checks that other features add. */
 export function doctorCommand(examinations: readonly Examination[]): Command<DoctorCommand> {
   return {
     names: ['doctor'],

@@ -1,22 +1,43 @@
-/** What `doctor` looks at of engines: each is tried, the one that would run sessions is started and measured from inside. */
+/** What `doctor` checks about engines: it tries each one, and starts and measures a session on the engine that would be used. */
 
 import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import { findEngines } from '../engines/detect.ts';
-import type { Engine, EngineName } from '../engines/engine.ts';
-import { whyUnusable } from '../engines/try-engine.ts';
+import { findEngines, whyUnusable } from '../engines/detect.ts';
+import { ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../engines/engine.ts';
+import { isEngineFault, noEngine } from '../engines/failover.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Finding, noCellRuns } from '../terminal/finding.ts';
-import type { Progress } from '../terminal/progress.ts';
-import { type EngineVerdict, findingOf, inOrder, notInstalled, tryOne, whyNoCell } from './engine-verdicts.ts';
+import type { Progress } from '../terminal/progress-line.ts';
 import { examineSession } from './session.ts';
 
+/** The result of trying one engine; also an element of `engines` in the JSON output. */
+export interface EngineVerdict {
+  readonly engine: EngineName;
+  readonly isUsable: boolean;
+  /** What isolates the code; only if the engine can be used. */
+  readonly isolation?: string;
+  /** Kind, location and details; only if the engine is installed. */
+  readonly description?: string;
+  /** Why it cannot be used, or what happens before its first use, in one clause. */
+  readonly reason?: string;
+  /** One next step. */
+  readonly hint?: string;
+  /** Whether sessions fail until it is fixed, rather than use a weaker engine. */
+  readonly isBlocking?: boolean;
+}
+
+/** An engine that was tried, with the error if it cannot be used. */
+export interface TriedEngine {
+  readonly verdict: EngineVerdict;
+  readonly error?: BridgeError | undefined;
+}
+
 export interface EngineExamination {
-  /** The strongest first. */
+  /** The strongest engine first. */
   readonly verdicts: readonly EngineVerdict[];
-  /** The one that runs sessions; null when none can. */
+  /** The engine that runs sessions; null if none can. */
   readonly runs: EngineName | null;
   readonly findings: readonly Finding[];
 }
@@ -24,12 +45,12 @@ export interface EngineExamination {
 export interface EngineExaminer {
   readonly settings: Settings;
   readonly logger: Logger;
-  /** Whether what bridges that are gone have left is removed, and a missing image is pulled. */
+  /** Whether to remove leftover sandboxes and pull a missing image. */
   readonly isFix: boolean;
   readonly progress: Progress;
 }
 
-/** Tries all that may be used. */
+/** Tries every engine that the settings allow. */
 export async function examineEngines({
   isFix,
   logger,
@@ -57,7 +78,7 @@ export async function examineEngines({
   return { verdicts, runs, findings: [...each, ...facts.flat(), ...measured, ...verdict] };
 }
 
-/** Pulls the image on each engine that lacks it. Gives why it could not, by engine. */
+/** Pulls the image on each engine that lacks it. Returns the errors by engine. */
 async function pullMissing(
   engines: readonly Engine[],
   progress: Progress,
@@ -67,14 +88,14 @@ async function pullMissing(
     const error = await whyUnusable(engine);
     if (error?.code === 'IMAGE_MISSING') {
       await engine
-        .prepare(({ message }) => progress.tell(message))
+        .prepare(({ message }) => progress.update(message))
         .catch((thrown: unknown) => failed.set(engine.name, toBridgeError(thrown)));
     }
   }
   return failed;
 }
 
-/** What the engine tells of itself, and sandboxes that nobody owns any more. */
+/** What the engine reports about itself, and sandboxes whose bridge has ended. */
 async function factsOf(engine: Engine, isFix: boolean): Promise<Finding[]> {
   const facts = (await engine.examine?.()) ?? [];
   const findings = facts.map(({ hint, level, text }): Finding => {
@@ -86,12 +107,76 @@ async function factsOf(engine: Engine, isFix: boolean): Promise<Finding[]> {
     return findings;
   }
   const removed = isFix ? await engine.sweep() : 0;
-  const text = `${engine.name}: sandboxes of bridges that are gone: ${leftovers.length}${isFix ? `, removed: ${removed}` : ''}`;
+  const what = leftovers.length === 1 ? '1 sandbox' : `${leftovers.length} sandboxes`;
+  const text = `${engine.name}: ${what} left behind by ended bridges${isFix ? `, ${removed} removed` : ''}`;
   if (removed >= leftovers.length) {
     return [...findings, { section: 'engines', level: 'ok', text }];
   }
   const hint = isFix
-    ? `See what ${engine.name} ps --all says.`
-    : `Run: ${COMMAND} doctor --fix (the next bridge removes them, too).`;
+    ? `To see what is left, run: ${engine.name} ps --all`
+    : `Run: ${COMMAND} doctor --fix (the next bridge that starts also removes them).`;
   return [...findings, { section: 'engines', level: 'warning', text, hint }];
+}
+
+/** Tries one engine. `pullError` is the error of pulling its image, if that was tried and failed. */
+export async function tryOne(engine: Engine, settings: Settings, pullError?: BridgeError): Promise<TriedEngine> {
+  const error = pullError ?? (await whyUnusable(engine));
+  const { description, isolation, name } = engine;
+  if (error === undefined) {
+    return { verdict: { engine: name, isUsable: true, isolation, description } };
+  }
+  if (error.code === 'IMAGE_MISSING' && settings.pull === 'missing') {
+    const reason = `the image ${settings.image} is not on this machine yet; the first cell pulls it`;
+    return { verdict: { engine: name, isUsable: true, isolation, description, reason, hint: pullHint(error) } };
+  }
+  const verdict = {
+    engine: name,
+    isUsable: false,
+    description,
+    reason: error.message,
+    ...(error.hint !== undefined && { hint: error.hint }),
+    ...(!isEngineFault(error) && { isBlocking: true }),
+  };
+  return { verdict, error };
+}
+
+function pullHint({ hint = '' }: BridgeError): string {
+  return `${hint.replace(/^Run: /, 'To pull it now, run: ')} (or ${COMMAND} doctor --fix)`;
+}
+
+export function notInstalled({ engine, hint, reason }: Refusal): EngineVerdict {
+  return { engine, isUsable: false, reason, hint };
+}
+
+export function inOrder(one: EngineVerdict, other: EngineVerdict): number {
+  return ENGINE_NAMES.indexOf(one.engine) - ENGINE_NAMES.indexOf(other.engine);
+}
+
+/** The error that a cell would get: that of the blocking engine, or the reasons of all engines. */
+export function whyNoCell(tried: readonly TriedEngine[], absent: readonly Refusal[]): BridgeError {
+  const blocking = tried.find(({ verdict }) => verdict.isBlocking === true)?.error;
+  if (blocking !== undefined) {
+    return blocking;
+  }
+  const refused = tried.flatMap(({ error, verdict: { engine } }) => {
+    return error === undefined ? [] : [{ engine, reason: error.message, hint: error.hint ?? '' }];
+  });
+  const [first] = tried;
+  return tried.length === 1 && absent.length === 0 && first?.error !== undefined
+    ? first.error
+    : noEngine([...refused, ...absent]);
+}
+
+/** A broken engine is not a problem if a stronger one runs. */
+export function findingOf(verdict: EngineVerdict, runs: EngineName | null): Finding {
+  const { description, engine, hint, isBlocking, isUsable, reason } = verdict;
+  const name =
+    description === undefined || description.startsWith(engine) ? (description ?? engine) : `${engine}: ${description}`;
+  const isNeeded = runs === null || ENGINE_NAMES.indexOf(engine) <= ENGINE_NAMES.indexOf(runs);
+  if (isUsable) {
+    const level = isNeeded && reason !== undefined ? 'warning' : 'ok';
+    return { section: 'engines', level, text: `${name} can be used${reason === undefined ? '' : `; ${reason}`}`, hint };
+  }
+  const level = !isNeeded ? 'ok' : isBlocking === true || runs === null ? 'problem' : 'warning';
+  return { section: 'engines', level, text: `${name} cannot be used: ${reason}`, hint };
 }

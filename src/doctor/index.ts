@@ -1,3 +1,3 @@
-/** Looks at everything a cell needs, and says what is wrong and what to do about it. */
+/** Checks everything that a cell needs, and reports what is wrong and how to fix it. */
 export { doctorCommand } from './command.ts';
-export { examineStateDirectory } from './state-directory.ts';
+export { examineStateDirectory } from './machine.ts';

@@ -1,24 +1,23 @@
-/** `doctor`: looks at everything that a cell needs, says what is not well and what to do about it, and with `--fix` does what is safe. */
+/** `doctor`: checks everything that a cell needs, reports problems with their fixes, and applies the safe fixes with `--fix`. */
 import { arch, platform } from 'node:os';
+import { styleText } from 'node:util';
 import { ERROR_CODES } from '../base/errors.ts';
 import { escapeControls, silentLogger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
 import { StartTimes } from '../directory/server-test.ts';
 import type { EngineName } from '../engines/engine.ts';
 import type { CommandHost } from '../terminal/command.ts';
-import type { Examination, Finding } from '../terminal/finding.ts';
-import { startProgress } from '../terminal/progress.ts';
+import { type Examination, type Finding, LEVELS } from '../terminal/finding.ts';
+import { startProgress } from '../terminal/progress-line.ts';
 import type { DoctorCommand } from './command-line.ts';
-import type { EngineVerdict } from './engine-verdicts.ts';
-import { examineEngines } from './engines.ts';
+import { type EngineVerdict, examineEngines } from './engines.ts';
 import { examineMachine } from './machine.ts';
-import { renderFindings } from './render-findings.ts';
 import { examineServers } from './servers.ts';
 import { examineSettings } from './settings.ts';
 
 export interface DoctorOptions
-  extends Pick<CommandHost, 'env' | 'createContext' | 'hasColours' | 'writeOut' | 'writeError'> {
-  /** What other features look at. */
+  extends Pick<CommandHost, 'env' | 'createContext' | 'hasColors' | 'writeOut' | 'writeError'> {
+  /** Checks of other features. */
   readonly examinations: readonly Examination[];
 }
 
@@ -27,27 +26,27 @@ interface Diagnosis {
   readonly version: string;
   readonly node: string;
   readonly platform: string;
-  /** Value of `MCP_BRIDGE_RUNTIME`. */
+  /** The value of `MCP_BRIDGE_RUNTIME`. */
   readonly requested: string;
-  /** The engine that runs sessions; null when none can. */
+  /** The engine that runs sessions; null if none can. */
   readonly runs: EngineName | null;
-  /** The strongest first. */
+  /** The strongest engine first. */
   readonly engines: readonly EngineVerdict[];
-  /** Everything that was looked at, engines included. */
+  /** Everything that was checked, including the engines. */
   readonly findings: readonly Finding[];
 }
 
 const PROBLEM_EXIT_CODE = 1;
 
-/** Prints the diagnosis; resolves with 0 when there is no problem, with the exit code of `ENGINE_UNAVAILABLE` when no cell can run, else with 1. */
+/** Prints the diagnosis. Resolves with 0 without problems, with the exit code of `ENGINE_UNAVAILABLE` if no cell can run, otherwise with 1. */
 export async function doctor(command: DoctorCommand, options: DoctorOptions): Promise<number> {
   const { writeOut, writeError } = options;
   const { context, findings } = await examineSettings(options);
   const { settings } = context;
   const times = new StartTimes();
-  const tellPlain = (message: string): void => writeError(`${escapeControls(message)}\n`);
-  const progress = await startProgress({ isJson: command.isJson, tellPlain, endsAtSignals: true });
-  // What its parts would log stands in what they find.
+  const writePlain = (message: string): void => writeError(`${escapeControls(message)}\n`);
+  const progress = await startProgress({ isJson: command.isJson, writePlain, endsAtSignals: true });
+  // Silent, because the findings already contain what would be logged.
   const configured = await context.openServers({ onStep: times.note, isSilent: true });
   configured.refresh();
   await configured.known.ready();
@@ -69,7 +68,7 @@ export async function doctor(command: DoctorCommand, options: DoctorOptions): Pr
     engines: engines.verdicts,
     findings: [...findings, ...machine, ...engines.findings, ...servers, ...others.flat()],
   };
-  writeOut(command.isJson ? `${JSON.stringify(diagnosis, undefined, 2)}\n` : render(diagnosis, options.hasColours));
+  writeOut(command.isJson ? `${JSON.stringify(diagnosis, undefined, 2)}\n` : render(diagnosis, options.hasColors));
   return exitCodeOf(diagnosis);
 }
 
@@ -80,17 +79,40 @@ function exitCodeOf({ findings, runs }: Diagnosis): number {
   return findings.some(({ level }) => level === 'problem') ? PROBLEM_EXIT_CODE : 0;
 }
 
-function render({ engines, findings, requested, runs, version }: Diagnosis, hasColours: boolean): string {
+function render({ engines, findings, requested, runs, version }: Diagnosis, hasColors: boolean): string {
   const used = engines.find(({ engine }) => engine === runs);
   const count = (level: Finding['level']): number => findings.filter((finding) => finding.level === level).length;
   const verdict = used === undefined ? 'No cell can run.' : `Sessions run on ${used.engine}: ${used.isolation}.`;
   return [
     `mcp-server-code-execution-mode ${version}, MCP_BRIDGE_RUNTIME=${requested}\n`,
-    renderFindings(findings, hasColours),
+    renderFindings(findings, hasColors),
     `${verdict} ${counted(count('problem'), 'problem')}, ${counted(count('warning'), 'warning')}.\n`,
   ].join('\n');
 }
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+const COLORS = { ok: 'green', warning: 'yellow', problem: 'red' } as const;
+const LEVEL_CHARS = Math.max(...LEVELS.map((level) => level.length));
+
+/** The findings under their headings; sections are in the order of their first finding. */
+export function renderFindings(findings: readonly Finding[], hasColors: boolean): string {
+  const sections = [...new Set(findings.map(({ section }) => section))];
+  return sections
+    .map((section) => {
+      const lines = findings
+        .filter((finding) => finding.section === section)
+        .map((one) => renderFinding(one, hasColors));
+      return `${section[0]?.toUpperCase()}${section.slice(1)}\n${lines.join('')}`;
+    })
+    .join('\n');
+}
+
+function renderFinding({ hint, level, text }: Finding, hasColors: boolean): string {
+  const word = level.padEnd(LEVEL_CHARS);
+  const shown = hasColors ? styleText(COLORS[level], word, { validateStream: false }) : word;
+  const indent = ' '.repeat(LEVEL_CHARS + 4);
+  return `  ${shown}  ${text}\n${hint === undefined ? '' : `${indent}→ ${hint}\n`}`;
 }

@@ -1,15 +1,15 @@
-/** What `doctor` looks at of the configured servers: their files, and whether each starts and lists its tools. */
+/** What `doctor` checks about the configured servers: their files, and whether each starts and lists its tools. */
 
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { suspicionsOf } from '../catalog/suspicions.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { askEach, type StartTimes, testServer } from '../directory/server-test.ts';
 import { type Finding, findingOfIssue } from '../terminal/finding.ts';
-import type { Progress } from '../terminal/progress.ts';
+import type { Progress } from '../terminal/progress-line.ts';
 
-/** With `isStarting` every server is started; else what is known of it is told. The caller closes `configured`. */
+/** With `isStarting`, starts every server; otherwise reports what is cached about it. The caller closes `configured`. */
 export async function examineServers(
   configured: ConfiguredServers,
   isStarting: boolean,
@@ -22,19 +22,19 @@ export async function examineServers(
     ...issuesOf(configured),
     ...disabledOf(configured),
     ...findings,
-    ...oddities(configured),
+    ...suspicionsAbout(configured),
     ...noneOf(configured),
   ];
 }
 
-/** What looks as if it were meant to deceive, in what is known of the servers. */
-function oddities({ known, definitions }: ConfiguredServers): Finding[] {
+/** Tool definitions and instructions that look deceptive, among what is cached about the servers. */
+function suspicionsAbout({ known, definitions }: ConfiguredServers): Finding[] {
   const servers = known.servers().map((server) => ({ name: server.name, metadata: known.metadata(server) }));
   return suspicionsOf(servers).map(({ server, part, what }) => ({
     section: 'servers',
     level: 'warning',
     text: [server, part, what].filter((word) => word !== undefined).join(': '),
-    hint: `Look at it with \`${COMMAND} servers tools ${server} --json\`; it is defined in ${definitions().get(server)?.file ?? ''}.`,
+    hint: `Review it with \`${COMMAND} servers tools ${server} --json\`. The server is defined in ${definitions().get(server)?.file ?? ''}.`,
   }));
 }
 
@@ -49,7 +49,7 @@ function disabledOf({ definitions }: ConfiguredServers): Finding[] {
 }
 
 function noneOf({ definitions }: ConfiguredServers): Finding[] {
-  const hint = `Run: ${COMMAND} install CLIENT --import (takes over the servers of a client). To write a server file yourself: ${COMMAND} help servers server-files`;
+  const hint = `Run: ${COMMAND} install CLIENT --import (moves the servers of a client to the bridge). To write a server file yourself, see: ${COMMAND} help servers server-files`;
   return definitions().size > 0
     ? []
     : [{ section: 'servers', level: 'warning', text: 'no server is configured', hint }];
@@ -59,7 +59,7 @@ async function start(server: CatalogServer, configured: ConfiguredServers, times
   const { name, file, tools, ms, notices, error } = await testServer(server, configured, times);
   if (error !== null) {
     const text = `${name}: ${error.message.replace(`server '${name}' `, '')}`;
-    return { section: 'servers', level: 'problem', text, hint: error.hint ?? `It is defined in ${file}.` };
+    return { section: 'servers', level: 'problem', text, hint: error.hint ?? `The server is defined in ${file}.` };
   }
   const text = `${name}: ${tools} tools in ${(ms / 1000).toFixed(1)} s`;
   return notices.length === 0
@@ -68,17 +68,17 @@ async function start(server: CatalogServer, configured: ConfiguredServers, times
         section: 'servers',
         level: 'warning',
         text: `${text}; ${notices.join('; ')}`,
-        hint: `It is defined in ${file}.`,
+        hint: `The server is defined in ${file}.`,
       };
 }
 
-/** What is known without starting it. */
+/** What is cached about the server. */
 async function recall(server: CatalogServer, { known, definitions, failures }: ConfiguredServers): Promise<Finding> {
   const { name } = server;
   const definition = definitions().get(name);
   const failure = definition && (await failures.load(definition.definitionHash));
   if (failure !== undefined) {
-    const text = `${name}: ${failure.message.replace(`server '${name}' `, '')} (when it was last asked, ${failure.at})`;
+    const text = `${name}: ${failure.message.replace(`server '${name}' `, '')} (last tried ${failure.at})`;
     return {
       section: 'servers',
       level: 'warning',
@@ -87,6 +87,6 @@ async function recall(server: CatalogServer, { known, definitions, failures }: C
     };
   }
   const count = known.metadata(server)?.tools.length;
-  const text = count === undefined ? 'not started yet' : `${count} tools when it was last asked`;
+  const text = count === undefined ? 'not started yet' : `${count} tools when it last ran`;
   return { section: 'servers', level: 'ok', text: `${name}: ${text}` };
 }

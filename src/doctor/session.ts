@@ -1,4 +1,4 @@
-/** What `doctor` looks at of a session: one is started on the engine that would run it, and measured from inside. */
+/** Starts an empty session on the engine in use, and reports what was measured inside it. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toBridgeError } from '../base/errors.ts';
@@ -15,12 +15,12 @@ import { limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Finding, noCellRuns } from '../terminal/finding.ts';
 
-/** How long a sandbox may take to become ready. */
+/** Time for a sandbox to become ready. */
 const START_TIMEOUT_MS = 60_000;
-/** The supervisor reports within a few ms of the kernel's greeting; both come on pipes of their own. */
+/** The supervisor's report arrives within a few ms of the kernel's greeting, on a separate pipe. */
 const REPORT_WAIT_MS = 500;
 
-/** Starts a session without any cell, and asks it. */
+/** Starts a session, runs no cell, and ends it again. */
 export async function examineSession(engine: Engine, settings: Settings): Promise<Finding[]> {
   let kernel: Kernel | undefined;
   const startedAt = performance.now();
@@ -34,7 +34,7 @@ export async function examineSession(engine: Engine, settings: Settings): Promis
   } catch (error) {
     return [noCellRuns(toBridgeError(error))];
   } finally {
-    await kernel?.connection.kill('doctor has seen enough');
+    await kernel?.connection.kill('doctor is done');
   }
 }
 
@@ -61,7 +61,7 @@ async function kernelOptions(engine: Engine, settings: Settings) {
   };
 }
 
-/** What the first process of the sandbox measured; an engine that brings its own program says it in its isolation. */
+/** What the first process of the sandbox measured. Engines with limits of their own describe them in their isolation. */
 async function describeBounds(kernel: KernelConnection, engine: Engine): Promise<Finding[]> {
   const until = performance.now() + REPORT_WAIT_MS;
   while (kernel.measured === undefined && performance.now() < until) {
@@ -74,20 +74,20 @@ async function describeBounds(kernel: KernelConnection, engine: Engine): Promise
   return judgeBounds(measured);
 }
 
-/** What holds in there, as the first process of the sandbox found it. */
+/** The limits and the filter that the first process of the sandbox found. */
 export function judgeBounds({ memory_limit_bytes: memoryBytes, pids_limit: pids, seccomp }: StartedReport): Finding[] {
   const hasBounds = memoryBytes !== null && pids !== null;
   const bounds = hasBounds
     ? {
         level: 'ok' as const,
-        text: `limits hold, measured inside: ${memoryBytes / 1024 / 1024} MiB, ${pids} processes`,
+        text: `limits measured inside the sandbox: ${memoryBytes / 1024 / 1024} MiB of memory, ${pids} processes`,
       }
     : {
         level: 'warning' as const,
-        text: `the engine enforces no memory or process limit; the first process of the sandbox does (${COMMAND} help security without-cgroup-limits)`,
+        text: `the engine enforces no memory or process limit; the sandbox's first process does it instead (see: ${COMMAND} help security without-cgroup-limits)`,
       };
   const filter = seccomp
-    ? { level: 'ok' as const, text: 'the system-call filter (seccomp) is in force' }
-    : { level: 'warning' as const, text: 'there is no system-call filter (seccomp) of ours for this type of machine' };
+    ? { level: 'ok' as const, text: 'the system-call filter (seccomp) is active' }
+    : { level: 'warning' as const, text: 'the bridge has no system-call filter (seccomp) for this CPU architecture' };
   return [bounds, filter].map((finding) => ({ section: 'engines', ...finding }));
 }

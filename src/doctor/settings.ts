@@ -1,4 +1,4 @@
-/** What `doctor` looks at of the settings. It goes on without those that are refused, because the rest may be wrong, too. */
+/** What `doctor` checks about the settings. Invalid ones are ignored from then on, so that the other checks still run. */
 
 import { toBridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
@@ -14,12 +14,12 @@ export interface ExaminedSettings {
   readonly findings: readonly Finding[];
 }
 
-/** Settings to go on with, and what is to be said of those of `env`. Rejects with `CONFIG_INVALID` inside of another bridge. */
+/** The usable settings of `env`, and findings about all of them. Rejects with `CONFIG_INVALID` inside another bridge. */
 export async function examineSettings({
   env,
   createContext,
 }: Pick<CommandHost, 'env' | 'createContext'>): Promise<ExaminedSettings> {
-  const unknown = await warnOfUnknown(env);
+  const unknown = await warnAboutUnknown(env);
   try {
     return { context: await createContext(env), findings: [listGiven(env), ...unknown] };
   } catch (thrown) {
@@ -38,11 +38,11 @@ export async function examineSettings({
 
 function listGiven(env: Environment): Finding {
   const given = SETTINGS_TABLE.map(({ variable }) => variable).filter((variable) => (env[variable] ?? '') !== '');
-  const text = given.length === 0 ? 'all are the defaults' : `set in the environment: ${given.join(', ')}`;
+  const text = given.length === 0 ? 'all have their default values' : `set in the environment: ${given.join(', ')}`;
   return { section: 'settings', level: 'ok', text };
 }
 
-async function warnOfUnknown(env: Environment): Promise<Finding[]> {
+async function warnAboutUnknown(env: Environment): Promise<Finding[]> {
   const hint = `For a list of all settings, run: ${COMMAND} help settings`;
   return (await describeUnknownVariables(env)).map((text) => ({ section: 'settings', level: 'warning', text, hint }));
 }

@@ -1,6 +1,6 @@
 /**
- * The environment of the engine's command: named variables and nothing else. The command decides what reaches a
- * container, so secrets of the user's shell are kept away from it. Proxies are given to pulls alone.
+ * The environment of the engine's command: an allowlist, so the command cannot pass secrets from the user's shell to a container.
+ * Only pulls get the proxy settings.
  */
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -13,14 +13,14 @@ const ALLOWED_NAMES = new Set([
   'LANG',
   'LC_ALL',
   'TMPDIR',
-  // Where ssh keys for remote engines, registry logins and rootless storage are found.
+  // Where the engines find ssh keys for remote hosts, registry logins and rootless storage.
   'SSH_AUTH_SOCK',
   'REGISTRY_AUTH_FILE',
   'STORAGE_DRIVER',
   'STORAGE_OPTS',
-  // Rootless podman asks the user's systemd for a cgroup through it; without it limits are lost.
+  // Rootless podman uses it to get a cgroup from the user's systemd. Without it, limits have no effect.
   'DBUS_SESSION_BUS_ADDRESS',
-  // What programs need on Windows to find their files.
+  // Programs on Windows need these to find their files.
   'APPDATA',
   'COMSPEC',
   'HOMEDRIVE',
@@ -40,7 +40,7 @@ const ALLOWED_NAMES = new Set([
 const ALLOWED_PREFIXES = ['XDG_', 'CONTAINER_', 'CONTAINERS_', 'DOCKER_', 'PODMAN_'];
 const PULL_NAMES = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'SSL_CERT_FILE', 'SSL_CERT_DIR']);
 
-/** Those variables of `env` that the engine's command may see; `forPull` adds proxies and certificate stores. */
+/** The variables of `env` that the engine's command gets. `forPull` adds proxies and certificate stores. */
 export function clientEnvironment(env: Environment, forPull = false): Record<string, string> {
   const allowed: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
@@ -51,7 +51,7 @@ export function clientEnvironment(env: Environment, forPull = false): Record<str
   return allowed;
 }
 
-/** An address for logs and people: what stands before `@`, except a user name, is left out. */
+/** An address for logs and people, without the password before `@`. */
 export function withoutPassword(address: string): string {
   return address.replace(/:\/\/([^/:@]*):[^/@]*@/, '://$1@');
 }

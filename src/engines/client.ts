@@ -1,10 +1,9 @@
 /**
- * The engine's command (`podman`, `docker`) as a process: the long one that is the pipe to a sandbox, and the short
- * ones that ask or order something. Both run in a process group of their own, because a rootless podman client is two
- * processes, and end as a group.
+ * Runs the engine's command (`podman`, `docker`): as the long-running process that is the pipe to a sandbox, and as short commands
+ * with an answer. Each runs in its own process group and is killed with it, because a rootless podman client is two processes.
  *
- * The pipe uses `spawn`, not execa (as `runProcess` does): execa makes an unread stdout flow one turn after the start,
- * which would lose bytes of a session that is not listening yet, and its import would be part of every cold start.
+ * The pipe uses `spawn`, not execa: execa starts to read stdout one turn after the start, which would lose output before the
+ * session listens, and importing it would slow down every cold start.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
@@ -12,9 +11,9 @@ import type { Readable, Writable } from 'node:stream';
 import { LEADS_GROUP } from '../base/process-tree.ts';
 import { type ProcessOptions, runProcess } from '../base/run-process.ts';
 
-/** How the engine's command is called. */
+/** How to call the engine's command. */
 export interface EngineCommand {
-  /** Absolute path, or a name for PATH. */
+  /** Absolute path, or a name to look up on PATH. */
   readonly executable: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -22,32 +21,31 @@ export interface EngineCommand {
 export type PipeProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 
 export interface CommandResult {
-  /** Undefined when it could not be started or was ended by us. */
+  /** Undefined if the command could not be started or was killed by us. */
   readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
-  /** Whether it was ended because it took longer than `timeoutMs`. */
+  /** Whether it was killed because it took longer than `timeoutMs`. */
   readonly isTimedOut: boolean;
 }
 
 interface CommandOptions extends Pick<ProcessOptions, 'endsWithProcess' | 'extraInput' | 'onLine'> {
-  /** No limit when left out. */
+  /** No limit if undefined. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Output of a short command kept at most; more ends the command. Listings of our containers take 1 KB each. */
+/** A short command that prints more is killed. In a listing, each of our containers takes 1 KB. */
 const MAX_COMMAND_OUTPUT_BYTES = 4 * 1024 * 1024;
 
 /**
- * Working directory of the engine's command. conmon drops an empty file `oom` into the directory it was started in; on
- * Linux, the only place where it runs beside the client, /proc takes no files. A temporary directory would do too, but
- * would stay behind when the bridge is killed.
+ * Working directory of the engine's command. conmon, which runs beside the client only on Linux, writes an empty file `oom` to the
+ * directory it was started in. In /proc it cannot. A temporary directory would be left behind if the bridge is killed.
  */
 export const CLIENT_DIRECTORY = process.platform === 'linux' ? '/proc' : undefined;
 
 /**
- * Starts the command that is the pipe to a sandbox; it finds `input`, if given, on descriptor 3. Rejects with the system's
- * error when it cannot be started.
+ * Starts the command that is the pipe to a sandbox. The command can read `input` from descriptor 3. Rejects with the error of the
+ * operating system if it cannot be started.
  */
 export async function openPipe(
   command: EngineCommand,
@@ -62,7 +60,7 @@ export async function openPipe(
     stdio: ['pipe', 'pipe', 'pipe', ...(input === undefined ? [] : ['pipe' as const])],
   }) as PipeProcess;
   const extra = child.stdio[3] as Writable | null | undefined;
-  // A command that ends without reading it says so by its exit code.
+  // If the command ends without reading it, its exit code shows the failure.
   extra?.on('error', () => undefined).end(input);
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
@@ -71,13 +69,13 @@ export async function openPipe(
   return child;
 }
 
-/** Whether what runs in the sandbox wrote to its stdout, so the engine has started it; looks without reading. */
+/** Whether anything arrived on stdout, which means that the program in the sandbox runs. Does not read. */
 export function hasSpoken(child: PipeProcess): boolean {
-  // Node makes the pipes of a child process sockets; the typings do not tell. Not stderr: engines warn before they start.
+  // Pipes of a child process are sockets, although their type does not say so. Not stderr: engines print warnings before a start.
   return (child.stdout as unknown as Socket).bytesRead > 0;
 }
 
-/** Runs a short command to its end. Never rejects; what went wrong stands in the result. */
+/** Runs a short command to its end. Never rejects; the result says what went wrong. */
 export async function runEngineCommand(
   command: EngineCommand,
   commandArguments: readonly string[],

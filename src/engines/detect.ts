@@ -1,7 +1,9 @@
 /**
- * Which engine is used: the one asked for, or of several the first that works. What is installed is looked up on PATH;
- * whether it works shows at the first start (see failover.ts). Every refusal keeps its reason.
+ * Which engines can be used. `detectEngine` looks up commands on PATH and starts no process; whether an engine works shows at the
+ * first start of a sandbox (see failover.ts). `whyUnusable` tests an engine by starting a sandbox, for `doctor`. Every refusal
+ * keeps its reason.
  */
+import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import { createBubblewrapEngine } from './bubblewrap/bubblewrap.ts';
 import type { ContainerEngineOptions } from './container/container-engine.ts';
 import { createDockerEngine } from './container/docker.ts';
@@ -11,7 +13,7 @@ import { CONTAINER_ENGINE_NAMES, ENGINE_NAMES, type Engine, type EngineName, typ
 import { findExecutable } from './executable.ts';
 import { createFailoverEngine, noEngine } from './failover.ts';
 
-/** One engine; `auto` for any, the strongest first; `container` for podman or docker. */
+/** The name of one engine, `auto` for the strongest one that works, or `container` for podman or docker. */
 export type RequestedEngine = EngineName | 'auto' | 'container';
 
 export interface DetectOptions extends Omit<ContainerEngineOptions, 'executable'> {
@@ -20,10 +22,10 @@ export interface DetectOptions extends Omit<ContainerEngineOptions, 'executable'
 
 interface EngineKind {
   readonly create: (options: ContainerEngineOptions) => Engine;
-  /** Looked for on PATH; nothing when left out. */
+  /** Must be on PATH. */
   readonly command?: string;
   readonly installHint: string;
-  /** Where alone it can run; everywhere when left out. */
+  /** The only platform on which it runs; any platform if undefined. */
   readonly platform?: NodeJS.Platform;
 }
 
@@ -41,7 +43,7 @@ const KINDS: Readonly<Record<EngineName, EngineKind>> = {
   bubblewrap: {
     create: createBubblewrapEngine,
     command: 'bwrap',
-    installHint: 'Install bubblewrap (the package of that name) and Python 3.10 or newer.',
+    installHint: 'Install the package bubblewrap and Python 3.10 or newer.',
     platform: 'linux',
   },
   embedded: {
@@ -50,13 +52,13 @@ const KINDS: Readonly<Record<EngineName, EngineKind>> = {
   },
 };
 
-/** What is there to be used, the strongest first, and what is not. */
+/** The requested engines that are installed, strongest first, and those that are not. */
 export interface FoundEngines {
   readonly engines: readonly Engine[];
   readonly absent: readonly Refusal[];
 }
 
-/** The engine to use; starts no process. Throws as `findEngines`, and `ENGINE_UNAVAILABLE` listing why there is none. */
+/** The engine to use. Throws `ENGINE_UNAVAILABLE` with every reason if none is installed, and errors from `findEngines`. */
 export function detectEngine(options: DetectOptions): Engine {
   const { absent, engines } = findEngines(options);
   const [first, ...others] = engines;
@@ -66,7 +68,7 @@ export function detectEngine(options: DetectOptions): Engine {
   return createFailoverEngine([first, ...others], absent, options.logger);
 }
 
-/** Looks for what was asked for; starts no process. Throws `CONFIG_INVALID` when an option is refused. */
+/** The requested engines. Throws `CONFIG_INVALID` if an option is invalid. */
 export function findEngines(options: DetectOptions): FoundEngines {
   const engines: Engine[] = [];
   const absent: Refusal[] = [];
@@ -87,7 +89,7 @@ function find(name: EngineName, options: DetectOptions): Engine | Refusal {
     return { engine: name, reason: `${name} runs on Linux only`, hint: KINDS.podman.installHint };
   }
   if (name === 'embedded' && !hasEmbeddedFiles()) {
-    return { engine: name, reason: 'the embedded engine was not built', hint: installHint };
+    return { engine: name, reason: 'the embedded engine is not built', hint: installHint };
   }
   const executable = command && findExecutable(command, options.env);
   if (command !== undefined && executable === undefined) {
@@ -101,4 +103,48 @@ function namesOf(requested: RequestedEngine): readonly EngineName[] {
     return ENGINE_NAMES;
   }
   return requested === 'container' ? CONTAINER_ENGINE_NAMES : [requested];
+}
+
+/** An engine learns from a failed start (a flag to omit, a layer that fails) and may ask for another attempt. */
+const MAX_ATTEMPTS = 4;
+/**
+ * Printed when a preloaded program runs. Its input is closed only then. If it were closed at once, the sandbox would be killed on a
+ * slow machine while still starting, which looks like an engine that does not work.
+ */
+const STARTED = /"report": ?"started"/;
+/** Characters of stderr that are kept. */
+const KEPT_CHARS = 4_096;
+
+/** Why `engine` cannot run a sandbox now; undefined if it can. Does not pull an image or start a machine. Never rejects. */
+export async function whyUnusable(engine: Engine): Promise<BridgeError | undefined> {
+  for (let attempt = 1; ; attempt += 1) {
+    const error = await tryOnce(engine);
+    if (error?.data['retryNow'] !== true || attempt === MAX_ATTEMPTS) {
+      return error;
+    }
+  }
+}
+
+async function tryOnce(engine: Engine): Promise<BridgeError | undefined> {
+  try {
+    const sandbox = await engine.start({ command: ['python3', '-I', '-c', 'pass'], session: 'doctor' });
+    let stderr = '';
+    let hasStarted = false;
+    sandbox.stderr.on('data', (chunk: Buffer) => {
+      stderr = `${stderr}${chunk.toString('utf8')}`.slice(-KEPT_CHARS);
+      if (sandbox.isPreloaded === true && STARTED.test(stderr)) {
+        hasStarted = true;
+        sandbox.stdin.end();
+      }
+    });
+    sandbox.stdout.resume();
+    if (sandbox.isPreloaded !== true) {
+      sandbox.stdin.end();
+    }
+    const exit = await sandbox.exited;
+    await sandbox.kill();
+    return exit.exitCode === 0 || hasStarted ? undefined : engine.explainStartFailure(sandbox, exit, stderr);
+  } catch (error) {
+    return toBridgeError(error);
+  }
 }

@@ -1,17 +1,17 @@
 /**
- * What a session needs from an engine: a byte pipe to an isolated process, and a way to end it for certain.
- * Engines know nothing of MCP, frames or Python; sessions know nothing of containers.
+ * The contract between sessions and engines. An engine gives a session a byte pipe to an isolated process, and a reliable way
+ * to end that process. Engines know nothing about MCP, frames or Python; sessions know nothing about containers.
  */
 import type { Readable, Writable } from 'node:stream';
 import type { BridgeError } from '../base/errors.ts';
 
-/** Engines that run containers; equally strong. */
+/** Engines that run containers. Both isolate equally well. */
 export const CONTAINER_ENGINE_NAMES = ['podman', 'docker'] as const;
-/** In the order in which `auto` tries them. */
+/** All engines, in the order in which `auto` tries them. */
 export const ENGINE_NAMES = [...CONTAINER_ENGINE_NAMES, 'bubblewrap', 'embedded'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
-/** An engine that was tried or looked for and cannot be used, and why. */
+/** Why an engine cannot be used. */
 export interface Refusal {
   readonly engine: EngineName;
   /** One clause that names the engine. */
@@ -20,11 +20,11 @@ export interface Refusal {
   readonly hint: string;
 }
 
-/** The bounds of one sandbox. The engine applies them; the supervisor inside measures whether they hold. */
+/** The limits of one sandbox. The engine applies them; the supervisor inside the sandbox measures whether they hold. */
 export interface SandboxLimits {
   readonly memoryBytes: number;
   readonly pids: number;
-  /** CPU cores; undefined means no bound. */
+  /** CPU cores; undefined means no limit. */
   readonly cpus?: number | undefined;
   /** Size of the tmpfs on /tmp. */
   readonly tmpBytes: number;
@@ -32,7 +32,7 @@ export interface SandboxLimits {
   readonly workspaceBytes: number;
 }
 
-/** A folder of the host that the sandbox sees. */
+/** A host folder that is visible in the sandbox. */
 export interface Mount {
   /** Absolute path on the host. */
   readonly source: string;
@@ -42,9 +42,9 @@ export interface Mount {
 }
 
 export interface StartRequest {
-  /** What PID 1 of the sandbox runs, for example `['python3', '-I', …]`. */
+  /** The command that PID 1 of the sandbox runs, for example `['python3', '-I', …]`. */
   readonly command: readonly string[];
-  /** Name of the session, for labels. */
+  /** Name of the session; engines that label their sandboxes include it. */
   readonly session: string;
 }
 
@@ -56,91 +56,93 @@ export interface SandboxExit {
 
 /** One running sandbox. */
 export interface Sandbox {
-  /** Name by which the engine knows it; also in logs. */
+  /** The engine's name for it; also used in logs. */
   readonly id: string;
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** The supervisor's reports and the engine's own noise; never protocol frames. */
+  /** Reports from the supervisor and output of the engine itself; never protocol frames. */
   readonly stderr: Readable;
-  /** Whether the kernel is in it already: then frames are all it is sent, and no sources. */
+  /** Whether the kernel is already loaded. The session then sends only frames, without the kernel's sources before them. */
   readonly isPreloaded?: boolean | undefined;
-  /** Resolves when the client process has ended and both streams were read to their end or destroyed. Never rejects. */
+  /** Resolves when the client process has ended and both output streams were read to the end or destroyed. Never rejects. */
   readonly exited: Promise<SandboxExit>;
-  /** Ends the sandbox and everything in it; resolves when it is gone. May be called more than once, in any state. */
+  /** Ends the sandbox and everything in it, and resolves when it is gone. Can be called repeatedly, in any state. */
   kill(): Promise<void>;
 }
 
-/** A sandbox that an engine lists, of whichever bridge. */
+/** A sandbox that an engine lists. It may belong to another bridge. */
 export interface ListedSandbox {
-  /** Name by which the engine knows it. */
+  /** The engine's name for it. */
   readonly id: string;
   readonly session: string;
   readonly createdAt: Date;
   readonly isRunning: boolean;
-  /** Process id of its bridge, on the machine of that bridge. */
+  /** Process id of the bridge that started it, on that bridge's machine. */
   readonly bridgePid: number;
   /** Whether that bridge is certainly gone. */
   readonly isLeftover: boolean;
 }
 
-/** Something worth knowing of an engine, for people. */
+/** A finding about an engine, shown to people. */
 export interface EngineFact {
   readonly level: 'ok' | 'warning' | 'problem';
   /** One clause. */
   readonly text: string;
-  /** One next step, when there is one. */
+  /** One next step, if there is one. */
   readonly hint?: string | undefined;
 }
 
-/** What is being done before a sandbox can start, for people who wait. */
+/** What the engine is doing before a sandbox can start, shown to people who wait. */
 export interface PrepareProgress {
   readonly message: string;
-  /** 0 … 100 when known. */
+  /** 0 … 100, if known. */
   readonly percent?: number | undefined;
 }
 
 export interface SweepOptions {
-  /** Whether those of this bridge are removed, too. */
+  /** Also removes the sandboxes of this bridge. */
   readonly own?: boolean;
-  /** Whether those of bridges that are gone are left alone. */
+  /** Keeps the sandboxes of bridges that are gone. */
   readonly keepsOthers?: boolean;
 }
 
 export interface Engine {
   readonly name: EngineName;
-  /** One line for people: kind, version if known, rootless or not, where it runs. */
+  /** One line for people: the kind, the version if known, whether it is rootless, and where it runs. */
   readonly description: string;
-  /** What keeps code in, in one short line without a full stop; of a sandbox that was started, what was applied to it. */
+  /** How code is isolated, in one short line without a full stop. After a start it describes what was actually applied. */
   readonly isolation: string;
-  /** What Python lacks in it and the way out, in one sentence for the code's author; undefined when it lacks nothing. */
+  /** What Python lacks here and what to do about it, for the author of the code; undefined if nothing is missing. */
   readonly missing?: string | undefined;
-  /** Engines that would have come first and are not used; none when this one was asked for. */
+  /** Engines that have precedence but cannot be used; empty if this engine was requested by name. */
   readonly refused?: readonly Refusal[] | undefined;
   /**
-   * Makes a start possible: pulls an image known to be missing, starts a stopped Podman machine (steps of their own,
-   * outside any cell's deadline). Costs nothing while nothing is known to be wrong; callers at the same time share
-   * one pull. Rejects with `IMAGE_MISSING`, `ENGINE_FAILED`, `ENGINE_UNAVAILABLE`.
+   * Fixes what an earlier start showed to be missing: pulls the image, or starts a stopped Podman machine. Does nothing if no
+   * problem is known. Runs outside the deadline of any cell; concurrent callers share one attempt. Rejects with `IMAGE_MISSING`,
+   * `ENGINE_FAILED` or `ENGINE_UNAVAILABLE`.
    */
   prepare(onProgress: (progress: PrepareProgress) => void): Promise<void>;
   /**
-   * Starts a sandbox without waiting for what runs in it. Rejects with `ENGINE_UNAVAILABLE` when the engine's command
-   * cannot be run at all; whatever the engine refuses later shows as an early `exited`.
+   * Starts a sandbox and does not wait for the program inside. Rejects with `ENGINE_UNAVAILABLE` if the engine's command cannot
+   * be run. If the engine refuses the start later, `exited` resolves early.
    */
   start(request: StartRequest): Promise<Sandbox>;
   /**
-   * Why a sandbox ended before anything ran in it, from what the engine left behind: `IMAGE_MISSING`,
-   * `IMAGE_UNSUITABLE`, `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`, each with a next step. Starts are optimistic (nothing
-   * is asked of the engine beforehand), so this is also how the engine learns. `data.retryNow === true` says that it
-   * learned something and that `prepare` and `start` are worth one more round at once; a round may follow a round, but
-   * never without end.
+   * Explains why a sandbox ended before anything ran in it: `IMAGE_MISSING`, `IMAGE_UNSUITABLE`, `ENGINE_UNAVAILABLE` or
+   * `ENGINE_FAILED`, each with a next step. Starts are optimistic (they ask the engine nothing first), so this is also how the
+   * engine learns what to change. If it learned something, `data.retryNow` is true and the caller should run `prepare` and
+   * `start` again at once. The number of such rounds is finite.
    */
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError;
-  /** Removes sandboxes of bridges that are gone, and of this one if asked to. Returns how many. Never rejects. */
+  /** Removes sandboxes left by bridges that are gone, and on request those of this bridge. Returns how many. Never rejects. */
   sweep(options?: SweepOptions): Promise<number>;
-  /** Sandboxes of ours, of all bridges; left out where an engine keeps no list, because there they end with their bridge. Rejects when it cannot be asked. */
+  /**
+   * Lists the sandboxes of all bridges. Absent if the engine keeps no list because its sandboxes end with their bridge. Rejects
+   * if the engine does not answer.
+   */
   list?(): Promise<ListedSandbox[]>;
-  /** Removes a sandbox by its id, running or not; that there is none is success. Rejects when it is still there. */
+  /** Removes a sandbox by id, running or not. Resolves if there is no such sandbox; rejects if it is still there afterwards. */
   remove?(id: string): Promise<void>;
-  /** Asks the engine what it is and does. Never rejects. */
+  /** Asks the engine about its version, limits and known problems. Never rejects. */
   examine?(): Promise<EngineFact[]>;
 }

@@ -1,6 +1,6 @@
 /**
- * Several engines behind one: the first is used until it cannot start a sandbox, then the next. So `auto` needs no
- * question before the first start, and an engine that is installed but dead costs only its own failed start.
+ * Combines several engines into one. The first is used until it cannot start a sandbox, then the next. `auto` therefore needs no
+ * check before the first start, and an engine that is installed but broken costs only its own failed start.
  */
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
@@ -16,15 +16,14 @@ import {
   type SweepOptions,
 } from './engine.ts';
 
-/** Failures of an engine itself, for which another engine may do better. */
 const ENGINE_FAULTS: ReadonlySet<string> = new Set(['ENGINE_UNAVAILABLE', 'ENGINE_FAILED']);
 
-/** Whether another engine may do better; if not, sessions wait until this one is mended. */
+/** Whether the engine itself failed, so another one may work. A missing image, for example, is no reason to change the engine. */
 export function isEngineFault({ code }: BridgeError): boolean {
   return ENGINE_FAULTS.has(code);
 }
 
-/** `ENGINE_UNAVAILABLE` with every attempt and its reason. */
+/** `ENGINE_UNAVAILABLE` with every attempt, its reason and its next step. */
 export function noEngine(refusals: readonly Refusal[], cause?: BridgeError): BridgeError {
   const attempts = refusals.map(({ reason }) => reason).join('; ');
   return new BridgeError('ENGINE_UNAVAILABLE', `no engine can be used (${attempts})`, {
@@ -35,8 +34,8 @@ export function noEngine(refusals: readonly Refusal[], cause?: BridgeError): Bri
 }
 
 /**
- * One engine made of `engines` (at least one), tried in order. When all were refused, the error lists every attempt,
- * `absent` ones included, and the next start begins with the first again: the user may have mended it.
+ * Combines `engines`, which are tried in order. If all fail, the error lists every attempt and the `absent` engines. The next start
+ * begins with the first engine again, because the user may have fixed it.
  */
 export function createFailoverEngine(
   engines: readonly [Engine, ...Engine[]],
@@ -76,7 +75,7 @@ class FailoverEngine implements Engine {
     return this.#current.missing;
   }
 
-  /** Those that were tried, and those that are not installed and stand before the current one. */
+  /** Engines with precedence over the current one: those that failed and those that are not installed. */
   get refused(): readonly Refusal[] {
     return [...this.#refusals, ...this.#absent].filter(({ engine }) => isBefore(engine, this.name)).toSorted(inOrder);
   }
@@ -107,7 +106,7 @@ class FailoverEngine implements Engine {
     return this.#engines[this.#currentIndex] ?? this.#engines[0];
   }
 
-  /** Runs `action` on the engine in use, and on the next ones while it fails at once. */
+  /** Runs `action` on the current engine, and on the next ones as long as it rejects. */
   async #attempt<Result>(action: (engine: Engine) => Promise<Result>): Promise<Result> {
     const engine = this.#current;
     try {
@@ -121,13 +120,13 @@ class FailoverEngine implements Engine {
     }
   }
 
-  /** Notes that `engine` failed with `error`; gives the error to pass on, with `retryNow` when another engine is next. */
+  /** Records that `engine` failed with `error`. Returns the error to pass on, with `retryNow` if another engine is next. */
   #refuse(engine: Engine, error: BridgeError): BridgeError {
     if (!isEngineFault(error) || error.data.retryNow === true) {
       return error;
     }
     if (engine !== this.#current) {
-      // Another start found out first; this one has only to follow.
+      // A concurrent start has already switched to the next engine.
       return withRetry(error);
     }
     this.#refusals.push({ engine: engine.name, reason: error.message, hint: error.hint ?? '' });

@@ -1,16 +1,16 @@
-/** What the kernel of this machine says of user namespaces, which bubblewrap and `unshare` need when they are not root. */
+/** The kernel settings that restrict user namespaces, which bubblewrap and `unshare` need if they do not run as root. */
 import { existsSync, readFileSync } from 'node:fs';
 
-/** What decides whether a user may make namespaces; undefined where the kernel has no such switch. */
+/** Values are undefined if this kernel does not have the setting. */
 export interface NamespaceSettings {
   readonly unprivilegedClone?: string | undefined;
   readonly appArmorRestricts?: string | undefined;
   readonly maxNamespaces?: string | undefined;
-  /** Whether this process runs in a container itself. */
+  /** Whether the bridge itself runs in a container. */
   readonly isInContainer: boolean;
 }
 
-/** The switches of this machine. */
+/** The settings of this machine. */
 export function readNamespaceSettings(): NamespaceSettings {
   return {
     unprivilegedClone: readWord('/proc/sys/kernel/unprivileged_userns_clone'),
@@ -20,7 +20,7 @@ export function readNamespaceSettings(): NamespaceSettings {
   };
 }
 
-/** The setting that keeps ordinary users from making namespaces, as a clause; undefined where none does. */
+/** The setting that forbids ordinary users to create namespaces, as a clause; undefined if there is none. */
 export function findRestriction(settings: NamespaceSettings): string | undefined {
   if (settings.maxNamespaces === '0') {
     return 'user.max_user_namespaces is 0';
@@ -35,7 +35,7 @@ function readWord(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch {
-    // This kernel has no such switch.
+    // This kernel does not have the setting.
     return undefined;
   }
 }

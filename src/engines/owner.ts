@@ -1,28 +1,29 @@
 /**
- * Who owns a container: this process, so named that a later process can tell whether it still lives. A process id alone
- * is reused, so the start time goes with it; and both mean something on one machine and in one pid namespace only.
+ * The owner of a container: the bridge process that started it, identified so that a later process can tell whether it is still
+ * alive. Process ids are reused, so the start time is part of the identity. Both are valid only on one machine, in one boot and in
+ * one pid namespace.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 export interface Owner {
-  /** Machine, boot and pid namespace, as one word. */
+  /** Machine, boot and pid namespace, in one string. */
   readonly host: string;
   readonly pid: number;
-  /** Start of the process in clock ticks since boot; `unknown` where /proc does not tell. */
+  /** Start of the process in clock ticks since boot; `unknown` without /proc. */
   readonly started: string;
 }
 
 const UNKNOWN = 'unknown';
 
-/** The owner of everything this process starts. */
+/** This process as an owner. */
 export function currentOwner(): Owner {
   return { host: currentHost(), pid: process.pid, started: startOfProcess(process.pid) ?? UNKNOWN };
 }
 
 /**
- * Whether `owner` is certainly gone. False for owners on other machines, boots or pid namespaces, of which nothing can
- * be known here, and for a process that lives but whose start cannot be compared.
+ * Whether `owner` is certainly gone. False for owners on other machines, boots or pid namespaces, which cannot be checked from here,
+ * and for a live process whose start time is unknown.
  */
 export function isOwnerGone(owner: Owner): boolean {
   if (owner.host !== currentHost()) {
@@ -35,7 +36,7 @@ export function isOwnerGone(owner: Owner): boolean {
   return owner.started !== UNKNOWN && started !== undefined && started !== owner.started;
 }
 
-/** The boot id is unique by itself; a host name, which may change while a laptop travels, only stands in for it. */
+/** The boot id is unique. The host name, which can change on a laptop, is used only if there is no boot id. */
 function currentHost(): string {
   const machine = firstLine('/proc/sys/kernel/random/boot_id') ?? hostname();
   return `${machine}:${pidNamespace()}`.replaceAll(/[^A-Za-z0-9._:-]/g, '_');
@@ -45,12 +46,12 @@ function pidNamespace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid').replaceAll(/\D/g, '');
   } catch {
-    // Not Linux: there is one namespace.
+    // Not Linux: there are no pid namespaces.
     return '0';
   }
 }
 
-/** Field 22 of /proc/PID/stat (proc(5)); the name before it may hold spaces and parentheses, so count from the last. */
+/** Field 22 of /proc/PID/stat (proc(5)). Counted from the last parenthesis, because the name in field 2 may contain any. */
 function startOfProcess(pid: number): string | undefined {
   const stat = firstLine(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
@@ -61,7 +62,7 @@ function isProcessAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives and belongs to somebody else.
+    // EPERM: it is alive and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
@@ -70,7 +71,7 @@ function firstLine(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').split('\n', 1)[0];
   } catch {
-    // Not Linux, or the process is gone: the caller has a rule for not knowing.
+    // Not Linux, or the process is gone: the caller handles both.
     return undefined;
   }
 }

@@ -1,7 +1,6 @@
 /**
- * One running sandbox: the engine's client process as a pipe, and the order in which it is ended for certain.
- * The order was measured; others hang: `docker kill` waits over 90 s and `podman kill` fails after 5 s while stdout is
- * unread.
+ * One running sandbox: the engine's client process as a pipe, and the steps that end it reliably. Their order matters and was found
+ * by experiment: while stdout is not being read, `docker kill` hangs for more than 90 s and `podman kill` fails after 5 s.
  */
 import { STDIN_END_GRACE_MS } from '../base/limits.ts';
 import { endTree } from '../base/process-tree.ts';
@@ -9,18 +8,17 @@ import { hasSpoken, type PipeProcess } from './client.ts';
 import type { Sandbox, SandboxExit } from './engine.ts';
 
 /**
- * How long a start may go on after the sandbox was given up. A podman client that is killed while it starts leaves conmon
- * and the unstarted container behind, where podman itself no longer sees them (4.3.1); one that is let go on starts a
- * sandbox that finds its input at an end, and all of it is gone.
+ * How long a sandbox that is still starting may continue after `kill`. A podman client killed during a start leaves behind conmon
+ * and a container that podman itself no longer lists (4.3.1). If it may continue, the sandbox starts, finds its input closed, and
+ * everything ends.
  */
 const START_END_GRACE_MS = 10_000;
-/** How often is looked whether a sandbox that was given up has come up. */
-const LOOK_EVERY_MS = 50;
+/** How often `kill` checks whether a start has finished. */
+const POLL_MS = 50;
 
 /**
- * Makes a sandbox of the client process `child`. `remove` makes the engine forget the container, whatever its state,
- * and must not reject; it is called when the client did not see the container's end. `startGraceMs` is how long a start is
- * let go on after the sandbox was given up.
+ * Makes a sandbox from the client process `child`. `remove` removes the container from the engine in any state and must not reject.
+ * It is called if the client ended before the container did. `startGraceMs` is how long a start may continue after `kill`.
  */
 export function createSandbox(
   id: string,
@@ -33,7 +31,7 @@ export function createSandbox(
   let ending: Promise<void> | undefined;
 
   child.once('exit', (_exitCode, signal) => {
-    // A rootless podman client is two processes; the second would hold the pipes open.
+    // A rootless podman client is two processes. The second would keep the pipes open.
     endTree(child, 'SIGKILL');
     if (signal !== null) {
       removing ??= remove();
@@ -41,10 +39,10 @@ export function createSandbox(
   });
   ignoreBrokenPipes(child);
 
-  /** Whether the client ends without being killed, given the end of its input. */
+  /** Waits for the client to end after its input was closed. Returns whether it did. */
   async function endsByItself(): Promise<boolean> {
-    for (let waitedMs = 0; waitedMs < startGraceMs && !hasSpoken(child); waitedMs += LOOK_EVERY_MS) {
-      if (await settlesWithin(exited, LOOK_EVERY_MS)) {
+    for (let waitedMs = 0; waitedMs < startGraceMs && !hasSpoken(child); waitedMs += POLL_MS) {
+      if (await settlesWithin(exited, POLL_MS)) {
         return true;
       }
     }
@@ -52,7 +50,7 @@ export function createSandbox(
   }
 
   async function end(): Promise<void> {
-    // Destroyed, not ended: what is still queued for the sandbox would hold back the end of the stream.
+    // Destroyed, not ended: `end` would first wait until everything queued for the sandbox is written.
     child.stdin.destroy();
     child.stdout.resume();
     child.stderr.resume();
@@ -60,12 +58,12 @@ export function createSandbox(
       child.stdout.destroy();
       child.stderr.destroy();
       endTree(child, 'SIGKILL');
-      // Whatever it ends by: a docker client whose stdout was just closed may end by itself before the signal comes,
-      // with an exit code, and leave its container running.
+      // Always, not only after a signal: a docker client whose stdout was just closed may exit by itself before the signal
+      // arrives, and leave its container running.
       removing ??= exited.then(remove);
     }
     await exited;
-    // A client that ends by itself has seen to `--rm` before, also after a failed start (measured).
+    // A client that ends by itself has already removed the container (`--rm`), also after a failed start (measured).
     await removing;
   }
 
@@ -82,7 +80,7 @@ export function createSandbox(
   };
 }
 
-/** A broken pipe means that the sandbox ended, which `exited` tells; without a listener it would end this process. */
+/** A broken pipe means that the sandbox ended, which `exited` reports. Without a listener the error would end this process. */
 function ignoreBrokenPipes({ stderr, stdin, stdout }: PipeProcess): void {
   for (const stream of [stdin, stdout, stderr]) {
     stream.on('error', () => undefined);

@@ -1,4 +1,4 @@
-/** `exec`: one cell from the shell. */
+/** `exec`: runs one cell from the shell. */
 import type { Command } from 'commander';
 import { addNotes, collect, jsonOption, type Settle, wholeNumber } from '../terminal/define.ts';
 
@@ -6,9 +6,9 @@ export interface ExecCommand {
   readonly command: 'exec';
   readonly source: { readonly kind: 'code'; readonly code: string } | { readonly kind: 'file'; readonly path: string };
   readonly servers: readonly string[];
-  /** As typed; checked with the other arguments of the cell. */
+  /** As typed; validated with the other arguments of the cell. */
   readonly session: string | undefined;
-  /** Not checked against the bounds yet. */
+  /** Not yet checked against the limits. */
   readonly timeoutSeconds: number | undefined;
   readonly isJson: boolean;
 }
@@ -21,20 +21,20 @@ interface ExecOptions {
   readonly json?: true;
 }
 
-const NOTES = `Give either FILE or --code. At a terminal it asks you where a policy says so, unless the code came from standard input.
+const NOTES = `Give either FILE or --code. If a policy requires approval, you are asked at the terminal, unless the code comes from standard input.
 
-Exit code: 0 for success, 1 if its code failed, the cell's own after sys.exit(), 124 at the deadline, and that of the error if the bridge ended the cell or refused the call that did.`;
+Exit code: 0 for success; 1 if the code failed; the cell's own code after sys.exit(); 124 at the deadline; for any other error, the exit code of that error.`;
 
 export function defineExec(program: Command, settle: Settle<ExecCommand>): void {
   const exec = program
     .command('exec')
     .summary('run one cell of Python in a sandbox')
     .description('Run one cell of Python in a sandbox and print what it prints.')
-    .argument('[file]', 'Python source; - is standard input')
-    .option('-c, --code <code>', 'Python source, instead of a file')
-    .option('--server <name>', 'load an MCP server; may be repeated', collect)
+    .argument('[file]', 'file with Python code; - reads standard input')
+    .option('-c, --code <code>', 'Python code to run instead of a file')
+    .option('--server <name>', 'MCP server to load; may be repeated', collect)
     .option('--session <name>', 'name of the session')
-    .option('--timeout <seconds>', 'deadline of the cell', wholeNumber('a whole number of seconds', 0, Infinity))
+    .option('--timeout <seconds>', 'deadline for the cell', wholeNumber('a whole number of seconds', 0, Infinity))
     .addOption(jsonOption())
     .action((path: string | undefined, { code, server = [], session, timeout, json }: ExecOptions) => {
       if ((code === undefined) === (path === undefined)) {

@@ -1,4 +1,4 @@
-/** `exec`: runs one cell from the shell, on the same path as a client's call, and prints its answer. */
+/** `exec`: runs one cell from the shell, on the same code path as a client's call, and prints the answer. */
 import type { CellAnswer, OutputText, Person } from '../base/cell.ts';
 import { ERROR_CODES } from '../base/errors.ts';
 import { renderCellError } from '../render/cell-error.ts';
@@ -9,15 +9,15 @@ import { answerCell } from '../server/run-python.ts';
 import { readCode } from '../terminal/code-source.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
-import { startProgress } from '../terminal/progress.ts';
-import { hintsForShell } from '../terminal/shell-hints.ts';
+import { startProgress } from '../terminal/progress-line.ts';
 import { createTerminalPerson, type Terminal } from '../terminal/terminal-person.ts';
 import type { ExecCommand } from './command-line.ts';
+import { hintsForShell } from './shell-hints.ts';
 
 const CELL_FAILED = 1;
 
 export interface ExecOptions extends CommandContext {
-  /** Where the person can be asked; undefined when there is no terminal. */
+  /** Where the person can be asked for approval. */
   readonly terminal?: Terminal | undefined;
   readonly input: NodeJS.ReadableStream;
   readonly writeOut: (text: string) => void;
@@ -31,7 +31,7 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   const bridge = new LazyBridge(() => options.createBridge());
   const cancel = new AbortController();
   const lifecycle = watchProcess(logger);
-  const line = await startProgress({ isJson: command.isJson, tellPlain: logger.info });
+  const line = await startProgress({ isJson: command.isJson, writePlain: logger.info });
   const answered = answerCell(
     {
       bridge,
@@ -44,8 +44,8 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
     {
       given: { code, servers: command.servers, session: command.session, timeout: command.timeoutSeconds },
       signal: cancel.signal,
-      // What the code itself prints is shown at its end, and it may have a question; only what comes before is news here.
-      onProgress: ({ message, isRunning }) => (isRunning === true ? line.stop() : line.tell(message)),
+      // Once the code runs, the line is gone: the cell's output is printed at its end, and the terminal may be needed for a question.
+      onProgress: ({ message, isRunning }) => (isRunning === true ? line.stop() : line.update(message)),
       person: personAt(command, options.terminal),
     },
   );
@@ -62,10 +62,10 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   return 'reason' in first ? first.exitCode : exitCodeOf(first);
 }
 
-/** Nobody can be asked on an input that the code came from: it has ended. */
+/** No one can answer on stdin if the code was read from it. */
 function personAt({ source }: ExecCommand, terminal: Terminal | undefined): Person | undefined {
-  const isUsedUp = source.kind === 'file' && source.path === '-';
-  return terminal === undefined || isUsedUp ? undefined : createTerminalPerson(terminal);
+  const isStdinUsed = source.kind === 'file' && source.path === '-';
+  return terminal === undefined || isStdinUsed ? undefined : createTerminalPerson(terminal);
 }
 
 /** stdout and the value to stdout; notices, stderr and the error to stderr. */
@@ -83,7 +83,7 @@ function printAnswer(answer: CellAnswer, options: Pick<ExecOptions, 'writeOut' |
   }
 }
 
-/** 0 for success, 124 at the deadline, what the table says of an error code, else what the cell ended with, or 1. */
+/** 0 for success, 124 at the deadline, the exit code of an error code, otherwise the exit code of the cell, or 1. */
 function exitCodeOf(answer: CellAnswer): number {
   switch (answer.status) {
     case 'success':

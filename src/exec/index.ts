@@ -1,2 +1,2 @@
-/** One cell from the shell, on the same way as a client's call. */
+/** Runs one cell from the shell, in the same way as a client's call. */
 export { execCommand } from './command.ts';

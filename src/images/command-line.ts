@@ -1,4 +1,4 @@
-/** `image …`: what sandboxes are made of. */
+/** `image …`: manages the images of sandboxes. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CONTAINER_ENGINE_NAMES } from '../engines/engine.ts';
 import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
@@ -7,10 +7,10 @@ export interface ImageCommand {
   readonly command: 'image';
   readonly action: 'list' | 'pull' | 'build' | 'prune';
   readonly engine: (typeof CONTAINER_ENGINE_NAMES)[number] | undefined;
-  /** What to pull; the image of the settings when undefined. */
+  /** The image to pull; undefined for the image of the settings. */
   readonly image: string | undefined;
   readonly base: string | undefined;
-  /** For pip. */
+  /** Packages for pip. */
   readonly packages: readonly string[];
   readonly tag: string | undefined;
   readonly isJson: boolean;
@@ -25,9 +25,9 @@ interface Given {
   readonly json?: true;
 }
 
-/** What analysing tables and drawing figures takes. */
+/** Packages for working with tables and drawing charts. */
 const DATA_SCIENCE = ['numpy', 'pandas', 'matplotlib', 'pillow'];
-/** Names as PyPI has them, with extras and one version. They reach a shell inside of the build. */
+/** A PyPI name with optional extras and one version specifier. Strict, because names reach a shell inside the build. */
 const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?([=<>~!]=?[A-Za-z0-9.*+!-]+)?$/;
 const TAG = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,255}$/;
@@ -54,25 +54,25 @@ export function defineImage(program: Command, settle: Settle<ImageCommand>): voi
         isJson: json === true,
       });
 
-  subcommand(group, 'list', 'List the image in use and those built here.').action(take('list'));
-  subcommand(group, 'pull', 'Pull an image.')
-    .argument('[image]', 'its name; by default MCP_BRIDGE_IMAGE', matching(IMAGE, 'the name of an image'))
+  subcommand(group, 'list', 'List the image in use and those made by `image build`.').action(take('list'));
+  subcommand(group, 'pull', 'Pull the image that sandboxes use, or another one.')
+    .argument('[image]', 'name of the image (default: MCP_BRIDGE_IMAGE)', matching(IMAGE, 'the name of an image'))
     .action((image: string | undefined, given: Given) => take('pull')(given, image));
-  const build = subcommand(group, 'build', 'Build an image whose Python starts faster, with packages if you like.')
-    .option('--packages <names>', 'packages for pip, separated by commas', readPackages)
-    .option('--data-science', `the packages ${DATA_SCIENCE.join(', ')}`)
-    .option('--base <image>', 'image to build on (default: python:3.14-slim)', matching(IMAGE, 'the name of an image'))
-    .option('--tag <tag>', 'tag of the image that is built', matching(TAG, 'a tag'))
+  const build = subcommand(group, 'build', 'Build an image with a faster Python start, and optionally with packages.')
+    .option('--packages <names>', 'packages to install with pip, separated by commas', readPackages)
+    .option('--data-science', `install ${DATA_SCIENCE.join(', ')}`)
+    .option('--base <image>', 'base image (default: python:3.14-slim)', matching(IMAGE, 'the name of an image'))
+    .option('--tag <tag>', 'tag of the new image', matching(TAG, 'a tag'))
     .action(take('build'));
-  addNotes(build, 'Prints the setting that uses it: MCP_BRIDGE_IMAGE=localhost/mcp-bridge-python:TAG.');
-  subcommand(group, 'prune', 'Remove images that were built here and are not in use.').action(take('prune'));
+  addNotes(build, 'Prints the setting that selects the new image: MCP_BRIDGE_IMAGE=localhost/mcp-bridge-python:TAG.');
+  subcommand(group, 'prune', 'Remove images that `image build` made and that are not in use.').action(take('prune'));
 }
 
 function subcommand(group: Command, name: string, description: string): Command {
   return group
     .command(name)
     .description(description)
-    .addOption(new Option('--engine <engine>', 'on which engine').choices(CONTAINER_ENGINE_NAMES))
+    .addOption(new Option('--engine <engine>', 'engine to use').choices(CONTAINER_ENGINE_NAMES))
     .addOption(jsonOption());
 }
 
@@ -89,7 +89,7 @@ function readPackages(text: string, before: readonly string[] = []): string[] {
   const names = text.split(',').map((name) => name.trim());
   const wrong = names.find((name) => !PACKAGE.test(name));
   if (wrong !== undefined) {
-    throw new InvalidArgumentError(`'${wrong}' is no package such as numpy or pandas==2.3.1.`);
+    throw new InvalidArgumentError(`'${wrong}' is not a package name such as numpy or pandas==2.3.1.`);
   }
   return [...before, ...names];
 }

@@ -1,55 +1,52 @@
-/**
- * Images on podman and docker, for people at a shell: what is here, pulling, building, removing. The engine's own words and progress
- * bars go straight to stderr.
- */
+/** Lists, pulls, builds and removes images with podman or docker. The engine's output and progress bars go straight to stderr. */
 
 import { spawn } from 'node:child_process';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { type EngineCommand, runEngineCommand } from '../engines/client.ts';
 import { clientEnvironment, type Environment } from '../engines/client-env.ts';
-import { hintOfImageFailure, type ImageWork, lastWordsOf } from '../engines/container/image-failure.ts';
+import { hintOfImageFailure, type ImageWork, imageWords } from '../engines/container/image-failure.ts';
 import { CONTAINER_ENGINE_NAMES } from '../engines/engine.ts';
 import { findExecutable } from '../engines/executable.ts';
 
-/** Every image that `build` made carries it. */
+/** The label of every image that `build` made. */
 const IMAGE_LABEL = 'mcp-server-code-execution-mode.image';
 const LIST_TIMEOUT_MS = 30_000;
-/** Enough for the last step of a build. Chosen. */
-const KEPT_WORDS_CHARS = 4_096;
+/** Enough output for the last step of a build. Chosen. */
+const KEPT_OUTPUT_CHARS = 4_096;
 
 export type ContainerEngineName = (typeof CONTAINER_ENGINE_NAMES)[number];
 
 export interface ListedImage {
   readonly id: string;
-  /** Names with tags; none for an image that lost its name. */
+  /** Names with tags; empty for an untagged image. */
   readonly names: readonly string[];
   readonly sizeBytes: number | null;
 }
 
 export interface ImageBuild {
   readonly name: string;
-  /** Image it is built on, for messages. */
+  /** The base image, for messages. */
   readonly base: string;
-  /** Text of a Containerfile; it gets no files. */
+  /** Text of a Containerfile; the build context is empty. */
   readonly containerfile: string;
   readonly arguments: Readonly<Record<string, string>>;
 }
 
-/** The images of one engine. Every method rejects with `ENGINE_FAILED` and the engine's words. */
+/** The images of one engine. Every method rejects with `ENGINE_FAILED` and the engine's error message. */
 export interface Images {
   readonly engine: ContainerEngineName;
-  /** Those that `build` made. */
+  /** Images that `build` made. */
   listBuilt(): Promise<ListedImage[]>;
-  /** One by name; undefined when it is not here. */
+  /** The image with this name; undefined if it is not on this machine. */
   find(name: string): Promise<ListedImage | undefined>;
-  /** `isPlain` keeps its progress bars out of stderr also when that is a terminal. */
+  /** `isPlain` turns off progress bars even if stderr is a terminal. */
   pull(name: string, isPlain: boolean): Promise<void>;
   build(build: ImageBuild, isPlain: boolean): Promise<void>;
   remove(id: string): Promise<void>;
 }
 
-/** One for each container engine that is installed, the first choice first; starts nothing. */
+/** One element for each installed container engine, the preferred one first. Starts nothing. */
 export function findImages(env: Environment): Images[] {
   return CONTAINER_ENGINE_NAMES.flatMap((engine) => {
     const executable = findExecutable(engine, env);
@@ -61,7 +58,7 @@ function imagesOf(engine: ContainerEngineName, command: EngineCommand): Images {
   async function ask(args: readonly string[]): Promise<string> {
     const result = await runEngineCommand(command, args, { timeoutMs: LIST_TIMEOUT_MS });
     if (result.exitCode !== 0) {
-      throw failed(engine, args, result.isTimedOut ? 'no answer' : result.stderr.trim());
+      throw failed(engine, args, result.isTimedOut ? 'it did not answer in time' : result.stderr.trim());
     }
     return result.stdout;
   }
@@ -90,7 +87,7 @@ function imagesOf(engine: ContainerEngineName, command: EngineCommand): Images {
   };
 }
 
-/** The one element of what `image inspect` prints. */
+/** Parses the output of `image inspect`, a list with one element. */
 function readInspected(text: string): ListedImage | undefined {
   const [image] = JSON.parse(text) as { Id?: string; RepoTags?: string[] | null; Size?: number }[];
   return image?.Id === undefined
@@ -100,40 +97,40 @@ function readInspected(text: string): ListedImage | undefined {
 
 interface ShownRun {
   readonly work: ImageWork;
-  /** The image that is pulled, or built on. */
+  /** The image to pull, or the base image of a build. */
   readonly reference: string;
   readonly args: readonly string[];
   readonly isPlain: boolean;
   readonly input?: string;
 }
 
-/** Runs the engine's command before the eyes of the user; it draws its own progress bars when stderr is a terminal. */
+/** Runs the engine's command with visible output. It draws its own progress bars if stderr is a terminal. */
 async function runShown(engine: ContainerEngineName, command: EngineCommand, run: ShownRun): Promise<void> {
   const { args, input, isPlain, reference, work } = run;
-  // Its results are words for people, too: stdout is for ours.
-  const output = isPlain || !process.stderr.isTTY ? 'pipe' : process.stderr;
+  // The engine's stdout is for people, too; our stdout is only for our result.
+  const destination = isPlain || !process.stderr.isTTY ? 'pipe' : process.stderr;
   const child = spawn(command.executable, args, {
     env: { ...command.env },
-    stdio: [input === undefined ? 'ignore' : 'pipe', output, output],
+    stdio: [input === undefined ? 'ignore' : 'pipe', destination, destination],
     windowsHide: true,
   });
-  let words = '';
+  let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {
       process.stderr.write(text);
-      words = `${words}${text}`.slice(-KEPT_WORDS_CHARS);
+      output = `${output}${text}`.slice(-KEPT_OUTPUT_CHARS);
     });
   }
-  // A command that ends without reading it says so by its exit code.
+  // If the command exits before it reads its input, the exit code reports the failure.
   child.stdin?.on('error', () => undefined).end(input);
   const exitCode = await new Promise<number | null>((resolve, reject) => {
     child.once('error', (error) => reject(failed(engine, args, messageOf(error))));
     child.once('close', resolve);
   });
   if (exitCode !== 0) {
-    const said = lastWordsOf(words) || `it ended with ${exitCode}; its words are above`;
-    throw new BridgeError('ENGINE_FAILED', `${engine} could not ${work} ${describe(run)}: ${said}`, {
-      hint: hintOfImageFailure(work, reference, words),
+    const reason = imageWords(output) || `it exited with code ${exitCode}; see its output above`;
+    throw new BridgeError('ENGINE_FAILED', `${engine} could not ${work} ${describe(run)}: ${reason}`, {
+      hint: hintOfImageFailure(work, reference, output),
       data: { engine, exitCode },
     });
   }
@@ -143,8 +140,8 @@ function describe({ reference, work }: ShownRun): string {
   return work === 'pull' ? reference : `on ${reference}`;
 }
 
-function failed(engine: ContainerEngineName, args: readonly string[], words: string): BridgeError {
-  return new BridgeError('ENGINE_FAILED', `${engine} ${args[0]} failed: ${words}`, {
+function failed(engine: ContainerEngineName, args: readonly string[], reason: string): BridgeError {
+  return new BridgeError('ENGINE_FAILED', `${engine} ${args[0]} failed: ${reason}`, {
     hint: `To see whether the engine works, run: ${COMMAND} doctor`,
     data: { engine },
   });

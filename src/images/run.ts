@@ -1,12 +1,12 @@
-/** `image`: the images of sandboxes, on a container engine. */
+/** `image`: lists, pulls, builds and removes the images of sandboxes. */
 import { readFile } from 'node:fs/promises';
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND, PACKAGE_ROOT } from '../base/package.ts';
 import { qualifyImage } from '../engines/container/podman.ts';
-import { withUsualFolders } from '../engines/usual-folders.ts';
+import { withInstallFolders } from '../engines/executable.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable } from '../terminal/text-table.ts';
 import type { ImageCommand } from './command-line.ts';
 import { findImages, type Images, type ListedImage } from './images.ts';
 
@@ -15,20 +15,20 @@ export interface ImageOptions extends CommandContext {
   readonly writeError: (text: string) => void;
 }
 
-/** What `image list` tells of one image; also the JSON. */
+/** One image in `image list`, also in its JSON output. */
 interface ImageReport extends ListedImage {
   readonly engine: string;
-  /** Whether sandboxes are made of it. */
+  /** Whether sandboxes use it. */
   readonly isUsed: boolean;
 }
 
 const MEBIBYTE = 1024 * 1024;
-/** What sandbox-runtime/Containerfile builds on. */
+/** The default base image in sandbox-runtime/Containerfile. */
 const DEFAULT_BASE = 'python:3.14-slim';
-/** Name of an image that `build` makes, but for the tag. */
+/** The name of images that `build` makes, without the tag. */
 const BUILT_NAME = 'localhost/mcp-bridge-python';
 
-/** Resolves with 0. Rejects with `ENGINE_UNAVAILABLE` where there is no container engine, and with `ENGINE_FAILED`. */
+/** Resolves with 0. Rejects with `ENGINE_UNAVAILABLE` without a container engine, and with `ENGINE_FAILED`. */
 export async function image(command: ImageCommand, options: ImageOptions): Promise<number> {
   const { settings, writeError, writeOut } = options;
   const images = chooseEngine(command, settings);
@@ -39,20 +39,25 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
       const reports = await listImages(images, settings.image);
       print(
         reports,
-        renderTable(reports.map(renderImage), `No image is here; \`${COMMAND} image pull\` fetches ${settings.image}.`),
+        renderTable(
+          reports.map(renderImage),
+          `There are no images yet. To pull ${settings.image}, run: ${COMMAND} image pull`,
+        ),
       );
       return 0;
     }
     case 'pull': {
       const name = command.image ?? settings.image;
       await images.pull(images.engine === 'podman' ? qualifyImage(name) : name, command.isJson);
-      print({ engine: images.engine, image: name }, `${name} is here (${images.engine}).\n`);
+      print({ engine: images.engine, image: name }, `Pulled ${name} with ${images.engine}.\n`);
       return 0;
     }
     case 'build': {
       const name = await build(command, images);
       print({ engine: images.engine, image: name }, `MCP_BRIDGE_IMAGE=${name}\n`);
-      writeError(`Built on ${images.engine}. Sandboxes use it with the line above in the environment of the bridge.\n`);
+      writeError(
+        `Built with ${images.engine}. To use the image, put the line above into the environment of the bridge.\n`,
+      );
       return 0;
     }
     case 'prune': {
@@ -61,7 +66,7 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
         removed,
         renderTable(
           removed.map((one) => [...renderImage(one), 'removed']),
-          'There is nothing to remove.',
+          'There are no images to remove.',
         ),
       );
       return 0;
@@ -69,16 +74,16 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
   }
 }
 
-/** The engine named, else the one that the settings ask for, else the first that is installed. */
+/** The engine given on the command line, else the one in the settings, else the first that is installed. */
 function chooseEngine(command: ImageCommand, settings: Settings): Images {
-  const found = findImages(withUsualFolders(process.env, process.platform));
+  const found = findImages(withInstallFolders(process.env, process.platform));
   const wanted = command.engine ?? settings.runtime;
   const images = found.find(({ engine }) => engine === wanted) ?? (command.engine === undefined ? found[0] : undefined);
   if (images === undefined) {
     const what =
       command.engine === undefined ? 'neither podman nor docker is on PATH' : `${command.engine} is not on PATH`;
-    throw new BridgeError('ENGINE_UNAVAILABLE', `there are images on container engines only, and ${what}`, {
-      hint: `Install Podman (https://podman.io/docs/installation). Without it sessions run without an image; to see on what, run: ${COMMAND} doctor`,
+    throw new BridgeError('ENGINE_UNAVAILABLE', `images need a container engine, and ${what}`, {
+      hint: `Install Podman (https://podman.io/docs/installation). Other engines need no image; to see which one runs your sessions, run: ${COMMAND} doctor`,
     });
   }
   return images;
@@ -106,7 +111,7 @@ async function build({ base, isJson, packages, tag }: ImageCommand, images: Imag
   return name;
 }
 
-/** Those that `build` made and that are not in use. */
+/** Removes images that `build` made and that are not in use. */
 async function prune(images: Images, usedName: string): Promise<ImageReport[]> {
   const old = (await listImages(images, usedName)).filter(({ isUsed }) => !isUsed);
   for (const { id } of old) {
@@ -117,5 +122,5 @@ async function prune(images: Images, usedName: string): Promise<ImageReport[]> {
 
 function renderImage({ engine, id, isUsed, names, sizeBytes }: ImageReport): string[] {
   const size = sizeBytes === null ? '' : `${Math.round(sizeBytes / MEBIBYTE)} MiB`;
-  return [names[0] ?? '(no name)', id.slice(0, 12), size, engine, isUsed ? 'used for sandboxes' : ''];
+  return [names[0] ?? '(no name)', id.slice(0, 12), size, engine, isUsed ? 'in use' : ''];
 }

@@ -1,16 +1,16 @@
-/** Whether a client is on this machine, as far as its files and programs tell. */
+/** Whether a client is installed on this machine, judging by its files and programs. */
 import { existsSync } from 'node:fs';
 import { dirname, posix, win32 } from 'node:path';
 import type { ClientDefinition, ClientSystem } from '../clients/table.ts';
 
-/** Whether there is a folder of the client's files, a program of its on `PATH`, or its app. */
+/** Whether the client's configuration folder, one of its programs on `PATH`, or its app exists. */
 export function isClientHere(client: ClientDefinition, system: ClientSystem, exists = existsSync): boolean {
   return evidenceOf(client, system).some((path) => exists(path));
 }
 
 function evidenceOf(client: ClientDefinition, { env, home, platform }: ClientSystem): string[] {
   const { delimiter, isAbsolute, join } = platform === 'win32' ? win32 : posix;
-  // A file right in the home has no folder that tells.
+  // A file directly in the home folder only counts itself: the home always exists.
   const files = client
     .userFiles({ env, home, platform })
     .map((file) => (dirname(file.replaceAll('\\', '/')) === home.replaceAll('\\', '/') ? file : join(file, '..')));

@@ -1,4 +1,4 @@
-/** `install` and `uninstall`: the registration in MCP clients. */
+/** `install` and `uninstall`: registering the bridge in MCP clients. */
 import { Argument, type Command, Option } from 'commander';
 import { BridgeError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
@@ -9,15 +9,15 @@ const SCOPES = ['user', 'project'] as const;
 
 export interface InstallCommand {
   readonly command: 'install' | 'uninstall';
-  /** At least one, each once. */
+  /** At least one, without duplicates. */
   readonly clients: readonly ClientId[];
   readonly scope: (typeof SCOPES)[number];
   readonly isDryRun: boolean;
-  /** Whether the client's own servers move to the bridge; undefined: a person at the terminal is asked. */
+  /** Whether to move the client's other servers to the bridge; if undefined, a person at the terminal is asked. */
   readonly isImport: boolean | undefined;
-  /** What the client runs, as it was typed; undefined: what started this program. */
+  /** The command that the client runs, as typed; if undefined, the one that started this program. */
   readonly startCommand: string | undefined;
-  /** Whether npm installs this package globally first. */
+  /** Whether to install this package globally with npm first. */
   readonly isGlobal: boolean;
   readonly isPrint: boolean;
   readonly isJson: boolean;
@@ -39,7 +39,7 @@ export function defineInstall(program: Command, settle: Settle<InstallCommand>):
     async (names: readonly string[], given: Given): Promise<void> => {
       if (given.command !== undefined && given.global === true) {
         throw new BridgeError('USAGE_INVALID', '--command and --global cannot be used together', {
-          hint: 'Leave one of them out: --global registers the command that npm installs.',
+          hint: 'Leave one of them out: --global already chooses the command.',
         });
       }
       settle({
@@ -56,28 +56,31 @@ export function defineInstall(program: Command, settle: Settle<InstallCommand>):
     };
 
   const install = defineOne(program, 'install')
-    .summary('register this server in MCP clients')
-    .description('Register this server in the configuration of MCP clients.')
-    .option('--import', "move the client's own servers behind this one; uninstall puts them back")
-    .option('--no-import', 'leave them, without asking')
-    .option('--global', 'install this package globally with npm and register that copy, which starts without network')
+    .summary('register the bridge in MCP clients')
+    .description('Register the bridge in the configuration of MCP clients.')
+    .option('--import', "move the client's other servers to the bridge; uninstall moves them back")
+    .option('--no-import', 'leave them in the client, and do not ask')
+    .option(
+      '--global',
+      'install this package globally with npm and register that copy, which needs no network to start',
+    )
     .option('--command <words>', 'register this command instead')
     .option('--print', 'print the entry and change nothing')
     .action(take('install'));
-  addNotes(install, 'Comments and order in the file stay, and a copy of the old file is kept beside it.');
+  addNotes(install, 'Comments and the order of the file are preserved, and a backup is kept next to it.');
   defineOne(program, 'uninstall')
-    .summary('remove it again')
-    .description('Remove this server from the configuration of MCP clients, and put back what install --import moved.')
+    .summary('remove the bridge from MCP clients')
+    .description('Remove the bridge from the configuration of MCP clients, and move back what install --import moved.')
     .action(take('uninstall'));
 }
 
 function defineOne(program: Command, name: InstallCommand['command']): Command {
-  const clients = new Argument('<client...>', 'which clients').choices(CLIENT_IDS).argParser(collect);
+  const clients = new Argument('<client...>', 'the clients').choices(CLIENT_IDS).argParser(collect);
   return program
     .command(name)
     .addArgument(clients)
-    .addOption(new Option('--scope <scope>', 'user, or project: the folder you are in').choices(SCOPES).default('user'))
-    .option('--dry-run', 'show the change and write nothing')
+    .addOption(new Option('--scope <scope>', 'user, or project for the current folder').choices(SCOPES).default('user'))
+    .option('--dry-run', 'show the changes without writing them')
     .addOption(jsonOption())
     .exitOverride((error) => {
       throw error.code === 'commander.missingArgument' ? noClient() : error;
@@ -85,12 +88,12 @@ function defineOne(program: Command, name: InstallCommand['command']): Command {
 }
 
 function noClient(): BridgeError {
-  return new BridgeError('USAGE_INVALID', 'no client is named', {
-    hint: `Name one or more of ${CLIENT_IDS.join(', ')}.`,
+  return new BridgeError('USAGE_INVALID', 'no client was given', {
+    hint: `Give one or more of: ${CLIENT_IDS.join(', ')}.`,
   });
 }
 
-/** The clients named, each once; people write names of programs with capitals. Rejects with `USAGE_INVALID`. */
+/** The client ids without duplicates, in any case: people capitalize names of programs. Rejects with `USAGE_INVALID`. */
 async function readClients(names: readonly string[]): Promise<ClientId[]> {
   const ids = [...new Set(names.map((name) => name.toLowerCase()))];
   const unknown = ids.find((id) => !isClient(id));
@@ -98,9 +101,9 @@ async function readClients(names: readonly string[]): Promise<ClientId[]> {
     const guess = await didYouMean(unknown, CLIENT_IDS);
     throw new BridgeError(
       'USAGE_INVALID',
-      `there is no client '${unknown}'; there are ${CLIENT_IDS.join(', ')}.${guess}`,
+      `'${unknown}' is not a known client; known clients: ${CLIENT_IDS.join(', ')}.${guess}`,
       {
-        hint: 'Add --help to see what there is.',
+        hint: 'Add --help for usage.',
       },
     );
   }

@@ -1,4 +1,4 @@
-/** The commands `install` and `uninstall`, and what `doctor` says about registrations. */
+/** The commands `install` and `uninstall`, and the check of registrations for `doctor`. */
 import type { Command } from '../terminal/command.ts';
 import type { Examination } from '../terminal/finding.ts';
 import { defineInstall, type InstallCommand } from './command-line.ts';
@@ -12,7 +12,7 @@ export const installCommand: Command<InstallCommand> = {
   },
 };
 
-/** In which clients the bridge is registered; loaded when `doctor` runs. */
+/** Reports the clients in which the bridge is registered. */
 export const examineRegistrations: Examination = async ({ env, settings }) => {
   const [{ examineClients }, { thisSystem }] = await Promise.all([
     import('./doctor-check.ts'),

@@ -1,4 +1,4 @@
-/** What `doctor` looks at of MCP clients: in which of those that are here the bridge is registered. */
+/** What `doctor` checks about MCP clients: in which of the installed ones the bridge is registered. */
 import { access } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { messageOf } from '../base/errors.ts';
@@ -12,7 +12,7 @@ export interface ClientOptions {
   readonly stateDir: string;
 }
 
-/** Clients of which there is a file; a warning when none of them has the bridge. Writes nothing. */
+/** One finding for each client with a configuration file, and a warning if the bridge is in none of them. Writes nothing. */
 export async function examineClients(options: ClientOptions): Promise<Finding[]> {
   const findings = (await Promise.all(CLIENT_IDS.map((id) => examine(id, options)))).flat();
   const isRegistered = findings.some(({ isRegistered: is }) => is);
@@ -21,7 +21,10 @@ export async function examineClients(options: ClientOptions): Promise<Finding[]>
     return lines;
   }
   const hint = `Run: ${COMMAND} install CLIENT`;
-  return [...lines, { section: 'clients', level: 'warning', text: 'the bridge is registered in none of them', hint }];
+  return [
+    ...lines,
+    { section: 'clients', level: 'warning', text: 'the bridge is not registered in any of these clients', hint },
+  ];
 }
 
 async function examine(id: ClientId, { stateDir, system }: ClientOptions) {
@@ -44,18 +47,18 @@ async function examine(id: ClientId, { stateDir, system }: ClientOptions) {
   }
 }
 
-/** A registration that works today may stop to: without network, and when what it names is moved. */
+/** A registration can stop working: without network, or when a file that it names is moved. */
 async function judgeRegistration(words: readonly string[], text: string, id: ClientId): Promise<Finding> {
   const files = words.filter((word, index) => isAbsolute(word) && (index === 0 || /[\\/]cli\.js$/.test(word)));
   for (const file of files) {
     if (!(await hasAny([file]))) {
       const hint = `Run: ${COMMAND} install ${id}`;
-      return { section: 'clients', level: 'warning', text: `${text}, but ${file} is not there`, hint };
+      return { section: 'clients', level: 'warning', text: `${text}, but ${file} does not exist`, hint };
     }
   }
   if (words[0] === 'npx' || words[2] === 'npx') {
-    const risk = 'npx asks the registry at each start, and waits over a minute for it when there is no network';
-    const hint = `To start without network, run: ${COMMAND} install ${id} --global`;
+    const risk = 'npx contacts the registry at every start, and waits more than a minute without a network';
+    const hint = `For a start that needs no network, run: ${COMMAND} install ${id} --global`;
     return { section: 'clients', level: 'ok', text: `${text}; ${risk}`, hint };
   }
   return { section: 'clients', level: 'ok', text };

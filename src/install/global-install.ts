@@ -1,4 +1,4 @@
-/** `install --global`: the package as npm installs it for all projects, so that a start asks no registry. */
+/** `install --global`: installs the package globally with npm, so that starting it needs no registry. */
 import { access, constants, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,15 +8,15 @@ import { COMMAND_NAME, PACKAGE_ROOT, thisProgramStart, VERSION } from '../base/p
 import { runProcess } from '../base/run-process.ts';
 
 export interface GlobalInstall {
-  /** What clients run once it is installed. */
+  /** The command for clients, once the package is installed. */
   readonly words: readonly string[];
-  /** The command, as it is shown. */
+  /** The npm command, for display. */
   readonly shown: string;
-  /** Rejects with `STATE_WRITE_FAILED`. Undefined when this program is installed globally already. */
+  /** Rejects with `STATE_WRITE_FAILED`. Undefined if this program is already installed globally. */
   readonly run: (() => Promise<void>) | undefined;
 }
 
-/** What would be done; writes nothing. Rejects with `USAGE_INVALID` without npm, and with `STATE_WRITE_FAILED` when it may not write. */
+/** Plans the installation; writes nothing. Rejects with `USAGE_INVALID` without npm, and with `STATE_WRITE_FAILED` without write permission. */
 export async function planGlobalInstall(): Promise<GlobalInstall> {
   const start = thisProgramStart();
   if (start.kind === 'global') {
@@ -31,17 +31,17 @@ export async function planGlobalInstall(): Promise<GlobalInstall> {
     words: [start.nodePath, cli],
     shown: isFromRegistry
       ? `npm install --global ${spec}`
-      : `npm pack ${spec}, and npm install --global with the archive`,
+      : `npm pack ${spec}, then npm install --global with the archive`,
     run: async () => {
       await (isFromRegistry ? installGlobally(spec) : installPacked(spec));
       await access(cli).catch((error: unknown) => {
-        throw failure(`npm reported success, but ${cli} is not there`, error);
+        throw failure(`npm reported success, but ${cli} does not exist`, error);
       });
     },
   };
 }
 
-/** npm would link to a folder; the archive of it is copied, and the folder may go. */
+/** Installs an archive of the folder. npm would only link to a folder, which may be removed later. */
 async function installPacked(folder: string): Promise<void> {
   const temporary = await mkdtemp(join(tmpdir(), `${COMMAND_NAME}-`));
   try {
@@ -59,7 +59,7 @@ async function installGlobally(spec: string): Promise<void> {
   await npm(['install', '--global', '--ignore-scripts', '--no-audit', '--no-fund', spec]);
 }
 
-/** When npm 10 packs a folder, it runs `prepare` despite --ignore-scripts, and an installed package lacks the file that it names. */
+/** npm 10 runs `prepare` when it packs a folder, despite --ignore-scripts; an installed package lacks the file that `prepare` runs. */
 async function copyWithoutScripts(folder: string, copy: string): Promise<void> {
   const left = ['node_modules', '.git'].map((name) => join(folder, name));
   await cp(folder, copy, { recursive: true, filter: (source) => !left.includes(source) });
@@ -70,7 +70,7 @@ async function copyWithoutScripts(folder: string, copy: string): Promise<void> {
 
 /** `npm pack` lists every file. Chosen. */
 const MAX_NPM_OUTPUT_BYTES = 4 * 1024 * 1024;
-/** What npx tells the programs it starts; npm would take it for options of its own. */
+/** Variables that npx sets for the programs it starts; npm would read them as its own options. */
 const NPX_VARIABLE = /^npm_(?:config_(?:package|call|yes|local_prefix)|lifecycle_|package_|command$)/i;
 
 async function npm(args: readonly string[], cwd?: string): Promise<string> {
@@ -86,7 +86,7 @@ async function npm(args: readonly string[], cwd?: string): Promise<string> {
   }
   if (end.endedBy === 'not found') {
     throw new BridgeError('USAGE_INVALID', '--global needs npm, which is not on PATH', {
-      hint: 'Install npm, or leave --global out.',
+      hint: 'Install npm, or leave out --global.',
     });
   }
   const lines = end.stderr.toString('utf8').split('\n');
@@ -95,7 +95,7 @@ async function npm(args: readonly string[], cwd?: string): Promise<string> {
   throw failure(`npm ${args[0]} failed: ${words || end.reason || `exit code ${end.exitCode ?? end.signal}`}`);
 }
 
-/** An ordinary user may not write where the Node of a system keeps global packages. */
+/** Fails early if the user cannot write to npm's global folder, which often belongs to root. */
 async function refuseForeignFolder(modules: string): Promise<void> {
   const places = process.platform === 'win32' ? [modules] : [modules, join(modules, '..', '..', 'bin')];
   for (const place of places) {
@@ -105,7 +105,7 @@ async function refuseForeignFolder(modules: string): Promise<void> {
         'STATE_WRITE_FAILED',
         `npm installs global packages into ${modules}, but you cannot write to ${folder}`,
         {
-          hint: 'Give npm a folder of yours, and run this again: npm config set prefix ~/.local',
+          hint: 'Use a folder that you own: run `npm config set prefix ~/.local`, then run this command again.',
           cause: error,
         },
       );
@@ -123,7 +123,7 @@ async function nearestFolder(path: string): Promise<string> {
 
 function failure(message: string, cause?: unknown): BridgeError {
   return new BridgeError('STATE_WRITE_FAILED', message, {
-    hint: 'Run that npm command by hand to see all it says, or leave --global out.',
+    hint: 'Run that npm command yourself to see its full output, or leave out --global.',
     cause,
   });
 }

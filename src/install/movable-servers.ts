@@ -1,4 +1,4 @@
-/** Which servers of a client's file can move into the state directory, so that they work there as they did. */
+/** Decides which servers of a client's file can move to the state directory and still work the same. */
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { homeFolder } from '../base/home.ts';
@@ -30,14 +30,14 @@ export interface Movable {
   readonly staying: readonly (Pick<ListedServer, 'name' | 'folder'> & { readonly reason: string })[];
 }
 
-/** The definition that has a name already, and the file or folder where it is. */
+/** The definition that already uses a name, and its file or folder. */
 interface Known extends Pick<ServerDefinition, 'definitionHash'> {
   readonly place: string;
 }
 
 /**
- * Splits the servers of the file, but for those that are this bridge; nothing of the state directory is overwritten. Of
- * several definitions with one name the first moves.
+ * Splits the servers of the file, except entries of the bridge itself, into those that can move and those that stay. Nothing in the
+ * state directory is overwritten. Of several definitions with the same name, the first one moves.
  */
 export async function chooseMovable(options: MovableOptions): Promise<Movable> {
   const { client, file, format, registration, scope } = options;
@@ -81,31 +81,31 @@ function chooseOne(
     return found;
   }
   if (!isObject(original) || !isObject(found.entry)) {
-    return { reason: 'is no object' };
+    return { reason: 'is not an object' };
   }
   const entry = inFolder(found.entry, folder ?? (options.scope === 'project' ? options.cwd : undefined));
   const { command } = entry;
   if (typeof command === 'string' && /^\.{1,2}[\\/]/.test(command) && entry['cwd'] === undefined) {
-    return { reason: 'names its program by a path that counts from where the client runs' };
+    return { reason: "starts a program by a path relative to the client's working folder" };
   }
   const storePath = join(options.stateDir, 'imported.json');
   const context = { home: homeFolder(options.system.env), env: options.system.env };
   const read = parseServerFile(storePath, JSON.stringify({ mcpServers: { [name]: entry } }), context);
   const [definition] = read.servers;
   if (definition === undefined) {
-    return { reason: read.issues[0]?.message ?? 'cannot be started from here' };
+    return { reason: read.issues[0]?.message ?? 'cannot be started by the bridge' };
   }
   if (folder !== undefined && definition.cwd !== undefined && !existsSync(definition.cwd)) {
-    return { reason: 'runs in a folder that is not there' };
+    return { reason: 'runs in a folder that does not exist' };
   }
   const { definitionHash } = definition;
   if (same !== undefined && same.definitionHash !== definitionHash) {
-    return { reason: `is not the server of that name in ${same.place}; rename one of them` };
+    return { reason: `has the same name as a different server in ${same.place}; rename one of them` };
   }
   return { server: { keys, folder, name, original, entry }, definitionHash };
 }
 
-/** Servers of a project or a folder run there; ours would not. */
+/** The entry with the folder it runs in: a client starts servers of a project in that project, the bridge would not. */
 function inFolder(entry: FileObject, folder: string | undefined): FileObject {
   const own = entry['cwd'];
   if (folder === undefined || entry['url'] !== undefined || (typeof own === 'string' && isAbsolute(own))) {

@@ -1,4 +1,4 @@
-/** Which entries of a client's file start this bridge, and which of them `install` wrote. */
+/** Recognizes entries in a client's file that start the bridge, and among them those that `install` wrote. */
 import { existsSync } from 'node:fs';
 import { isObject } from '../base/is-object.ts';
 import { COMMAND_NAME } from '../base/package.ts';
@@ -9,21 +9,21 @@ import { findSelfReference } from '../servers/self.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The command of an entry of any client, with its arguments. */
+/** The command and arguments of an entry of any client. */
 export function entryWords(value: unknown): string[] {
   const found = toServerEntry(value);
   const { command, args } = 'entry' in found && isObject(found.entry) ? found.entry : ({} as FileObject);
   return [command, ...(Array.isArray(args) ? args : [])].filter((word) => word !== undefined).map(String);
 }
 
-/** Whether an entry starts this bridge; also one that a user wrote under another name, and one of ours whose file is gone. */
+/** Whether an entry starts the bridge. Covers entries that a user wrote under another name, and our own entries whose file is gone. */
 export function isOwnEntry(name: string, value: unknown, env: Environment): boolean {
   const words = entryWords(value);
   const [command = '', ...args] = words;
   return findSelfReference({ name, command, args }, env) !== undefined || (isOurName(name) && isGone(words));
 }
 
-/** Whether an entry that starts the bridge has a name and a command that `install` gives, in this version or an earlier one. */
+/** Whether an entry that starts the bridge has the name and command that this or an earlier version of `install` writes. */
 export function isWrittenByInstall(name: string, value: unknown): boolean {
   const words = entryWords(value);
   return isOurName(name) && (fileOf(words) !== undefined || isNpx(words));
@@ -39,14 +39,14 @@ function isNpx(words: readonly string[]): boolean {
   return npx === 'npx' && yes === '-y' && spec.replace(/@.*/s, '') === COMMAND_NAME && more.length === 0;
 }
 
-/** Of `node /path/dist/cli.js` the path. */
+/** The path in `node /path/dist/cli.js`. */
 function fileOf(words: readonly string[]): string | undefined {
   const [command = '', file = '', ...more] = words;
   const isCli = /^(?:\/|[a-z]:[\\/]|\\\\).*[\\/]dist[\\/]cli\.js$/is.test(file);
   return isCli && more.length === 0 && /(?:^|[\\/])node[^\\/]*$/i.test(command) ? file : undefined;
 }
 
-/** A checkout that was moved or removed. */
+/** Whether the entry starts a checkout that was moved or removed. */
 function isGone(words: readonly string[]): boolean {
   const file = fileOf(words);
   return file !== undefined && !existsSync(file);

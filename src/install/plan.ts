@@ -1,4 +1,4 @@
-/** What `install` and `uninstall` would do to the files of one client. Reads, and writes nothing. */
+/** Plans the changes of `install` and `uninstall` to the files of one client. Writes nothing. */
 
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -40,34 +40,34 @@ import { entryWords, isOwnEntry, isWrittenByInstall } from './own-entry.ts';
 
 export interface PlanOptions {
   readonly system: ClientSystem;
-  /** Folder of the project, for its files. */
+  /** The project folder, for `--scope project`. */
   readonly cwd: string;
   readonly scope: Scope;
   readonly stateDir: string;
   readonly start: ClientStart;
 }
 
-/** What a client is to run. */
+/** The command that the client will run. */
 export interface ClientStart {
   readonly words: readonly string[];
-  /** Whether the user gave them, and not this program. */
+  /** Whether the user gave them with `--command`. */
   readonly isGiven: boolean;
 }
 
 export interface Plan {
   readonly client: ClientDefinition;
   readonly path: string;
-  /** In the order in which they are written: a server is never in neither file. */
+  /** In the order in which they must be written, so that every server is always in at least one file. */
   readonly changes: readonly FileChange[];
-  /** Sentences about what is moved, and what stays and why. */
+  /** Sentences about which servers move, and which stay and why. */
   readonly notes: readonly string[];
-  /** The entry that starts the bridge, as it stands in the file now; undefined when there is none. */
+  /** The entry that starts the bridge in the file now, if any. */
   readonly registered: { readonly name: string; readonly words: readonly string[] } | undefined;
-  /** The client's other servers, as they are in the file now. */
+  /** The client's other servers in the file now. */
   readonly others: Movable;
 }
 
-/** How to register the bridge. Rejects with `CONFIG_INVALID` when a file cannot be read or changed. */
+/** Plans the registration. Rejects with `CONFIG_INVALID` if a file cannot be read or changed. */
 export async function planInstall(id: ClientId, options: PlanOptions & { readonly isImport: boolean }): Promise<Plan> {
   const opened = await open(id, options);
   const { client, file, registration, format } = opened;
@@ -93,9 +93,9 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
     if (registered !== undefined && !isStarting(registered.words, opened.words)) {
       const written = findRegistered(register(text, registration), registration);
       if (isStarting(written?.words ?? [], registered.words)) {
-        // Not its arguments, which may hold secrets.
+        // Without its arguments, which may contain secrets.
         notes.push(
-          `'${registered.name}' in ${file.path} was not written by install and stays as it is (it runs ${registered.words[0]}). To replace it, first run: ${COMMAND} uninstall ${id}`,
+          `'${registered.name}' in ${file.path} was not written by install and is left unchanged (it runs ${registered.words[0]}). To replace it, first run: ${COMMAND} uninstall ${id}`,
         );
       }
     }
@@ -113,7 +113,7 @@ function isStarting(words: readonly string[], wanted: readonly string[]): boolea
   return isDeepStrictEqual(words, wanted);
 }
 
-/** How to take the registration out, and what was moved back in. Rejects with `CONFIG_INVALID`. */
+/** Plans removing the registration and moving imported servers back. Rejects with `CONFIG_INVALID`. */
 export async function planUninstall(id: ClientId, options: PlanOptions): Promise<Plan> {
   const { client, file, registration, format } = await open(id, options);
   const store = await openStore(id, options);
@@ -131,10 +131,10 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
     }
     const backups = await readBackups(file);
     const original = findOriginal(text ?? '', backups, registration, moved);
-    // What is exactly the file that `install` makes where there is none, is removed as a whole.
-    const isMade =
+    // If the file is exactly what `install` creates for a client without one, remove it entirely.
+    const isOursAlone =
       original === undefined && moved.length === 0 && text === register('', asRegistered(text ?? '', registration));
-    const next = isMade ? undefined : (original ?? unregister(text ?? '', registration, moved));
+    const next = isOursAlone ? undefined : (original ?? unregister(text ?? '', registration, moved));
     const changes: FileChange[] = [{ file, next, format }];
     const notes: string[] = [];
     if (moved.length > 0) {
@@ -144,7 +144,7 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
       const isTaken = ({ keys, name }: ListedServer) => Object.hasOwn(entriesAt(root, keys) ?? {}, name);
       const taken = original === undefined ? moved.filter(isTaken) : [];
       notes.push(...describeReturn({ moved, taken, from: store.file.path, to: file.path }));
-      notes.push(...rest.kept.map((name) => `'${name}' was changed in ${store.file.path}, and stays there too.`));
+      notes.push(...rest.kept.map((name) => `'${name}' was changed in ${store.file.path} and also stays there.`));
     }
     return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others };
   });
@@ -152,7 +152,7 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
 
 interface Return {
   readonly moved: readonly ListedServer[];
-  /** Of these, those for whose names the client has a server again. */
+  /** Those whose names the client has given to another server since. */
   readonly taken: readonly ListedServer[];
   readonly from: string;
   readonly to: string;
@@ -161,14 +161,15 @@ interface Return {
 function describeReturn({ moved, taken, from, to }: Return): string[] {
   const back = moved.filter((server) => !taken.includes(server));
   return [
-    ...(back.length === 0 ? [] : [`${quoteServers(back)}: put back from ${from}.`]),
+    ...(back.length === 0 ? [] : [`${quoteServers(back)}: moved back from ${from}.`]),
     ...taken.map(
-      (server) => `${quoteServers([server])} of ${from} was not put back: ${to} already has a server of that name.`,
+      (server) =>
+        `${quoteServers([server])} was not moved back from ${from}: ${to} already has a server with that name.`,
     ),
   ];
 }
 
-/** The path of the client's file, and an entry as it belongs there. */
+/** The path of the client's file, and the entry to write there. */
 export async function snippetOf(id: ClientId, options: PlanOptions) {
   const { client, file, registration, format } = await open(id, options, { isRead: false });
   return { client, path: file.path, text: register('', { ...registration, format }) };
@@ -179,7 +180,7 @@ interface Opened {
   readonly file: ClientFile;
   readonly format: FileFormat;
   readonly registration: RegistrationOptions;
-  /** What is registered: of `start`, in the way of the client's system. */
+  /** The command to register, adapted to the platform. */
   readonly words: readonly string[];
 }
 
@@ -192,7 +193,7 @@ async function open(id: ClientId, options: PlanOptions, { isRead } = { isRead: t
   const registration: RegistrationOptions = {
     format,
     keys: client.keys,
-    // A command that does not show that it starts the bridge is known by the name of its entry later.
+    // If the command alone does not identify the bridge, the entry is later recognized by this name.
     name: isOwnEntry(ENTRY_NAME, { ...start }, env) ? ENTRY_NAME : OTHER_NAME,
     entry: (name) => client.entry(start, name),
     isOwn: (name, entry) => isOwnEntry(name, entry, env),
@@ -210,14 +211,14 @@ function candidates(client: ClientDefinition, { scope, system, cwd }: PlanOption
     return client.userFiles(system);
   }
   if (client.projectFiles === undefined) {
-    throw new BridgeError('USAGE_INVALID', `${client.title} has no file for one project that is known here.`, {
-      hint: 'Leave --scope out, to register it for all projects.',
+    throw new BridgeError('USAGE_INVALID', `${client.title} has no known configuration file for projects`, {
+      hint: 'Leave out --scope to register the bridge for all projects.',
     });
   }
   return client.projectFiles.map((path) => join(cwd, path));
 }
 
-/** The first file that exists, else the first in a folder that exists: there the client is; else the usual one. */
+/** The first existing file; else the first whose folder exists, because the client is installed there; else the usual one. */
 async function chooseFile(paths: readonly string[], usual: string): Promise<ClientFile> {
   for (const path of paths) {
     const file = await readClientFile(path);
@@ -246,7 +247,7 @@ function isChange(change: FileChange): boolean {
   return true;
 }
 
-/** Faults of a file as errors that name it, the place, and what to do. */
+/** Turns faults of a file into errors with its path, the position and a next step. */
 async function explaining<T>(path: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -260,7 +261,7 @@ async function explaining<T>(path: string, act: () => Promise<T>): Promise<T> {
     }
     if (error instanceof UnsafeEditError) {
       throw new BridgeError('CONFIG_INVALID', `${path} was not changed: ${error.message}`, {
-        hint: `Make the change by hand. To see the entry, run: ${COMMAND} install CLIENT --print`,
+        hint: `Edit the file yourself. To see the entry to add, run: ${COMMAND} install CLIENT --print`,
         cause: error,
       });
     }

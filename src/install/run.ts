@@ -1,60 +1,60 @@
-/** `install` and `uninstall`: puts this bridge into the configuration of MCP clients, and takes it out again. */
+/** `install` and `uninstall`: registers the bridge in the configuration of MCP clients, and removes it again. */
 import { isAbsolute } from 'node:path';
 import type { Person } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import { refuseUnusableHome } from '../base/home.ts';
 import { COMMAND_NAME, thisProgramStart } from '../base/package.ts';
-import { splitWords } from '../base/split-words.ts';
+import { splitWords } from '../base/shell-words.ts';
 import { listServers } from '../clients/server-lists.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { writeClientFile } from '../servers/client-file.ts';
 import { thisSystem } from '../servers/sources.ts';
 import type { Settings } from '../settings/settings.ts';
-import { colourChange, renderChange } from '../terminal/file-change.ts';
+import { colorChange, renderChange } from '../terminal/file-change.ts';
+import { describeCallable } from './callable-servers.ts';
 import { isClientHere } from './client-presence.ts';
 import type { InstallCommand } from './command-line.ts';
 import type { GlobalInstall } from './global-install.ts';
-import { describeCallable } from './install-servers.ts';
 import { type ClientStart, type Plan, type PlanOptions, planInstall, planUninstall, snippetOf } from './plan.ts';
 
 export interface InstallOptions {
   readonly settings: Pick<Settings, 'stateDir'> &
     Partial<Pick<Settings, 'serversConfig' | 'configSources' | 'allowSelfServer'>>;
-  /** This machine when left out. */
+  /** Default: this machine. */
   readonly system?: ClientSystem;
-  /** Folder of the project; the working directory when left out. */
+  /** The project folder. Default: the working directory. */
   readonly cwd?: string;
-  /** What clients run; what started this program when left out. */
+  /** The command for clients. Default: the one that started this program. */
   readonly start?: readonly string[];
-  /** Who is asked whether the client's servers move; undefined when no one can be. */
+  /** The person to ask whether to move the client's servers, if there is one. */
   readonly person?: Person | undefined;
-  /** Whether what is written is shown on a terminal that knows colours. */
-  readonly hasColours?: boolean;
+  /** Whether to color diffs. */
+  readonly hasColors?: boolean;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
 }
 
-/** What `install` and `uninstall` did to the files of one client, or would do; also the JSON. */
+/** What `install` or `uninstall` changed, or would change, for one client; also the JSON output. */
 interface InstallReport {
   readonly client: ClientId;
-  /** In the order in which they are written; none when nothing is to change. */
+  /** In the order in which they are written; empty if there is nothing to change. */
   readonly changes: readonly {
     readonly path: string;
     readonly action: 'create' | 'change' | 'remove';
     /** Unified; secrets are `***`. */
     readonly diff: string;
-    /** Copy of what was there; null when there was nothing, and when nothing was written. */
+    /** The backup file; null if there was no file before, or nothing was written. */
     readonly backup: string | null;
   }[];
-  /** Sentences about servers that are moved or stay, and about the client. */
+  /** Sentences about servers that move or stay, and about the client. */
   readonly notes: readonly string[];
   readonly isWritten: boolean;
 }
 
-/** As a shell reports Ctrl-C. */
+/** The exit code that shells use for Ctrl-C. */
 const CANCELLED_EXIT_CODE = 130;
 
-/** Resolves with the exit code. All clients are looked at before anything is written: a refusal leaves all as they are. */
+/** Resolves with the exit code. Plans all clients before it writes anything, so an error leaves all files unchanged. */
 export async function install(command: InstallCommand, options: InstallOptions): Promise<number> {
   const system = options.system ?? thisSystem(process.env);
   if (options.system === undefined) {
@@ -74,20 +74,20 @@ export async function install(command: InstallCommand, options: InstallOptions):
   }
   const plans = await planAll(command, planOptions, options);
   if (plans === undefined) {
-    options.writeError('Nothing was written.\n');
+    options.writeError('Cancelled; nothing was changed.\n');
     return CANCELLED_EXIT_CODE;
   }
-  const tell = command.isJson ? (): void => undefined : options.writeOut;
-  await runGlobally(globally, command, tell);
+  const print = command.isJson ? (): void => undefined : options.writeOut;
+  await runGlobally(globally, command, print);
   const reports: InstallReport[] = [];
   for (const [id, plan] of plans) {
-    tell(describePlan(plan, command, options.hasColours === true));
-    reports.push({ client: id, ...(await carryOut(plan, command, tell)) });
+    print(describePlan(plan, command, options.hasColors === true));
+    reports.push({ client: id, ...(await carryOut(plan, command, print)) });
   }
   if (command.isJson) {
     options.writeOut(`${JSON.stringify(reports, undefined, 2)}\n`);
   } else if (command.command === 'install') {
-    tell(await describeCallable(plans, command, { ...options, system }));
+    print(await describeCallable(plans, command, { ...options, system }));
   }
   return 0;
 }
@@ -102,30 +102,30 @@ function chooseStart(
   }
   const words = splitWords(startCommand);
   if (words === undefined) {
-    throw new BridgeError('USAGE_INVALID', `--command holds no command: ${startCommand}`, {
-      hint: "Write the command with its arguments as one word, as in --command 'node /path/dist/cli.js', and close quotes in it.",
+    throw new BridgeError('USAGE_INVALID', `--command is empty or has an unclosed quote: ${startCommand}`, {
+      hint: "Quote the command and its arguments as one word, as in --command 'node /path/dist/cli.js'.",
     });
   }
   if (startsNothing(words)) {
     throw new BridgeError(
       'USAGE_INVALID',
-      `--command names no package or file for ${words[0]} to run: ${startCommand}`,
+      `--command does not say which package or file ${words[0]} should run: ${startCommand}`,
       {
-        hint: 'Add it, as in --command "npx -y PACKAGE".',
+        hint: 'Add the package, as in --command "npx -y PACKAGE".',
       },
     );
   }
   return { words, isGiven: true };
 }
 
-/** Whether the words are only a program that runs packages, its subcommands and options. */
+/** Whether the words are only a package runner with subcommands and options, but no package. */
 function startsNothing([program = '', ...rest]: readonly string[]): boolean {
   const name = program.replace(/^.*[\\/]/s, '').replace(/\.(?:cmd|exe)$/i, '');
   const isRunner = /^(?:npx|npm|pnpm|pnpx|yarn|bun|bunx|uv|uvx|pipx)$/.test(name);
   return isRunner && rest.every((word) => /^(?:-.*|exec|x|dlx|run|tool)$/s.test(word));
 }
 
-/** Undefined when a person was asked and did not want to go on. */
+/** Undefined if the person cancelled the question. */
 async function planAll(
   command: InstallCommand,
   planOptions: PlanOptions,
@@ -156,25 +156,25 @@ async function planAll(
   return plans;
 }
 
-/** Undefined for Ctrl-C and the end of the input. */
+/** Undefined on Ctrl-C and at the end of input. */
 async function askToMove(
   person: Person,
   { client, path }: Plan,
   names: readonly string[],
   stateDir: string,
 ): Promise<boolean | undefined> {
-  const [are, them] =
-    names.length === 1 ? ['is another MCP server', 'it'] : [`are ${names.length} other MCP servers`, 'them'];
+  const [others, them] =
+    names.length === 1 ? ['one other MCP server', 'it'] : [`${names.length} other MCP servers`, 'them'];
   const { action, content } = await person.ask(
     {
       mode: 'form',
-      message: `In ${path} there ${are}: ${names.join(', ')}. Code can call only servers that are moved to ${stateDir}.`,
+      message: `${path} defines ${others}: ${names.join(', ')}. Code can call ${them} only after ${them === 'it' ? 'it is' : 'they are'} moved to ${stateDir}.`,
       requestedSchema: {
         type: 'object',
         properties: {
           move: {
             type: 'boolean',
-            title: `Move ${them} there? ${client.title} then reaches ${them} through run_python; uninstall puts ${them} back`,
+            title: `Move ${them} there? ${client.title} will then use ${them} through run_python; uninstall moves ${them} back`,
             default: false,
           },
         },
@@ -186,13 +186,13 @@ async function askToMove(
   return action === 'accept' ? content?.['move'] === true : undefined;
 }
 
-/** What a user of this machine should know about the client and the entry. */
+/** Adds notes about the client and the entry that depend on this machine. */
 function withMachineNotes(plan: Plan, command: InstallCommand, { scope, start, system }: PlanOptions): Plan {
   const notes = [...plan.notes];
   const isChanged = plan.changes.length > 0;
   if (command.command === 'install' && scope === 'user' && !isClientHere(plan.client, system)) {
     notes.push(
-      `Warning: ${plan.client.title} was not found on this machine (neither its files nor its program). It reads ${plan.path} once it is installed.`,
+      `Warning: ${plan.client.title} was not found on this machine (neither its files nor its program). It will read ${plan.path} once it is installed.`,
     );
   }
   if (
@@ -202,18 +202,18 @@ function withMachineNotes(plan: Plan, command: InstallCommand, { scope, start, s
     start.words.some((word) => isAbsolute(word))
   ) {
     notes.push(
-      `The entry names paths of this machine. For a file that you share with others, add: --command ${COMMAND_NAME}. It works for everyone who has installed the package globally (install --global).`,
+      `The entry contains paths on this machine. If you share the file, use --command ${COMMAND_NAME}, which works for everyone who has installed the package globally (install --global).`,
     );
   }
   if (command.command === 'uninstall' && isChanged && plan.registered?.words.some(isGlobalFile) === true) {
     notes.push(
-      `The package itself stays installed. When no client needs it any more, remove it: npm uninstall --global ${COMMAND_NAME}`,
+      `The package itself stays installed. Once no client uses it, remove it with: npm uninstall --global ${COMMAND_NAME}`,
     );
   }
   return { ...plan, notes };
 }
 
-/** Whether it is a file of this package where npm keeps global ones: `lib/node_modules`, on Windows `npm\node_modules`. */
+/** Whether the word is a file of this package in npm's global folder: `lib/node_modules`, on Windows `npm\node_modules`. */
 function isGlobalFile(word: string): boolean {
   return isAbsolute(word) && /[\\/](?:lib|npm)[\\/]node_modules[\\/]mcp-server-code-execution-mode[\\/]/.test(word);
 }
@@ -221,16 +221,16 @@ function isGlobalFile(word: string): boolean {
 async function runGlobally(
   globally: GlobalInstall | undefined,
   { isDryRun }: InstallCommand,
-  tell: (text: string) => void,
+  print: (text: string) => void,
 ): Promise<void> {
   if (globally?.run === undefined) {
     return;
   }
   if (isDryRun) {
-    tell(`Would run: ${globally.shown}\n`);
+    print(`Would run: ${globally.shown}\n`);
     return;
   }
-  tell(`Running: ${globally.shown}\n`);
+  print(`Running: ${globally.shown}\n`);
   await globally.run();
 }
 
@@ -251,21 +251,21 @@ async function printSnippets(
   }
 }
 
-function describePlan({ client, changes, notes, path }: Plan, command: InstallCommand, hasColours: boolean): string {
-  const state = command.command === 'install' ? 'is registered already' : 'is not registered';
+function describePlan({ client, changes, notes, path }: Plan, command: InstallCommand, hasColors: boolean): string {
+  const state = command.command === 'install' ? 'is already registered' : 'is not registered';
   const lines =
     changes.length === 0
       ? `${client.title}: nothing to change; the bridge ${state} in ${path}.\n`
-      : `${client.title}:\n${changes.map((change) => (hasColours ? colourChange(renderChange(change)) : renderChange(change))).join('')}`;
+      : `${client.title}:\n${changes.map((change) => (hasColors ? colorChange(renderChange(change)) : renderChange(change))).join('')}`;
   const dryRun = command.isDryRun ? 'Nothing was written (--dry-run).\n' : '';
   return `${lines}${notes.map((note) => `${note}\n`).join('')}${dryRun}`;
 }
 
-/** Writes what is planned, unless it is a dry run. */
+/** Writes the planned changes, unless it is a dry run. */
 async function carryOut(
   { client, changes, notes }: Plan,
   { command, isDryRun, scope }: InstallCommand,
-  tell: (text: string) => void,
+  print: (text: string) => void,
 ): Promise<Omit<InstallReport, 'client'>> {
   const done: InstallReport['changes'][number][] = [];
   for (const change of changes) {
@@ -274,17 +274,17 @@ async function carryOut(
     const action = next === undefined ? 'remove' : file.text === undefined ? 'create' : 'change';
     done.push({ path: file.path, action, diff: renderChange(change), backup: backup ?? null });
     if (!isDryRun) {
-      const before = backup === undefined ? '' : `; before: ${backup}`;
-      tell(`${action === 'remove' ? 'Removed' : 'Wrote'} ${file.path}${before}\n`);
+      const copy = backup === undefined ? '' : ` (backup: ${backup})`;
+      print(`${action === 'remove' ? 'Removed' : 'Wrote'} ${file.path}${copy}\n`);
     }
   }
   const isWritten = !isDryRun && changes.length > 0;
   const trust = command === 'install' ? client.trust?.[scope] : undefined;
   if (isWritten) {
-    tell(`To apply the change: ${client.afterwards}.\n`);
+    print(`To apply the change: ${client.afterwards}.\n`);
   }
   if (trust !== undefined && !isDryRun) {
-    tell(`${trust}.\n`);
+    print(`${trust}.\n`);
   }
   return { changes: done, notes, isWritten };
 }

@@ -1,4 +1,4 @@
-/** The arguments of a call that a person makes: their names, and what is certainly wrong with their values. */
+/** Checks the arguments of a call typed by a person: their names, and values that the tool is certain to refuse. */
 
 import { BridgeError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
@@ -8,10 +8,10 @@ import { createSchemaCheck, type SchemaCheck } from './schema-check.ts';
 
 const MAX_SIGNATURE_CHARS = 600;
 
-/** An argument as it was given: by either of its names. */
+/** Arguments as typed, under either their original or their Python names. */
 type Given = readonly (readonly [name: string, value: unknown])[];
 
-/** The arguments under the names that the server knows. Rejects with `TOOL_ARGUMENT_INVALID` for what the tool certainly refuses. */
+/** The arguments under their original names. Rejects with `TOOL_ARGUMENT_INVALID` for arguments that the tool is certain to refuse. */
 export async function checkToolArguments(
   server: CatalogServer,
   tool: CatalogTool,
@@ -49,7 +49,7 @@ async function bind(
   check: SchemaCheck,
   refuse: Refuse,
 ): Promise<Record<string, unknown>> {
-  // What the server itself calls a parameter means that parameter.
+  // Original names come last, so that they override Python names.
   const originals = new Map([
     ...spec.parameters.map(({ alias, name }) => [alias, name] as const),
     ...spec.parameters.map(({ name }) => [name, name] as const),
@@ -70,13 +70,13 @@ async function bind(
   return Object.fromEntries([...bound].filter(([name, value]) => value !== null || !isLeftOut(spec, name, check)));
 }
 
-/** Whether null means "not given": the parameter is optional, and its schema allows no null. */
+/** Whether null means "not given": the parameter is optional, and its schema does not allow null. */
 function isLeftOut({ parameters }: ToolSpec, name: string, check: SchemaCheck): boolean {
   const parameter = parameters.find((one) => one.name === name);
   return parameter !== undefined && !parameter.required && check.refusesNull(name);
 }
 
-/** `filters.labels[0]`, with the first name as Python spells it. */
+/** A path such as `filters.labels[0]`, with the first name as Python spells it. */
 function placeOf([first, ...rest]: readonly string[], { parameters }: ToolSpec): string {
   if (first === undefined) {
     return 'the arguments';

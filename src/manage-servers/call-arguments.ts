@@ -1,6 +1,6 @@
 /**
- * What a person typed as arguments of a tool: `name=value`, read as the input schema of the tool wants it. What cannot be read
- * that way stays a text, which the check of arguments then refuses in its own words.
+ * Parses arguments typed as `name=value`, by the input schema of the tool. A value that does not parse stays text, and the check of
+ * arguments then reports it.
  */
 import { readFile } from 'node:fs/promises';
 import { BridgeError, messageOf } from '../base/errors.ts';
@@ -9,24 +9,24 @@ import { follow, listOf, type Schema } from '../catalog/json-schema.ts';
 import { parametersOf } from '../catalog/parameters.ts';
 import { parseExact } from '../protocol/exact-json.ts';
 
-/** Schemas that are read for the type of one parameter, alternatives within alternatives: a hostile one has no end. Chosen. */
+/** Limit for nested alternatives in the schema of one parameter, because a hostile schema may never end. Chosen. */
 const MAX_SCHEMAS = 500;
 const FILE_MARK = '@';
 
-/** A name with what was typed for it. */
+/** A name and the text typed for it. */
 export type Pair = readonly [name: string, text: string];
 
 /**
- * Splits `name=value`. A value that begins with `@` is the content of the file of that name; with `@@`, a text that begins with
- * one `@`. Rejects with `USAGE_INVALID`.
+ * Splits `name=value`. The value `@FILE` is the content of that file; `@@TEXT` is a text that begins with one `@`. Rejects with
+ * `USAGE_INVALID`.
  */
 export async function readPairs(words: readonly string[]): Promise<Pair[]> {
   return Promise.all(
     words.map(async (word): Promise<Pair> => {
       const equals = word.indexOf('=');
       if (equals < 1) {
-        throw new BridgeError('USAGE_INVALID', `'${word}' is no argument of a tool`, {
-          hint: "Write each as name=value, or all of them at once as JSON: --json-args '{…}'.",
+        throw new BridgeError('USAGE_INVALID', `'${word}' is not a tool argument of the form name=value`, {
+          hint: "Write each argument as name=value, or all of them as JSON: --json-args '{…}'.",
         });
       }
       const text = word.slice(equals + 1);
@@ -36,7 +36,7 @@ export async function readPairs(words: readonly string[]): Promise<Pair[]> {
   );
 }
 
-/** The value of each name, as the schema wants it. A name that stands several times gives a list, where it may. */
+/** The value of each name, parsed by the schema. A repeated name makes a list if the schema allows one. */
 export function typeArguments(pairs: readonly Pair[], inputSchema: Schema): [string, unknown][] {
   const parameters = parametersOf(inputSchema).list;
   const names = [...new Set(pairs.map(([name]) => name))];
@@ -47,12 +47,12 @@ export function typeArguments(pairs: readonly Pair[], inputSchema: Schema): [str
     if (texts.length > 1 && (kind.types === undefined || kind.types.has('array'))) {
       return [[name, texts.map((text) => typed(text, kindOf(kind.items, inputSchema), inputSchema))]];
     }
-    // Given twice where there can be one: the check refuses it.
+    // Repeated, but not a list: the check of arguments refuses it.
     return texts.map((text) => [name, typed(text, kind, inputSchema)]);
   });
 }
 
-/** The JSON object that stands for all arguments. Throws `USAGE_INVALID`. */
+/** Parses the JSON object of `--json-args`. Throws `USAGE_INVALID`. */
 export function readJsonArguments(text: string): [string, unknown][] {
   let value: unknown;
   try {
@@ -61,7 +61,7 @@ export function readJsonArguments(text: string): [string, unknown][] {
     throw notAnObject(messageOf(error));
   }
   if (!isObject(value)) {
-    throw notAnObject('it is something else');
+    throw notAnObject('it is another type of value');
   }
   return Object.entries(value);
 }
@@ -72,11 +72,11 @@ function notAnObject(why: string): BridgeError {
   });
 }
 
-/** What a schema allows, as far as that decides how a text is read. */
+/** What a schema allows, as far as it matters for parsing text. */
 interface Kind {
-  /** Names of JSON Schema; undefined when anything is allowed. */
+  /** Type names of JSON Schema; undefined if anything is allowed. */
   readonly types: ReadonlySet<string> | undefined;
-  /** Of the members of a list. */
+  /** The schema of the items of a list. */
   readonly items?: unknown;
 }
 
@@ -102,7 +102,7 @@ function kindOf(schema: unknown, root: Schema, budget = { schemas: MAX_SCHEMAS }
     : { types: new Set([...all, ...nullable]), items };
 }
 
-/** The first part of `allOf` that says anything. */
+/** The first part of `allOf` that restricts the type. */
 function kindOfAll(facts: Schema, root: Schema, budget: { schemas: number }): Kind {
   const parts = listOf(facts['allOf']).map((one) => kindOf(one, root, budget));
   return parts.find(({ types }) => types !== undefined) ?? { types: undefined };
@@ -112,7 +112,7 @@ function typeOf(value: unknown): string {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
 }
 
-/** A text that may be a text is one, unless it looks like a list or an object where that is allowed too. */
+/** Where a string is allowed, the text stays one, unless it is a list or an object and those are allowed too. */
 function typed(text: string, { types, items }: Kind, root: Schema): unknown {
   const parsed = parseOrUndefined(text);
   if (types === undefined) {
@@ -136,7 +136,7 @@ function parseOrUndefined(text: string): unknown {
   try {
     return parseExact(text);
   } catch {
-    return undefined; // No JSON: a text.
+    return undefined; // Not JSON, so it is text.
   }
 }
 
@@ -144,8 +144,8 @@ async function readText(file: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readFile(file));
   } catch (cause) {
-    throw new BridgeError('USAGE_INVALID', `${file} could not be read as text: ${messageOf(cause)}`, {
-      hint: `A value that begins with ${FILE_MARK} names a file; write ${FILE_MARK.repeat(2)} for a text that begins so.`,
+    throw new BridgeError('USAGE_INVALID', `could not read ${file} as UTF-8 text: ${messageOf(cause)}`, {
+      hint: `A value that begins with ${FILE_MARK} is read from a file; for text that begins with ${FILE_MARK}, write ${FILE_MARK.repeat(2)}.`,
       cause,
     });
   }

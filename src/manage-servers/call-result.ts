@@ -1,7 +1,9 @@
-/** What a tool answered (MCP, `CallToolResult`), as a person at a shell wants it: text, and what is no text by itself. Pure. */
-import { isObject } from '../base/is-object.ts';
+/** Prints the result of a tool (`CallToolResult` of MCP): its text on stdout, and binary content in files. */
+import { writeFile } from 'node:fs/promises';
+import { BridgeError, messageOf } from '../base/errors.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
+import { escapeInLines } from '../base/log.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import type { JsonObject } from '../upstream/definition.ts';
 
 /** An image, a sound, or a file. */
 export interface BinaryPart {
@@ -15,11 +17,11 @@ export interface ReadResult {
   /** Ends with a line feed, or is empty. */
   readonly text: string;
   readonly parts: readonly BinaryPart[];
-  /** Whether the tool itself reports that it failed. */
+  /** Whether the tool reported a failure. */
   readonly isError: boolean;
 }
 
-/** The text of a result; where there is none, its structured content as JSON. */
+/** The text and the binary parts of a result. Without text, the structured content as JSON. */
 export function readResult(result: unknown): ReadResult {
   const { content, structuredContent, isError } = isObject(result) ? result : {};
   const blocks = (Array.isArray(content) ? content : []).filter(isObject);
@@ -45,7 +47,7 @@ function textOf(block: JsonObject): string | undefined {
     case 'audio':
       return undefined;
     default:
-      return asJson(block); // A kind that came later.
+      return asJson(block); // A content type added to MCP later.
   }
 }
 
@@ -65,13 +67,74 @@ function toPart(kind: string, mimeType: unknown, base64: string): BinaryPart {
   };
 }
 
-/** Indented, unless it holds numbers that only the short form keeps. */
+/** Indented JSON, unless the value contains numbers that only the compact form preserves. */
 function asJson(value: unknown): string {
   const short = stringifyExact(value);
   return short === JSON.stringify(value) ? JSON.stringify(value, undefined, 2) : short;
 }
 
-/** Names for several files: `shot.png`, `shot-2.png`, `shot-3.png`. */
+/** The name of the file at `index`: `shot.png`, `shot-2.png`, `shot-3.png`. */
 export function numberedFile(file: string, index: number): string {
   return index === 0 ? file : file.replace(/(\.[^./\\]*)?$/, (extension) => `-${index + 1}${extension}`);
+}
+
+export interface ShowOptions {
+  readonly writeOut: (text: string) => void;
+  readonly writeError: (text: string) => void;
+  /** Whether stdout is a terminal, for which control characters must be escaped. */
+  readonly isShown?: boolean | undefined;
+  /** The file for binary parts, numbered if there are several; for the text if there are none. */
+  readonly file: string | undefined;
+  /** The complete result as JSON, printed instead of the text. */
+  readonly json: string | undefined;
+}
+
+/** Prints text to stdout, or to stderr if the tool failed. Rejects with `USAGE_INVALID` if a file cannot be written. */
+export async function showResult(
+  tool: string,
+  { text, parts, isError }: ReadResult,
+  options: ShowOptions,
+): Promise<void> {
+  const { file, json, writeOut, writeError } = options;
+  // stderr is always for people, even if stdout is redirected.
+  const shown = options.isShown === true || isError ? escapeInLines(text) : text;
+  const isForFile = file !== undefined && parts.length === 0 && !isError;
+  if (json !== undefined) {
+    writeOut(`${json}\n`);
+  } else if (isError) {
+    writeError(`TOOL_FAILED: ${tool}: ${shown === '' ? 'the tool gave no reason\n' : shown}`);
+  } else if (!isForFile) {
+    writeOut(shown);
+  }
+  if (isForFile) {
+    await writeTo(file, text);
+    writeError(`Wrote the text to ${file}.\n`);
+  }
+  for (const [index, part] of parts.entries()) {
+    writeError(await showPart(part, file && numberedFile(file, index)));
+  }
+}
+
+/** Writes one binary part, and returns one line about it. */
+async function showPart({ kind, mimeType, bytes }: BinaryPart, file: string | undefined): Promise<string> {
+  const what = escapeInLines(`${kind}, ${mimeType}, ${bytes.length.toLocaleString('en-US')} bytes`);
+  if (file === undefined) {
+    return `${what}: not shown; to save it, add --output FILE.\n`;
+  }
+  await writeTo(file, bytes);
+  return `${what}: written to ${file}.\n`;
+}
+
+async function writeTo(file: string, content: string | Buffer): Promise<void> {
+  try {
+    await writeFile(file, content);
+  } catch (cause) {
+    throw new BridgeError(
+      'USAGE_INVALID',
+      `the call was made, but its result could not be written to ${file}: ${messageOf(cause)}`,
+      {
+        cause,
+      },
+    );
+  }
 }

@@ -1,18 +1,17 @@
-/** `servers call`: one call of one tool, made by a person, from the words of the command line to the text of the answer. */
+/** `servers call`: parses the arguments, calls one tool for a person, and prints the answer. */
 
 import { text as readAll } from 'node:stream/consumers';
 import { CancelSource } from '../base/cancel.ts';
 import { ERROR_CODES } from '../base/errors.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
-import { namedAtShell } from '../directory/named-tool.ts';
+import { namedAtShell } from '../directory/directory-errors.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CallerIo, CommandContext } from '../terminal/command.ts';
 import { checkToolArguments } from './argument-check.ts';
 import { readJsonArguments, readPairs, typeArguments } from './call-arguments.ts';
-import { readResult } from './call-result.ts';
+import { readResult, type ShowOptions, showResult } from './call-result.ts';
 import { DEFAULT_CALL_SECONDS, type ServersCommand } from './command-line.ts';
-import { type ShowOptions, showResult } from './show-result.ts';
 
 export interface CallOptions
   extends CallerIo,
@@ -21,29 +20,29 @@ export interface CallOptions
   readonly input: NodeJS.ReadableStream;
 }
 
-/** Resolves with the exit code, that of `TOOL_FAILED` when the tool says that it failed. Rejects as calls of code do. */
+/** Resolves with the exit code: that of `TOOL_FAILED` if the tool reports a failure. Rejects with the errors of a call from code. */
 export async function call(
   command: ServersCommand,
   configured: ConfiguredServers,
   options: CallOptions,
 ): Promise<number> {
   const [serverName = '', toolName = '', ...words] = command.names;
-  const wishes = command.call;
+  const given = command.call;
   const pairs = await readPairs(words);
-  const json = wishes?.json === '-' ? await readAll(options.input) : wishes?.json;
+  const json = given?.json === '-' ? await readAll(options.input) : given?.json;
   const server = await configured.known.find(serverName);
   const tool = await findTool(configured, server, toolName);
-  const given = [...(json === undefined ? [] : readJsonArguments(json)), ...typeArguments(pairs, tool.inputSchema)];
-  const checked = await checkToolArguments(server, tool, given);
-  const timeoutMs = (wishes?.timeoutSeconds ?? DEFAULT_CALL_SECONDS) * 1_000;
+  const typed = [...(json === undefined ? [] : readJsonArguments(json)), ...typeArguments(pairs, tool.inputSchema)];
+  const checked = await checkToolArguments(server, tool, typed);
+  const timeoutMs = (given?.timeoutSeconds ?? DEFAULT_CALL_SECONDS) * 1_000;
   const result = await options.callByPerson({ server, tool, arguments: checked, timeoutMs }, configured, options);
   const read = readResult(result);
-  const how = { ...options, file: wishes?.output, json: command.isJson ? stringifyExact(result) : undefined };
+  const how = { ...options, file: given?.output, json: command.isJson ? stringifyExact(result) : undefined };
   await showResult(`${server.name}.${tool.name}`, read, how);
   return read.isError ? ERROR_CODES.TOOL_FAILED.exitCode : 0;
 }
 
-/** Rejects with `TOOL_UNKNOWN`, with the nearest names; a tool that is denied is found, and its call refused. */
+/** Rejects with `TOOL_UNKNOWN` and similar names. Finds denied tools too, so that the policy can refuse the call with its reason. */
 function findTool({ known }: ConfiguredServers, server: CatalogServer, wanted: string): Promise<CatalogTool> {
   const found = known.findToolToCall(server, wanted, new CancelSource().signal);
   return namedAtShell(known, server, wanted, found);

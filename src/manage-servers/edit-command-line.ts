@@ -6,27 +6,27 @@ import { addNotes, collect, jsonOption, type Settle } from '../terminal/define.t
 export interface EditServersCommand {
   readonly command: 'edit-servers';
   readonly action: 'add' | 'remove' | 'enable' | 'disable';
-  /** Of `add` at most one: examples and JSON may bring names of their own. */
+  /** At most one for `add`, or none if an example or JSON contains the name. */
   readonly names: readonly string[];
-  /** Of `add` alone. */
-  readonly entry?: EntryWishes;
-  /** Whether `add` may replace a server of that name. */
+  /** Only for `add`. */
+  readonly entry?: EntryOptions;
+  /** Whether `add` may replace a server with that name. */
   readonly isForced: boolean;
   readonly isDryRun: boolean;
   readonly isJson: boolean;
 }
 
-/** What `servers add` makes an entry of, as it was typed. */
-export interface EntryWishes {
-  /** Program and arguments. */
+/** The options of `servers add` that describe the new entry, as typed. */
+export interface EntryOptions {
+  /** The program and its arguments. */
   readonly words: readonly string[];
   readonly url?: string | undefined;
   readonly transport?: string | undefined;
-  /** Name of an example; `true` to list them. */
+  /** The name of an example; `true` lists the examples. */
   readonly example?: string | true | undefined;
-  /** An entry, or a file of entries; `-` for stdin. */
+  /** One entry, or the content of a server file; `-` for stdin. */
   readonly json?: string | undefined;
-  /** `KEY=VALUE`, or `KEY` for a reference to the variable of that name. */
+  /** `KEY=VALUE`, or `KEY` for a reference to the variable with that name. */
   readonly env: readonly string[];
   /** `Name: value`. */
   readonly headers: readonly string[];
@@ -50,7 +50,7 @@ interface Given {
   readonly json?: true;
 }
 
-/** How the commonest form is written. */
+/** The most common form, for hints. */
 const FORM = 'servers add NAME -- COMMAND ARG…';
 
 export function defineServerEdits(group: Command, settle: Settle<EditServersCommand>): void {
@@ -58,14 +58,14 @@ export function defineServerEdits(group: Command, settle: Settle<EditServersComm
   const edits = [
     ['remove', 'Remove servers from the server files.'],
     ['enable', 'Let code use disabled servers again.'],
-    ['disable', 'Keep servers in their files, but do not start or offer them.'],
+    ['disable', 'Stop offering servers to code, but keep them in their files.'],
   ] as const;
   for (const [action, description] of edits) {
     group
       .command(action)
       .description(description)
-      .argument('<server...>', 'their names')
-      .option('--dry-run', 'show the change and write nothing')
+      .argument('<server...>', 'names of servers')
+      .option('--dry-run', 'show the changes without writing them')
       .addOption(jsonOption())
       .action((names: readonly string[], given: Given) => {
         const uniqueNames = [...new Set(names)];
@@ -82,28 +82,28 @@ const ADD_NOTES = [
   "    servers add docs --url https://docs.example/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'",
   '    servers add --example everything',
   '',
-  'Writes to servers.json in the state directory (~/MCPs); running bridges offer the server from their next call.',
-  '--env KEY without a value writes ${KEY}, a reference to a variable of the bridge, so that no secret is in the file.',
-  'More about secrets: `help servers secrets`.',
+  'Writes to servers.json in the state directory (~/MCPs). Running bridges offer the server from their next call.',
+  '--env KEY without a value writes ${KEY}, a reference to a variable of the bridge. This keeps secrets out of the file;',
+  'for other ways, see `help servers secrets`.',
 ].join('\n');
 
 function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
   const add = group
     .command('add')
     .description(`Add a server: ${FORM}, or NAME --url URL.`)
-    .argument('[name]', 'what to call it')
-    .argument('[command...]', 'after --: the command of the server')
-    .option('--url <url>', 'address of a remote server')
+    .argument('[name]', 'name of the server')
+    .argument('[command...]', 'command that starts the server, after --')
+    .option('--url <url>', 'URL of a remote server')
     .option('-t, --transport <transport>', 'stdio, http, or sse for servers that support nothing newer')
-    .option('-e, --env <KEY=VALUE>', 'variable for the server; may be repeated', collect)
-    .option('-H, --header <header>', "header for a remote server, 'Name: value'; may be repeated", collect)
-    .option('--cwd <folder>', 'folder to start it in')
-    .option('--description <text>', 'what it is for; the model reads it')
-    .option('--timeout <duration>', 'longest time of one call, such as 2m')
-    .option('--example [name]', 'add an example that comes with this package, or list them')
-    .option('--json-entry <json>', 'the entry as JSON, as in server files; - reads it from stdin')
-    .option('--force', 'replace a server of that name; keeps its policy and pin')
-    .option('--dry-run', 'show the change and write nothing')
+    .option('-e, --env <KEY=VALUE>', 'environment variable for the server; may be repeated', collect)
+    .option('-H, --header <header>', "header for a remote server, as 'Name: value'; may be repeated", collect)
+    .option('--cwd <folder>', 'working directory of the server')
+    .option('--description <text>', 'what the server is for, for the model to read')
+    .option('--timeout <duration>', 'time limit for one call, such as 2m')
+    .option('--example [name]', 'add an example server, or without a name, list the examples')
+    .option('--json-entry <json>', 'the entry as JSON, as in a server file; - reads it from stdin')
+    .option('--force', 'replace a server with that name, but keep its policy and pin')
+    .option('--dry-run', 'show the changes without writing them')
     .addOption(jsonOption())
     .exitOverride((error) => {
       throw error.code === 'commander.unknownOption' ? unknownOption(error.message) : error;
@@ -113,11 +113,11 @@ function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
       const typed = wordsAfterSeparator(group);
       if (words.length > 1 && typed === undefined) {
         throw usage(
-          `'${words[0]}' has arguments, and there is no -- before it`,
+          `the command '${words[0]}' has arguments, but there is no -- before it`,
           `Write -- before the command: ${FORM}`,
         );
       }
-      // The library took the program for the name; one that begins with - can stand nowhere else, and is refused as a name.
+      // The library took the program for the name. A name that begins with - is refused later, with a better message.
       if (typed !== undefined && typed.length > words.length && !name?.startsWith('-')) {
         throw usage('the name of the server is missing', `Write the name before --: ${FORM}`);
       }
@@ -128,7 +128,7 @@ function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
 
 function addOf(name: string | undefined, words: readonly string[], given: Given): EditServersCommand {
   const { url, transport, example, jsonEntry, env = [], header = [], cwd, description, timeout } = given;
-  // `claude mcp add --transport http NAME URL` has the address there.
+  // `claude mcp add --transport http NAME URL` puts the URL in this place.
   const isUrl = words.length === 1 && url === undefined && /^https?:\/\//i.test(words[0] ?? '');
   return {
     command: 'edit-servers',
@@ -155,21 +155,21 @@ function flagsOf({ dryRun, json }: Given): Pick<EditServersCommand, 'isDryRun' |
   return { isDryRun: dryRun === true, isJson: json === true };
 }
 
-/** What was typed after `--`, which the library takes away; undefined without it. */
+/** The words after `--`, which the library removes; undefined without `--`. */
 function wordsAfterSeparator(group: Command): readonly string[] | undefined {
-  // Set by the library on the program that was asked to parse, but not declared.
+  // Set by the library on the program that parses, but not declared in its types.
   const { rawArgs = [] } = (group.parent ?? group) as Command & { readonly rawArgs?: readonly string[] };
   const separator = rawArgs.indexOf('--');
   return separator === -1 ? undefined : rawArgs.slice(separator + 1);
 }
 
-/** Without `--`, options of the server would be taken for ours. The value of an option is not repeated: it may be a secret. */
+/** An unknown option usually belongs to the server's command. Its value is not repeated, because it may be a secret. */
 function unknownOption(message: string): BridgeError {
   const text = message
     .replace(/^error: /, '')
     .replace(/=[^']*'/, "'")
     .replaceAll('\n', ' ');
-  return usage(text, `If it belongs to the command of the server, write -- before that command: ${FORM}`);
+  return usage(text, `If it belongs to the server's command, write -- before the command: ${FORM}`);
 }
 
 function usage(message: string, hint: string): BridgeError {

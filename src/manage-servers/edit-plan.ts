@@ -1,10 +1,10 @@
-/** What `servers add`, `remove`, `enable` and `disable` would change. Reads files, and writes nothing. */
+/** Plans the changes of `servers add`, `remove`, `enable` and `disable`. Writes nothing. */
 import { resolve } from 'node:path';
 import { renderIssue } from '../base/config-issue.ts';
 import { BridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
 import type { FileObject } from '../clients/file-format.ts';
 import { serverNotFound } from '../directory/directory-errors.ts';
@@ -16,9 +16,9 @@ import type { EditServersCommand } from './edit-command-line.ts';
 import { EditedFiles, type FileEdits } from './edited-files.ts';
 import type { NewEntries } from './examples.ts';
 
-/** Where new servers go. */
+/** The file for new servers. */
 const NEW_SERVERS_FILE = 'servers.json';
-/** What a person decided about the calls of a server outlives another definition of it. */
+/** Keys that survive a replacement, because they hold a person's decisions about the calls of the server. */
 const KEPT_KEYS = ['policy', 'pin'];
 
 export type EditOutcome = 'added' | 'replaced' | 'removed' | 'enabled' | 'disabled' | 'unchanged';
@@ -27,17 +27,17 @@ export interface EditedServer {
   readonly name: string;
   readonly file: string;
   readonly outcome: EditOutcome;
-  /** Keys of the replaced entry that stayed. */
+  /** Keys taken over from the replaced entry. */
   readonly kept: readonly string[];
 }
 
 export interface EditPlan extends FileEdits {
   readonly servers: readonly EditedServer[];
-  /** Variables that new entries name and that are not set here, sorted. */
+  /** Variables that new entries refer to and that are not set in this shell, sorted. */
   readonly missingVariables: readonly string[];
 }
 
-/** How to carry out a command. Rejects with `CONFIG_INVALID`, `USAGE_INVALID` or `SERVER_UNKNOWN`. */
+/** Plans the changes of a command. Rejects with `CONFIG_INVALID`, `USAGE_INVALID` or `SERVER_UNKNOWN`. */
 export async function planEdit(
   { action, isForced, names }: EditServersCommand,
   { entries }: NewEntries,
@@ -82,10 +82,10 @@ async function addOne(
   { standing, files, isForced, options }: Addition,
 ): Promise<EditedServer> {
   if (name !== name.trim()) {
-    throw refusal('USAGE_INVALID', `the name '${name}' begins or ends with a blank`, 'Write it without.');
+    throw refusal('USAGE_INVALID', `the name '${name}' begins or ends with a space`, 'Remove the space.');
   }
   if (name.startsWith('-')) {
-    throw refusal('USAGE_INVALID', `the name '${name}' begins with -, as options do`, 'Choose another name.');
+    throw refusal('USAGE_INVALID', `the name '${name}' begins with -, like an option`, 'Choose another name.');
   }
   const same = standing.filter((server) => server.name === name);
   const old = same[0];
@@ -93,21 +93,21 @@ async function addOne(
   if (foreign !== undefined) {
     throw refusal(
       'CONFIG_INVALID',
-      `there is a server '${name}' already, in ${foreign.file}; nothing was changed`,
-      'That file belongs to another program (MCP_BRIDGE_CONFIG_SOURCES names it). Choose another name, or change it there.',
+      `server '${name}' already exists in ${foreign.file}; nothing was changed`,
+      'That file belongs to another program (see MCP_BRIDGE_CONFIG_SOURCES). Choose another name, or change the server there.',
     );
   }
   if (old !== undefined && !isForced) {
     throw refusal(
       'CONFIG_INVALID',
-      `there is a server '${name}' already, in ${old.file}; nothing was changed`,
+      `server '${name}' already exists in ${old.file}; nothing was changed`,
       `Add --force to replace it, or remove it first: ${COMMAND} servers remove ${quoteShellWord(name)}`,
     );
   }
   if (old === undefined && options.sources?.includes('mcps') === false) {
     throw refusal(
       'CONFIG_INVALID',
-      `servers in ${options.stateDir} are not read: MCP_BRIDGE_CONFIG_SOURCES does not name mcps; nothing was changed`,
+      `the bridge does not read servers in ${options.stateDir}, because MCP_BRIDGE_CONFIG_SOURCES does not contain mcps; nothing was changed`,
       'Add mcps to MCP_BRIDGE_CONFIG_SOURCES, or unset it.',
     );
   }
@@ -120,7 +120,7 @@ async function addOne(
   return { name, file, outcome: old === undefined ? 'added' : 'replaced', kept };
 }
 
-/** The entries that a name means: all of them for `remove`, so that none comes to light; else the one that counts. */
+/** The entries with a name: all of them for `remove`, so that no shadowed one takes effect; otherwise the one in effect. */
 async function findAll(
   wanted: string,
   action: EditServersCommand['action'],
@@ -139,14 +139,14 @@ async function findAll(
   if (foreign !== undefined && (action === 'remove' || foreign === found[0])) {
     throw refusal(
       'CONFIG_INVALID',
-      `server '${name}' stands in ${foreign.file}, which belongs to another program; nothing was changed`,
-      'Change it there, or take that file out of MCP_BRIDGE_CONFIG_SOURCES.',
+      `server '${name}' is defined in ${foreign.file}, which belongs to another program; nothing was changed`,
+      'Change it there, or remove that file from MCP_BRIDGE_CONFIG_SOURCES.',
     );
   }
   return action === 'remove' ? found : found.slice(0, 1);
 }
 
-/** It may stand in a file that cannot be read. */
+/** The error for an unknown server, which mentions a file that could not be read and may define it. */
 async function notFound(
   wanted: string,
   known: Parameters<typeof serverNotFound>[1],
@@ -157,11 +157,11 @@ async function notFound(
   return fault === undefined
     ? error
     : new BridgeError(error.code, `${error.message}; ${renderIssue(fault)}`, {
-        hint: `It may stand in that file: correct it first. ${known.length > 0 ? error.hint : ''}`.trim(),
+        hint: `That file may define it: fix the file first. ${known.length > 0 ? error.hint : ''}`.trim(),
       });
 }
 
-/** Keys of an entry in whose values variables are put in. */
+/** Keys of an entry whose values may contain variables. */
 const EXPANDED_KEYS = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'oauth'];
 
 function missingVariables(entries: NewEntries['entries'], { env }: DiscoveryOptions): string[] {

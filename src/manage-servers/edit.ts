@@ -1,39 +1,69 @@
-/** `servers add`, `remove`, `enable` and `disable`: changes the user's server files. Needs no engine and starts no server. */
+/** `servers add`, `remove`, `enable` and `disable`: edits the user's server files. Needs no engine and starts no server. */
 
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
+import { escapeControls, escapeInLines, silentLogger } from '../base/log.ts';
+import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import { writeClientFile } from '../servers/client-file.ts';
-import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
+import { type DiscoveryOptions, discoverServers, type ServerDefinition } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/references.ts';
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { withFileLock } from '../state/file-lock.ts';
 import { makeFolders } from '../state/make-folders.ts';
+import { colorChange, renderChange } from '../terminal/file-change.ts';
+import { renderTable } from '../terminal/text-table.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
+import { createMask } from '../upstream/secrets.ts';
 import type { EditServersCommand } from './edit-command-line.ts';
-import { type EditPlan, planEdit } from './edit-plan.ts';
-import { renderEdit, renderExamples, reportEdit, type ServerPlace } from './edit-text.ts';
+import { type EditedServer, type EditPlan, planEdit } from './edit-plan.ts';
 import { withOwnHint } from './edited-files.ts';
-import { type NewEntries, readExamples } from './examples.ts';
+import { type Example, type NewEntries, readExamples } from './examples.ts';
 import { createEntries } from './new-entries.ts';
 
 export interface EditServersOptions {
   readonly settings: Settings;
-  /** Where the command was typed; the working directory when left out. */
+  /** The folder that relative paths refer to. Default: the working directory. */
   readonly cwd?: string;
-  /** For an entry on standard input. */
+  /** Standard input, for `--json-entry -`. */
   readonly input: NodeJS.ReadableStream;
-  /** Whether what is written is shown on a terminal that knows colours. */
-  readonly hasColours?: boolean;
+  /** Whether to color diffs. */
+  readonly hasColors?: boolean;
   readonly writeOut: (text: string) => void;
 }
 
-/** In the state directory, while a command reads and writes server files. */
+interface ServerPlace {
+  readonly name: string;
+  readonly file: string;
+}
+
+/** The outcome of a command; also the JSON output. */
+interface EditReport {
+  readonly action: EditServersCommand['action'];
+  readonly servers: readonly EditedServer[];
+  readonly changes: readonly {
+    readonly path: string;
+    readonly action: 'create' | 'change' | 'remove';
+    /** Unified; secrets are `***`. */
+    readonly diff: string;
+  }[];
+  /** What an example needs to run, as a sentence; otherwise null. */
+  readonly needs: string | null;
+  /** Variables that new entries refer to and that are not set in this shell. */
+  readonly missingVariables: readonly string[];
+  /** Removed servers that another file also defines: that definition is now in effect. */
+  readonly remaining: readonly ServerPlace[];
+  /** The command to run next, if any. */
+  readonly next: string | null;
+  readonly isWritten: boolean;
+}
+
+/** Lock file in the state directory, held while a command reads and writes server files. */
 const LOCK = '.servers.lock';
 const STATE_DIR_MODE = 0o700;
 
-/** Resolves with 0; rejects before anything is written when one of several names is refused. */
+/** Resolves with 0. Rejects before anything is written if one of several names is refused. */
 export async function editServers(command: EditServersCommand, options: EditServersOptions): Promise<number> {
   const { settings, writeOut } = options;
   const print = (json: unknown, text: () => string): void =>
@@ -57,7 +87,7 @@ export async function editServers(command: EditServersCommand, options: EditServ
   }
   const remaining = command.isDryRun ? [] : findRemaining(planned, discovery);
   const report = reportEdit(command, { ...planned, remaining }, additions.needs);
-  print(report, () => renderEdit(report, options.hasColours === true));
+  print(report, () => renderEdit(report, options.hasColors === true));
   return 0;
 }
 
@@ -66,7 +96,7 @@ async function additionsOf({ entry, names }: EditServersCommand, options: EditSe
   return entry === undefined ? { entries: [] } : createEntries(names[0], entry, { cwd, input });
 }
 
-/** Two commands at once would each write what it read, and the entry of one would be lost. */
+/** Runs `work` under a lock: two concurrent commands would overwrite each other's entries. */
 async function exclusively<Value>(
   { action }: EditServersCommand,
   { stateDir }: Settings,
@@ -77,8 +107,8 @@ async function exclusively<Value>(
       await makeFolders(stateDir, STATE_DIR_MODE);
     }
   } catch (error) {
-    throw new BridgeError('STATE_WRITE_FAILED', `${stateDir} could not be created: ${messageOf(error)}`, {
-      hint: 'Set MCP_BRIDGE_STATE_DIR to a folder of yours.',
+    throw new BridgeError('STATE_WRITE_FAILED', `could not create ${stateDir}: ${messageOf(error)}`, {
+      hint: 'Set MCP_BRIDGE_STATE_DIR to a folder that you own.',
       cause: error,
     });
   }
@@ -87,13 +117,13 @@ async function exclusively<Value>(
 
 async function carryOut(plan: EditPlan): Promise<EditPlan> {
   for (const { file, next } of plan.changes) {
-    // No copy of what was there: a secret that was removed would stay in it.
+    // No backup: it would keep a secret that was removed.
     await withOwnHint(() => writeClientFile(file, next, undefined));
   }
   return plan;
 }
 
-/** Removed servers that the next file defines, too. */
+/** Removed servers that another file also defines. */
 function findRemaining({ servers }: EditPlan, options: DiscoveryOptions): ServerPlace[] {
   const removed = new Set(servers.filter(({ outcome }) => outcome === 'removed').map(({ name }) => name));
   return [...discoverServers(options).servers.values()]
@@ -101,16 +131,89 @@ function findRemaining({ servers }: EditPlan, options: DiscoveryOptions): Server
     .map(({ name, file }) => ({ name, file }));
 }
 
-/** A login is for a server at an address; when that is gone, no command could find it. */
+/** Deletes the logins of removed servers, which no command could find any more. */
 async function forgetLogins({ servers, before }: EditPlan, settings: Settings): Promise<void> {
   const removed = new Set(servers.filter(({ outcome }) => outcome === 'removed').map(({ name }) => name));
-  // Nothing is read, so there is nothing to report.
+  // Nothing is read, so there is nothing to log.
   const logins = createLoginStore(settings.stateDir, silentLogger);
   for (const definition of before) {
-    // An address out of a file or a command is not looked up for this.
+    // An address that comes from a file or a command is not resolved just for this.
     if (removed.has(definition.name) && definition.url !== undefined && referenceKinds(definition).size === 0) {
       const key = { name: definition.name, url: definition.url };
       await logins.exclusively(key, () => logins.remove(key));
     }
   }
+}
+
+function reportEdit(
+  { action, isDryRun }: EditServersCommand,
+  { after, before, changes, missingVariables, remaining, servers }: EditPlan & Pick<EditReport, 'remaining'>,
+  needs?: string,
+): EditReport {
+  const masks = [...before, ...after].map(createMask);
+  const masked = (text: string): string => masks.reduce((rest, mask) => mask(rest), text);
+  return {
+    action,
+    servers,
+    changes: changes.map((change) => {
+      const { file, next } = change;
+      const kind = next === undefined ? 'remove' : file.text === undefined ? 'create' : 'change';
+      return { path: file.path, action: kind, diff: masked(renderChange(change)) };
+    }),
+    needs: needs === undefined || needs === 'Nothing.' ? null : needs,
+    missingVariables,
+    remaining,
+    next: action === 'add' && !isDryRun ? nextStep(after, servers) : null,
+    isWritten: !isDryRun && changes.length > 0,
+  };
+}
+
+/** The command that tests the new servers, without disabled ones. */
+function nextStep(definitions: readonly ServerDefinition[], servers: readonly EditedServer[]): string | null {
+  const startable = servers.filter((server) => definitions.some((one) => one.name === server.name && !one.disabled));
+  const names = startable.map(({ name }) => quoteShellWord(name)).join(' ');
+  return names === '' ? null : `${COMMAND} servers test ${names}`;
+}
+
+/** One line for each server, what is still missing, and the next step; for a dry run, the diff. */
+function renderEdit(report: EditReport, hasColors: boolean): string {
+  const { changes, isWritten, missingVariables, needs, next, remaining, servers } = report;
+  const isDryRun = !isWritten && changes.length > 0;
+  const diffs = changes.map(({ diff }) => {
+    const shown = escapeInLines(diff.replaceAll('\r\n', '\n'));
+    return hasColors ? colorChange(shown) : shown;
+  });
+  const lines = [
+    ...(isDryRun ? ['Nothing was written (--dry-run).'] : servers.map(lineOf)),
+    ...remaining.map(({ name, file }) => `Server '${name}' still exists: ${file} also defines it.`),
+    ...(needs === null ? [] : [`Requires: ${needs}`]),
+    ...(missingVariables.length === 0 ? [] : [missing(missingVariables)]),
+    ...(next === null ? [] : [`Next: ${next}`]),
+  ];
+  return `${isDryRun ? diffs.join('') : ''}${lines.map((line) => `${escapeControls(line)}\n`).join('')}`;
+}
+
+function lineOf({ name, file, outcome, kept }: EditedServer): string {
+  const stayed = kept.length === 0 ? '' : `, keeping its ${kept.join(' and ')}`;
+  switch (outcome) {
+    case 'added':
+      return `Added server '${name}' to ${file}.`;
+    case 'removed':
+      return `Removed server '${name}' from ${file}.`;
+    case 'unchanged':
+      return `Nothing to change for server '${name}' in ${file}.`;
+    default:
+      return `${outcome === 'replaced' ? 'Replaced' : outcome === 'enabled' ? 'Enabled' : 'Disabled'} server '${name}' in ${file}${stayed}.`;
+  }
+}
+
+function missing(variables: readonly string[]): string {
+  const are = variables.length === 1 ? 'is' : 'are';
+  return `${variables.join(', ')} ${are} not set in this shell. Set ${variables.length === 1 ? 'it' : 'them'} for the bridge, in the "env" of its entry in your MCP client.`;
+}
+
+function renderExamples(examples: readonly Example[]): string {
+  const rows = examples.map(({ name, needs }) => [name, needs]);
+  const [first] = examples;
+  return `${renderTable([['EXAMPLE', 'REQUIRES'], ...rows], '')}\nTo add one, run: ${COMMAND} servers add --example ${first?.name ?? 'NAME'}\n`;
 }

@@ -1,4 +1,4 @@
-/** The server files that one command changes: each is read once, changed as text, and checked with the code that reads it. */
+/** The server files that one command changes. Each is read once, edited as text, and verified with the parser of server files. */
 import { lstatSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type ConfigIssue, renderIssue, renderPath } from '../base/config-issue.ts';
@@ -12,17 +12,16 @@ import { parseServerFile, type ServerDefinition, type ServerFile } from '../serv
 import { isEmptyServerFile } from '../servers/server-file-edit.ts';
 
 export interface FileEdits {
-  /** In the order in which the files were first changed. */
+  /** In the order of the first edit. */
   readonly changes: readonly FileChange[];
-  /** Of all of these files as they were, and as they will be. */
+  /** The servers of all these files, before and after the edits. */
   readonly before: readonly ServerDefinition[];
   readonly after: readonly ServerDefinition[];
 }
 
-const READ_HINT = 'It must be a file in UTF-8 that you may read and write: correct that, then run this again.';
-const WRITE_HINT = 'Check that the file and its folder are yours and can be written, then run this again.';
+const READ_HINT = 'The file must be UTF-8, and you must be able to read and write it. Fix that, then run this again.';
+const WRITE_HINT = 'Check that you own the file and its folder and can write to them, then run this again.';
 
-/** The files that a command changes, each read once. */
 export class EditedFiles {
   readonly #options: DiscoveryOptions;
   readonly #files = new Map<string, { readonly file: ClientFile; text: string }>();
@@ -31,7 +30,7 @@ export class EditedFiles {
     this.#options = options;
   }
 
-  /** Tells whether the text changed. */
+  /** Edits the text of a file, and returns whether it changed. */
   async edit(path: string, change: (text: string) => string): Promise<boolean> {
     const known = this.#files.get(path) ?? (await this.#open(path));
     this.#files.set(path, known);
@@ -41,26 +40,26 @@ export class EditedFiles {
     return hasChanged;
   }
 
-  /** Throws unless the bridge would find the server in the file as it is now, for the reason that discovery has. */
+  /** Throws if the bridge would not find the server in the edited file, with the reason that discovery gives. */
   async expectServer(path: string, name: string, missingVariables: readonly string[]): Promise<void> {
     const edited = this.#files.get(path);
     const text = edited?.text ?? '';
     if (Buffer.byteLength(text) > MAX_SERVER_FILE_BYTES) {
-      const message = `${path} would have more than ${MAX_SERVER_FILE_BYTES} bytes, and not be read; nothing was changed`;
-      throw new BridgeError('CONFIG_INVALID', message, { hint: 'Put the server into another file by hand.' });
+      const message = `${path} would become larger than ${MAX_SERVER_FILE_BYTES} bytes, the limit for server files; nothing was changed`;
+      throw new BridgeError('CONFIG_INVALID', message, { hint: 'Put the server into another file yourself.' });
     }
     const { issues, servers } = this.#read(edited?.file, text);
     if (servers.every((server) => server.name !== name)) {
       const own = issues.filter(({ server }) => server === name);
-      // Variables that are not set are warned about before what makes the reader skip an entry.
+      // Warnings about unset variables come first, and the one about the skipped entry last.
       const fault = own.find(({ level }) => level === 'error') ?? own.findLast(({ level }) => level === 'warning');
       const reason = reasonOf(name, fault);
       const message = `server '${name}' cannot be added: ${reason}; nothing was changed`;
-      // The bridge may have variables that this shell has not.
+      // The bridge may have variables that are not set in this shell.
       const hint =
         missingVariables.length === 0
-          ? 'Correct it; `servers add --help` has examples.'
-          : `It is checked with the variables of this shell: set ${missingVariables.join(', ')} here, too.`;
+          ? 'Correct it; for examples, see `servers add --help`.'
+          : `Set ${missingVariables.join(', ')} in this shell too: the entry is checked with the variables of this shell.`;
       throw new BridgeError('CONFIG_INVALID', message, { hint });
     }
   }
@@ -83,7 +82,7 @@ export class EditedFiles {
     };
   }
 
-  /** A link that leads nowhere, or `MCP_SERVERS_CONFIG` without its file, would be an error at every start. */
+  /** Whether an empty file may be deleted. A dangling link, or `MCP_SERVERS_CONFIG` without its file, would be an error at every start. */
   #mayGo({ path }: ClientFile): boolean {
     return dirname(path) === resolve(this.#options.stateDir) && !lstatSync(path).isSymbolicLink();
   }
@@ -94,7 +93,7 @@ export class EditedFiles {
     const fault = text === '' ? undefined : this.#read(file, text).issues.find(isOfWholeFile);
     if (fault !== undefined) {
       throw new BridgeError('CONFIG_INVALID', `${renderIssue(fault)}; nothing was changed`, {
-        hint: `Correct ${path} first.`,
+        hint: `Fix ${path} first.`,
       });
     }
     return { file, text };
@@ -109,13 +108,13 @@ export class EditedFiles {
 
 function reasonOf(name: string, issue: ConfigIssue | undefined): string {
   if (issue === undefined) {
-    return 'it would not be read';
+    return 'the bridge would ignore it';
   }
   const { message, path } = issue;
   if (path !== renderPath(['mcpServers', name])) {
     return `${path} ${message}`;
   }
-  // What is said of the entry has no subject.
+  // Messages about the entry itself have no subject.
   return /^(?:has|is|must|was) /.test(message) ? `its entry ${message}` : message;
 }
 
@@ -123,26 +122,30 @@ function isOfWholeFile({ level, server }: ConfigIssue): boolean {
   return server === undefined && level !== 'debug';
 }
 
-/** Faults of a file as errors that name it and the place. */
+/** Turns faults of a file into errors that name the file. */
 function explaining<T>(path: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
     if (error instanceof FileSyntaxError || error instanceof UnsafeEditError) {
       const message = `${path} was not changed: ${error.message}`;
-      throw new BridgeError('CONFIG_INVALID', message, { hint: 'Make the change by hand.', cause: error });
+      throw new BridgeError('CONFIG_INVALID', message, { hint: 'Edit the file yourself.', cause: error });
     }
     if (error instanceof RangeError) {
-      throw new BridgeError('CONFIG_INVALID', `${path} was not changed: it would be, or is, nested too deeply`, {
-        hint: 'Nest what is in it less deeply.',
-        cause: error,
-      });
+      throw new BridgeError(
+        'CONFIG_INVALID',
+        `${path} was not changed: its content is, or would be, nested too deeply`,
+        {
+          hint: 'Reduce the nesting.',
+          cause: error,
+        },
+      );
     }
     throw error;
   }
 }
 
-/** What is wrong with a file, with a hint for files of ours: that of `install` is about the files of clients. */
+/** Replaces the hint of file errors: the original one is about files of clients. */
 export async function withOwnHint<Value>(work: () => Promise<Value>, hint = WRITE_HINT): Promise<Value> {
   try {
     return await work();

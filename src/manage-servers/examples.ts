@@ -1,4 +1,4 @@
-/** The definitions of popular servers that come with the package, in `servers.d`. */
+/** Example definitions of popular servers, which ship with the package in `servers.d`. */
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { BridgeError } from '../base/errors.ts';
@@ -9,14 +9,14 @@ import type { FileObject } from '../clients/file-format.ts';
 
 const ENDING = '.json';
 
-/** One file. */
+/** One example file. */
 export interface Example extends NewEntries {
   readonly name: string;
-  /** What it needs to run, in a sentence. */
+  /** What it needs to run, as a sentence. */
   readonly needs: string;
 }
 
-/** All of them, sorted by name. */
+/** All examples, sorted by name. */
 export async function readExamples(): Promise<Example[]> {
   const folder = new URL('servers.d/', PACKAGE_ROOT);
   const files = (await readdir(fileURLToPath(folder))).filter((file) => file.endsWith(ENDING)).toSorted();
@@ -28,27 +28,27 @@ export async function readExamples(): Promise<Example[]> {
 function readExample(file: string, text: string): Example {
   const root = JSON.parse(text) as { readonly needs: string; readonly description?: string; mcpServers: FileObject };
   const entries = Object.entries(root.mcpServers).map(([name, entry]): [string, FileObject] => {
-    // The description of the file is for entries without one; they leave that file.
+    // The description of the file applies to entries without one, which are copied out of the file.
     const description = root.description === undefined ? {} : { description: root.description };
     return [name, { ...description, ...(isObject(entry) ? entry : {}) }];
   });
   return { name: file.slice(0, -ENDING.length), needs: root.needs, entries };
 }
 
-/** The example of a name, which may also be that of one of its servers. Rejects with `USAGE_INVALID`. */
+/** The example with this name, or the one that contains a server with this name. Rejects with `USAGE_INVALID`. */
 export async function findExample(wanted: string): Promise<Example> {
   const examples = await readExamples();
   const found = examples.find(({ name }) => name === wanted) ?? findServer(examples, wanted);
   if (found === undefined) {
     const names = [...new Set(examples.flatMap(({ name, entries }) => [name, ...entries.map(([server]) => server)]))];
     throw new BridgeError('USAGE_INVALID', `there is no example '${wanted}'.${await didYouMean(wanted, names)}`, {
-      hint: `There are ${examples.map(({ name }) => name).join(', ')}. \`servers add --example\` says what each needs.`,
+      hint: `The examples are ${examples.map(({ name }) => name).join(', ')}. \`servers add --example\` shows what each requires.`,
     });
   }
   return found;
 }
 
-/** The one server of an example, enabled: who names it wants it. */
+/** The one named server of an example, enabled, because it was asked for by name. */
 function findServer(examples: readonly Example[], wanted: string): Example | undefined {
   const example = examples.find(({ entries }) => entries.some(([name]) => name === wanted));
   const [, entry] = example?.entries.find(([name]) => name === wanted) ?? [];
@@ -62,6 +62,6 @@ function findServer(examples: readonly Example[], wanted: string): Example | und
 /** Entries with their names. */
 export interface NewEntries {
   readonly entries: readonly (readonly [name: string, entry: FileObject])[];
-  /** What an example needs to run, in a sentence. */
+  /** What an example needs to run, as a sentence. */
   readonly needs?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * A tool's input schema as far as it is certain, in draft 7, which the validator reads. Servers write every draft, and bend
- * them; what they may read in another way than the validator is left out, and the server judges it.
+ * Reduces a tool's input schema to the parts that are certain, as draft 7, which the validator understands. Servers use every draft
+ * and deviate from them. Keywords that a server may interpret differently are dropped, and left for the server to check.
  */
 import { isObject } from '../base/is-object.ts';
 import { listOf, type Schema } from '../catalog/json-schema.ts';
@@ -8,11 +8,11 @@ import { listOf, type Schema } from '../catalog/json-schema.ts';
 /** Keywords that mean the same in every draft and on every server. */
 const CERTAIN = ['type', 'enum', 'const', 'minLength', 'maxLength', 'minItems', 'maxItems', 'uniqueItems'] as const;
 const COUNTED = ['minProperties', 'maxProperties'] as const;
-/** Draft 4 has booleans here. */
+/** Draft 4 has booleans for the exclusive bounds. */
 const BOUNDS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'] as const;
 const SCHEMAS_BY_NAME = ['properties', '$defs', 'definitions'] as const;
 
-/** Without patterns and formats (each language has its own), `not`, conditions, and what is unknown; `oneOf` becomes `anyOf`. */
+/** The schema without patterns and formats (each language has its own), `not`, conditions and unknown keywords; `oneOf` becomes `anyOf`. */
 export function looseSchema(schema: Schema): Schema {
   const { $id: _, id: __, ...root } = schema;
   return looseObject(root);
@@ -22,12 +22,12 @@ function loose(schema: unknown): unknown {
   if (!isObject(schema)) {
     return schema !== false;
   }
-  // An embedded document has references of its own.
+  // In an embedded document, references are resolved differently.
   return schema['$id'] === undefined && typeof schema['id'] !== 'string' ? looseObject(schema) : true;
 }
 
 function looseObject(schema: Schema): Schema {
-  // Alone: in older drafts everything beside a reference is ignored.
+  // Only the reference: older drafts ignore everything next to it.
   if (typeof schema['$ref'] === 'string') {
     return { ...pick(schema, SCHEMAS_BY_NAME, looseMap), $ref: schema['$ref'] };
   }
@@ -36,7 +36,7 @@ function looseObject(schema: Schema): Schema {
     ...pick(schema, CERTAIN, (value) => value),
     ...pick(schema, COUNTED, (value) => value),
     ...pick(schema, BOUNDS, (value) => (typeof value === 'number' ? value : undefined)),
-    // Of fractions, rounding decides.
+    // For fractions, the result depends on rounding.
     ...(Number.isInteger(multipleOf) && { multipleOf }),
     ...pick(schema, SCHEMAS_BY_NAME, looseMap),
     ...pick(schema, ['anyOf', 'allOf'], looseList),
@@ -50,7 +50,7 @@ function looseObject(schema: Schema): Schema {
   return nullable === true ? { ...pick(all, SCHEMAS_BY_NAME, (value) => value), anyOf: [{ type: 'null' }, all] } : all;
 }
 
-/** Lists whose first members have schemas of their own, as draft 7 writes them. */
+/** `items`, or tuples in the notation of draft 7. */
 function looseItems({ prefixItems, items, additionalItems }: Schema): Schema {
   const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [prefixItems, items];
   const others = rest === undefined ? true : loose(rest);
@@ -59,12 +59,12 @@ function looseItems({ prefixItems, items, additionalItems }: Schema): Schema {
     : { items: others };
 }
 
-/** A key that a pattern may match is left to the server. */
+/** `additionalProperties`, unless a key might match a pattern: that is left to the server. */
 function looseRest({ additionalProperties: rest, patternProperties }: Schema): Schema {
   return rest === undefined || patternProperties !== undefined ? {} : { additionalProperties: loose(rest) };
 }
 
-/** A server fills in a default itself, also where it lists the key as required. */
+/** `required`, without keys that have a default: servers fill those in. */
 function looseRequired({ required, properties }: Schema): Schema {
   const known = isObject(properties) ? properties : {};
   const names = listOf(required).filter((name) => {
@@ -84,7 +84,7 @@ function looseList(value: unknown): unknown[] | undefined {
   return Array.isArray(value) && value.length > 0 ? value.map(loose) : undefined;
 }
 
-/** The keywords of a schema that it has, read by `read`; those that give nothing are left out. */
+/** The given keywords of a schema, converted by `read`; undefined values are left out. */
 function pick(schema: Schema, keywords: readonly string[], read: (value: unknown) => unknown): Schema {
   const found = keywords.map((keyword) => [keyword, read(schema[keyword])] as const);
   return Object.fromEntries(found.filter(([, value]) => value !== undefined));

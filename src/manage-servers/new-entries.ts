@@ -1,4 +1,4 @@
-/** What `servers add` writes: entries as they belong into a server file, made from what was typed. */
+/** Builds the entries that `servers add` writes, from its options. */
 
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -7,11 +7,11 @@ import { isObject } from '../base/is-object.ts';
 import { parseJson } from '../base/json-text.ts';
 import type { FileObject } from '../clients/file-format.ts';
 import { MAX_SERVER_FILE_BYTES } from '../servers/discover.ts';
-import type { EntryWishes } from './edit-command-line.ts';
+import type { EntryOptions } from './edit-command-line.ts';
 import { findExample, type NewEntries } from './examples.ts';
 
 export interface EntryContext {
-  /** Where the command was typed. */
+  /** The folder that relative paths refer to. */
   readonly cwd: string;
   readonly input: NodeJS.ReadableStream;
 }
@@ -19,27 +19,28 @@ export interface EntryContext {
 const TRANSPORTS = ['stdio', 'http', 'sse'];
 const SOURCES = 'a command after --, --url, --example or --json-entry';
 
-/** The entries wished for, under `name` if there is one. Rejects with `USAGE_INVALID`. */
+/** The new entries, under `name` if one is given. Rejects with `USAGE_INVALID`. */
 export async function createEntries(
   name: string | undefined,
-  wishes: EntryWishes,
+  typed: EntryOptions,
   context: EntryContext,
 ): Promise<NewEntries> {
-  const base = await baseOf(name, wishes, context);
+  const base = await baseOf(name, typed, context);
   const chosen = renamed(base.entries, name);
-  return { ...base, entries: chosen.map(([key, entry]) => [key, withOptions(entry, wishes, context)] as const) };
+  return { ...base, entries: chosen.map(([key, entry]) => [key, withOptions(entry, typed, context)] as const) };
 }
 
-/** What the rest of the options is put into. */
+/** The entries before the other options are applied. */
 async function baseOf(
   name: string | undefined,
-  { words, url, transport, example, json }: EntryWishes,
+  { words, url, transport, example, json }: EntryOptions,
   { cwd, input }: EntryContext,
 ): Promise<NewEntries> {
   const given = [words.length > 0, url !== undefined, example !== undefined, json !== undefined].filter(Boolean);
   if (given.length !== 1) {
-    const what = given.length === 0 ? 'is missing' : 'is given twice';
-    throw usage(`what to start or to reach ${what}`, `Give one of ${SOURCES}: servers add NAME -- COMMAND ARG…`);
+    const what =
+      given.length === 0 ? 'no command or URL was given' : 'more than one command, URL, example or entry was given';
+    throw usage(what, `Give one of ${SOURCES}: servers add NAME -- COMMAND ARG…`);
   }
   if (typeof example === 'string') {
     return findExample(example);
@@ -48,7 +49,7 @@ async function baseOf(
     return { entries: readEntries(json === '-' ? await readInput(input) : json, name) };
   }
   if (name === undefined) {
-    throw usage('the name of the server is missing', 'Write it first: servers add NAME -- COMMAND ARG…');
+    throw usage('the name of the server is missing', 'Write the name first: servers add NAME -- COMMAND ARG…');
   }
   const kind = transport?.toLowerCase();
   if (kind !== undefined && !TRANSPORTS.includes(kind)) {
@@ -56,18 +57,18 @@ async function baseOf(
   }
   if (url !== undefined) {
     if (kind === 'stdio') {
-      throw usage('--transport is stdio, which is for servers that are started here, and there is an address');
+      throw usage('--transport stdio cannot be combined with a URL', 'Leave out --transport, or use http or sse.');
     }
     return { entries: [[name, { ...(kind === undefined ? {} : { type: kind }), url }]] };
   }
   if (kind !== undefined && kind !== 'stdio') {
-    throw usage(`--transport is ${kind}, which is for remote servers, and there is a command`, 'Give --url URL.');
+    throw usage(`--transport ${kind} needs a URL, not a command`, 'Give --url URL instead of the command.');
   }
   const [command, ...args] = words;
   return { entries: [[name, { command, ...(args.length > 0 ? { args } : {}), ...folderOf(words, cwd) }]] };
 }
 
-/** What is longer would not be read from a server file either. */
+/** Reads the entry from stdin, up to the size limit of server files. */
 async function readInput(input: NodeJS.ReadableStream): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -82,7 +83,7 @@ async function readInput(input: NodeJS.ReadableStream): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** An entry, or entries by name under `mcpServers`: what READMEs of servers show. */
+/** Parses one entry, or entries by name under `mcpServers`, as READMEs of servers show them. */
 function readEntries(json: string, name: string | undefined): [string, FileObject][] {
   const parsed = parseJson(json);
   if ('fault' in parsed) {
@@ -94,7 +95,7 @@ function readEntries(json: string, name: string | undefined): [string, FileObjec
     return Object.entries(servers).map(([key, entry]) => [key, objectOf(entry)]);
   }
   if (name === undefined) {
-    throw usage('the name of the server is missing', "Write it first: servers add NAME --json-entry '{…}'");
+    throw usage('the name of the server is missing', "Write the name first: servers add NAME --json-entry '{…}'");
   }
   return [[name, objectOf(value)]];
 }
@@ -102,18 +103,18 @@ function readEntries(json: string, name: string | undefined): [string, FileObjec
 function objectOf(entry: unknown): FileObject {
   if (!isObject(entry)) {
     throw usage(
-      '--json-entry holds no object',
-      'It is an entry such as {"command": "npx", "args": ["-y", "PACKAGE"]}.',
+      '--json-entry is not a JSON object',
+      'Give an entry such as {"command": "npx", "args": ["-y", "PACKAGE"]}.',
     );
   }
   return entry;
 }
 
-/** The only entry gets the name; of several, the one that has it already is meant. */
+/** Gives `name` to the only entry, or selects the entry with that name from several. */
 function renamed(entries: NewEntries['entries'], name: string | undefined): NewEntries['entries'] {
   if (name === undefined) {
     if (entries.length === 0) {
-      throw usage('--json-entry holds no server');
+      throw usage('--json-entry contains no server');
     }
     return entries;
   }
@@ -121,25 +122,28 @@ function renamed(entries: NewEntries['entries'], name: string | undefined): NewE
   const [only, ...others] = same.length > 0 ? same : entries;
   if (only === undefined || others.length > 0) {
     const names = entries.map(([key]) => `'${key}'`).join(', ');
-    throw usage(`there is no one server to call '${name}', but ${names || 'none'}`, 'Leave the name out, to add all.');
+    throw usage(
+      `cannot tell which server to call '${name}': there ${names === '' ? 'are none' : `are ${names}`}`,
+      'Leave out the name to add all of them.',
+    );
   }
   return [[name, only[1]]];
 }
 
-function withOptions(entry: FileObject, wishes: EntryWishes, { cwd }: EntryContext): FileObject {
-  const { description, timeout } = wishes;
+function withOptions(entry: FileObject, typed: EntryOptions, { cwd }: EntryContext): FileObject {
+  const { description, timeout } = typed;
   const isRemote = entry['url'] !== undefined;
-  if (isRemote && (wishes.env.length > 0 || wishes.cwd !== undefined)) {
-    throw usage('--env and --cwd are for servers that are started here, and this one has an address');
+  if (isRemote && (typed.env.length > 0 || typed.cwd !== undefined)) {
+    throw usage('--env and --cwd do not apply to remote servers', 'To send a key, add --header.');
   }
-  if (!isRemote && wishes.headers.length > 0) {
-    throw usage('--header is for remote servers, and this one is started here', 'Variables for it: --env KEY=VALUE.');
+  if (!isRemote && typed.headers.length > 0) {
+    throw usage('--header applies only to remote servers', 'To set a variable, add --env KEY=VALUE.');
   }
   return {
     ...entry,
-    ...merged(entry, 'env', wishes.env.map(readVariable)),
-    ...merged(entry, 'headers', wishes.headers.map(readHeader)),
-    ...(wishes.cwd === undefined ? {} : { cwd: folder(wishes.cwd, cwd) }),
+    ...merged(entry, 'env', typed.env.map(readVariable)),
+    ...merged(entry, 'headers', typed.headers.map(readHeader)),
+    ...(typed.cwd === undefined ? {} : { cwd: folder(typed.cwd, cwd) }),
     ...(description === undefined ? {} : { description }),
     ...(timeout === undefined ? {} : { timeout }),
   };
@@ -150,24 +154,24 @@ function merged(entry: FileObject, key: string, pairs: readonly [string, string]
   return pairs.length === 0 ? {} : { [key]: { ...(isObject(before) ? before : {}), ...Object.fromEntries(pairs) } };
 }
 
-/** `KEY=VALUE`, or `KEY` alone, as Docker has it, for the variable of that name. What was typed is not repeated: it may be a secret. */
-function readVariable(typed: string): [string, string] {
-  const [, name = '', value] = /^([^=\s]+)(?:=(.*))?$/s.exec(typed) ?? [];
+/** `KEY=VALUE`, or as with Docker, `KEY` for the variable with that name. Errors do not repeat the text, which may be a secret. */
+function readVariable(text: string): [string, string] {
+  const [, name = '', value] = /^([^=\s]+)(?:=(.*))?$/s.exec(text) ?? [];
   if (name === '' || (value === undefined && !/^[A-Za-z_]\w*$/.test(name))) {
-    throw usage('a value of --env is not KEY=VALUE, and not the name of a variable', 'Write --env KEY=VALUE.');
+    throw usage('a value of --env is neither KEY=VALUE nor the name of a variable', 'Write --env KEY=VALUE.');
   }
   return [name, value ?? `\${${name}}`];
 }
 
-function readHeader(typed: string): [string, string] {
-  const [, name, value] = /^\s*([^\s:]+)\s*:\s*(.*?)\s*$/s.exec(typed) ?? [];
+function readHeader(text: string): [string, string] {
+  const [, name, value] = /^\s*([^\s:]+)\s*:\s*(.*?)\s*$/s.exec(text) ?? [];
   if (name === undefined || value === undefined) {
-    throw usage('a value of --header is not a header', "Write --header 'Name: value'.");
+    throw usage('a value of --header is not a valid header', "Write --header 'Name: value'.");
   }
   return [name, value];
 }
 
-/** Paths typed in a shell count from the folder that it is in; in a server file they would count from somewhere else. */
+/** `cwd` if the command contains relative paths. In the shell they refer to the current folder; in a server file they would not. */
 function folderOf(words: readonly string[], cwd: string): FileObject {
   return words.some((word, index) => isPathHere(word, cwd, index === 0)) ? { cwd } : {};
 }
@@ -180,7 +184,7 @@ function isPathHere(word: string, cwd: string, isCommand: boolean): boolean {
     return false;
   }
   const path = resolve(cwd, word);
-  // A folder of the same name as a word such as `start` is chance.
+  // A folder with the name of a word such as `start` is a coincidence.
   return existsSync(path) && (/[\\/]/.test(word) || statSync(path).isFile());
 }
 
@@ -189,5 +193,5 @@ function folder(path: string, cwd: string): string {
 }
 
 function usage(message: string, hint?: string): BridgeError {
-  return new BridgeError('USAGE_INVALID', message, { hint: hint ?? 'Add --help to see what there is.' });
+  return new BridgeError('USAGE_INVALID', message, { hint: hint ?? 'Add --help for usage.' });
 }

@@ -1,75 +1,58 @@
-/** `servers`: shows what is known of the configured servers, and asks them anew. Needs no engine. */
-import { CancelSource } from '../base/cancel.ts';
+/** Runs the actions of `servers`, except those that edit server files. Needs no engine. */
 import { BridgeError } from '../base/errors.ts';
-import { escapeControls } from '../base/log.ts';
-import { noServerConfigured } from '../base/no-server.ts';
+import { isServer } from '../catalog/names.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
-import { detailsOf } from '../directory/report.ts';
 import { StartTimes } from '../directory/server-test.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { runWithServers } from '../terminal/lifecycle.ts';
-import type { Output } from '../terminal/output.ts';
-import { startProgress } from '../terminal/progress.ts';
-import { renderTable } from '../terminal/table.ts';
 import { type CallOptions, call } from './call.ts';
 import type { ServersCommand } from './command-line.ts';
-import { concernedBy } from './concerned.ts';
 import { list } from './list.ts';
-import { type LoginContext, logIn, logOut } from './login.ts';
-import { refresh } from './refresh.ts';
-import { search } from './search.ts';
-import { renderServer, renderToolLine } from './server-text.ts';
+import { logIn, logOut } from './login.ts';
+import { createOutput } from './output.ts';
+import { show } from './show.ts';
 import { test } from './test.ts';
+import { listTools, refresh, search } from './tools.ts';
 
 export interface ServersOptions extends CommandContext, CallOptions {
   readonly writeOut: (text: string) => void;
 }
 
-/** Answers one question; resolves with the exit code once every server that was started is gone. */
+/** Resolves with the exit code once every server that was started has been stopped. */
 export async function servers(command: ServersCommand, options: ServersOptions): Promise<number> {
   const { logger, openServers } = options;
   const times = new StartTimes();
   const configured = await openServers({
-    // Whoever calls a tool sees of it what code sees.
+    // A person who calls a tool sees the same tools as code does.
     hidesDenied: command.action === 'call',
     concerns: concernedBy(command),
     onStep: times.note,
-    // What failed is the answer, or stands in it.
+    // Failures are already part of the output.
     failureLevel: 'debug',
   });
-  return runWithServers(configured, logger, () => answer(command, configured, times, options));
+  return runWithServers(configured, logger, () => runAction(command, configured, times, options));
 }
 
-async function answer(
+async function runAction(
   command: ServersCommand,
   configured: ConfiguredServers,
   times: StartTimes,
   options: ServersOptions,
 ): Promise<number> {
-  const output = outputOf(command, options);
-  const { print } = output;
+  const output = createOutput(command, options);
+  const [name = ''] = command.names;
   switch (command.action) {
     case 'list':
       return list(configured, output);
-    case 'show': {
-      const definition = await findDefinition(configured, command.names[0] ?? '');
-      const details = await detailsOf(configured, definition);
-      print(details, () => renderServer(details));
-      return 0;
-    }
-    case 'tools': {
-      const server = await configured.known.find(command.names[0] ?? '');
-      const tools = await configured.known.tools(server, new CancelSource().signal);
-      print(tools, () => renderTable(tools.map(renderToolLine), `Server '${server.name}' has no tools.`));
-      return 0;
-    }
+    case 'show':
+      return show(await findDefinition(configured, name), configured, output);
+    case 'tools':
+      return listTools(name, configured, output);
     case 'login':
-      return logIn(command, configured, loginContext(options, print));
-    case 'logout': {
-      const { name } = await findDefinition(configured, command.names[0] ?? '');
-      return logOut(name, configured, loginContext(options, print));
-    }
+      return logIn(command, configured, output);
+    case 'logout':
+      return logOut((await findDefinition(configured, name)).name, configured, output);
     case 'search':
       return search(command, configured, output);
     case 'refresh':
@@ -81,20 +64,7 @@ async function answer(
   }
 }
 
-function outputOf({ isJson }: ServersCommand, { settings, writeOut, writeError }: ServersOptions): Output {
-  return {
-    print: (json, text) => writeOut(isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text()),
-    writeError,
-    startProgress: () => startProgress({ isJson, tellPlain: (message) => writeError(`${escapeControls(message)}\n`) }),
-    nothing: noServerConfigured(settings.stateDir),
-  };
-}
-
-function loginContext({ writeError }: ServersOptions, print: Output['print']): LoginContext {
-  return { env: process.env, writeError, print };
-}
-
-/** A disabled server is found too, though nothing else may be done with it. */
+/** The definition of a server by name, including disabled servers, which the directory does not find. */
 async function findDefinition({ definitions, known }: ConfiguredServers, wanted: string): Promise<ServerDefinition> {
   const name = definitions().has(wanted) ? wanted : (await known.find(wanted)).name;
   const definition = definitions().get(name);
@@ -102,4 +72,25 @@ async function findDefinition({ definitions, known }: ConfiguredServers, wanted:
     throw new BridgeError('INTERNAL', `server '${name}' has no definition`);
   }
   return definition;
+}
+
+type Named = Pick<ServersCommand, 'action' | 'names'>;
+
+/** Tells which servers a command is about. A command that names none is about all of them. */
+export function concernedBy(command: Named): (server: string) => boolean {
+  const matches = namedServers(command).map(isServer);
+  return (server) => matches.length === 0 || matches.some((isNamed) => isNamed(server));
+}
+
+function namedServers({ action, names }: Named): readonly string[] {
+  switch (action) {
+    case 'list':
+    case 'search':
+      return [];
+    case 'test':
+    case 'refresh':
+      return names;
+    default:
+      return names.slice(0, 1);
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * Values against a tool's input schema: what is certainly wrong with them, in words for a person. The validator is the one
- * of the MCP client. What it cannot compile, or not in time, passes, and the server judges it.
+ * Checks values against a tool's input schema, and describes what is certain to be wrong. Uses the validator of the MCP client. If it
+ * cannot compile the schema, or takes too long, the value passes and the server checks it.
  */
 
 import { runInNewContext } from 'node:vm';
@@ -8,23 +8,24 @@ import { isObject } from '../base/is-object.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { Schema } from '../catalog/json-schema.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { loadAjv } from '../upstream/handshake.ts';
 import { looseSchema } from './loose-schema.ts';
 
 /** What is wrong, and where. */
 export interface Problem {
-  /** Leads from the value that was checked to the place. */
+  /** The path from the checked value to the wrong part. */
   readonly path: readonly string[];
   readonly text: string;
 }
 
 export interface SchemaCheck {
-  /** The first thing that is certainly wrong with `value`. */
+  /** The first certain problem of `value`. */
   find(value: unknown): Promise<Problem | undefined>;
-  /** Whether the schema of one property certainly refuses null. */
+  /** Whether the schema of a property is certain to refuse null. */
   refusesNull(property: string): boolean;
 }
 
-/** What the validator says of one keyword. */
+/** An error of the validator about one keyword. */
 interface Failure {
   readonly keyword: string;
   /** A JSON pointer (RFC 6901). */
@@ -36,14 +37,14 @@ interface Failure {
   readonly data?: unknown;
 }
 
-/** A schema of a server can refer to itself so often that validation does not end. Chosen: a real one takes milliseconds. */
+/** A hostile schema can refer to itself so that validation never ends. Chosen: a real one takes milliseconds. */
 const TIME_LIMIT_MS = 1_000;
-/** The name of the schema in its validator, which holds no other. */
+/** The key of the only schema in the validator. */
 const KEY = 'tool';
 const MAX_SHOWN_CHARS = 80;
 const MAX_CHOICES = 20;
 
-/** As signatures write them. */
+/** Type names as in signatures. */
 const PYTHON_TYPES: Readonly<Record<string, string>> = {
   string: 'str',
   integer: 'int',
@@ -55,7 +56,7 @@ const PYTHON_TYPES: Readonly<Record<string, string>> = {
 };
 
 export async function createSchemaCheck(schema: Schema): Promise<SchemaCheck> {
-  const { Ajv } = await import('../upstream/ajv.ts');
+  const Ajv = await loadAjv();
   const ajv = new Ajv({
     strict: false,
     validateSchema: false,
@@ -85,7 +86,7 @@ export async function createSchemaCheck(schema: Schema): Promise<SchemaCheck> {
   };
 }
 
-/** Nothing when the schema has what the validator does not take, or takes too long. */
+/** No failures if the validator does not support the schema or takes too long. */
 function inTime(find: () => readonly Failure[]): readonly Failure[] {
   try {
     return runInNewContext('find()', { find }, { timeout: TIME_LIMIT_MS }) as readonly Failure[];
@@ -94,12 +95,12 @@ function inTime(find: () => readonly Failure[]): readonly Failure[] {
   }
 }
 
-/** Numbers beyond 2^53 as the nearest one that JavaScript holds. */
+/** Replaces exact numbers beyond 2^53 with the nearest JavaScript number. */
 function asNumbers(value: unknown): unknown {
   return JSON.parse(stringifyExact(value));
 }
 
-/** The failure to report: when no alternative fits, that of the one that came nearest. */
+/** The failure to report. If no alternative matches, the failure of the closest one. */
 function nearest(failures: readonly Failure[]): Failure | undefined {
   const last = failures.at(-1);
   if (last?.keyword !== 'anyOf') {
@@ -118,7 +119,7 @@ function depthOf({ instancePath }: Failure): number {
   return instancePath.split('/').length;
 }
 
-/** What would be right; undefined when the keyword does not say it. */
+/** A description of valid values; undefined if the keyword does not determine them. */
 function expectedBy({ keyword, params }: Failure): string | undefined {
   switch (keyword) {
     case 'type':
@@ -172,7 +173,7 @@ async function describe(failure: Failure): Promise<Problem> {
   }
 }
 
-/** A value as JSON, cut in the middle. */
+/** The value as JSON, shortened in the middle. */
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   const half = MAX_SHOWN_CHARS / 2;

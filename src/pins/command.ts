@@ -1,4 +1,4 @@
-/** `servers approve`: shows how tools differ from what was accepted, and accepts them. */
+/** `servers approve`: shows how tools differ from their accepted definitions, and accepts them. */
 
 import type { Command } from '../terminal/command.ts';
 import { addNotes, findGroup, jsonOption } from '../terminal/define.ts';
@@ -14,15 +14,15 @@ export const acceptCommand: Command<AcceptCommand> = {
   define(program, settle) {
     const approve = findGroup(program, 'servers')
       .command('approve')
-      .description('Start a server, show what changed in its tools, and accept it.')
-      .argument('<server>', 'its name')
-      .argument('[tool...]', 'the tools to accept; by default all that changed')
+      .description('Start a server, show what changed in its tools, and accept the changes.')
+      .argument('<server>', 'name of the server')
+      .argument('[tool...]', 'tools to accept; by default, all that changed')
       .option('--dry-run', 'show the changes and accept nothing')
       .addOption(jsonOption())
       .action((server: string, tools: readonly string[], { json, dryRun }: Given) =>
         settle({ command: 'accept-tools', server, tools, isJson: json === true, isDryRun: dryRun === true }),
       );
-    addNotes(approve, 'Tools are compared with what was first seen or last accepted: see `help security pins`.');
+    addNotes(approve, 'Tools are compared with the definitions first seen or last accepted. See `help security pins`.');
   },
   async run(line, host) {
     const { acceptTools } = await import('./run.ts');

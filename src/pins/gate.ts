@@ -1,4 +1,4 @@
-/** Refuses calls of tools whose definition changed since it was accepted, if the user wants that. */
+/** Refuses calls to tools whose definition changed since it was accepted, if the `strict` mode is set. */
 import { BridgeError } from '../base/errors.ts';
 import { type CallGate, failed, type ToolCall } from '../calls/contract.ts';
 import { describeChange } from '../catalog/tool-change.ts';
@@ -14,7 +14,7 @@ export function createPinGate(directory: PinDirectory): CallGate {
   };
 }
 
-/** `TOOL_CHANGED`, unless a person has accepted the tool a moment ago. */
+/** `TOOL_CHANGED`, unless a person has accepted the tool in the meantime. */
 async function refusalOf(directory: PinDirectory, { server, tool, context }: ToolCall): Promise<unknown> {
   try {
     await directory.review(server);
@@ -22,7 +22,7 @@ async function refusalOf(directory: PinDirectory, { server, tool, context }: Too
     if (change?.isRefused !== true) {
       return undefined;
     }
-    const what = `'${tool.name}' of server '${server.name}' was not called: its definition is ${describeChange(change)}`;
+    const what = `'${tool.name}' of server '${server.name}' was not called: definition ${describeChange(change)}`;
     return new BridgeError('TOOL_CHANGED', what, {
       hint: hintToAccept(server.name, tool.name),
       data: { server: server.name, tool: tool.name, changed: change.parts },

@@ -1,4 +1,4 @@
-/** What a person accepted of the tools of each server, and what happens when a server changes them. */
+/** The accepted tool definitions of each server, and what happens when a server changes them. */
 export { acceptCommand } from './command.ts';
 export { createPinGate } from './gate.ts';
 export { createToolPins } from './pinned-tools.ts';

@@ -1,6 +1,6 @@
 /**
- * Compares what servers say of their tools with what was accepted, and marks what differs. The first list of a server is
- * accepted as it is; from then on a changed tool is shown as changed, or refused, until a person accepts it.
+ * Compares the tool definitions of servers with the accepted ones, and marks the differences. The first list of a server is
+ * accepted as it is. After that, a changed tool is shown as changed, or refused, until a person accepts it.
  */
 
 import { messageOf } from '../base/errors.ts';
@@ -15,7 +15,15 @@ import type {
   PinMode,
   ToolDifference,
 } from '../directory/server-metadata.ts';
-import { changeOf, hintToAccept, mayBeKept, shorten, shownOf, summarize, type ToolNews } from './tool-differences.ts';
+import {
+  changeOf,
+  hintToAccept,
+  mayBeKept,
+  shorten,
+  shownOf,
+  summarize,
+  type ToolWarning,
+} from './tool-differences.ts';
 import type { PinnedTool, ToolPinStore } from './tool-pins.ts';
 
 export interface ToolPins extends MetadataSource, DefinitionReview {}
@@ -23,12 +31,12 @@ export interface ToolPins extends MetadataSource, DefinitionReview {}
 interface ToolPinsOptions {
   readonly source: MetadataSource;
   readonly store: ToolPinStore;
-  /** For servers whose entry says nothing. */
+  /** For servers whose entry has no `pin`. */
   readonly mode: () => PinMode;
   readonly logger: Logger;
 }
 
-/** A source whose tools are compared. */
+/** Wraps a source so that its tools are compared with the accepted ones. */
 export function createToolPins(options: ToolPinsOptions): ToolPins {
   return new Pins(options);
 }
@@ -48,11 +56,11 @@ class Pins implements ToolPins {
   readonly #options: ToolPinsOptions;
   readonly #accepted = new Map<string, Accepted>();
   readonly #compared = new WeakMap<ServerMetadata, Compared>();
-  /** What was compared, by what came out of it. */
+  /** The metadata before the comparison, by its marked copy. */
   readonly #originals = new WeakMap<ServerMetadata, ServerMetadata>();
-  /** One after the other for each server, because the first one writes. */
+  /** Comparisons of a server run one at a time, because the first one writes. */
   readonly #turns = new Map<string, Promise<unknown>>();
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
   #hasWarned = false;
 
   constructor(options: ToolPinsOptions) {
@@ -94,7 +102,7 @@ class Pins implements ToolPins {
   }
 
   #modeOf(server: DescribedServer): PinMode {
-    // An entry may come from elsewhere: it can be stricter than the user's own setting, and looser only than the default.
+    // An entry may come from elsewhere, so it can always be stricter than the user's setting, but cannot loosen `strict`.
     const own = this.#options.mode();
     return own === 'strict' ? own : (server.pin ?? own);
   }
@@ -109,12 +117,12 @@ class Pins implements ToolPins {
       return metadata;
     }
     const known = this.#compared.get(metadata);
-    // Without a change there is nothing that could be accepted, and nothing to look at.
+    // A list without differences stays valid whatever is accepted, so its stamp is not checked.
     const isSame = known?.mode === mode && (known.metadata === metadata || known.stamp === this.#stampOf(server.name));
-    return isSame ? known.metadata : this.#inTurn(server.name, () => this.#compareAnew(server, mode, metadata));
+    return isSame ? known.metadata : this.#inTurn(server.name, () => this.#compareAgain(server, mode, metadata));
   }
 
-  async #compareAnew(server: DescribedServer, mode: PinMode, metadata: ServerMetadata): Promise<ServerMetadata> {
+  async #compareAgain(server: DescribedServer, mode: PinMode, metadata: ServerMetadata): Promise<ServerMetadata> {
     const isStrict = mode === 'strict';
     let marked: ServerMetadata;
     try {
@@ -122,7 +130,7 @@ class Pins implements ToolPins {
       const isFirst = accepted.tools.size === 0;
       const fresh = metadata.tools.filter(({ name }) => !accepted.tools.has(name));
       if (fresh.length > 0 && (isFirst || !isStrict)) {
-        await this.#add(server, fresh).catch((error: unknown) => this.#warnOfWriting(error));
+        await this.#add(server, fresh).catch((error: unknown) => this.#warnUnsaved(error));
       }
       marked = this.#mark(server.name, metadata, isFirst ? new Map() : accepted.tools, isStrict);
     } catch (error) {
@@ -140,30 +148,30 @@ class Pins implements ToolPins {
     isStrict: boolean,
   ): ServerMetadata {
     const clauses: string[] = [];
-    const news: ToolNews[] = [];
+    const warnings: ToolWarning[] = [];
     const tools = metadata.tools.map((tool) => {
       const change = accepted.size === 0 ? undefined : changeOf(tool, accepted, isStrict);
-      // A new tool counts as accepted when it is first seen, unless new tools are to be accepted by a person.
+      // A new tool counts as accepted when it is first seen, unless the mode is strict.
       if (change === undefined || (change.parts.length === 0 && !isStrict)) {
         return tool;
       }
       const remedy = hintToAccept(server, tool.name);
       const clause = `tool '${tool.name}' ${change.isRefused ? 'is refused: ' : ''}${describeChange(change)}`;
       clauses.push(clause);
-      if (this.#isNews(`${server}\0${tool.name}\0${tool.fingerprint ?? ''}`)) {
-        news.push({ tool: tool.name, clause });
+      if (this.#isFirst(`${server}\0${tool.name}\0${tool.fingerprint ?? ''}`)) {
+        warnings.push({ tool: tool.name, clause });
       }
       return withChange(tool, change, remedy);
     });
-    if (news.length > 0) {
-      this.#options.logger.warning(`Server '${server}': ${summarize(server, news)}`);
+    if (warnings.length > 0) {
+      this.#options.logger.warning(`Server '${server}': ${summarize(server, warnings)}`);
     }
     return clauses.length === 0
       ? metadata
       : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, hintToAccept(server))] };
   }
 
-  /** What was accepted is there and cannot be read: then nothing can be said to be as it was. */
+  /** The file of accepted tools exists but cannot be read, so every tool counts as changed. */
   #withoutPins(
     server: string,
     metadata: ServerMetadata,
@@ -171,7 +179,7 @@ class Pins implements ToolPins {
   ): ServerMetadata {
     const file = this.#options.store.pathOf(server);
     const clause = `its accepted tools in ${file} cannot be read: ${reason}`;
-    this.#tell(`${server}\0${reason}`, `Server '${server}': ${clause}`);
+    this.#warnOnce(`${server}\0${reason}`, `Server '${server}': ${clause}`);
     const change: ToolChange = { parts: [], since: '', isRefused: true };
     const remedy = `${file} cannot be read. Fix or remove it.`;
     return {
@@ -197,7 +205,7 @@ class Pins implements ToolPins {
       }
       await pause();
     }
-    // Also when it cannot be written: a change while this bridge runs is noticed all the same.
+    // Before the write, which may fail: this bridge then still notices changes while it runs.
     this.#accepted.set(server.name, { stamp: accepted.stamp, tools: next });
     await store.save(server.name, next, texts);
     this.#accepted.set(server.name, { stamp: this.#stampOf(server.name), tools: next });
@@ -227,22 +235,22 @@ class Pins implements ToolPins {
     return turn;
   }
 
-  #tell(key: string, sentence: string): void {
-    if (this.#isNews(key)) {
+  #warnOnce(key: string, sentence: string): void {
+    if (this.#isFirst(key)) {
       this.#options.logger.warning(sentence);
     }
   }
 
-  #isNews(key: string): boolean {
-    const isNews = !this.#told.has(key);
-    this.#told.add(key);
-    return isNews;
+  #isFirst(key: string): boolean {
+    const isFirst = !this.#logged.has(key);
+    this.#logged.add(key);
+    return isFirst;
   }
 
-  #warnOfWriting(error: unknown): void {
+  #warnUnsaved(error: unknown): void {
     if (!this.#hasWarned) {
       this.#hasWarned = true;
-      const what = 'Definitions of tools are not kept, so that changes until the next start will not be noticed';
+      const what = 'Tool definitions cannot be saved, so changes before the next start will not be noticed';
       this.#options.logger.warning(`${what}: ${messageOf(error)}`);
     }
   }

@@ -1,4 +1,4 @@
-/** `servers approve`: shows how tools differ from what was accepted of them, and accepts them. */
+/** `servers approve`: shows how tools differ from their accepted definitions, and accepts them. */
 import { createTwoFilesPatch } from 'diff';
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
@@ -12,7 +12,7 @@ import type { ToolDifference } from '../directory/server-metadata.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { runWithServers } from '../terminal/lifecycle.ts';
 
-/** Also the JSON. */
+/** One changed tool; also the JSON output. */
 export interface Acceptance extends ToolDifference {
   readonly server: string;
   readonly isAccepted: boolean;
@@ -22,7 +22,7 @@ export interface AcceptOptions extends Pick<CommandContext, 'logger' | 'openServ
   readonly writeOut: (text: string) => void;
 }
 
-/** Resolves with the exit code. Rejects with `TOOL_UNKNOWN`, and as starting the server does. */
+/** Resolves with the exit code. Rejects with `TOOL_UNKNOWN`, or with the error of a server that does not start. */
 export async function acceptTools(line: AcceptCommand, options: AcceptOptions): Promise<number> {
   const servers = await options.openServers({ failureLevel: 'debug', concerns: isServer(line.server) });
   return runWithServers(servers, options.logger, async () => {
@@ -64,7 +64,7 @@ async function exactName(server: string, wanted: string, listed: readonly string
 
 export function renderAccepted(server: string, reported: readonly Acceptance[]): string {
   if (reported.length === 0) {
-    return `Nothing of '${escapeControls(server)}' differs from what was accepted.\n`;
+    return `No tool of '${escapeControls(server)}' differs from its accepted definition.\n`;
   }
   const isAccepted = reported.every((one) => one.isAccepted);
   const count = reported.length === 1 ? '1 tool' : `${reported.length} tools`;
@@ -75,22 +75,22 @@ function renderOne({ tool, change, before, after }: Acceptance): string {
   const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after)])];
   const parts = all.filter((part) => change.parts.length === 0 || change.parts.includes(part));
   const patches = parts.map((part) => patchOf(part, before?.[part] ?? '', after[part] ?? ''));
-  const missing = before === undefined && change.parts.length > 0 ? ['(what it was like before was not kept)'] : [];
+  const missing = before === undefined && change.parts.length > 0 ? ['(the accepted text was not kept)'] : [];
   const lines = [`${tool}: ${describeChange(change)}`, ...missing, ...patches.flatMap((patch) => patch)];
   const cut = change.parts.length > 0 && patches.every((patch) => patch.length === 0);
-  return [...lines, ...(cut ? ['(the difference is in a part that is too long to show)'] : [])]
+  return [...lines, ...(cut ? ['(the change is in a part that is too long to show)'] : [])]
     .map(escapeControls)
     .join('\n');
 }
 
-/** The lines that differ, as a unified diff without its header; none when nothing does. */
+/** The lines that differ, as a unified diff without its header; empty if there are none. */
 function patchOf(part: string, before: string, after: string): string[] {
   const patch = createTwoFilesPatch(part, part, inLines(before), inLines(after), '', '', { context: 2 });
   const lines = patch.split('\n').filter((line) => !/^(?:=+|Index:.*|\\ No newline.*)$/.test(line));
   return before === after ? [] : lines.filter((line) => line !== '');
 }
 
-/** JSON on many lines, its keys sorted because their order is no difference; any other text as it is. */
+/** JSON on multiple lines, with sorted keys because their order does not matter; any other text unchanged. */
 function inLines(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), withSortedKeys, 2);
@@ -106,9 +106,9 @@ function withSortedKeys(_key: string, value: unknown): unknown {
 export interface AcceptCommand {
   readonly command: 'accept-tools';
   readonly server: string;
-  /** All that changed if empty. */
+  /** All that changed, if empty. */
   readonly tools: readonly string[];
   readonly isJson: boolean;
-  /** Nothing is accepted. */
+  /** Shows the changes and accepts nothing. */
   readonly isDryRun: boolean;
 }

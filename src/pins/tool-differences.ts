@@ -1,26 +1,26 @@
-/** How a tool differs from what was accepted of it, as data and as texts. Pure. */
+/** How a tool differs from its accepted definition, as data and as text. Pure. */
 
 import { COMMAND } from '../base/package.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { KnownTool, ToolChange } from '../catalog/known.ts';
 import type { ShownTexts } from '../directory/server-metadata.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { changedParts } from '../upstream/fingerprint.ts';
 import type { PinnedTool } from './tool-pins.ts';
 
-/** Longer texts of one tool are not kept to be compared by people. Chosen: the largest of 1,084 real tools fits. */
+/** Longer definitions are not kept for display. Chosen: the largest of 1,084 real tools fits. */
 const MAX_SHOWN_CHARS = 256 * 1024;
-/** Changes of one server that are named one by one. */
+/** Changed tools of one server that are named individually. */
 const MAX_NAMED = 5;
 const DATE_CHARS = '2026-11-21'.length;
 
-/** What a person types to look at a change and accept it. */
+/** The command that reviews and accepts a change. */
 export function hintToAccept(server: string, tool?: string): string {
   const words = [server, ...(tool === undefined ? [] : [tool])].map((word) => quoteShellWord(word)).join(' ');
-  return `A person can look at it and accept it: ${COMMAND} servers approve ${words}`;
+  return `To review and accept it, the user can run: ${COMMAND} servers approve ${words}`;
 }
 
-/** Undefined for a tool that is as it was accepted. */
+/** Undefined for a tool that has its accepted definition. */
 export function changeOf(
   tool: KnownTool,
   accepted: ReadonlyMap<string, PinnedTool>,
@@ -34,7 +34,7 @@ export function changeOf(
   return parts.length === 0 ? undefined : { parts, since: pinned.since.slice(0, DATE_CHARS), isRefused };
 }
 
-/** The parts of a tool as texts. */
+/** The parts of a tool's definition as text. */
 export function shownOf(tool: KnownTool): ShownTexts {
   const { title = '', description, inputSchema, outputSchema, annotations } = tool;
   const json = (value: unknown): string => (value === undefined ? '' : stringifyExact(value));
@@ -48,29 +48,29 @@ export function shownOf(tool: KnownTool): ShownTexts {
   return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
 }
 
-/** Whether its texts may be written down. */
+/** Whether the texts of a tool may be saved: they are short enough and contain no secret. */
 export function mayBeKept(shown: ShownTexts, secrets: readonly string[]): boolean {
   const texts = Object.values(shown);
   const isShort = texts.reduce((sum, text) => sum + text.length, 0) <= MAX_SHOWN_CHARS;
   return isShort && !texts.some((text) => secrets.some((secret) => text.includes(secret)));
 }
 
-/** One clause for each of the first changes, and one for the others. */
+/** The first few clauses, and one that counts the rest. */
 export function shorten(clauses: readonly string[], remedy: string): string[] {
   const more = clauses.length - MAX_NAMED;
   return more > 0 ? [...clauses.slice(0, MAX_NAMED), `${more} more tools changed. ${remedy}`] : [...clauses];
 }
 
-/** That a tool changed, as news for the log. */
-export interface ToolNews {
+/** A changed tool to warn about. */
+export interface ToolWarning {
   readonly tool: string;
   readonly clause: string;
 }
 
-/** One sentence about tools of one server, however many changed, and the next step: an update may change all of them. */
-export function summarize(server: string, news: readonly ToolNews[]): string {
-  const more = news.length - MAX_NAMED;
-  const named = news.slice(0, MAX_NAMED).map(({ clause }) => clause);
+/** One warning for all changed tools of a server, because an update may change every tool, and the next step. */
+export function summarize(server: string, warnings: readonly ToolWarning[]): string {
+  const more = warnings.length - MAX_NAMED;
+  const named = warnings.slice(0, MAX_NAMED).map(({ clause }) => clause);
   const clauses = more > 0 ? [...named, `${more} more tools changed`] : named;
-  return `${clauses.join('; ')}. ${hintToAccept(server, news.length === 1 ? news[0]?.tool : undefined)}`;
+  return `${clauses.join('; ')}. ${hintToAccept(server, warnings.length === 1 ? warnings[0]?.tool : undefined)}`;
 }

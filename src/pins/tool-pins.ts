@@ -1,7 +1,7 @@
 /**
- * Definitions of tools that were accepted, so that a change is noticed: one file per server in `pins` of the state directory,
- * for the owner alone. The first line has the fingerprints, which are needed often; each further one the texts of a tool,
- * which are for people. Unlike the kept lists these are no cache: without them the next definition is accepted unseen.
+ * The store of accepted tool definitions: one file per server in `pins` of the state directory, readable by the owner only.
+ * The first line contains the fingerprints, which are needed often; each further line contains the texts of one tool, for
+ * people. This is not a cache: without it, the next definition is accepted unseen.
  */
 
 import { createHash } from 'node:crypto';
@@ -12,9 +12,9 @@ import { createPause } from '../base/slices.ts';
 import type { ShownTexts } from '../directory/server-metadata.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
 
-/** Raise it with every change of what a line holds, or of what a fingerprint is made of. */
+/** Increase it whenever the content of a line or of a fingerprint changes. */
 const FORMAT = 1;
-/** As much as what is kept of a server. */
+/** The same as for a server's cached metadata. */
 const MAX_FILE_BYTES = 96 * 1024 * 1024;
 const SLUG_CHARS = 40;
 const HASH_CHARS = 12;
@@ -32,13 +32,13 @@ export interface PinnedTool {
 }
 
 export interface ToolPinStore {
-  /** The accepted tools of a server by name; empty when there are none yet. Rejects when they cannot be read. */
+  /** The accepted tools of a server by name; empty if there are none yet. Rejects if they cannot be read. */
   load(server: string): Promise<ReadonlyMap<string, PinnedTool>>;
-  /** Texts of those whose texts were kept. Rejects as `load`. */
+  /** The texts of the accepted tools whose texts were kept. Rejects like `load`. */
   loadTexts(server: string): Promise<ReadonlyMap<string, ShownTexts>>;
-  /** Replaces them. Rejects when they cannot be written. */
+  /** Replaces the accepted tools. Rejects if they cannot be written. */
   save(server: string, tools: ReadonlyMap<string, PinnedTool>, texts: ReadonlyMap<string, ShownTexts>): Promise<void>;
-  /** Changes when the file does. */
+  /** Changes whenever the file does. */
   stampOf(server: string): string;
   pathOf(server: string): string;
 }
@@ -54,7 +54,7 @@ export function createToolPinStore(stateDir: string): ToolPinStore {
         const { ino, size, mtimeMs } = statSync(pathOf(server));
         return `${ino}:${size}:${mtimeMs}`;
       } catch {
-        // Reading it says why.
+        // `load` reports the reason.
         return '';
       }
     },
@@ -82,10 +82,10 @@ export function createToolPinStore(stateDir: string): ToolPinStore {
   };
 }
 
-/** The second: something else is in the place of the folder. */
+/** ENOTDIR: something other than a folder is at the path of the folder. */
 const NOT_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR']);
 
-/** None when there is no file. */
+/** Empty if there is no file. */
 async function readLines(path: string): Promise<string[]> {
   try {
     return (await readBounded(path, MAX_FILE_BYTES)).toString('utf8').trimEnd().split('\n');
@@ -97,7 +97,7 @@ async function readLines(path: string): Promise<string[]> {
   }
 }
 
-/** Tells the server to people, and from every other server. */
+/** A name that people recognize, with a hash that makes it unique. */
 function fileNameOf(server: string): string {
   const slug = server
     .toLowerCase()
@@ -109,7 +109,7 @@ function fileNameOf(server: string): string {
 function decodeTools(header: string, server: string): ReadonlyMap<string, PinnedTool> {
   const found = HeaderSchema.safeParse(JSON.parse(header));
   if (!found.success || found.data.server !== server) {
-    throw new Error('it is of another version, or of another server');
+    throw new Error('it is from a different version, or for a different server');
   }
   return new Map(found.data.tools);
 }

@@ -1,26 +1,26 @@
-/** Keeps the policies in step with their files. Nothing is read before they are first asked for. */
+/** Keeps the policies up to date with their files. Reads nothing before the first use. */
 
 import type { Logger } from '../base/log.ts';
 import type { PlacedPolicy } from '../servers/server-file.ts';
 import { createPolicyFile, type PolicyFile } from './policy-file.ts';
 import { Policies } from './rules/policies.ts';
-import { type ReadPolicy, readPolicy } from './rules/read-policy.ts';
+import { type ReadPolicy, readPolicy } from './rules/schema.ts';
 
-/** A configured server, as far as its policy is concerned. */
+/** A configured server, reduced to what its policy needs. */
 export interface PolicyOwner {
   readonly file: string;
   readonly policy: PlacedPolicy | undefined;
 }
 
-/** The policies of now, the same object as long as nothing changed; undefined when there are none, and all is allowed. */
+/** The current policies: the same object until something changes; undefined if there are none and every call is allowed. */
 export type CurrentPolicies = () => Policies | undefined;
 
 export interface CurrentPoliciesOptions {
   readonly stateDir: string;
-  /** The configured servers of now by name; the same map as long as they did not change. */
+  /** The configured servers by name; the same map until they change. */
   readonly definitions: () => ReadonlyMap<string, PolicyOwner>;
   readonly logger: Logger;
-  /** For tests; `performance.now` when left out. */
+  /** For tests; `performance.now` by default. */
   readonly nowMs?: () => number;
 }
 
@@ -33,15 +33,15 @@ export function createCurrentPolicies({
   const readFile = createPolicyFile(stateDir, nowMs);
   let known: { readonly file: PolicyFile | undefined; readonly owners: ReadonlyMap<string, PolicyOwner> } | undefined;
   let current: Policies | undefined;
-  /** What was logged of the policies of now, so that it is logged once. */
-  let told = new Set<string>();
+  /** Problems of the current policies that are already in the log. */
+  let logged = new Set<string>();
 
-  function tell(policies: readonly ReadPolicy[]): void {
+  function logProblems(policies: readonly ReadPolicy[]): void {
     const problems = policies.flatMap((read) => ('problem' in read ? [read.problem] : []));
     problems
-      .filter((problem) => !told.has(problem))
+      .filter((problem) => !logged.has(problem))
       .forEach((problem) => logger.error(`Calls are refused: ${problem}`));
-    told = new Set(problems);
+    logged = new Set(problems);
   }
 
   return () => {
@@ -50,13 +50,15 @@ export function createCurrentPolicies({
     if (known === undefined || file !== known.file || owners !== known.owners) {
       if (known !== undefined && file !== known.file) {
         logger.info(
-          file === undefined ? 'policy.json is gone; calls are no longer bound by it.' : 'policy.json has changed.',
+          file === undefined
+            ? 'policy.json was removed and no longer applies.'
+            : 'policy.json changed; the new version applies.',
         );
       }
       known = { file, owners };
       const ofFile = file && readPolicyFile(file);
       const entries = readEntries(owners);
-      tell([...(ofFile === undefined ? [] : [ofFile]), ...entries.values()]);
+      logProblems([...(ofFile === undefined ? [] : [ofFile]), ...entries.values()]);
       const isAny = ofFile !== undefined || entries.size > 0;
       current = isAny ? new Policies(ofFile, entries, current?.counts()) : undefined;
     }

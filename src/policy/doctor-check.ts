@@ -1,4 +1,4 @@
-/** What `doctor` says about policies: where each is, and which of them refuse calls because they cannot be read. */
+/** What `doctor` reports about policies: where each one is, and which refuse calls because they cannot be read. */
 import { silentLogger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import type { Examination, Finding } from '../terminal/finding.ts';

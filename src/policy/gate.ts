@@ -1,4 +1,4 @@
-/** Lets a call through, has a person asked, or refuses it, as the policies of the person say, and holds their limits. */
+/** Allows, refuses or asks about each call, as the user's policies say, and enforces their limits. */
 
 import { CancelSource } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
@@ -37,13 +37,13 @@ interface Judges {
   readonly approvals: Approvals;
 }
 
-/** One call with what was decided about it so far. */
+/** One call, and what was decided about it so far. */
 class JudgedCall {
   decision: Decision;
   approval: Approval | undefined;
   readonly #call: ToolCall;
   readonly #judges: Judges;
-  /** By which `decision` was made. */
+  /** The policies that made `decision`. */
   #policies: Policies | undefined;
 
   constructor(call: ToolCall, judges: Judges, policies: Policies) {
@@ -53,7 +53,7 @@ class JudgedCall {
     this.decision = policies.decide(call);
   }
 
-  /** Rejects when the call may not be made. */
+  /** Rejects if the call may not be made. */
   async make(next: PassOn): Promise<CallOutcome> {
     const call = this.#call;
     const { effect, reason } = this.decision;
@@ -61,7 +61,7 @@ class JudgedCall {
       throw deniedCall(call, reason);
     }
     const limits = this.#policies?.of(call.server, call.tool).limits ?? [];
-    // Counted before anyone is asked, so that code cannot flood a person with questions.
+    // Counted before the person is asked, so that code cannot flood them with questions.
     const refusal = countCall(limits, call.context, performance.now());
     if (refusal !== undefined) {
       throw refusal;
@@ -80,7 +80,7 @@ class JudgedCall {
     this.approval = await this.#judges.approvals.approve(toApprove, context);
   }
 
-  /** The deadline of a call begins when it is sent: neither a person who thinks nor a queue uses it up. */
+  /** The deadline starts when the call is sent: time spent waiting for a person or in a queue does not count. */
   async #sendInLimits(limits: readonly CompiledLimit[], next: PassOn): Promise<CallOutcome> {
     const { context } = this.#call;
     const taken: CompiledLimit[] = [];
@@ -97,7 +97,7 @@ class JudgedCall {
     }
   }
 
-  /** A call that waited is not made if the policies forbid it by now. The person is not asked about it twice. */
+  /** Refuses a call that the policies forbade while it waited. The person is not asked about a call twice. */
   async #decideAgain(): Promise<void> {
     const { current } = this.#judges;
     for (let now = current(); now !== this.#policies; now = current()) {
@@ -115,13 +115,17 @@ class JudgedCall {
   }
 }
 
-/** `POLICY_DENIED` for a call, before any of it was sent. */
+/** `POLICY_DENIED` for a call that was not sent. */
 export function deniedCall(
   { server, tool }: { server: { readonly name: string }; tool: { readonly name: string } },
   reason: string,
 ): BridgeError {
-  return new BridgeError('POLICY_DENIED', `${server.name}.${tool.name} was not called: ${reason}`, {
-    hint: 'Only the person who runs this can change it. Do without the call, or tell them what it would be for.',
+  return policyDenied(`${server.name}.${tool.name} was not called: ${reason}`);
+}
+
+export function policyDenied(message: string): BridgeError {
+  return new BridgeError('POLICY_DENIED', message, {
+    hint: 'Only the user can change the policy. Continue without this call, or tell the user what you need it for.',
   });
 }
 
@@ -131,7 +135,7 @@ function shortest(limits: readonly CompiledLimit[]): CompiledLimit | undefined {
     .toSorted((left, right) => (left.deadlineMs ?? 0) - (right.deadlineMs ?? 0))[0];
 }
 
-/** The clock stands still while the server asks the person something. */
+/** The clock stops while the server asks the person something. */
 async function sendBeforeDeadline(
   call: ToolCall,
   limit: CompiledLimit | undefined,
@@ -163,8 +167,12 @@ async function sendBeforeDeadline(
 }
 
 function late(place: string, deadlineMs: number): BridgeError {
-  const clause = `the call was cancelled after ${deadlineMs / 1_000} s, which ${place} allows`;
-  return overLimit(clause, 'It was sent, so the server may have done a part of it.', true);
+  const clause = `the call was cancelled after ${deadlineMs / 1_000} s, the deadline in ${place}`;
+  return overLimit(
+    clause,
+    'The call had been sent, so the server may have done part of the work. Check before you repeat it.',
+    true,
+  );
 }
 
 function withinSize(outcome: Extract<CallOutcome, { ok: true }>, limits: readonly CompiledLimit[]): CallOutcome {
@@ -178,6 +186,6 @@ function withinSize(outcome: Extract<CallOutcome, { ok: true }>, limits: readonl
     return outcome;
   }
   const [size, limit] = [bytes, exceeded.resultBytes].map((count) => count?.toLocaleString('en-US'));
-  const clause = `the call was made, but its result has ${size} bytes, and ${exceeded.place} allows ${limit}`;
-  return failed(overLimit(clause, 'Ask the tool for less, for example by a filter or a page.', true));
+  const clause = `the call was made, but its result has ${size} bytes; ${exceeded.place} allows ${limit}`;
+  return failed(overLimit(clause, 'Ask the tool for less, for example with a filter or in pages.', true));
 }

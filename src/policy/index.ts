@@ -1,4 +1,4 @@
-/** Which calls code may make: rules and limits of the person, a gate that holds them, and a command that explains them. */
+/** Which calls code may make: the user's rules and limits, a gate that enforces them, and a command that explains them. */
 export { policyCommand } from './command.ts';
 export { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 export { examinePolicies } from './doctor-check.ts';

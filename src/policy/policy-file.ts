@@ -1,35 +1,35 @@
 /**
- * Reads `policy.json` of the state directory when it changed. Asked at every call of a tool, so it looks at the file only
- * now and then; no watcher, because those miss changes on network drives and when an editor replaces the file.
+ * Reads `policy.json` in the state directory, and again when it changes. Used for every tool call, so it checks the file at
+ * intervals. Not a watcher, because watchers miss changes on network drives and when an editor replaces the file.
  */
 import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { parseJson, repeatedKey } from '../base/json-text.ts';
 
-/** Chosen: ten thousand rules take less. */
+/** Chosen: ten thousand rules fit. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
-/** Between two looks at the file; one costs 3 µs. A person does not notice. */
-const LOOK_EVERY_MS = 250;
-/** A file that is missing for this long was removed: editors take one away for a moment to put another in its place. */
+/** Interval between checks of the file; each takes 3 µs. People do not notice the delay. */
+const CHECK_EVERY_MS = 250;
+/** A file that is missing for this long was removed: editors remove a file for a moment when they replace it. */
 const GONE_AFTER_MS = 2_000;
-const LEADS_NOWHERE = 'is a link to something that is not there';
+const BROKEN_LINK = 'is a broken link';
 
-/** What is in the file, not checked yet, or why it could not be read. */
+/** The content of the file, not validated, or why it could not be read. */
 export type PolicyFile = { readonly file: string } & ({ readonly value: unknown } | { readonly problem: string });
 
-/** The file of now; the same object as long as it did not change, undefined when there is none. */
+/** The current file: the same object until it changes; undefined if there is none. */
 export type ReadPolicyFile = () => PolicyFile | undefined;
 
 export function createPolicyFile(stateDir: string, nowMs: () => number = () => performance.now()): ReadPolicyFile {
   const file = join(stateDir, 'policy.json');
   let current: PolicyFile | undefined;
   let stamp = '';
-  let lookedAtMs = Number.NEGATIVE_INFINITY;
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
   let missingSinceMs: number | undefined;
 
   function settleMissing(): void {
-    const problem = whyNowhere(stateDir, file);
+    const problem = brokenLink(stateDir, file);
     if (problem === undefined) {
       [current, stamp] = [undefined, ''];
     } else if (stamp !== problem) {
@@ -37,7 +37,7 @@ export function createPolicyFile(stateDir: string, nowMs: () => number = () => p
     }
   }
 
-  function look(atMs: number): void {
+  function check(atMs: number): void {
     const stats = statOf(file);
     if (stats === undefined) {
       missingSinceMs ??= atMs;
@@ -56,47 +56,47 @@ export function createPolicyFile(stateDir: string, nowMs: () => number = () => p
 
   return () => {
     const atMs = nowMs();
-    if (atMs - lookedAtMs >= LOOK_EVERY_MS) {
-      lookedAtMs = atMs;
-      look(atMs);
+    if (atMs - checkedAtMs >= CHECK_EVERY_MS) {
+      checkedAtMs = atMs;
+      check(atMs);
     }
     return current;
   };
 }
 
-/** A link to what is not there is a policy that cannot be read: the drive that holds it may not be mounted. */
-function whyNowhere(stateDir: string, file: string): string | undefined {
+/** A broken link is a policy that cannot be read, not a missing one: its drive may not be mounted. */
+function brokenLink(stateDir: string, file: string): string | undefined {
   try {
-    if (leadsNowhere(stateDir)) {
-      return `cannot be looked at: ${stateDir} ${LEADS_NOWHERE}`;
+    if (isBrokenLink(stateDir)) {
+      return `cannot be accessed: ${stateDir} ${BROKEN_LINK}`;
     }
-    return leadsNowhere(file) ? LEADS_NOWHERE : undefined;
+    return isBrokenLink(file) ? BROKEN_LINK : undefined;
   } catch (error) {
-    // When the state directory is a file, `statSync` of Node 24 finds nothing where that of Node 20 throws ENOTDIR.
-    return `cannot be looked at: ${messageOf(error)}`;
+    // If the state directory is a file, `statSync` throws ENOTDIR in Node 20, but not in Node 24.
+    return `cannot be accessed: ${messageOf(error)}`;
   }
 }
 
-function leadsNowhere(path: string): boolean {
+function isBrokenLink(path: string): boolean {
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return isLink && statSync(path, { throwIfNoEntry: false }) === undefined;
 }
 
-/** Undefined when there is no such file; a file that cannot be looked at is a problem, not a missing one. */
+/** Undefined if there is no such file. A file that cannot be accessed is a problem, not a missing file. */
 function statOf(file: string): Stats | { readonly problem: string } | undefined {
   try {
     return statSync(file, { throwIfNoEntry: false });
   } catch (error) {
-    return { problem: `cannot be looked at: ${messageOf(error)}` };
+    return { problem: `cannot be accessed: ${messageOf(error)}` };
   }
 }
 
 function read(file: string, stats: Stats): { readonly value: unknown } | { readonly problem: string } {
   if (!stats.isFile()) {
-    return { problem: 'is no file' };
+    return { problem: 'is not a file' };
   }
   if (stats.size > MAX_FILE_BYTES) {
-    return { problem: `has ${stats.size} bytes; it may have ${MAX_FILE_BYTES}` };
+    return { problem: `has ${stats.size} bytes; the limit is ${MAX_FILE_BYTES} bytes` };
   }
   try {
     const text = readFileSync(file, 'utf8');

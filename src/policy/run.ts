@@ -1,4 +1,4 @@
-/** `policy`: shows what the policies say, of a tool or of the calls in a piece of code. Calls nothing. */
+/** `policy`: shows the policies, and what they decide about a tool or about the calls in code. Makes no calls. */
 
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError, ERROR_CODES } from '../base/errors.ts';
@@ -6,25 +6,41 @@ import { methodTool } from '../calls/surface-calls.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { resolveName } from '../catalog/names.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
-import { namedAtShell } from '../directory/named-tool.ts';
+import { namedAtShell } from '../directory/directory-errors.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { readCode } from '../terminal/code-source.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { runWithServers } from '../terminal/lifecycle.ts';
-import type { PolicyCommand } from './command-line.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
-import type { PolicyTool } from './rules/decision.ts';
-import { hintsOf } from './rules/hints.ts';
-import { explain } from './rules/trace.ts';
-import { readCalls } from './static-calls.ts';
+import { explain } from './rules/explain.ts';
+import type { PolicyTool } from './rules/policy-call.ts';
+import { hintsOf } from './rules/selectors.ts';
+import { findCalls } from './static-calls.ts';
 import { type CheckedCall, type ExplainedTool, renderCalls, renderExplained, renderPolicies } from './text.ts';
+
+export type PolicyCommand = { readonly command: 'policy'; readonly isJson: boolean } & (
+  | { readonly action: 'show' }
+  | {
+      readonly action: 'explain';
+      /** `server.tool`. */
+      readonly tool: string;
+      /** Undefined if not given. */
+      readonly arguments: Readonly<Record<string, unknown>> | undefined;
+    }
+  | {
+      readonly action: 'check';
+      readonly source:
+        | { readonly kind: 'code'; readonly code: string }
+        | { readonly kind: 'file'; readonly path: string };
+    }
+);
 
 export interface PolicyOptions extends CommandContext {
   readonly input: NodeJS.ReadableStream;
   readonly writeOut: (text: string) => void;
 }
 
-/** Answers one question; resolves with the exit code once everything that was started is gone. */
+/** Resolves with the exit code once everything that was started has ended. */
 export async function policy(command: PolicyCommand, options: PolicyOptions): Promise<number> {
   const { settings, logger } = options;
   const servers = await options.openServers();
@@ -57,7 +73,7 @@ async function answer(
     }
     case 'check': {
       const code = await readCode(command.source, options.input);
-      const { calls, unknown } = await readCalls(code, configured, options);
+      const { calls, unknown } = await findCalls(code, configured, options);
       const checked = await Promise.all(calls.map((call) => checkCall(call, configured)));
       print({ calls: checked, unknown }, renderCalls(checked, unknown));
       const isRefused = checked.some(({ effects }) => effects.length === 1 && effects[0] === 'deny');
@@ -77,7 +93,7 @@ async function explainTool(
   return { server: server.name, tool: tool.name, hints: hintsOf(tool.annotations), ...explanation };
 }
 
-/** Both names may hold dots, so the server is the longest that is configured. */
+/** Both names may contain dots, so the longest configured server name wins. */
 function splitName(name: string, known: ServerDirectory): [CatalogServer, string] {
   const servers = known.servers();
   let disabled: BridgeError | undefined;
@@ -92,15 +108,15 @@ function splitName(name: string, known: ServerDirectory): [CatalogServer, string
     throw disabled;
   }
   const names = servers.map((server) => server.name).join(', ');
-  throw new BridgeError('USAGE_INVALID', `'${name}' names no tool of a configured server.`, {
-    hint: `Write it as SERVER.TOOL; the servers are ${names === '' ? 'none yet' : names}.`,
+  throw new BridgeError('USAGE_INVALID', `'${name}' is not a tool of a configured server.`, {
+    hint: `Write it as SERVER.TOOL. ${names === '' ? 'No server is configured yet.' : `The servers are ${names}.`}`,
   });
 }
 
 async function findTool(server: CatalogServer, wanted: string, configured: ServersWithPolicies): Promise<PolicyTool> {
   const { signal } = new CancelSource();
   const method = methodTool(wanted);
-  // A tool of that very name comes first, as it does for code.
+  // A tool with exactly that name takes precedence, as it does in code.
   const isTool =
     method === undefined || resolveName(await configured.known.tools(server, signal), wanted) !== undefined;
   if (!isTool) {

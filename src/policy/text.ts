@@ -1,9 +1,9 @@
-/** What `policy` prints for people: plain lines, no colours. */
+/** What `policy` prints for people: plain lines, no colors. */
 
 import { escapeControls } from '../base/log.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderTable } from '../terminal/text-table.ts';
 import type { ShownPolicy } from './rules/describe.ts';
-import type { Explanation } from './rules/trace.ts';
+import type { Explanation } from './rules/explain.ts';
 
 export function renderPolicies(policies: readonly ShownPolicy[]): string {
   if (policies.length === 0) {
@@ -11,7 +11,7 @@ export function renderPolicies(policies: readonly ShownPolicy[]): string {
   }
   return policies
     .map(({ place, problem, about, rules, limits }) => {
-      const title = `${place}, about ${about}:`;
+      const title = `${place}, for ${about}:`;
       if (problem !== null) {
         return `${escapeControls(title)}\n  ${escapeControls(problem)}\n`;
       }
@@ -24,15 +24,15 @@ export function renderPolicies(policies: readonly ShownPolicy[]): string {
 
 export function renderExplained(explained: ExplainedTool): string {
   const { server, tool, effects, reason, isHidden, hints, rules, limits } = explained;
-  const said = Object.entries(hints)
+  const claims = Object.entries(hints)
     .filter(([, value]) => value)
     .map(([hint]) => hint);
   const facts = [
     `${server}.${tool}: ${effects.join(' or ')}`,
     `  because ${reason}`,
-    ...(isHidden ? ['  hidden from code: no call of it can be made'] : []),
-    `  counts as ${said.length === 0 ? 'none of the annotations' : said.join(', ')}`,
-    ...limits.map((limit) => `  counted in ${limit}`),
+    ...(isHidden ? ['  hidden from code, because every call to it is denied'] : []),
+    `  annotations: ${claims.length === 0 ? 'none' : claims.join(', ')}`,
+    ...limits.map((limit) => `  limited by ${limit}`),
   ];
   const rows = rules.map(({ place, effect, outcome, why }) => [
     `  ${place}`,
@@ -49,26 +49,26 @@ export function renderCalls(calls: readonly CheckedCall[], unknown: readonly str
     effects.length === 0 ? 'fails' : effects.join(' or '),
     reason,
   ]);
-  const more = unknown.map((clause) => `not known: ${escapeControls(clause)}\n`);
-  return `${renderTable(rows, 'The code names no tool.')}${more.join('')}`;
+  const more = unknown.map((clause) => `cannot be checked: ${escapeControls(clause)}\n`);
+  return `${renderTable(rows, 'The code calls no tool.')}${more.join('')}`;
 }
 
-/** A call in a piece of code with what would happen to it; also the JSON. */
+/** A call in a piece of code and what would happen to it; also the JSON output. */
 export interface CheckedCall {
   readonly line: number;
   readonly server: string;
   readonly tool: string;
-  /** Null when reading the code does not tell them. */
+  /** Null if they are not literals in the code. */
   readonly arguments: Readonly<Record<string, unknown>> | null;
-  /** Empty when there is no such server or tool. */
+  /** Empty if there is no such server or tool. */
   readonly effects: readonly string[];
   readonly reason: string;
 }
 
-/** What `explain` tells of a tool; also the JSON. */
+/** The result of `explain` for a tool; also the JSON output. */
 export interface ExplainedTool extends Explanation {
   readonly server: string;
   readonly tool: string;
-  /** As a policy reads what the server says. */
+  /** The tool's annotations with their defaults, as policies read them. */
   readonly hints: Readonly<Record<string, boolean>>;
 }

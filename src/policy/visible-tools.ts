@@ -1,10 +1,9 @@
-/** Hides the tools that a policy denies whatever the arguments. */
+/** Hides the tools that a policy denies whatever their arguments. */
 
-import { BridgeError } from '../base/errors.ts';
 import type { CatalogTool } from '../catalog/known.ts';
 import type { VisibleTools } from '../directory/visible-tools.ts';
 import type { CurrentPolicies } from './current-policies.ts';
-import { deniedCall } from './gate.ts';
+import { deniedCall, policyDenied } from './gate.ts';
 import type { Policies } from './rules/policies.ts';
 
 export function createVisibleTools(current: CurrentPolicies): VisibleTools {
@@ -32,21 +31,15 @@ export function createVisibleTools(current: CurrentPolicies): VisibleTools {
     },
     refusalOfServer(server) {
       const reason = current()?.denial(server);
-      return reason === undefined ? undefined : refused(`calls of '${server.name}' are not allowed: ${reason}`);
+      return reason === undefined ? undefined : policyDenied(`calls to '${server.name}' are not allowed: ${reason}`);
     },
     refusalOfAll() {
       const problem = current()?.problem;
-      return problem === undefined ? undefined : refused(`no call is allowed: ${problem}`);
+      return problem === undefined ? undefined : policyDenied(`no call is allowed: ${problem}`);
     },
   };
 }
 
 function isSame(left: readonly CatalogTool[], right: readonly CatalogTool[]): boolean {
   return left.every((tool, index) => tool === right[index]);
-}
-
-function refused(message: string): BridgeError {
-  return new BridgeError('POLICY_DENIED', message, {
-    hint: 'Only the person who runs this can change it. Do without, or tell them what it would be for.',
-  });
 }

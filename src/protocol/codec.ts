@@ -1,6 +1,6 @@
 /**
- * Bytes to frames and back. A line ends at byte 0x0A and at nothing else; decoding comes after splitting, so a
- * character cut by a read boundary is whole again. Nothing here does I/O, and nothing a sandbox sends makes it throw.
+ * Converts bytes to frames and back. Only byte 0x0A ends a line. Lines are split before they are decoded, so that a character
+ * cut by a read boundary is complete again. Nothing here does I/O, and no input from a sandbox makes it throw.
  */
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
@@ -10,21 +10,21 @@ import { parseExact } from './exact-json.ts';
 import { measureJson } from './json-extent.ts';
 
 const NEWLINE = 0x0a;
-/** Of a line that is refused, and of the reason, which may repeat names from it. */
+/** The limit for the preview of a refused line, and for the reason, which may repeat names from it. */
 const PREVIEW_CHARS = 200;
-/** Pieces below this are copied together. Node spends about 300 bytes on each buffer it keeps (measured). */
+/** Smaller pieces are copied together. Node needs about 300 bytes for each buffer (measured). */
 const SMALL_PIECE_BYTES = 4096;
 
 export interface LineSplitter {
-  /** Takes the next bytes and calls `onLine` for each whole line among them. */
+  /** Adds the next bytes and calls `onLine` for each line that they complete. */
   push(chunk: Buffer): void;
-  /** Bytes held that do not end a line yet. */
+  /** Bytes of a line that is not complete yet. */
   readonly pendingBytes: number;
 }
 
 /**
- * Splits a byte stream into lines of at most `maxLineBytes`; a function gives that by the first bytes of each line. A
- * longer line is discarded up to its end, without being stored, and reported once with `onOversize`.
+ * Splits a byte stream into lines of at most `maxLineBytes`, which may be a function of the first bytes of each line. A longer
+ * line is discarded up to its end without being stored, and reported once with `onOversize`.
  */
 export function createLineSplitter(
   maxLineBytes: number | ((firstBytes: Buffer) => number),
@@ -50,7 +50,7 @@ export function createLineSplitter(
   }
 
   function endLine(last: Buffer): void {
-    // A line in one piece is not copied.
+    // A line that arrived in one piece is not copied.
     if (discarded === 0 && pieces.bytes === 0 && last.length <= limitOf(last)) {
       onLine(last);
       return;
@@ -82,16 +82,16 @@ export function createLineSplitter(
 
 interface Pieces {
   readonly bytes: number;
-  /** The beginning of the line as far as it lies in one buffer; undefined when nothing is held. */
+  /** The beginning of the line, as far as it is in one buffer; undefined if there is none. */
   first(): Buffer | undefined;
   add(piece: Buffer): void;
-  /** All bytes in one buffer; nothing is held afterwards. */
+  /** Removes all bytes and returns them in one buffer. */
   takeAll(): Buffer;
 }
 
 /**
- * The pieces of a line that is not whole yet. A sandbox may write single bytes: kept as they come, a line of 8 MiB would
- * cost the host gigabytes.
+ * The pieces of an incomplete line. A sandbox may write single bytes; with one buffer for each, a line of 8 MiB would cost the
+ * host gigabytes.
  */
 function createPieces(): Pieces {
   let whole: Buffer[] = [];
@@ -139,20 +139,20 @@ export type Decoded<Frame> =
   | { readonly ok: true; readonly frame: Frame }
   | {
       readonly ok: false;
-      /** A clause that says what the line is. */
+      /** What the line is, to follow "the line is". */
       readonly reason: string;
       readonly preview: string;
-      /** Whether it may be a proper frame that holds more than is read. */
+      /** Whether it may be a valid frame that exceeds a limit. */
       readonly isTooMuch?: boolean;
     };
 
-/** One line as a frame of `schema`; a line that is none gives the reason, at most 200 characters, and its first 200. */
+/** Decodes one line as a frame of `schema`. For an invalid line, returns the reason and a preview, each of at most 200 characters. */
 export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buffer): Decoded<z.output<Schema>> {
   const text = line.toString('utf8');
   const refuse = (reason: string) => {
     return { ok: false, reason: reason.slice(0, PREVIEW_CHARS), preview: text.slice(0, PREVIEW_CHARS) } as const;
   };
-  // `toString` has put U+FFFD where bytes were wrong; Python refuses such a line, and both sides must agree.
+  // `toString` replaces invalid bytes by U+FFFD. Python refuses such a line, and both sides must agree.
   if (!isUtf8(line)) {
     return refuse('not UTF-8');
   }
@@ -180,23 +180,25 @@ function whatIsTooMuch(line: Buffer): string | undefined {
     return `nested deeper than ${MAX_JSON_DEPTH} levels`;
   }
   if (values > MAX_LINE_VALUES) {
-    return `of more than ${inWords(MAX_LINE_VALUES)} values`;
+    return `too large: more than ${formatCount(MAX_LINE_VALUES)} values`;
   }
-  return members > MAX_LINE_MEMBERS ? `of more than ${inWords(MAX_LINE_MEMBERS)} members of objects` : undefined;
+  return members > MAX_LINE_MEMBERS
+    ? `too large: more than ${formatCount(MAX_LINE_MEMBERS)} object members`
+    : undefined;
 }
 
-function inWords(count: number): string {
+function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }
 
 /**
- * A frame as one line. `undefined` members are left out; lone surrogates become escapes (ECMA-262 25.5.2). NaN and the
- * infinities raise `INTERNAL`: JSON has no word for them, and `JSON.stringify` would write null instead.
+ * A frame as one line. `undefined` members are left out, and lone surrogates are escaped (ECMA-262 25.5.2). Throws `INTERNAL`
+ * for NaN and the infinities, which JSON cannot express; `JSON.stringify` would write null.
  */
 export function encodeFrame(frame: object): string {
   const text = JSON.stringify(frame);
   if (text.includes('null') && holdsNonFinite(frame)) {
-    throw new BridgeError('INTERNAL', 'A frame to the sandbox holds NaN or an infinity, which JSON cannot express.');
+    throw new BridgeError('INTERNAL', 'a frame to the sandbox contains NaN or an infinity, which JSON cannot express');
   }
   return `${text}\n`;
 }
@@ -208,7 +210,7 @@ function holdsNonFinite(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).some(holdsNonFinite);
 }
 
-/** Whether arrays and objects are nested deeper than `limit`; itself never recurses deeper than that. */
+/** Whether arrays and objects are nested deeper than `limit`. Never recurses deeper than that itself. */
 export function isDeeperThan(value: unknown, limit: number): boolean {
   if (typeof value !== 'object' || value === null) {
     return false;
@@ -219,7 +221,7 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   if (Array.isArray(value)) {
     return value.some((item) => isDeeperThan(item, limit - 1));
   }
-  // On the way of every message: `Object.values` would make an array for each object.
+  // Runs for every message, and `Object.values` would create an array for each object.
   for (const key in value) {
     if (isDeeperThan((value as Record<string, unknown>)[key], limit - 1)) {
       return true;

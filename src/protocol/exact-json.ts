@@ -1,54 +1,54 @@
 /**
- * JSON whose numbers pass through the host unchanged. `JSON.parse` rounds integers beyond 2^53 (RFC 8259, section 6) and
- * makes infinity of 1e999; Python on one side and many servers on the other hold such numbers exactly, and identifiers
- * are often of this size. The host itself computes with none of them, so it carries their digits: a number it could not
- * hold is parsed to an object with one secret key, which `stringifyExact` writes as the number again.
+ * JSON whose numbers pass through the host unchanged. `JSON.parse` rounds integers beyond 2^53 (RFC 8259, section 6) and turns
+ * 1e999 into infinity, but Python and many servers hold such numbers exactly, and ids are often that large. The host does not
+ * compute with them, so it carries their digits: a number that JavaScript cannot hold is parsed to an object with one secret
+ * key, which `stringifyExact` writes as the number again.
  *
- * `JSON.rawJSON` and the source text that a reviver gets would do this; both need a newer Node than 20.
+ * `JSON.rawJSON` and a reviver's access to the source text would do the same, but Node 20 has neither.
  */
 import { randomUUID } from 'node:crypto';
 
-/** Random, so that no data can hold it by chance or by intent. */
+/** Random, so that no data contains it, by accident or on purpose. */
 const KEY = `exact-number:${randomUUID()}`;
 const CARRIED = new RegExp(`\\{"${KEY}":"([^"]+)"\\}`, 'g');
 
-/** Whether a text may hold a number that a double does not: a long run of digits, or a large exponent. */
+/** Matches if a text may contain a number that a double cannot hold: a long run of digits or a large exponent. */
 const SUSPICIOUS = /\d{16}|\d[eE]\+?\d{3}/;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /**
- * As `JSON.parse`, but numbers that JavaScript would change are carried. Throws `SyntaxError` as that does, and `RangeError`
- * when there are more than `maxCarried` of them: each becomes an object.
+ * Like `JSON.parse`, but carries numbers that JavaScript would change. Each becomes an object, so more than `maxCarried` of them
+ * throw `RangeError`. Invalid JSON throws `SyntaxError`.
  */
 export function parseExact(text: string, maxCarried = Number.POSITIVE_INFINITY): unknown {
   return JSON.parse(SUSPICIOUS.test(text) ? carryNumbers(text, maxCarried) : text);
 }
 
-/** As `JSON.stringify` of a JSON value, with carried numbers written as they came. */
+/** Like `JSON.stringify` for a JSON value, but writes carried numbers as they were received. */
 export function stringifyExact(value: unknown): string {
   const text = JSON.stringify(value);
   return text.includes(KEY) ? text.replace(CARRIED, '$1') : text;
 }
 
-/** `value` with each carried number as a text of its digits, for code that takes plain JSON. */
+/** `value` with the digits of each carried number as a string, for code that needs plain JSON. */
 export function carriedAsText(value: unknown): unknown {
   const text = JSON.stringify(value) ?? 'null';
   return text.includes(KEY) ? JSON.parse(text.replace(CARRIED, '"$1"')) : value;
 }
 
-/** Whether an object of `parseExact` stands for a number. */
+/** Whether an object from `parseExact` is a carried number. */
 export function isCarriedNumber(value: object): boolean {
   return Object.hasOwn(value, KEY);
 }
 
-/** The text with the numbers outside strings replaced where they need it. What stays is copied in as few pieces as can be. */
+/** The text with the numbers that must be carried replaced; strings are skipped. The rest is copied in as few pieces as possible. */
 function carryNumbers(text: string, maxCarried: number): string {
   let carried = 0;
   const replace = (number: string): string => {
     const kept = carry(number);
     carried += kept === number ? 0 : 1;
     if (carried > maxCarried) {
-      throw new RangeError(`of more than ${maxCarried.toLocaleString('en-US')} numbers beyond 2^53`);
+      throw new RangeError(`too large: more than ${maxCarried.toLocaleString('en-US')} numbers beyond 2^53`);
     }
     return kept;
   };
@@ -75,7 +75,7 @@ function carry(number: string): string {
   return isKept ? number : `{"${KEY}":"${number}"}`;
 }
 
-/** The position behind the string that begins at `quote`; the end of the text when it is not closed. */
+/** The position after the string that begins at `quote`; the end of the text if it is not closed. */
 function endOfString(text: string, quote: number): number {
   let end = text.indexOf('"', quote + 1);
   while (end !== -1 && isEscaped(text, end)) {

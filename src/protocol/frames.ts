@@ -1,26 +1,26 @@
 /**
- * The frames between the host and the kernel in the sandbox: the one definition.
- * `npm run gen` writes `frames.schema.json` (which the Python mirror is tested against) and the field tables of
- * `docs/internals/protocol.md` from it. One frame is one line of JSON in UTF-8; keys are snake_case on both sides.
+ * The definition of the frames between the host and the kernel in the sandbox. `npm run gen` writes `frames.schema.json`, which
+ * a test compares with the Python mirror, and the field tables of `docs/internals/protocol.md`. A frame is one line of JSON in
+ * UTF-8; its keys are snake_case on both sides.
  */
 import { z } from 'zod';
 
-/** Raised by one whenever a frame changes meaning; both sides refuse another number. */
+/** Incremented whenever a frame changes its meaning. Each side refuses any other version. */
 export const PROTOCOL_VERSION = 1;
 
-const cell = z.int().nonnegative().describe('Number of the cell in its session, counted from 1.');
+const cell = z.int().nonnegative().describe('Number of the cell in its session, counting from 1.');
 const call = z
   .int()
   .nonnegative()
-  .describe('Number of the call in its session, chosen by the sandbox, never used twice.');
+  .describe('Number of the call in its session, chosen by the sandbox and never reused.');
 
-/** A failure as it crosses the pipe: same code, message and hint as the host's `BridgeError`. */
+/** A failure as it is sent: with the code, message and hint of the host's `BridgeError`. */
 export const FrameErrorSchema = z
   .strictObject({
     code: z.string().describe('Stable code, for example `CALL_TIMEOUT`.'),
     message: z.string().describe('What failed, with value, limit and unit.'),
     hint: z.string().optional().describe('One next step.'),
-    data: z.record(z.string(), z.unknown()).optional().describe('Further facts; which ones depends on `code`.'),
+    data: z.record(z.string(), z.unknown()).optional().describe('Details, which depend on `code`.'),
   })
   .describe('A failure with a stable code.');
 
@@ -44,23 +44,26 @@ export const HelloFrameSchema = z
     kept_output_bytes: z
       .int()
       .positive()
-      .describe('Bytes of one stream sent from the start of a cell; as many are kept from its end.'),
+      .describe('Bytes of each stream to send from the start of a cell; as many are kept from its end.'),
     stored_output_bytes: z
       .int()
       .positive()
       .describe('Bytes of output, over all cells, kept for `runtime.output`; the oldest are dropped first.'),
-    max_value_chars: z.int().positive().describe('Longest text of a last expression.'),
-    max_line_bytes: z.int().positive().describe('Longest line the host accepts.'),
-    max_display_bytes: z.int().positive().describe('Total bytes of images, sounds and documents one cell may show.'),
-    max_displays: z.int().positive().describe('Number of them one cell may show.'),
-    max_reported_names: z.int().positive().describe('Most names of each kind to report.'),
+    max_value_chars: z.int().positive().describe('Maximum length of the text of a last expression.'),
+    max_line_bytes: z.int().positive().describe('Maximum length of a line that the host accepts.'),
+    max_display_bytes: z
+      .int()
+      .positive()
+      .describe('Total bytes of the images, sounds and documents that one cell may show.'),
+    max_displays: z.int().positive().describe('Number of images, sounds and documents that one cell may show.'),
+    max_reported_names: z.int().positive().describe('Maximum number of names of each kind to report.'),
     saved_tools: z
       .array(SavedToolSchema)
       .describe('Functions stored by earlier sessions, defined before the first cell.'),
     autoload: z.boolean().optional().describe('Whether the first call to a server loads it.'),
     capability_summary: z.string().describe('Text of `runtime.capability_summary()`.'),
   })
-  .describe('First frame of the host, once; the kernel reads nothing before it and answers `ready`.');
+  .describe('The first frame of the host, sent once. The kernel accepts nothing before it, and answers with `ready`.');
 
 export const ExecuteFrameSchema = z
   .strictObject({
@@ -75,16 +78,16 @@ export const ExecuteFrameSchema = z
       .optional()
       .describe('Every configured server; sent if the list changed since the last cell.'),
   })
-  .describe('Run one cell. The host sends the next one only after the `result` of the one before.');
+  .describe('Run one cell. The host sends the next one only after the `result` of this one.');
 
 export const InterruptFrameSchema = z
   .strictObject({
     type: z.literal('interrupt'),
     cell,
-    reason: z.enum(['deadline', 'cancelled']).describe('Why the cell has to end.'),
+    reason: z.enum(['deadline', 'cancelled']).describe('Why the cell must end.'),
     sent_before: z.int().nonnegative().describe('Frames the host has sent before this one, `hello` included.'),
   })
-  .describe('End the running cell. Ignored if `cell` is not the one that runs.');
+  .describe('End the running cell. Ignored if `cell` is not running.');
 
 export const AnswerPartFrameSchema = z
   .strictObject({
@@ -94,7 +97,7 @@ export const AnswerPartFrameSchema = z
       .string()
       .describe('Next piece of the JSON text of the value; the pieces come in order, before the `answer`.'),
   })
-  .describe('A piece of a value too long for one line.');
+  .describe('A piece of a value that is too long for one line.');
 
 export const AnswerFrameSchema = z
   .strictObject({
@@ -111,15 +114,15 @@ export const CallProgressFrameSchema = z
   .strictObject({
     type: z.literal('call_progress'),
     call,
-    progress: z.number().describe('How far the call has come, in units the server chooses.'),
+    progress: z.number().describe('How far the call has come, in a unit that the server chooses.'),
     total: z.number().optional().describe('The final value of `progress`, if the server knows it.'),
     message: z.string().optional().describe('What is being done.'),
   })
   .describe(
-    'Progress that the server reports for a call that asked for it, before its `answer`. Reports that come too fast are reduced to the newest.',
+    'Progress that the server reports for a call that asked for it, before its `answer`. If reports come too fast, only the newest are sent.',
   );
 
-/** Frames the host sends. */
+/** The frames that the host sends. */
 export const HostFrameSchema = z.discriminatedUnion('type', [
   HelloFrameSchema,
   ExecuteFrameSchema,
@@ -134,7 +137,7 @@ export const CodePackFrameSchema = z
     type: z.literal('code_pack'),
     data: z.string().describe('Base64 of compiled standard-library and kernel code; accepted only before `ready`.'),
   })
-  .describe('Compiled code the host may keep and send to later sandboxes with the same Python.');
+  .describe('Compiled code that the host may keep and send to later sandboxes with the same Python.');
 
 export const ReadyFrameSchema = z
   .strictObject({
@@ -151,12 +154,12 @@ export const OutputFrameSchema = z
     cell,
     stream: z.enum(['stdout', 'stderr']).describe('Which stream.'),
     text: z.string().describe('Decoded text, never cut within a character.'),
-    dropped_bytes: z.int().nonnegative().optional().describe('Bytes left out immediately before `text`.'),
-    dropped_lines: z.int().nonnegative().optional().describe('Number of line ends among the bytes left out.'),
+    dropped_bytes: z.int().nonnegative().optional().describe('Bytes dropped immediately before `text`.'),
+    dropped_lines: z.int().nonnegative().optional().describe('Number of line feeds among the dropped bytes.'),
   })
-  .describe('Text a cell wrote. All of it comes before the `result` of the cell.');
+  .describe('Text that a cell wrote. All of it comes before the `result` of the cell.');
 
-/** What the sandbox may ask of the host; parameters are checked per method by the host. */
+/** What the sandbox may ask the host to do. The host checks the parameters of each method. */
 export const CALL_METHODS = [
   'call_tool',
   'list_tools',
@@ -186,7 +189,7 @@ export const CallFrameSchema = z
   .strictObject({
     type: z.literal('call'),
     call,
-    method: z.string().max(64).describe('Name of a method, see "Methods of `call`".'),
+    method: z.string().max(64).describe('Name of a method; see "Methods of `call`".'),
     params: z.record(z.string(), z.unknown()).describe('Parameters of the method.'),
     job: z
       .string()
@@ -209,18 +212,18 @@ export const CancelCallFrameSchema = z
     call,
   })
   .describe(
-    'The answer is no longer needed; the host cancels the call at the upstream. An answer that still arrives is ignored.',
+    'The answer is no longer needed, so the host cancels the call at the upstream. The kernel ignores an answer that still arrives.',
   );
 
-/** No member of it is a code: codes are the host's. */
+/** It has no code, because only the host sets codes. */
 const ExceptionSchema = z.strictObject({
   name: z.string().describe('Class of the exception.'),
   message: z
     .string()
-    .describe('`str()` of the exception; may be empty. Without code and hint for a failed call or check.'),
-  hint: z.string().optional().describe('One next step, when a failed call or the check before the cell gave one.'),
-  traceback: z.string().describe('Traceback without the frames of the kernel; empty when `outcome` is `not_run`.'),
-  call: call.optional().describe('The call whose failed `answer` is this very exception, if there is one.'),
+    .describe('`str()` of the exception; may be empty. For a failed call or check, without its code and hint.'),
+  hint: z.string().optional().describe('One next step, if a failed call or the check before the cell gave one.'),
+  traceback: z.string().describe('Traceback without the frames of the kernel; empty if `outcome` is `not_run`.'),
+  call: call.optional().describe('The call whose failed `answer` raised this exception, if any.'),
 });
 
 const NamesSchema = z.strictObject({
@@ -236,8 +239,8 @@ export const ResultFrameSchema = z
     cell,
     outcome: z
       .enum(['ok', 'error', 'interrupted', 'exit', 'not_run'])
-      .describe('How the cell ended: `exit` is SystemExit, `not_run` a cell that the check before it stopped.'),
-    value: z.string().optional().describe('Text of the last expression, unless there is none or it is None.'),
+      .describe('How the cell ended. `exit`: SystemExit was raised; `not_run`: the check before the cell failed.'),
+    value: z.string().optional().describe('Text of the last expression; omitted if there is none or it is None.'),
     error: ExceptionSchema.optional().describe('The exception, if `outcome` is `error`, `interrupted` or `not_run`.'),
     exit_code: z.int().optional().describe('Status of SystemExit, if `outcome` is `exit`.'),
     names: NamesSchema.optional().describe('Top-level names of the session; omitted if unchanged.'),
@@ -258,7 +261,7 @@ export const DisplayFrameSchema = z
     mime_type: z
       .string()
       .regex(/^[a-z]+\/[\w.+-]{1,80}$/)
-      .describe('What it is: `image/…` and `audio/…` come as `base64`, everything else as `text`.'),
+      .describe('MIME type. `image/…` and `audio/…` come in `base64`, everything else in `text`.'),
     base64: z.base64().optional().describe('The bytes of an image or a sound.'),
     text: z.string().optional().describe('A document, for example of `text/html` or `image/svg+xml`.'),
   })
@@ -267,7 +270,7 @@ export const DisplayFrameSchema = z
 export const ProgressFrameSchema = z
   .strictObject({
     type: z.literal('progress'),
-    done: z.number().describe('How much is done, in units the code chooses.'),
+    done: z.number().describe('How much is done, in a unit that the code chooses.'),
     total: z.number().optional().describe('How much there is to do, if known.'),
     message: z.string().optional().describe('What is being done.'),
   })
@@ -275,7 +278,7 @@ export const ProgressFrameSchema = z
     'Progress reported by the code of the cell (`runtime.progress`). Not answered; ignored while no cell runs.',
   );
 
-/** Frames the kernel sends. */
+/** The frames that the kernel sends. */
 export const SandboxFrameSchema = z.discriminatedUnion('type', [
   CodePackFrameSchema,
   ReadyFrameSchema,
@@ -289,8 +292,8 @@ export const SandboxFrameSchema = z.discriminatedUnion('type', [
 ]);
 
 /**
- * The supervisor's only words, one JSON line each on the container's stderr. PID 1 is the only process that holds
- * that descriptor, so code in the sandbox cannot forge them.
+ * The reports of the supervisor, each one line of JSON on the container's stderr. Only PID 1 has that descriptor, so code in
+ * the sandbox cannot forge them.
  */
 export const SupervisorReportSchema = z.discriminatedUnion('report', [
   z.strictObject({

@@ -1,7 +1,6 @@
 /**
- * How much a JSON text holds, found without parsing it. A line of few bytes can be made so that parsing it, or walking
- * through what comes of it, takes seconds; so it is looked at first. Of a text that is not JSON the figures mean nothing, and
- * parsing it fails.
+ * Measures a JSON text without parsing it. A short line can be crafted so that parsing it, or traversing the result, takes
+ * seconds; so it is measured first. For a text that is not JSON the numbers mean nothing, but then parsing fails.
  */
 
 const QUOTE = 0x22;
@@ -14,15 +13,15 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 export interface JsonExtent {
-  /** Arrays and objects within one another. */
+  /** How deeply arrays and objects are nested. */
   readonly depth: number;
-  /** Commas and opening brackets outside of texts: about one for each value. */
+  /** Commas and opening brackets outside strings: about one for each value. */
   readonly values: number;
   /** Members of all objects. */
   readonly members: number;
 }
 
-/** The extent of one line of UTF-8. Takes 2 to 4 ms for each MiB. */
+/** The extent of one line of UTF-8. Takes 2 to 4 ms per MiB. */
 export function measureJson(line: Uint8Array): JsonExtent {
   let depth = 0;
   let deepest = 0;
@@ -31,7 +30,7 @@ export function measureJson(line: Uint8Array): JsonExtent {
   for (let at = 0; at < line.length; at += 1) {
     switch (line[at]) {
       case QUOTE:
-        at = endOfText(line, at + 1);
+        at = endOfString(line, at + 1);
         break;
       case OPEN_BRACKET:
       case OPEN_BRACE:
@@ -56,8 +55,8 @@ export function measureJson(line: Uint8Array): JsonExtent {
   return { depth: deepest, values, members };
 }
 
-/** Where the quote is that ends a text. */
-function endOfText(line: Uint8Array, start: number): number {
+/** The index of the quote that ends a string. */
+function endOfString(line: Uint8Array, start: number): number {
   let at = start;
   while (at < line.length && line[at] !== QUOTE) {
     at += line[at] === BACKSLASH ? 2 : 1;

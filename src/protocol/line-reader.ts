@@ -1,23 +1,23 @@
 /**
- * JSON-RPC messages as lines of bounded length. Of a line that is too long its first and last bytes are kept: they still
- * tell its id. Programs in Python write the id first, those in TypeScript last.
+ * Reads JSON-RPC messages as lines of limited length. Keeps the first and last bytes of a line that is too long, because they
+ * usually contain its id: Python programs write the id first, TypeScript programs last.
  */
 import { createLineSplitter, type LineSplitter } from './codec.ts';
 
 const NEWLINE = 0x0a;
 const BRACE = 0x7b;
-/** Kept of a line that does not begin as a message does. Chosen: banners and debugging output are shorter. */
+/** The limit for a line that does not begin like a message. Chosen: banners and debug output are shorter. */
 const MAX_NOISE_BYTES = 1024 * 1024;
-/** Of JSON (RFC 8259, section 2). */
+/** White space in JSON (RFC 8259, section 2). */
 const WHITE_SPACE: ReadonlySet<number> = new Set(Buffer.from(' \t\r'));
-/** Room for the version, an id and white space. */
+/** Enough for the version, an id and white space. */
 const EDGE_BYTES = 256;
 
 const ID = '"id"\\s*:\\s*("[^"\\\\]*"|-?\\d+)';
 const VERSION = '"jsonrpc"\\s*:\\s*"2\\.0"';
-/** The first member of the line's object, or the second after the version. */
+/** The id as the first member of the line's object, or the second after the version. */
 const AT_START = new RegExp(`^\\s*\\{\\s*(?:${VERSION}\\s*,\\s*)?${ID}\\s*,`);
-/** The last member, or the one before the version. The brace at the end of a line closes its outermost object. */
+/** The id as the last member, or the one before the version. The brace at the end of a line closes its outermost object. */
 const AT_END = new RegExp(`,\\s*${ID}\\s*(?:,\\s*${VERSION}\\s*)?\\}\\s*$`);
 
 export interface LineHandlers {
@@ -28,17 +28,17 @@ export interface LineHandlers {
 
 export interface DroppedLine {
   readonly bytes: number;
-  /** That of its message, if it stands where servers write it. */
+  /** The id of its message, if it is where servers write it. */
   readonly id: string | number | undefined;
-  /** Whether it begins as a message does; else it is noise, of which less is kept. */
+  /** Whether it begins like a message; otherwise it is noise, for which the limit is lower. */
   readonly isMessage: boolean;
-  /** Whether it ends as a message does: an answer may have followed the noise. */
+  /** Whether it ends like a message: an answer may have followed the noise. */
   readonly endsAsMessage: boolean;
 }
 
 export class LineReader {
   readonly #splitter: LineSplitter;
-  /** Edges of a line that came in several chunks; one that came in a single chunk (64 KiB) is never too long. */
+  /** The edges of a line that came in several chunks. A line in a single chunk (64 KiB) is never too long. */
   #first = Buffer.alloc(0);
   #last = Buffer.alloc(0);
   #isInLine = false;
@@ -51,7 +51,7 @@ export class LineReader {
     );
   }
 
-  /** Takes the next bytes. Goes line by line, so that the edges are those of the line the splitter speaks of. */
+  /** Adds the next bytes, line by line, so that the kept edges belong to the line that the splitter reports. */
   push(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
@@ -85,13 +85,13 @@ export class LineReader {
   }
 }
 
-/** Whether a line that begins so is no message, though one may follow in it. */
+/** Whether a line with this beginning is not a message. One may still follow within the line. */
 export function isNoise(firstBytes: Buffer): boolean {
   const first = firstBytes.find((byte) => !WHITE_SPACE.has(byte));
   return first !== undefined && first !== BRACE;
 }
 
-/** The id of the message in a line, if it stands where servers write it. */
+/** The id of the message in a line, if it is where servers write it. */
 export function idOfLine(line: Buffer): string | number | undefined {
   return idAtEdges(line.subarray(0, EDGE_BYTES), line.subarray(-EDGE_BYTES));
 }

@@ -1,19 +1,19 @@
-/** The error of a cell as text: what models and people read, on every way out. */
+/** The error of a cell as text for models and people, on every output path. */
 import type { CellError } from '../base/cell.ts';
-import type { ErrorReport } from '../base/error-report.ts';
+import type { ErrorReport } from '../base/errors.ts';
 
-/** A traceback, or `CODE: message`, `Hint: …` on its own line, and where an interrupt struck. */
+/** The traceback of an exception; otherwise `CODE: message`, a line `Hint: …`, and where an interrupt arrived. */
 export function renderCellError(error: CellError): string {
   const { code, message, hint, exception, traceback } = error;
   if (exception !== undefined) {
-    // Python's text ends with the class and the message, and with the hint where there is one.
-    return traceback || ownWords(error);
+    // A traceback ends with the class, the message and the hint, if there is one.
+    return traceback || withoutTraceback(error);
   }
   const first = code === undefined ? message : `${code}: ${message}`;
   return joinLines(first, hint && `Hint: ${hint}`, traceback);
 }
 
-/** What failed in one line: `CODE: message`, or the last line of what Python says; undefined when nothing is said. */
+/** What failed, in one line: `CODE: message`, or the last line of the traceback; undefined if there is no text. */
 export function summarizeCellError(error: CellError): string | undefined {
   const { code, message } = error;
   if (code !== undefined) {
@@ -24,7 +24,7 @@ export function summarizeCellError(error: CellError): string | undefined {
     .findLast((line) => line.trim() !== '');
 }
 
-/** The error with the fields of every command's `--json`; of an exception the message is the traceback. */
+/** The error in the format of every command's `--json`. The message of an exception is its traceback. */
 export function reportCellError(error: CellError): ErrorReport {
   const { code, message, hint, exception, traceback } = error;
   return {
@@ -34,8 +34,8 @@ export function reportCellError(error: CellError): ErrorReport {
   };
 }
 
-/** An exception without a traceback, such as SystemExit. */
-function ownWords({ message, hint, exception }: CellError): string {
+/** For an exception that has no traceback, such as SystemExit. */
+function withoutTraceback({ message, hint, exception }: CellError): string {
   return joinLines(message === '' ? exception : `${exception}: ${message}`, hint && `Hint: ${hint}`);
 }
 

@@ -1,14 +1,12 @@
 /// <reference lib="es2024.string" />
 /**
- * The fields of an answer, cut to what an agent can read; empty ones are left out.
- * Output stays as the code wrote it, inner blank lines included: it is the user's. Only blank lines at either end go.
+ * The fields of an answer, cut to what an agent can read; empty fields are left out. Output is shown as the code wrote it,
+ * except that blank lines at its start and end are removed.
  */
 
 import { type CellAnswer, DEFAULT_SESSION, type EngineReport, type OutputText } from '../base/cell.ts';
-import type { ErrorReport } from '../base/error-report.ts';
-import type { ErrorCode } from '../base/errors.ts';
+import type { ErrorCode, ErrorReport } from '../base/errors.ts';
 import { renderCellError, reportCellError, summarizeCellError } from './cell-error.ts';
-import { settleReturns } from './returns.ts';
 import { cutEnd, cutMiddle, describeGap, shareOut } from './truncate.ts';
 
 const MAX_SUMMARY_CHARS = 200;
@@ -18,30 +16,30 @@ export interface Payload {
   status?: string;
   summary: string;
   notices?: readonly string[];
-  /** Left out when 0. */
+  /** Left out if 0. */
   exitCode?: number;
-  /** Lines without their ends. */
+  /** Lines, without line feeds. */
   stdout?: readonly string[];
   stderr?: readonly string[];
-  /** Text of the last expression. */
+  /** The last expression as text. */
   result?: string;
   error?: string;
-  /** Left out for a failure of the code's own. */
+  /** Left out if the code itself failed. */
   errorCode?: ErrorCode;
   servers?: readonly string[];
   timeoutSeconds: number;
   /** Left out for the default session. */
   session?: string;
-  /** In the first answer of a session, and when it changed. `refused` is left out when it is empty. */
+  /** In the first answer of a session, and if it has changed. `refused` is left out if empty. */
   engine?: Omit<EngineReport, 'refused'> & Partial<Pick<EngineReport, 'refused'>>;
 }
 
-/** The payload of an answer, all text well-formed, and cut to `maxChars` characters of output, value and error together. */
+/** The payload of an answer. All text is well-formed Unicode; output, value and error together have at most `maxChars` characters. */
 export function buildPayload(answer: CellAnswer, maxChars: number): Payload {
   return payloadOf(answer, answer.error && renderCellError(answer.error), maxChars);
 }
 
-/** The same with the error as `--json` has it everywhere. */
+/** The same with the error in the format of every command's `--json`. */
 export function buildReport(answer: CellAnswer, maxChars: number): object {
   const report = answer.error && reportCellError(answer.error);
   const { error = '', errorCode: _code, ...payload } = payloadOf(answer, report?.message, maxChars);
@@ -103,10 +101,10 @@ function lengthOf({ head, tail }: OutputText): number {
   return head.length + tail.length;
 }
 
-/** The lines of a stream, cut in the middle; a line of its own says what is missing. */
+/** The lines of a stream, cut in the middle; a separate line says what is missing. */
 function toLines(output: OutputText, maxChars: number, whole: string | 0 | undefined): string[] {
   const dropped = { bytes: output.droppedBytes, lines: output.droppedLines };
-  const { first, gap, last } = cutMiddle(settleReturns(output.head), settleReturns(output.tail), dropped, maxChars);
+  const { first, gap, last } = cutMiddle(applyReturns(output.head), applyReturns(output.tail), dropped, maxChars);
   if (gap === undefined) {
     return trimBlankEnds(splitLines(first));
   }
@@ -117,7 +115,24 @@ function cutText(text: string, maxChars: number, whole?: string | 0): string {
   return toLines({ head: text, droppedBytes: 0, droppedLines: 0, tail: '' }, maxChars, whole).join('\n');
 }
 
-/** The end of the last line is no line of its own. */
+const RETURN = '\r';
+
+/**
+ * Applies carriage returns as a terminal does: the text after one overwrites its line from the start. Progress bars redraw
+ * themselves hundreds of times this way, and only the last state is worth showing. A `\r` before a line feed, as Windows
+ * writes it, stays.
+ */
+export function applyReturns(text: string): string {
+  return text.includes(RETURN) ? text.split('\n').map(applyInLine).join('\n') : text;
+}
+
+function applyInLine(line: string): string {
+  const end = line.endsWith(RETURN) ? RETURN : '';
+  const states = line.slice(0, line.length - end.length).split(RETURN);
+  return states.reduce((shown, state) => state + shown.slice(state.length)) + end;
+}
+
+/** A final line feed does not start another line. */
 function splitLines(text: string): string[] {
   if (text === '') {
     return [];
@@ -130,7 +145,7 @@ function splitLines(text: string): string[] {
 }
 
 function trimBlankEnds(lines: string[]): string[] {
-  const isWritten = (line: string): boolean => line !== '' && line !== '\r';
+  const isWritten = (line: string): boolean => line !== '' && line !== RETURN;
   const start = lines.findIndex(isWritten);
   return start === -1 ? [] : lines.slice(start, lines.findLastIndex(isWritten) + 1);
 }

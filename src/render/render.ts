@@ -1,8 +1,6 @@
-/** An answer as a tool result, in the output mode of the settings. Pure: same answer, same result. */
+/** An answer as a tool result, in the configured output mode. Pure. */
 import type { Attachment, CellAnswer } from '../base/cell.ts';
 import { MAX_SHOWN_CHARS } from '../base/limits.ts';
-import { renderCompact } from './compact.ts';
-import { renderJson } from './json.ts';
 import { buildPayload, type Payload } from './payload.ts';
 
 export const OUTPUT_MODES = ['compact', 'toon', 'json'] as const;
@@ -13,7 +11,7 @@ interface TextBlock {
   readonly text: string;
 }
 
-/** Content blocks of MCP (2025-06-18 and later, server/tools). */
+/** Content blocks of MCP (since 2025-06-18, server/tools). */
 type AttachmentBlock =
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
   | {
@@ -31,11 +29,11 @@ type AttachmentBlock =
 export interface RenderedAnswer {
   readonly content: readonly [TextBlock, ...AttachmentBlock[]];
   readonly structuredContent: Readonly<Record<string, unknown>>;
-  /** True for everything but success. */
+  /** True unless the cell succeeded. */
   readonly isError: boolean;
 }
 
-/** The tool result of an answer, with at most `maxChars` characters of what the cell wrote, returned and raised. */
+/** The tool result for an answer, with at most `maxChars` characters of output, value and error. */
 export async function renderAnswer(
   answer: CellAnswer,
   mode: OutputMode,
@@ -46,21 +44,51 @@ export async function renderAnswer(
   const isError = answer.status !== 'success';
   return {
     content: [{ type: 'text', text }, ...(answer.attachments ?? []).map(toBlock)],
-    structuredContent: mode === 'compact' && !isError ? withoutTheUsual(payload) : { ...payload },
+    structuredContent: mode === 'compact' && !isError ? withoutStatus(payload) : { ...payload },
     isError,
   };
 }
 
-/** The payload without what says nothing new when all went well: it is not worth its tokens. */
-function withoutTheUsual({ status: _status, ...news }: Payload): Readonly<Record<string, unknown>> {
-  return news;
+/** `status: success` is not worth its tokens. */
+function withoutStatus({ status: _status, ...others }: Payload): Readonly<Record<string, unknown>> {
+  return others;
+}
+
+/**
+ * The answer as a person would expect it in a terminal: notices; for a failure `status:` and `exit:`; the output; the value;
+ * `stderr:` and its lines; the error.
+ */
+function renderCompact(payload: Payload): string {
+  const lines = [...(payload.notices ?? [])];
+  if (payload.status !== 'success') {
+    lines.push(`status: ${payload.status}`);
+    if (payload.exitCode !== undefined) {
+      lines.push(`exit: ${payload.exitCode}`);
+    }
+  }
+  lines.push(...(payload.stdout ?? []));
+  if (payload.result !== undefined) {
+    lines.push(payload.result);
+  }
+  if (payload.stderr !== undefined) {
+    lines.push('stderr:', ...payload.stderr);
+  }
+  if (payload.error !== undefined) {
+    // Without a header, the error would look like part of stderr.
+    lines.push(...(payload.stderr === undefined ? [] : ['error:']), payload.error);
+  }
+  const isSilent = payload.stdout === undefined && payload.stderr === undefined && payload.result === undefined;
+  if (isSilent && payload.error === undefined) {
+    lines.push(payload.summary);
+  }
+  return lines.join('\n');
 }
 
 async function renderVerbose(payload: Payload, mode: 'toon' | 'json'): Promise<string> {
   if (mode === 'json') {
-    return renderJson(payload);
+    return JSON.stringify(payload);
   }
-  // Loaded on demand: it is the mode of few.
+  // Loaded on demand, because few people use this mode.
   const { renderToon } = await import('./toon.ts');
   return renderToon(payload);
 }

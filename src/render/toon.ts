@@ -1,12 +1,11 @@
-/** TOON (Token-Oriented Object Notation), which spends fewer tokens on lists of records than JSON: answers, and values of code. */
+/** TOON (Token-Oriented Object Notation) for answers and for values of code. It needs fewer tokens for lists of records than JSON. */
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_TOON_CHARS } from '../base/limits.ts';
-import { renderJsonBlock } from './json.ts';
 import type { Payload } from './payload.ts';
 
-/** A JSON value as TOON. Rejects with `LIMIT_RESULT` for a text that is too long, `CALL_REFUSED` for one that is not Unicode. */
+/** A JSON value as TOON. Rejects with `LIMIT_RESULT` if the text is too long, and with `CALL_REFUSED` if it is not valid Unicode. */
 export async function encodeToon(value: unknown): Promise<string> {
-  // Loaded on demand: not every session uses it.
+  // Loaded on demand, because not every session uses it.
   const { encodeLines } = await import('@toon-format/toon');
   const lines: string[] = [];
   let chars = 0;
@@ -25,19 +24,19 @@ export async function encodeToon(value: unknown): Promise<string> {
 
 function linesOf(value: unknown, encodeLines: (value: unknown) => Iterable<string>): Iterable<string> {
   try {
-    // Everything is checked before the first line.
+    // The encoder checks everything before the first line.
     return encodeLines(value);
   } catch (error) {
     throw new BridgeError('CALL_REFUSED', `the value cannot be written as TOON: ${messageOf(error)}`, { cause: error });
   }
 }
 
-/** The whole payload in one fenced block; a JSON block when the encoder fails. */
+/** The whole payload in one fenced block; as JSON if the encoder fails. */
 export async function renderToon(payload: Payload): Promise<string> {
   try {
     return `\`\`\`toon\n${await encodeToon(payload)}\n\`\`\``;
   } catch {
-    // The same facts in another notation; nothing is lost.
-    return renderJsonBlock(payload);
+    // Nothing is lost: it is the same data in another notation.
+    return `\`\`\`json\n${JSON.stringify(payload)}\n\`\`\``;
   }
 }

@@ -1,21 +1,21 @@
 /**
- * Cuts long text in its middle. Start and end are what a reader needs: the start says what it is, the end how it went.
- * Lengths are UTF-16 units; a cut falls on a line end where one is near, and never inside a surrogate pair.
+ * Cuts long text in the middle, because a reader needs its start, which says what it is, and its end, which says how it went.
+ * Lengths are in UTF-16 code units. A cut is made at a line end if one is near, and never inside a surrogate pair.
  */
 
-/** A line end is used for the cut only if it costs at most this share of what may be kept. */
+/** The cut is made at a line end only if that loses at most this share of what may be kept. */
 const MAX_LOST_SHARE = 0.5;
 const NEWLINE = '\n';
 
 export interface CutText {
   readonly first: string;
-  /** What is missing between `first` and `last`; undefined when nothing is. */
+  /** What is missing between `first` and `last`; undefined if nothing is. */
   readonly gap?: { readonly bytes: number; readonly lines: number };
-  /** Empty when nothing is missing. */
+  /** Empty if nothing is missing. */
   readonly last: string;
 }
 
-/** `head` and `tail` in at most `maxChars` characters; `dropped` is what is missing between them already. */
+/** Cuts `head` and `tail` to `maxChars` characters together. `dropped` is what is already missing between them. */
 export function cutMiddle(
   head: string,
   tail: string,
@@ -40,7 +40,7 @@ export function cutMiddle(
   };
 }
 
-/** `text` in at most `maxChars` characters and, if it was longer, an ellipsis; no surrogate pair is parted. */
+/** Cuts `text` to `maxChars` characters plus an ellipsis, if it is longer. Never splits a surrogate pair. */
 export function cutEnd(text: string, maxChars: number): string {
   if (text.length <= maxChars) {
     return text;
@@ -49,8 +49,8 @@ export function cutEnd(text: string, maxChars: number): string {
 }
 
 /**
- * How much of `total` each of several texts may take: what the short ones leave goes to the longer ones, in equal parts.
- * The shares are whole and never more than a text needs.
+ * Shares `total` among texts of the given lengths. What short texts do not use goes to the longer ones in equal parts. Shares
+ * are integers and never larger than the text needs.
  */
 export function shareOut(total: number, needs: readonly number[]): number[] {
   const shares = needs.map(() => 0);
@@ -64,10 +64,10 @@ export function shareOut(total: number, needs: readonly number[]): number[] {
   return shares;
 }
 
-/** The sentence that stands in the place of what is missing; `whole` is the expression that gives all of it. */
+/** The line that replaces the missing part. `whole` is the Python expression for the complete text. */
 export function describeGap(gap: { readonly bytes: number; readonly lines: number }, whole?: string): string {
   const lines = gap.lines === 0 ? '' : ` (${gap.lines.toLocaleString('en')} ${gap.lines === 1 ? 'line' : 'lines'})`;
-  return `[${gap.bytes.toLocaleString('en')} bytes${lines} are left out here${whole === undefined ? '' : `; ${whole} has all`}.]`;
+  return `[${gap.bytes.toLocaleString('en')} bytes${lines} omitted here${whole === undefined ? '' : `; ${whole} has all of it`}.]`;
 }
 
 function cutWhole(text: string, maxChars: number): CutText {
@@ -104,7 +104,7 @@ function keepEnd(text: string, maxChars: number): string {
   return text.slice(splitsPair(text, start) ? start + 1 : start);
 }
 
-/** Whether a cut before `index` would part a surrogate pair. */
+/** Whether a cut before `index` would split a surrogate pair. */
 function splitsPair(text: string, index: number): boolean {
   const isHigh = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
   const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;

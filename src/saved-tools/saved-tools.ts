@@ -1,14 +1,17 @@
 /**
- * Functions that code asked to keep (`save_tool`), as files `tools/<name>.py` of the state directory, each with
- * `<name>.sha256` beside it in the format of `sha256sum`. Names come from a sandbox: they are checked against a
- * pattern before they become part of a path, and no link in the store is followed.
+ * Functions that code keeps with `save_tool`, stored as `tools/<name>.py` in the state directory, each with a
+ * `<name>.sha256` in the format of `sha256sum`. Names come from a sandbox, so they are checked against a pattern before they
+ * become part of a path, and links in the store are not followed.
  */
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { checked, type Method } from '../calls/method.ts';
+import { isPythonKeyword } from '../catalog/names.ts';
 import { checkDirectory, ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
 
 export interface SavedTool {
@@ -17,14 +20,14 @@ export interface SavedTool {
 }
 
 export interface SavedTools {
-  /** Stores a function, replacing one of the same name. Rejects with `CALL_REFUSED`, `STATE_WRITE_FAILED`. */
+  /** Stores a function, replacing one of the same name. Rejects with `CALL_REFUSED` or `STATE_WRITE_FAILED`. */
   save(tool: SavedTool): Promise<void>;
-  /** All stored functions by name, at most `MAX_SAVED_TOOLS`; what cannot be read is logged and left out. Never rejects. */
+  /** The stored functions, sorted by name, at most `MAX_SAVED_TOOLS`. Unreadable ones are logged and skipped. Never rejects. */
   list(): Promise<SavedTool[]>;
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-/** Names that Windows gives to devices, whatever the extension. */
+/** Names of devices on Windows, with any extension. */
 const DEVICE_NAME = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
 const EXTENSION = '.py';
 
@@ -37,12 +40,12 @@ export function createSavedTools({ stateDir, logger }: { stateDir: string; logge
       await warnIfChanged(name, source);
       return { name, source };
     } catch (error) {
-      logger.warning(`The saved tool ${name} in ${directory} was left out: ${messageOf(error)}`);
+      logger.warning(`The saved tool ${name} in ${directory} was skipped: ${messageOf(error)}`);
       return undefined;
     }
   }
 
-  /** A user may edit a saved function, and whoever can write here can also define servers: so it is said, not refused. */
+  /** Only a warning, because users may edit saved functions, and anyone who can write here could also define servers. */
   async function warnIfChanged(name: string, source: string): Promise<void> {
     const recorded = await readText(join(directory, `${name}.sha256`)).catch(() => '');
     if (!recorded.startsWith(sha256(source))) {
@@ -65,9 +68,9 @@ export function createSavedTools({ stateDir, logger }: { stateDir: string; logge
       logger.info(`Saved the tool ${name} in ${directory}.`);
     },
     async list() {
-      // A session works without them, and a person may not have meant the store at all.
+      // Sessions work without them, and the folder may not even be meant as a store.
       const names = await storedNames(directory).catch((error: unknown) => {
-        logger.warning(`The saved tools were left out: ${messageOf(error)}`);
+        logger.warning(`The saved tools were skipped: ${messageOf(error)}`);
         return [];
       });
       if (names.length > MAX_SAVED_TOOLS) {
@@ -85,7 +88,7 @@ function checkName(name: string): void {
       'CALL_REFUSED',
       `a tool cannot be saved under the name ${JSON.stringify(name.slice(0, 80))}`,
       {
-        hint: 'Name the function with at most 64 ASCII letters, digits and underscores, not beginning with a digit.',
+        hint: 'Use at most 64 ASCII letters, digits and underscores, and do not start with a digit.',
       },
     );
   }
@@ -99,14 +102,14 @@ function checkSource(name: string, source: string): void {
       'CALL_REFUSED',
       `the source of '${name}' has ${bytes.toLocaleString('en-US')} bytes; the limit is ${limit} bytes`,
       {
-        hint: 'Save a smaller function, and keep data in files or servers.',
+        hint: 'Save a smaller function, and keep its data in an artifact or on a server.',
       },
     );
   }
 }
 
 function checkRoom(name: string, stored: readonly string[]): void {
-  // On file systems that ignore case, one would silently replace the other.
+  // On a file system that ignores case, one would silently replace the other.
   const twin = stored.find((other) => other !== name && other.toLowerCase() === name.toLowerCase());
   if (twin !== undefined) {
     throw new BridgeError('CALL_REFUSED', `'${name}' differs only in case from the saved tool '${twin}'`, {
@@ -114,13 +117,13 @@ function checkRoom(name: string, stored: readonly string[]): void {
     });
   }
   if (!stored.includes(name) && stored.length >= MAX_SAVED_TOOLS) {
-    throw new BridgeError('CALL_REFUSED', `${MAX_SAVED_TOOLS} tools are saved already, which is the limit`, {
-      hint: 'Save it under the name of a tool that is not needed any more.',
+    throw new BridgeError('CALL_REFUSED', `${MAX_SAVED_TOOLS} tools are already saved, which is the limit`, {
+      hint: 'Reuse the name of a tool that is no longer needed.',
     });
   }
 }
 
-/** Names of the stored functions, sorted; none when there is no store. */
+/** Names of the stored functions, sorted; empty if there is no store. */
 async function storedNames(directory: string): Promise<string[]> {
   try {
     await checkDirectory(directory);
@@ -148,4 +151,14 @@ function writeFailed(directory: string, cause: unknown): BridgeError {
     hint: 'Make the directory writable, or set MCP_BRIDGE_STATE_DIR to one that is.',
     cause,
   });
+}
+
+const SaveToolParams = z.strictObject({
+  name: z.string().refine((word) => !isPythonKeyword(word), 'a function cannot be named after a Python keyword'),
+  source: z.string(),
+});
+
+/** The methods that code can call. */
+export function savedToolMethods(savedTools: Pick<SavedTools, 'save'>): [string, Method][] {
+  return [['save_tool', checked(SaveToolParams, (tool) => savedTools.save(tool))]];
 }

@@ -1,3 +1,2 @@
-/** The secrets of server entries: read from files and commands when a server starts, masked wherever text leaves the host. */
-export { createKnownSecrets } from './known-secrets.ts';
-export { createSecretMask } from './secret-mask.ts';
+/** The secrets of server entries: read from files and commands when a server starts, and masked wherever text leaves the host. */
+export { createKnownSecrets, createSecretMask } from './known-secrets.ts';

@@ -1,30 +1,31 @@
-/** What is secret in the entries of all servers, as far as this process knows it. */
+/** The secrets of all server entries, as far as this process knows them, and a mask that hides them. */
 
 import { homeFolder } from '../base/home.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
+import { createChangingMask } from '../upstream/result-mask.ts';
 import { type SecretHolder, secretsOf } from '../upstream/secrets.ts';
-import { createSecretValues, type PutInSecrets } from './secret-values.ts';
+import { createSecretValues, type ResolveReferences } from './secret-values.ts';
 
 export interface KnownSecrets {
-  /** Puts the values of files and commands into a definition, as the pool does when it starts the server. */
-  readonly prepare: PutInSecrets;
-  /** What is secret in the definitions of now, and in those that were put in last; the same array as long as nothing changed. */
+  /** Resolves the references in a definition, as the pool does when it starts the server. */
+  readonly prepare: ResolveReferences;
+  /** The secrets in the current definitions, and the values last resolved; the same array until something changes. */
   secrets(): readonly string[];
 }
 
 type Definitions = ReadonlyMap<string, ServerDefinition>;
 
-/** @param definitions by name; the same map as long as they did not change. */
+/** @param definitions by name; the same map until they change. */
 export function createKnownSecrets(definitions: () => Definitions): KnownSecrets {
-  const putIn = createSecretValues({ home: homeFolder(process.env), env: process.env });
-  const filled = new Map<string, SecretHolder>();
+  const resolveReferences = createSecretValues({ home: homeFolder(process.env), env: process.env });
+  const resolved = new Map<string, SecretHolder>();
   let known: { readonly of: Definitions; readonly secrets: readonly string[] } | undefined;
 
   return {
     async prepare(entry) {
-      const prepared = await putIn(entry);
+      const prepared = await resolveReferences(entry);
       if (prepared !== entry) {
-        filled.set(entry.name, prepared);
+        resolved.set(entry.name, prepared);
         known = undefined;
       }
       return prepared;
@@ -32,10 +33,23 @@ export function createKnownSecrets(definitions: () => Definitions): KnownSecrets
     secrets() {
       const current = definitions();
       if (known?.of !== current) {
-        const secrets = [...current.values(), ...filled.values()].flatMap(secretsOf);
+        const secrets = [...current.values(), ...resolved.values()].flatMap(secretsOf);
         known = { of: current, secrets: [...new Set(secrets)] };
       }
       return known.secrets;
     },
   };
+}
+
+/** Replaces the secrets in a string, or in every string of another JSON value. */
+export type MaskSecrets = <Value>(value: Value) => Value;
+
+/**
+ * A mask for text that belongs to no single server: it hides the secrets of all of them.
+ *
+ * @param secrets called at each use; returns the same array until the secrets change.
+ */
+export function createSecretMask(secrets: () => readonly string[]): MaskSecrets {
+  const mask = createChangingMask(secrets);
+  return <Value>(value: Value) => mask.maskValue(value) as Value;
 }

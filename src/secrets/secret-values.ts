@@ -1,33 +1,32 @@
 /**
- * Puts the contents of files and the output of commands into an entry, when its server is about to start: `${file:PATH}` and
- * `${cmd:COMMAND}` in its command, args, env, url, headers and oauth. Until then they stand there as they were written, so that
- * nothing that only looks at entries reads or runs anything, and no hash or name is made of a secret.
+ * Resolves `${file:PATH}` and `${cmd:COMMAND}` in the command, args, env, url, headers and oauth of an entry when its server
+ * is about to start. Until then the references stay as written, so that looking at entries reads and runs nothing, and no
+ * hash or name derives from a secret.
  */
 import { dirname, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { splitWords } from '../base/split-words.ts';
 import { expandHome, plainText, REFERENCE } from '../servers/expand.ts';
 import { type Holder, placesOf } from '../servers/references.ts';
 import { explainUrl } from '../servers/remote-entry.ts';
-import { type CommandPlace, runCommand } from './secret-command.ts';
-import { decodeSecret, readSecretFile } from './secret-file.ts';
+import { type CommandPlace, readSecretFile, runSecretCommand } from './secret-sources.ts';
 
 /**
- * The entry with the values of its references, which are added to its `secrets`; itself when it has none. Rejects with
- * `SECRET_UNAVAILABLE`, which names server and key, and nothing of a value.
+ * Resolves with a copy of the entry in which the references are replaced by their values, which are also added to `secrets`;
+ * with the entry itself if it has no references. Rejects with `SECRET_UNAVAILABLE`, which names the server and the key, and
+ * contains no part of a value.
  */
-export type PutInSecrets = <Entry extends Holder>(entry: Entry) => Promise<Entry>;
+export type ResolveReferences = <Entry extends Holder>(entry: Entry) => Promise<Entry>;
 
 interface SecretValuesOptions {
   readonly home: string;
   readonly env: CommandPlace['env'];
-  /** Of a command; 30 s when left out. */
+  /** For a command; 30 s by default. */
   readonly timeLimitMs?: number;
 }
 
-export function createSecretValues(options: SecretValuesOptions): PutInSecrets {
-  /** What commands gave, for as long as this process runs: a keyring asks once. */
-  const given = new Map<string, Promise<string>>();
+export function createSecretValues(options: SecretValuesOptions): ResolveReferences {
+  /** Output of commands, kept while this process runs so that a keyring asks once. */
+  const outputs = new Map<string, Promise<string>>();
 
   function read(kind: string, text: string, file: string): Promise<string> {
     const cwd = dirname(file);
@@ -35,9 +34,9 @@ export function createSecretValues(options: SecretValuesOptions): PutInSecrets {
       return readSecretFile(resolve(cwd, expandHome(text.trim(), options)));
     }
     const key = JSON.stringify([cwd, text]);
-    const value = given.get(key) ?? runAndDecode(text, { ...options, cwd });
-    given.set(key, value);
-    value.catch(() => given.delete(key));
+    const value = outputs.get(key) ?? runSecretCommand(text, { ...options, cwd });
+    outputs.set(key, value);
+    value.catch(() => outputs.delete(key));
     return value;
   }
 
@@ -63,7 +62,7 @@ export function createSecretValues(options: SecretValuesOptions): PutInSecrets {
     const filled = { ...entry, ...(await mapPlaces(entry, fill)), secrets };
     const fault = filled.url === undefined ? undefined : explainUrl(filled.url);
     if (fault !== undefined) {
-      throw unavailable(entry, 'url', new Error(`with what was put in, the entry ${fault}`));
+      throw unavailable(entry, 'url', new Error(`with its references resolved, the entry ${fault}`));
     }
     return filled;
   };
@@ -90,14 +89,14 @@ function textsOf(record: object): object {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => typeof value === 'string'));
 }
 
-/** What it is put into cannot hold every character; `SECRET_UNAVAILABLE` says so before anything else repeats the value. */
+/** Rejects characters that the place cannot contain, before a later error could repeat the value. */
 function checkedValue(place: string, value: string): string {
   if (value === '') {
     throw new Error('it is empty');
   }
   const isHeaderOrAddress = place === 'url' || place.startsWith('headers.');
   if (value.includes('\0') || (isHeaderOrAddress && /[\u0000-\u001f\u007f]/.test(value))) {
-    throw new Error('it holds a control character, which cannot stand there');
+    throw new Error('it contains a control character, which is not allowed there');
   }
   return value;
 }
@@ -105,18 +104,10 @@ function checkedValue(place: string, value: string): string {
 function unavailable({ name, file }: Holder, place: string, cause: unknown): BridgeError {
   return new BridgeError(
     'SECRET_UNAVAILABLE',
-    `server '${name}' was not started: no value for ${place}: ${messageOf(cause)}`,
+    `server '${name}' was not started, because ${place} cannot be resolved: ${messageOf(cause)}`,
     {
-      hint: `Look at ${place} of '${name}' in ${file}; run its command by hand, or look at its file.`,
+      hint: `Check ${place} of '${name}' in ${file}: run its command yourself, or look at its file.`,
       data: { server: name, key: place },
     },
   );
-}
-
-async function runAndDecode(command: string, place: CommandPlace): Promise<string> {
-  const words = splitWords(command);
-  if (words === undefined) {
-    throw new Error('its command is empty, or a quote in it is not closed');
-  }
-  return decodeSecret(await runCommand(words, place));
 }

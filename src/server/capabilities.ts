@@ -1,6 +1,6 @@
 /**
- * The manual of the sandbox, written for a model. `runtime.capability_summary()` answers `CAPABILITY_SUMMARY`; the
- * MCP resource shows the same text and a checklist for loading servers.
+ * The manual of the sandbox, written for a model. `runtime.capability_summary()` returns `CAPABILITY_SUMMARY`; the MCP resource
+ * adds a checklist for loading servers.
  */
 import { COMMAND } from '../base/package.ts';
 
@@ -13,7 +13,7 @@ export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do
 
 **Discover first.** These work for every configured server, loaded or not:
 - \`runtime.discovered_servers(detailed=True)\`: names and descriptions.
-- \`await runtime.find_servers("issues")\`: servers by what they do, with how to load them.
+- \`await runtime.find_servers("issues")\`: servers for a task, with instructions to load them.
 - \`await runtime.search_tool_docs("create issue", limit=5)\`: tools by meaning; each has \`server\`, \`toolAlias\`, \`signature\`, \`description\`.
 - \`await runtime.query_tool_docs("github", "create_issue", detail="full")\`: one tool with its input schema; without a tool, all tools of the server.
 - \`print(runtime.stubs("github"))\`: signatures and types of all its tools.
@@ -35,7 +35,7 @@ for issue in issues:
 **Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library is there; packages cannot be installed. Long output is cut in the middle: filter, aggregate and slice in code, and print only what is needed.
 `;
 
-/** Follows the manual where `MCP_BRIDGE_AUTOLOAD` is on. */
+/** Appended to the manual if `MCP_BRIDGE_AUTOLOAD` is on. */
 export const AUTOLOAD_SUMMARY = `
 **Servers load themselves here.** Code may call any configured server; the first call loads it, and the answer names it.
 `;
@@ -50,9 +50,9 @@ const CHECKLIST = `## Loading servers: a checklist
 6. Look at the shape of the first result before a loop: \`print(type(result), str(result)[:300])\`.
 `;
 
-const NOT_CHOSEN = `Not chosen yet: the first cell starts one and says which. A person can try all of them: ${COMMAND} doctor`;
+const NOT_CHOSEN = `Not chosen yet: the first cell starts one and names it. A person can check all of them with: ${COMMAND} doctor`;
 
-/** Text of the resource: the manual, the checklist, and what runs sessions; `engine` is undefined before the first cell. */
+/** The manual, the checklist, and a description of the engine, which is undefined before the first cell. */
 export function capabilityResource(engine: string | undefined): string {
   return `${CAPABILITY_SUMMARY}\n${CHECKLIST}\n## Engine\n\n${engine ?? NOT_CHOSEN}\n`;
 }

@@ -1,28 +1,28 @@
 /**
- * Questions to the person, as a client is asked them (MCP: client/elicitation): what a client can show, the words on the
- * wire, and the check of its reply. Sending them is a matter of the era: `legacyPerson` here, `suspended-calls.ts`.
+ * Questions to the person at the client (MCP: client/elicitation): what the client can show, the request, and the check of its
+ * reply. How a question is sent depends on the era: see `legacyPerson` here and `suspended-calls.ts`.
  */
 import { randomUUID } from 'node:crypto';
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
 import { isObject } from '../base/is-object.ts';
 
-/** What a client says it can show. */
+/** What a client can show, according to its capabilities. */
 interface Modes {
   readonly form: boolean;
   readonly url: boolean;
 }
 
-/** What stands for a question on the wire. */
+/** A question as an MCP request. */
 export interface ElicitationRequest {
   readonly method: 'elicitation/create';
   readonly params: Record<string, unknown>;
 }
 
-/** The question itself is taken back in time; this only bounds what the SDK waits by itself. A day and an hour. */
+/** Only limits the SDK: the question itself has a shorter limit. A day and an hour. */
 const SDK_TIMEOUT_MS = 25 * 3_600_000;
 
-/** Reads the `elicitation` of a client's capabilities. An empty one means forms, as it did before there were pages. */
+/** Reads the `elicitation` capability of a client. An empty one means forms, as it did before pages existed. */
 export function readModes(capabilities: unknown): Modes {
   const declared = isObject(capabilities) ? capabilities['elicitation'] : undefined;
   if (!isObject(declared)) {
@@ -32,7 +32,7 @@ export function readModes(capabilities: unknown): Modes {
   return { form: isObject(declared['form']) || !url, url };
 }
 
-/** The request that puts a question. `mode` is left out for forms: clients of 2025-06-18 know no other. */
+/** The request for a question. Forms have no `mode`, because clients of 2025-06-18 know only forms. */
 export function toRequest(question: Question): ElicitationRequest {
   const { mode, message } = question;
   const params =
@@ -40,7 +40,7 @@ export function toRequest(question: Question): ElicitationRequest {
   return { method: 'elicitation/create', params };
 }
 
-/** The person behind a connection of 2025-11-25 or older, asked while its request waits; undefined without forms. */
+/** The person at a client of 2025-11-25 or older, who is asked while the request waits. Undefined if the client has no forms. */
 export function legacyPerson(
   capabilities: unknown,
   context: ServerContext,
@@ -61,17 +61,17 @@ export function legacyPerson(
   };
 }
 
-/** A client's reply, as far as it is one. Throws an `Error` that says what is wrong with it. */
+/** Reads a client's reply. Throws an `Error` that says what is wrong with it. */
 export function readReply(given: unknown): Reply {
   const { action, content } = isObject(given) ? given : {};
   if (action !== 'accept' && action !== 'decline' && action !== 'cancel') {
-    throw new Error('its reply names none of the actions accept, decline and cancel');
+    throw new Error('its reply has none of the actions accept, decline and cancel');
   }
   if (action !== 'accept' || content === undefined || content === null) {
     return { action };
   }
   if (!isObject(content) || !Object.values(content).every(isFieldValue)) {
-    throw new Error('its reply has content that no form can hold');
+    throw new Error('its reply has content that is not valid for a form');
   }
   return { action, content: content as Record<string, FieldValue> };
 }

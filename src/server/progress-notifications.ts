@@ -1,20 +1,20 @@
-/** Progress of a cell as `notifications/progress` (MCP 2025-11-25 and 2026-07-28, basic/utilities/progress). */
+/** Reports the progress of a cell as `notifications/progress` (MCP 2025-11-25 and 2026-07-28, basic/utilities/progress). */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { CellProgress } from '../base/cell.ts';
 
-/** Several clients give up after 60 s without a sign of life, and start anew at every notification. Chosen. */
+/** Several clients give up after 60 s of silence; every notification restarts their timer. Chosen. */
 const SILENCE_MS = 10_000;
 
 export interface ProgressReporter {
   readonly report: (progress: CellProgress) => void;
-  /** The request is about to be answered; what is reported later is dropped. */
+  /** Ends the reports, before the request is answered. Later ones are dropped. */
   stop(): void;
 }
 
 /**
- * Passes progress to the client, and says how long the cell has taken when there was no news for 10 s. Undefined when the
- * client did not ask. As the specification demands, `progress` increases with each notification, whatever the cell and its
- * calls report, and nothing is sent once the request was answered or cancelled. It is a percentage where one is known.
+ * Sends progress to the client, and after 10 s of silence the time that the cell has taken. Undefined if the client did not
+ * ask for progress. As the specification requires, `progress` increases with each notification, whatever the cell and its
+ * calls report, and nothing is sent after the request was answered or cancelled. `progress` is a percentage if one is known.
  */
 export function createProgressReporter(context: ServerContext): ProgressReporter | undefined {
   const { _meta, signal } = context.mcpReq;
@@ -33,11 +33,11 @@ export function createProgressReporter(context: ServerContext): ProgressReporter
     }
     const isKnown = percent !== undefined && percent > value;
     value = isKnown ? percent : value + 0.001;
-    // A cell may go on after 100 %: more than all would be wrong.
+    // A cell may continue after 100 %; a value above the total would be invalid.
     const total = percent === undefined || value > 100 ? {} : { total: 100 };
     context.mcpReq
       .notify({ method: 'notifications/progress', params: { progressToken, progress: value, message, ...total } })
-      // The connection has ended; its owner knows.
+      // The connection has ended, and its owner handles that.
       .catch(() => undefined);
     silence.refresh();
   }

@@ -36,7 +36,7 @@ export async function listResources({ resources }: ResourceOptions) {
   return [CAPABILITY_RESOURCE, ...(await resources.list())];
 }
 
-/** Rejects with a protocol error for a URI that names nothing. */
+/** Rejects with a protocol error if there is no resource with this URI. */
 export async function readResource(request: JSONRPCRequest, { bridge, resources }: ResourceOptions): Promise<Result> {
   const uri = request.params?.uri;
   if (uri === CAPABILITY_RESOURCE_URI) {

@@ -1,8 +1,7 @@
 /** One call of `run_python`: checks the arguments, runs the cell, renders the answer. Never rejects. */
 
 import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT, type Person } from '../base/cell.ts';
-import { reportError } from '../base/error-report.ts';
-import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
+import { BridgeError, type ErrorCode, reportError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
 import { type CellArguments, checkRunArguments } from './arguments.ts';

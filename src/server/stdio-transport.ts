@@ -1,7 +1,7 @@
 /**
  * MCP over a pair of byte streams: one JSON-RPC message per line (MCP specification 2025-11-25, "stdio").
- * The SDK's own transport (2.4.0) is not used, because it copies the whole buffer for every chunk (40 MB took 9 s),
- * closes the connection at 10 MB, and adds one listener per message that waits to be written.
+ * The SDK's own transport (2.4.0) is not used: it copies the whole buffer for every chunk (40 MB took 9 s), closes the
+ * connection at 10 MB, and adds a listener for each message that waits to be written.
  */
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
@@ -15,9 +15,9 @@ const INVALID_REQUEST = -32600;
 const PREVIEW_BYTES = 200;
 
 /**
- * A transport over `input` and `output`. Lines that are not JSON are ignored, because some clients print to the pipe;
- * a request that cannot be served is answered with -32600 if it has an id. `onclose`, and then `onClosed`, fires once:
- * when `input` ends, when `output` fails (a client that is gone), or after `close()`.
+ * Ignores lines that are not JSON, because some clients print to the pipe. Answers a request that it cannot read with -32600
+ * if the request has an id. Calls `onclose` and then `onClosed` once: when `input` ends, when `output` fails because the
+ * client is gone, or after `close()`.
  */
 export class StdioServerTransport implements Transport {
   onclose?: () => void;
@@ -41,7 +41,7 @@ export class StdioServerTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    // These two stay after the end: a write that fails late must not become an uncaught exception.
+    // Never removed: a write that fails late must not become an uncaught exception.
     this.#output.on('error', this.#onOutputError);
     this.#input.on('error', (error) => this.onerror?.(error));
     this.#input.on('end', this.#shut);
@@ -49,14 +49,14 @@ export class StdioServerTransport implements Transport {
     this.#input.on('data', this.#onData);
   }
 
-  /** Resolves when the client has read enough of what it was sent, or never will: what makes answers waits for it. */
+  /** Resolves when the client has read most of what was sent, or is gone. Cells wait for it before they run. */
   async untilRoom(): Promise<void> {
     while (!this.#isClosed && this.#output.writable && this.#output.writableLength > MAX_UNREAD_BYTES) {
       await this.#untilDrained();
     }
   }
 
-  /** Resolves when the message is on its way; rejects when the connection is closed. */
+  /** Resolves when the message was written. Rejects if the connection is closed. */
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#isClosed) {
       throw new Error('The connection to the client is closed.');
@@ -98,7 +98,7 @@ export class StdioServerTransport implements Transport {
     }
     const message = parseObject(line);
     if (message === undefined) {
-      this.#report(`Ignored a line that is no JSON-RPC message: ${line.toString('utf8', 0, PREVIEW_BYTES)}`);
+      this.#report(`Ignored a line that is not a JSON-RPC message: ${line.toString('utf8', 0, PREVIEW_BYTES)}`);
     } else if (isDeeperThan(message, MAX_JSON_DEPTH)) {
       this.#refuse(message, `Invalid Request: nested deeper than ${MAX_JSON_DEPTH} levels`);
     } else if (message.jsonrpc !== '2.0') {
@@ -111,7 +111,7 @@ export class StdioServerTransport implements Transport {
   #refuseOversize({ bytes, id, isMessage }: DroppedLine): void {
     const size = `a message of ${bytes.toLocaleString('en')} bytes`;
     const reason = `Invalid Request: ${size}; the limit is ${MAX_CLIENT_LINE_BYTES.toLocaleString('en')}`;
-    // Taken for a request: an answer of the client is never that long, and it would ignore ours.
+    // Treated as a request: a client's response is never that long, and the client would ignore our answer to it.
     this.#refuse(isMessage ? { id, method: '' } : {}, reason);
   }
 
@@ -128,7 +128,7 @@ export class StdioServerTransport implements Transport {
     this.onerror?.(new Error(message));
   }
 
-  /** One promise, and one listener, for all messages that wait. */
+  /** One promise and one set of listeners for all waiting messages. */
   #untilDrained(): Promise<void> {
     this.#drained ??= new Promise((resolve) => {
       const events = ['drain', 'close', 'error'] as const;
@@ -143,7 +143,7 @@ export class StdioServerTransport implements Transport {
   }
 }
 
-/** The JSON object on one line; undefined when it holds something else. */
+/** The JSON object in a line; undefined if there is none. */
 function parseObject(line: Buffer): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(line.toString('utf8'));

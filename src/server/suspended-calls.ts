@@ -1,7 +1,7 @@
 /**
- * Calls of `run_python` that take several requests (MCP 2026-07-28: basic/patterns/mrtr). A server of that era cannot ask
- * its client: it answers the request with its question, and the client sends the request again with the reply. Meanwhile
- * the cell waits here, found again by a token that nobody can guess and that is good for one request.
+ * Calls of `run_python` that take several requests (MCP 2026-07-28: basic/patterns/mrtr). A server of that era cannot send
+ * requests: it answers with its question, and the client sends the call again with the reply. Meanwhile the cell waits here.
+ * A token that cannot be guessed and works once identifies it.
  */
 import { randomBytes } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } from '@modelcontextprotocol/server';
@@ -12,27 +12,27 @@ import { type ElicitationRequest, readModes, readReply, toRequest } from './clie
 import { createProgressReporter, type ProgressReporter } from './progress-notifications.ts';
 import type { RunPythonCall } from './run-python.ts';
 
-/** Of the token; nobody guesses 256 bits. */
+/** 256 bits cannot be guessed. */
 const TOKEN_BYTES = 32;
-/** How long an answer waits for a client that went away with a question. Chosen. */
+/** How long an answer is kept for a client that left a question open. Chosen. */
 const KEPT_ANSWER_MS = 600_000;
-/** Answers that wait so; the oldest goes first. Each is bounded by what one answer may show. Chosen. */
+/** Answers kept; the oldest is dropped first. The output limit bounds each. Chosen. */
 const MAX_KEPT_ANSWERS = 16;
-/** Progress that waits for the next request of a call; the oldest goes first. Chosen. */
+/** Progress reports kept for the next request of a call; the oldest is dropped first. Chosen. */
 const MAX_KEPT_PROGRESS = 100;
-/** What the next answer of the session tells of one that nobody took. Chosen. */
-const MAX_TOLD_CHARS = 2_000;
+/** Characters of an undelivered answer that the session's next answer repeats. Chosen. */
+const MAX_REPEATED_CHARS = 2_000;
 
 export interface SuspendedCallsOptions {
-  /** Runs a cell to its answer; rejects never. */
+  /** Runs a cell and resolves with its answer. Never rejects. */
   readonly answer: (call: RunPythonCall) => Promise<CellAnswer>;
   readonly render: (answer: CellAnswer) => Promise<RenderedAnswer>;
-  /** For the capabilities a client declares with each request. */
+  /** The capabilities that the client declares with each request. */
   readonly capabilitiesOf: (context: ServerContext) => unknown;
 }
 
-/** A request that waits for the answer, or for the next question. */
-interface Leg {
+/** A request that waits for the answer or the next question. */
+interface WaitingRequest {
   readonly settle: (result: Result) => void;
   readonly progress: ProgressReporter | undefined;
 }
@@ -44,20 +44,20 @@ interface OpenQuestion {
   readonly reject: (error: Error) => void;
 }
 
-/** The calls of one client, over all its connections. */
+/** The calls of one client, on all its connections. */
 export class SuspendedCalls {
   readonly #options: SuspendedCallsOptions;
   readonly #byToken = new Map<string, Call>();
-  /** What the next answer of each session has to tell. */
-  readonly #untold = new Map<string, string[]>();
+  /** Undelivered answers by session, described for the next answer. */
+  readonly #undelivered = new Map<string, string[]>();
 
   constructor(options: SuspendedCallsOptions) {
     this.#options = options;
   }
 
   /**
-   * Serves one request: begins a call, or goes on with the one that its token names. Gives the answer, or the next
-   * question. Rejects with -32602 for a token that is unknown, used or too old, or that belongs to other arguments.
+   * Serves one request: starts a call, or continues the one of its token. Resolves with the answer or the next question.
+   * Rejects with -32602 if the token is unknown, used or expired, or belongs to other arguments.
    */
   async serve(given: unknown, context: ServerContext): Promise<Result> {
     const token = context.mcpReq.requestState<string>();
@@ -72,7 +72,7 @@ export class SuspendedCalls {
   #begin(given: unknown, context: ServerContext): Call {
     const call = new Call(JSON.stringify(given), (suspended) => this.#mint(suspended));
     const { form, url } = readModes(this.#options.capabilitiesOf(context));
-    // A client that wants progress asks for it from its first request on.
+    // A client that wants progress asks for it in its first request.
     const wantsProgress = context.mcpReq._meta?.progressToken !== undefined;
     void this.#run(call, {
       given,
@@ -85,7 +85,7 @@ export class SuspendedCalls {
 
   async #run(call: Call, request: RunPythonCall): Promise<void> {
     const answer = await this.#options.answer(request);
-    const notices = [...this.#takeUntold(answer.session), ...answer.notices];
+    const notices = [...this.#takeUndelivered(answer.session), ...answer.notices];
     const rendered = await this.#options.render({ ...answer, notices });
     if (!call.finish({ ...rendered })) {
       this.#keep(call, answer, rendered);
@@ -109,10 +109,10 @@ export class SuspendedCalls {
     return token;
   }
 
-  /** Nobody waits for this answer: it stays for a client that comes back late, and the session's next answer tells of it. */
+  /** Keeps an undelivered answer for a client that comes back late; the session's next answer repeats it. */
   #keep(call: Call, answer: CellAnswer, rendered: RenderedAnswer): void {
-    const untold = this.#untold.get(answer.session) ?? [];
-    this.#untold.set(answer.session, [...untold, describeUntaken(answer, rendered)].slice(-MAX_KEPT_ANSWERS));
+    const notices = this.#undelivered.get(answer.session) ?? [];
+    this.#undelivered.set(answer.session, [...notices, describeUndelivered(answer, rendered)].slice(-MAX_KEPT_ANSWERS));
     const kept = [...this.#byToken.values()].filter(({ isOver }) => isOver);
     kept.slice(0, -MAX_KEPT_ANSWERS).forEach((oldest) => this.#forget(oldest));
     setTimeout(() => this.#forget(call), KEPT_ANSWER_MS).unref();
@@ -126,23 +126,23 @@ export class SuspendedCalls {
     }
   }
 
-  #takeUntold(session: string): string[] {
-    const untold = this.#untold.get(session) ?? [];
-    this.#untold.delete(session);
-    return untold;
+  #takeUndelivered(session: string): string[] {
+    const notices = this.#undelivered.get(session) ?? [];
+    this.#undelivered.delete(session);
+    return notices;
   }
 }
 
-/** One call, over all the requests it takes. */
+/** One call with all its requests. */
 class Call {
   readonly fingerprint: string;
   readonly #mint: (call: Call) => string;
   readonly #cancel = new AbortController();
-  #leg: Leg | undefined;
+  #waiting: WaitingRequest | undefined;
   #question: OpenQuestion | undefined;
   #questions = 0;
   #result: Result | undefined;
-  /** Reported while no request waited. */
+  /** Reports from the time when no request waited. */
   #progress: CellProgress[] = [];
 
   constructor(fingerprint: string, mint: (call: Call) => string) {
@@ -167,14 +167,14 @@ class Call {
   }
 
   report(progress: CellProgress): void {
-    if (this.#leg === undefined) {
+    if (this.#waiting === undefined) {
       this.#progress = [...this.#progress, progress].slice(-MAX_KEPT_PROGRESS);
     } else {
-      this.#leg.progress?.report(progress);
+      this.#waiting.progress?.report(progress);
     }
   }
 
-  /** The replies to the question that is open; others come too late and are passed over. */
+  /** Takes the reply to the open question; replies to earlier questions are ignored. */
   takeReplies(replies: Readonly<Record<string, unknown>> | undefined): void {
     const question = this.#question;
     const reply = question && replies?.[question.key];
@@ -189,7 +189,7 @@ class Call {
     }
   }
 
-  /** What the request that now waits is answered with: the end of the call, or a question. */
+  /** Lets a request wait for the end of the call or the next question. */
   next(context: ServerContext): Promise<Result> {
     const { signal } = context.mcpReq;
     const progress = createProgressReporter(context);
@@ -198,48 +198,52 @@ class Call {
       const settle = (result: Result): void => {
         signal.removeEventListener('abort', onAbort);
         progress?.stop();
-        this.#leg = undefined;
+        this.#waiting = undefined;
         resolve(result);
       };
       signal.addEventListener('abort', onAbort, { once: true });
-      this.#leg = { settle, progress };
+      this.#waiting = { settle, progress };
       this.#progress.splice(0).forEach((kept) => progress?.report(kept));
-      this.#settleLeg();
+      this.#settleWaiting();
     });
   }
 
-  /** Whether a request waited for it. */
+  /** Returns whether a request waited for the result. */
   finish(result: Result): boolean {
     this.#result = result;
-    return this.#settleLeg();
+    return this.#settleWaiting();
   }
 
   #ask(question: Question, signal: AbortSignal): Promise<Reply> {
     return new Promise<Reply>((resolve, reject) => {
       this.#questions += 1;
       const open = { key: `question_${this.#questions}`, request: toRequest(question), resolve, reject };
-      const takeBack = (): void => {
+      const withdraw = (): void => {
         this.#question = this.#question === open ? undefined : this.#question;
-        reject(new Error('the question was taken back'));
+        reject(new Error('the question was withdrawn'));
       };
-      signal.addEventListener('abort', takeBack, { once: true });
+      signal.addEventListener('abort', withdraw, { once: true });
       this.#question = open;
-      this.#settleLeg();
+      this.#settleWaiting();
     });
   }
 
-  #settleLeg(): boolean {
-    const leg = this.#leg;
-    if (leg === undefined) {
+  #settleWaiting(): boolean {
+    const waiting = this.#waiting;
+    if (waiting === undefined) {
       return false;
     }
     if (this.#result !== undefined) {
-      leg.settle(this.#result);
+      waiting.settle(this.#result);
     } else if (this.#question !== undefined) {
       const { key, request } = this.#question;
-      leg.settle({ resultType: 'input_required', inputRequests: { [key]: request }, requestState: this.#mint(this) });
+      waiting.settle({
+        resultType: 'input_required',
+        inputRequests: { [key]: request },
+        requestState: this.#mint(this),
+      });
     }
-    return this.#leg === undefined;
+    return this.#waiting === undefined;
   }
 }
 
@@ -247,8 +251,8 @@ function refusal(why: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `The requestState cannot be used: ${why}.`);
 }
 
-function describeUntaken({ cell, status }: CellAnswer, { content }: RenderedAnswer): string {
+function describeUndelivered({ cell, status }: CellAnswer, { content }: RenderedAnswer): string {
   const which = cell === undefined ? 'An earlier call' : `Cell ${cell}`;
-  const text = cutEnd(content[0].text, MAX_TOLD_CHARS);
-  return `${which} asked the person, and its client did not come back in time; it ended with status ${status}, and nobody took its answer:\n${text}`;
+  const text = cutEnd(content[0].text, MAX_REPEATED_CHARS);
+  return `${which} asked the person, but its client did not return in time. It ended with status ${status}, and this answer was not delivered:\n${text}`;
 }

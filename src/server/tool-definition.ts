@@ -1,10 +1,10 @@
 /**
- * The one tool as `tools/list` shows it. Every word is paid for in each conversation of each user: the list stays at
- * or below `MAX_DEFINITION_TOKENS` and is the same for any number of servers.
+ * The one tool as `tools/list` shows it. Every user pays for each word in every conversation, so the list has at most
+ * `MAX_DEFINITION_TOKENS`, however many servers are configured.
  */
 import type { Tool } from '@modelcontextprotocol/server';
 
-/** What the list of tools may cost in each conversation, in tokens of o200k_base; a test counts them. */
+/** Limit of the tool list, in tokens of o200k_base. A test counts them. */
 export const MAX_DEFINITION_TOKENS = 200;
 
 export const TOOL_NAME = 'run_python';
@@ -34,7 +34,7 @@ export function describeRunPython(defaultTimeoutSeconds: number, maxTimeoutSecon
       required: ['code'],
       additionalProperties: false,
     },
-    // What the code does is up to the model and to the tools it calls, so nothing milder would be honest.
+    // The model's code and the tools it calls can do anything, so no milder hint is true.
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   };
 }

@@ -10,7 +10,7 @@ const MAX_TIMEOUT_MS = 24 * 24 * 3_600_000;
 const NUL = '\0';
 
 export const text = z.string().refine((value) => !value.includes(NUL), 'must not hold a NUL character');
-export const scalar = z.union([text, z.number(), z.boolean()], 'must be a text').transform(String);
+export const scalar = z.union([text, z.number(), z.boolean()], 'must be a string').transform(String);
 
 const timeoutMs = z
   .union([z.number(), z.string()], 'must be a number of seconds such as 30, or a duration such as "30s" or "2m"')

@@ -5,6 +5,7 @@ import { dirname, isAbsolute, resolve } from 'node:path';
 import { type ConfigIssue, explainZodIssues, renderPath } from '../base/config-issue.ts';
 import { isObject } from '../base/is-object.ts';
 import { parseJson } from '../base/json-text.ts';
+import type { ProcessDefinition, RemoteDefinition } from '../base/server-definition.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
 import { type ExpandContext, expandHome, expandVariables, REFERENCE } from './expand.ts';
 import { referenceKinds } from './references.ts';
@@ -18,24 +19,16 @@ const COMMANDS_NOT_RUN = 'commands ("${cmd:…}") are not run from this file, be
 /** One configured server, ready to be started or reached. */
 export type ServerDefinition = ProcessServer | RemoteServer;
 
-interface CommonServer {
-  readonly name: string;
+/** What an entry says beyond how its server is started or reached. */
+interface EntryOptions {
   /** The entry's own text, else that of its file. */
   readonly description: string | undefined;
-  /** Longest time of one call; undefined leaves it to the caller. */
-  readonly timeoutMs: number | undefined;
   /** Known by name, but neither started nor offered. */
   readonly disabled: boolean;
   /** What happens when its tools change; undefined leaves it to the setting. */
   readonly pin?: 'off' | 'warn' | 'strict' | undefined;
-  /** What code may do with it, as it stands in the file; undefined when the entry says nothing of it. */
+  /** What code may do with the server, as written in the file; undefined when the entry has no policy. */
   readonly policy: PlacedPolicy | undefined;
-  /** SHA-256 in hexadecimal of what is started, or of what is reached and how: the same one means the same server. */
-  readonly definitionHash: string;
-  /** The file it stands in. */
-  readonly file: string;
-  /** Variables of the bridge's environment that it names, with their values; left out when there are none. */
-  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** A policy that was not checked yet. */
@@ -45,33 +38,8 @@ export interface PlacedPolicy {
   readonly path: readonly string[];
 }
 
-/** A server that is started here. */
-export interface ProcessServer extends CommonServer {
-  readonly url?: undefined;
-  readonly headers?: undefined;
-  readonly command: string;
-  readonly args: readonly string[];
-  /** Variables of the entry, added to the named safe ones. Values may be secrets. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Absolute; undefined means the working directory of the bridge. */
-  readonly cwd: string | undefined;
-}
-
-/** A server that runs elsewhere. */
-export interface RemoteServer extends CommonServer {
-  readonly command?: undefined;
-  readonly args?: undefined;
-  readonly env?: undefined;
-  readonly cwd?: undefined;
-  /** Absolute, `http:` or `https:`. May hold a secret in its query. */
-  readonly url: string;
-  /** `auto`: Streamable HTTP, or else the older transport. */
-  readonly transport: 'auto' | 'sse';
-  /** Values may be secrets. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** What a login there needs that the server does not tell; undefined when the entry has none. */
-  readonly oauth: RemoteEntry['oauth'];
-}
+interface ProcessServer extends ProcessDefinition, EntryOptions {}
+interface RemoteServer extends RemoteDefinition, EntryOptions {}
 
 export interface ServerFile {
   readonly servers: readonly ServerDefinition[];
@@ -300,7 +268,7 @@ function toDefinition(entry: ServerEntry, origin: Origin): ProcessServer {
 }
 
 /** `identity` is what makes it another server when it changes. */
-function commonOf(entry: ServerEntry | RemoteEntry, origin: Origin, identity: object): CommonServer {
+function commonOf(entry: ServerEntry | RemoteEntry, origin: Origin, identity: object) {
   const fileDescription = typeof origin.fileDescription === 'string' ? origin.fileDescription : undefined;
   return {
     name: origin.name,

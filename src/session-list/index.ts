@@ -1,2 +1,2 @@
-/** The sandboxes of every bridge on this machine, and how to end them. */
+/** Lists and ends the sandboxes of all bridges on this machine. */
 export { sessionsCommand } from './command.ts';

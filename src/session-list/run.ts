@@ -1,4 +1,4 @@
-/** `sessions`: the sandboxes of every bridge on this machine, and their end. */
+/** `sessions`: lists and ends the sandboxes of all bridges on this machine. */
 
 import { BridgeError, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
@@ -8,15 +8,22 @@ import type { Engine, ListedSandbox } from '../engines/engine.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
-import { renderTable } from '../terminal/table.ts';
-import type { SessionsCommand } from './command-line.ts';
+import { renderTable } from '../terminal/text-table.ts';
+
+export interface SessionsCommand {
+  readonly command: 'sessions';
+  readonly action: 'list' | 'kill';
+  /** Ids, prefixes of ids, or names of sessions. */
+  readonly names: readonly string[];
+  readonly isJson: boolean;
+}
 
 export interface SessionsOptions extends CommandContext {
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
 }
 
-/** One sandbox; also the JSON. */
+/** One sandbox; also the JSON output. */
 interface SandboxReport extends ListedSandbox {
   readonly engine: string;
 }
@@ -29,7 +36,7 @@ interface Found {
 const SHORT_ID_CHARS = 12;
 const MINUTE_MS = 60_000;
 
-/** Resolves with 0. Rejects with `USAGE_INVALID` when a name fits no sandbox. */
+/** Resolves with 0. Rejects with `USAGE_INVALID` if a name matches no sandbox. */
 export async function sessions(command: SessionsCommand, options: SessionsOptions): Promise<number> {
   const { logger, settings, writeError, writeOut } = options;
   const found = await findSandboxes(settings, logger, writeError);
@@ -46,20 +53,20 @@ export async function sessions(command: SessionsCommand, options: SessionsOption
       ? `${JSON.stringify(reports, undefined, 2)}\n`
       : renderTable(
           reports.map((report) => [...renderSandbox(report, now), ...word]),
-          'There is no sandbox.',
+          'There are no sandboxes.',
         ),
   );
   return 0;
 }
 
-/** On every engine that keeps a list, whatever engine the settings ask for. One that does not answer is told of. */
-async function findSandboxes(settings: Settings, logger: Logger, tell: (text: string) => void): Promise<Found[]> {
+/** On every engine that can list sandboxes, whatever the settings say. Reports an engine that does not answer. */
+async function findSandboxes(settings: Settings, logger: Logger, writeError: (text: string) => void): Promise<Found[]> {
   const { engines } = findEngines({ ...engineOptions(settings, logger), requested: 'container' });
   const lists = engines.map(async (engine) => {
     try {
       return ((await engine.list?.()) ?? []).map((sandbox) => ({ engine, sandbox }));
     } catch (error) {
-      tell(`${engine.name} was not asked: ${messageOf(error)}\n`);
+      writeError(`cannot list the sandboxes on ${engine.name}: ${messageOf(error)}\n`);
       return [];
     }
   });

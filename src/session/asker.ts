@@ -1,6 +1,6 @@
 /**
- * The person as the calls of one cell reach them. Questions are put one after the other, each waits only so long, and
- * from the first to the last of them the clock of the cell stands still.
+ * Asks the person on behalf of the calls of one cell. Questions are asked one after the other, each with a time limit. While
+ * any question is open, the clock of the cell is stopped.
  */
 import type { CancelSignal } from '../base/cancel.ts';
 import type { Person, Question, Reply } from '../base/cell.ts';
@@ -8,15 +8,15 @@ import type { Countdown } from '../base/countdown.ts';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_QUESTIONS_PER_CELL } from '../base/limits.ts';
 
-/** What a call of a running cell may use. One object for each cell. */
+/** Asks the person for the calls of one running cell. */
 export interface Asker {
-  /** Source of the cell. */
+  /** Source code of the cell. */
   readonly code: string;
-  /** Whether a question may be a page to open. */
+  /** Whether the client can open a page for a question. */
   readonly opensPages: boolean;
   /**
-   * Puts a question and waits for the reply. Rejects with `APPROVAL_TIMEOUT`, with `APPROVAL_UNAVAILABLE` when the client
-   * fails or the cell has asked too often, and with `CALL_CANCELLED` when `signal` aborts or the cell ends.
+   * Asks a question and waits for the reply. Rejects with `APPROVAL_TIMEOUT`, with `APPROVAL_UNAVAILABLE` if the client
+   * fails or the cell has asked too often, and with `CALL_CANCELLED` if `signal` aborts or the cell ends.
    */
   ask(question: Question, signal: CancelSignal): Promise<Reply>;
 }
@@ -24,9 +24,9 @@ export interface Asker {
 export interface AskerOptions {
   readonly person: Person;
   readonly code: string;
-  /** Of the cell. */
+  /** The clock of the cell. */
   readonly clock: Countdown;
-  /** How long one question waits. */
+  /** How long one question waits for its reply. */
   readonly timeoutMs: number;
 }
 
@@ -62,7 +62,7 @@ export class CellAsker implements Asker {
     }
     const release = this.#options.clock.hold();
     this.#waiting += 1;
-    const reply = this.#turn.then(() => this.#put(question, signal));
+    const reply = this.#turn.then(() => this.#askNow(question, signal));
     this.#turn = reply.catch(() => undefined);
     try {
       return await reply;
@@ -72,29 +72,29 @@ export class CellAsker implements Asker {
     }
   }
 
-  /** The cell has ended: questions that are open are taken back, and no more are put. */
+  /** Ends with the cell: withdraws open questions and asks no more. */
   close(): void {
     this.#closing.abort();
   }
 
-  async #put(question: Question, signal: CancelSignal): Promise<Reply> {
+  async #askNow(question: Question, signal: CancelSignal): Promise<Reply> {
     const { person, timeoutMs } = this.#options;
     const open = new AbortController();
     let reason: BridgeError | undefined;
-    const takeBack = (why: BridgeError): void => {
+    const withdraw = (why: BridgeError): void => {
       reason ??= why;
       open.abort();
     };
-    const onCancel = (): void => takeBack(new BridgeError('CALL_CANCELLED', 'the call that asked was ended'));
+    const onCancel = (): void => withdraw(new BridgeError('CALL_CANCELLED', 'the call that asked was ended'));
     const ends = [signal, this.#closing.signal];
     if (ends.some(({ aborted }) => aborted)) {
       onCancel();
     } else if (this.#hasTimedOut) {
-      takeBack(timedOut('an earlier question of this cell got no answer in time, so no further one is put'));
+      withdraw(timedOut('an earlier question of this cell got no answer in time, so this one was not asked'));
     }
     const timer = setTimeout(() => {
       this.#hasTimedOut = true;
-      takeBack(timedOut(`nobody answered the question within ${timeoutMs / 1000} s`));
+      withdraw(timedOut(`no one answered the question within ${timeoutMs / 1000} s`));
     }, timeoutMs);
     ends.forEach((end) => end.addEventListener('abort', onCancel, { once: true }));
     try {
@@ -109,7 +109,7 @@ export class CellAsker implements Asker {
   }
 }
 
-/** The same way to the person, on which a further clock stands still. */
+/** The same asker, which also stops `clock` while a question is open. */
 export function holdWhileAsking(asker: Asker, clock: Countdown): Asker {
   return {
     code: asker.code,
@@ -127,7 +127,7 @@ export function holdWhileAsking(asker: Asker, clock: Countdown): Asker {
 
 function timedOut(message: string): BridgeError {
   return new BridgeError('APPROVAL_TIMEOUT', message, {
-    hint: 'Tell the person what will be asked, then run it again; MCP_BRIDGE_APPROVAL_TIMEOUT is how long a question waits.',
+    hint: 'Tell the person what will be asked, then run the cell again. MCP_BRIDGE_APPROVAL_TIMEOUT sets how long a question waits.',
   });
 }
 
@@ -136,7 +136,11 @@ function failed(cause: unknown): BridgeError {
 }
 
 function tooMany(): BridgeError {
-  return new BridgeError('APPROVAL_UNAVAILABLE', `one cell may ask the person ${MAX_QUESTIONS_PER_CELL} times`, {
-    hint: 'Do less in one cell, or ask for an answer that holds for the whole cell or session.',
-  });
+  return new BridgeError(
+    'APPROVAL_UNAVAILABLE',
+    `one cell may ask the person at most ${MAX_QUESTIONS_PER_CELL} times`,
+    {
+      hint: 'Do less in one cell, or ask the person to approve the calls for the whole cell or session.',
+    },
+  );
 }

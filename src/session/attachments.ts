@@ -1,19 +1,19 @@
 /**
- * What a cell shows beside its text, within the budget of an answer. The kernel keeps to the same budget; this second
- * check holds against a sandbox that does not.
+ * Images, sounds, documents and links of a cell, within the budget of an answer. The kernel applies the same budget; this
+ * second check holds even if a sandbox does not.
  */
 import type { Attachment } from '../base/cell.ts';
 import { MAX_DISPLAY_BYTES, MAX_DISPLAYS, MAX_LINKS } from '../base/limits.ts';
 import type { DisplayFrame } from '../protocol/frames.ts';
 
-/** Types that clients show; anything else is passed on as a document, which they may save. */
+/** Image types that clients show. */
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 export interface Attachments {
   add(frame: DisplayFrame): void;
-  /** A link is small, so it counts against no budget of bytes. */
+  /** Links are small: they are limited by number, not by bytes. */
   addLink(link: Attachment): void;
-  /** Empty when the cell showed nothing. */
+  /** Empty if the cell showed nothing. */
   take(): readonly Attachment[];
 }
 

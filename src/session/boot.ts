@@ -1,13 +1,13 @@
 /**
- * The first bytes a sandbox gets: the kernel's sources, the code pack, the options of the supervisor.
- * The format is that of `sandbox-runtime/bridge_kernel/loader.py`: a header `name:length …`, then the parts.
+ * Builds the first bytes that a sandbox gets: the kernel's sources, the code pack, the options of the supervisor. The format,
+ * a header `name:length …` and then the parts, is defined by `sandbox-runtime/bridge_kernel/loader.py`.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface KernelSources {
-  /** The program given to `python3 -c`. */
+  /** The program for `python3 -c`. */
   readonly loader: string;
   /** Module name and source, sorted by name. */
   readonly modules: ReadonlyMap<string, Buffer>;
@@ -17,7 +17,6 @@ export interface KernelSources {
 
 const LOADER_MODULE = 'loader';
 
-/** Reads the kernel's sources from their folder. */
 export async function readKernelSources(folder: string): Promise<KernelSources> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.py')).toSorted();
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file))));
@@ -37,14 +36,14 @@ export async function readKernelSources(folder: string): Promise<KernelSources> 
 }
 
 /**
- * What PID 1 of a sandbox runs. `-I`: neither the environment nor the working directory decides what is imported;
- * `-u` and UTF-8 mode: the same bytes on every image, whatever its locale.
+ * The command of PID 1 in a sandbox. With `-I`, neither the environment nor the working directory affects imports; with
+ * `-u` and UTF-8 mode, the bytes are the same on every image and locale.
  */
 export function kernelCommand(sources: KernelSources): readonly string[] {
   return ['python3', '-I', '-u', '-X', 'utf8', '-c', sources.loader];
 }
 
-/** The blob for one sandbox. `memoryBytes` and `pids` are the bounds the supervisor checks against the cgroup. */
+/** The blob for one sandbox. The supervisor compares `memoryBytes` and `pids` with the cgroup. */
 export function bootBlob(
   sources: KernelSources,
   options: { readonly memoryBytes: number; readonly pids: number; readonly pack?: Buffer | undefined },

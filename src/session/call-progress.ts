@@ -1,10 +1,10 @@
 /**
- * What a call reports of its progress, on its way to the sandbox. A server may report a million times a second: of what
- * comes too fast the newest is kept, and the last one always arrives before the answer.
+ * Limits the rate of a call's progress reports to the sandbox. A server may report a million times a second: only the newest
+ * report is kept, and the last one always arrives before the answer.
  */
 
 export interface CallProgress {
-  /** In units of the server; rises. */
+  /** In units of the server; increases. */
   readonly progress: number;
   readonly total?: number | undefined;
   readonly message?: string | undefined;
@@ -12,11 +12,11 @@ export interface CallProgress {
 
 export interface CallProgressReporter {
   report(progress: CallProgress): void;
-  /** Sends what is kept back. Nothing is sent afterwards. */
+  /** Sends the report that waits, and nothing after it. */
   end(): void;
 }
 
-/** 20 reports a second look continuous to a person; each costs a frame and a call of Python. Chosen. */
+/** 20 reports a second look continuous to a person; each costs a frame and a Python call. Chosen. */
 const INTERVAL_MS = 50;
 const MAX_MESSAGE_CHARS = 500;
 

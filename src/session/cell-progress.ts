@@ -1,22 +1,22 @@
 /**
- * How far a running cell is, for a client that asked: what the code says of itself (`runtime.progress`) and what tools
- * report, or the line printed last; servers that are starting; calls. The state is looked at now and then and reported when it
- * changed, so that a cell that prints a million lines or makes a million calls pays nothing for it. The first and the last
- * report of the code and of each call do not wait for that look: a burst is over before it comes.
+ * The progress of a running cell, for a client that asked for it: reports of the code (`runtime.progress`) and of tools, or the
+ * line printed last; starting servers; calls. The state is sampled, and reported if it changed, so that a cell that prints a
+ * million lines or makes a million calls pays nothing for it. The first and last report of the code and of each call do not
+ * wait for the next sample, because a burst can be over before it.
  */
 import type { CellProgress } from '../base/cell.ts';
 import { escapeControls } from '../base/log.ts';
 import type { ProgressFrame } from '../protocol/frames.ts';
 import type { CallProgress } from './call-progress.ts';
 
-/** Often enough for a person who watches, seldom enough for a client that keeps every notification. Chosen. */
-const LOOK_INTERVAL_MS = 500;
-/** Reports that leave between two looks, at first and in the long run: thousands of calls must not flood the client. Chosen. */
+/** Frequent enough for a person, rare enough for a client that keeps every notification. Chosen. */
+const SAMPLE_INTERVAL_MS = 500;
+/** Reports sent between two samples, at first and in the long run: thousands of calls must not flood the client. Chosen. */
 const MAX_BURST = 100;
-const REFILL_PER_LOOK = 10;
+const REFILL_PER_SAMPLE = 10;
 const MAX_LINE_CHARS = 120;
 
-/** Calls of the cell that runs. */
+/** Tool calls of the running cell. */
 export interface CallCounts {
   readonly done: number;
   readonly running: number;
@@ -24,32 +24,32 @@ export interface CallCounts {
 
 export interface ProgressSources {
   calls(): CallCounts;
-  /** Names of the servers that are being started for this session. */
+  /** Names of the servers that are starting for this session. */
   startingServers(): readonly string[];
-  /** Whether a question waits for the person's answer. */
+  /** Whether a question waits for the person's reply. */
   isAsking(): boolean;
 }
 
-/** What a server reports of one call. */
+/** A progress report of a server for one call. */
 export interface ToolProgress extends CallProgress {
-  /** Server and tool, as `files.search`. */
+  /** Server and tool, such as `files.search`. */
   readonly tool: string;
 }
 
-/** Takes the reports on calls, which are distinguished by their number in the sandbox. */
+/** Takes reports about calls, which are identified by their number in the sandbox. */
 export interface CallWatch {
-  /** As often as the server likes. */
+  /** May be called at any rate. */
   noteCall(call: number, report: ToolProgress): void;
   /** The call is about to be answered. */
   endCall(call: number): void;
 }
 
 export interface ProgressWatch extends CallWatch {
-  /** Text the cell wrote to stdout or stderr. */
+  /** Takes text that the cell wrote to stdout or stderr. */
   addOutput(text: string): void;
-  /** What the code says of itself. */
+  /** Takes a report of the code. */
   setStated(stated: Stated): void;
-  /** Sends what is held back. Nothing is sent afterwards. */
+  /** Sends what waits, and nothing after it. */
   stop(): void;
 }
 
@@ -57,32 +57,32 @@ type Stated = Omit<ProgressFrame, 'type'>;
 
 /** Watches one cell until `stop`. */
 export function watchProgress(report: (progress: CellProgress) => void, sources: ProgressSources): ProgressWatch {
-  const news = new News(report, sources);
+  const state = new CellState(report, sources);
   let isStopped = false;
-  const timer = setInterval(() => news.look(), LOOK_INTERVAL_MS);
+  const timer = setInterval(() => state.sample(), SAMPLE_INTERVAL_MS);
   timer.unref();
   return {
-    addOutput: (text) => news.addOutput(text),
-    setStated: (stated) => isStopped || news.setStated(stated),
-    noteCall: (call, next) => isStopped || news.noteCall(call, next),
-    endCall: (call) => isStopped || news.endCall(call),
+    addOutput: (text) => state.addOutput(text),
+    setStated: (stated) => isStopped || state.setStated(stated),
+    noteCall: (call, next) => isStopped || state.noteCall(call, next),
+    endCall: (call) => isStopped || state.endCall(call),
     stop() {
       isStopped = true;
       clearInterval(timer);
-      news.sendRest();
+      state.sendRest();
     },
   };
 }
 
-/** What is known of a cell, and how much of it the client knows. */
-class News {
+/** The state of a cell, and which part of it the client has seen. */
+class CellState {
   readonly #report: (progress: CellProgress) => void;
   readonly #sources: ProgressSources;
   #line = '';
   #stated: Stated | undefined;
-  /** The newest report of each call that runs; the call that reported last is the last one. */
+  /** The newest report of each running call, in the order of these reports. */
   readonly #calls = new Map<number, ToolProgress>();
-  /** What was not sent yet: calls by their number, and what the code says. */
+  /** What was not sent yet: calls by number, and the report of the code. */
   readonly #unsent = new Set<number | 'stated'>();
   #allowance = MAX_BURST;
   #reported = '';
@@ -97,7 +97,7 @@ class News {
   }
 
   setStated(stated: Stated): void {
-    // Code that does several things one after the other counts anew for each.
+    // Code that does several things in turn counts from the start for each.
     const isFirst = this.#stated === undefined || isComplete(this.#stated);
     this.#stated = stated;
     this.#unsent.add('stated');
@@ -121,8 +121,8 @@ class News {
     this.#calls.delete(call);
   }
 
-  look(): void {
-    this.#allowance = Math.min(MAX_BURST, this.#allowance + REFILL_PER_LOOK);
+  sample(): void {
+    this.#allowance = Math.min(MAX_BURST, this.#allowance + REFILL_PER_SAMPLE);
     this.#send(undefined, false);
   }
 
@@ -130,7 +130,7 @@ class News {
     [...this.#unsent].forEach((what) => this.#sendNow(what));
   }
 
-  /** Sends what was not sent yet without waiting for the next look, unless too much was sent so already. */
+  /** Sends a waiting report before the next sample, if the allowance permits. */
   #sendNow(what: number | 'stated'): void {
     if (this.#allowance > 0 && this.#unsent.has(what)) {
       this.#allowance -= 1;
@@ -138,7 +138,7 @@ class News {
     }
   }
 
-  /** Sends the state with the report of one call, or of the one that reported last. */
+  /** Sends the state with the report of this call, or else of the call that reported last. */
   #send(call: number | undefined, isNews: boolean): void {
     const shown = call ?? [...this.#calls.keys()].at(-1);
     const tool = shown === undefined ? undefined : this.#calls.get(shown);
@@ -155,7 +155,7 @@ class News {
 
 interface Said {
   readonly stated: Stated | undefined;
-  /** What the code printed last. */
+  /** The line printed last. */
   readonly line: string;
   readonly tool: ToolProgress | undefined;
 }
@@ -167,7 +167,7 @@ function describe({ stated, line, tool }: Said, sources: ProgressSources): CellP
   const ofTool = tool === undefined ? '' : describeStated({ ...tool, done: tool.progress });
   const parts = [
     sources.isAsking() ? 'waiting for the answer to a question' : '',
-    // Code that passes on what a tool reports says the same.
+    // Code that repeats the report of a tool has the same text.
     ofCode === ofTool ? '' : escapeControls(ofCode),
     tool === undefined ? '' : escapeControls(`${cut(tool.tool)} ${ofTool}`),
     starting.length === 0 ? '' : `starting ${starting.join(', ')}`,
@@ -191,7 +191,7 @@ function percentOf(stated: Omit<ProgressFrame, 'type'> | undefined): number | un
   return Math.min(100, Math.max(0, (100 * stated.done) / stated.total));
 }
 
-/** The last line of a text that is not blank, as it stands after its carriage returns; looked for near the end alone. */
+/** The last line that is not blank, after its last carriage return. Only the end of the text is searched. */
 function lastLine(text: string): string | undefined {
   const lines = text
     .slice(-4 * MAX_LINE_CHARS)
@@ -205,7 +205,7 @@ function isComplete({ done, total }: Stated): boolean {
   return done === total;
 }
 
-/** One line of a message, which may have megabytes: of a mere part of it V8 would keep the whole. */
+/** A message as one line. It may have megabytes; the copy prevents V8 from keeping all of it for a slice. */
 function shorten(message: string): string {
   const start = message.slice(0, 4 * MAX_LINE_CHARS).replace(/\s+/g, ' ');
   return message.length > MAX_LINE_CHARS ? Buffer.from(start).toString() : start;

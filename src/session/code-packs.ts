@@ -1,7 +1,7 @@
 /**
- * Keeps the code packs of sandboxes: standard-library code compiled once per image, so that the next start does not
- * compile it again (224 ms against 39 ms, measured). A pack is data from a sandbox: the host never reads inside, and it
- * goes only to sandboxes of the same engine and image. A store that cannot write keeps packs in memory.
+ * Keeps the code packs of sandboxes: the standard library, compiled once for each image, so that the next start need not
+ * compile it (39 ms instead of 224 ms, measured). A pack is data from a sandbox: the host never parses it and gives it only to
+ * sandboxes of the same engine and image. A store that cannot write keeps packs in memory.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,13 +12,12 @@ import { makeFolders } from '../state/make-folders.ts';
 import { replaceFile } from '../state/replace-file.ts';
 
 export interface CodePackStore {
-  /** The pack for this key, if there is one. */
   load(key: string): Promise<Buffer | undefined>;
   /** Keeps a pack; never rejects. */
   save(key: string, pack: Buffer): Promise<void>;
 }
 
-/** A store in `folder`, which is made when first needed. */
+/** A store in `folder`, which is created when first needed. */
 export function createCodePackStore(folder: string, logger: Logger): CodePackStore {
   const known = new Map<string, Buffer>();
   const fileOf = (key: string) => join(folder, `${createHash('sha256').update(key).digest('hex')}.pack`);
@@ -34,7 +33,7 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
         known.set(key, pack);
         return pack;
       } catch {
-        return undefined; // Not made yet, or not readable: it is made again.
+        return undefined; // Missing or unreadable: the sandbox makes a new one.
       }
     },
     async save(key, pack) {
@@ -52,10 +51,10 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
   };
 }
 
-/** Packs are about 3 MB; more than this is no pack. */
+/** Real packs have about 3 MB. */
 const MAX_PACK_BYTES = 32 * 1024 * 1024;
 
-/** Gathers the pieces of a pack as a sandbox sends them. */
+/** Collects the pieces of a pack that a sandbox sends. */
 export class PackCollector {
   readonly #store: CodePackStore;
   readonly #key: string;
@@ -67,7 +66,7 @@ export class PackCollector {
     this.#key = key;
   }
 
-  /** Takes a piece in base64. False when the pack has become too large to be one. */
+  /** Takes a piece in base64. Returns false if the pack has become too large. */
   add(data: string): boolean {
     const piece = Buffer.from(data, 'base64');
     this.#bytes += piece.length;
@@ -79,7 +78,7 @@ export class PackCollector {
     return true;
   }
 
-  /** Stores what was gathered, if anything was. */
+  /** Stores the pack, if the sandbox sent one. */
   save(): void {
     if (this.#pieces.length > 0) {
       void this.#store.save(this.#key, Buffer.concat(this.#pieces));

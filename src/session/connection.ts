@@ -64,7 +64,7 @@ export interface CellListener {
   /** Output in order, before the result. */
   onOutput(frame: Omit<OutputFrame, 'type' | 'cell'>): void;
   onDisplay(frame: DisplayFrame): void;
-  /** Something that a call adds to the text of the answer. */
+  /** Attaches to the answer what a call shows. */
   onAttachment(attachment: Attachment): void;
   onProgress(frame: Omit<ProgressFrame, 'type'>): void;
   /** Follows the calls of the cell; undefined if the client does not ask for progress. */

@@ -34,7 +34,7 @@ export interface CallContext {
   readonly asker?: Asker | undefined;
   /** An object that lives as long as the sandbox: use it as a key for what must be forgotten with the state of the session. */
   readonly sandbox?: object | undefined;
-  /** Adds something to the text of the answer; ignored if no cell runs. */
+  /** Attaches something to the answer; ignored if no cell runs. */
   readonly attach?: ((attachment: Attachment) => void) | undefined;
   /** Reports progress to the sandbox. May be called at any rate. */
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
@@ -319,9 +319,13 @@ export class Dispatcher {
     }
     this.#callsOfCell += 1;
     if (this.#callsOfCell > MAX_CALLS_PER_CELL) {
-      return new BridgeError('LIMIT_CALLS', `one cell may make ${MAX_CALLS_PER_CELL.toLocaleString('en-US')} calls`, {
-        hint: 'Split the work over several cells.',
-      });
+      return new BridgeError(
+        'LIMIT_CALLS',
+        `one cell may make at most ${MAX_CALLS_PER_CELL.toLocaleString('en-US')} calls`,
+        {
+          hint: 'Split the work over several cells.',
+        },
+      );
     }
     return undefined;
   }
@@ -333,9 +337,13 @@ export class Dispatcher {
       return reason;
     }
     if (this.#waiting.size >= MAX_CALLS_WAITING) {
-      return new BridgeError('LIMIT_CALLS', `${this.#waiting.size.toLocaleString('en-US')} calls are waiting already`, {
-        hint: 'Await results before starting further calls.',
-      });
+      return new BridgeError(
+        'LIMIT_CALLS',
+        `${this.#waiting.size.toLocaleString('en-US')} calls are waiting already, which is the limit`,
+        {
+          hint: 'Await results before starting further calls.',
+        },
+      );
     }
     return undefined;
   }

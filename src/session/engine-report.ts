@@ -1,4 +1,4 @@
-/** What people and models are told of the engine that runs a session. */
+/** Describes the engine of a session to people and models. */
 import type { EngineReport } from '../base/cell.ts';
 import { CONTAINER_ENGINE_NAMES, type Engine } from '../engines/engine.ts';
 
@@ -8,8 +8,8 @@ export function reportEngine({ name, isolation, refused = [] }: Engine): EngineR
 }
 
 /**
- * What a session is told before anything else when an engine stands in for stronger ones; undefined when there is nothing
- * to tell: podman and docker are equally strong and follow each other without a word, and so does what the user asked for.
+ * A notice that the engine isolates less than others that could not be used. Undefined for podman and docker, which are
+ * equally strong, and for an engine that the user chose.
  */
 export function standInNotice({ name, isolation, refused }: EngineReport): string | undefined {
   if (refused.length === 0 || (CONTAINER_ENGINE_NAMES as readonly string[]).includes(name)) {
@@ -19,12 +19,12 @@ export function standInNotice({ name, isolation, refused }: EngineReport): strin
   return `${name} runs this session, which is weaker than a container: ${isolation}. Not used: ${reasons}.`;
 }
 
-/** The manual of the sandbox with what this engine lacks. */
+/** The manual of the sandbox, with what this engine lacks. */
 export function withMissing(manual: string, { missing }: Engine): string {
   return missing === undefined ? manual : `${manual}\n**Missing here.** ${missing}\n`;
 }
 
-/** The engine in a paragraph, for people and models who ask. */
+/** The engine in one paragraph. */
 export function describeEngine(engine: Engine): string {
   const { isolation, name, refused } = reportEngine(engine);
   const reasons = refused.map(({ reason }) => reason).join('; ');

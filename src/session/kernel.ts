@@ -88,9 +88,13 @@ export async function prepareInTime(
       // If the preparation fails later, the next cell reports it.
       preparing.catch(() => undefined);
       reject(
-        new BridgeError('IMAGE_PULLING', `the sandbox is not ready after ${waitMs / 1000} s (${state}); this goes on`, {
-          hint: 'Run the cell again in a minute.',
-        }),
+        new BridgeError(
+          'IMAGE_PULLING',
+          `the sandbox is not ready after ${waitMs / 1000} s (${state}); the preparation continues`,
+          {
+            hint: 'Run the cell again in a minute.',
+          },
+        ),
       );
     }, waitMs);
   });
@@ -129,7 +133,7 @@ function explainStart(failure: FailedStart, connection: KernelConnection, option
     const last = stderr === '' ? '' : `: ${stderr.split('\n').at(-1)}`;
     const why = describeSandboxEnd(failure.report, memoryBytes, pids);
     return new BridgeError('ENGINE_FAILED', `the sandbox ended while starting: ${why}${last}`, {
-      hint: 'Check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY; the log on stderr has what the sandbox said.',
+      hint: 'Check MCP_BRIDGE_IMAGE and MCP_BRIDGE_MEMORY; the log on stderr has the output of the sandbox.',
       data: { stderr },
     });
   }

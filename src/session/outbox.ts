@@ -1,18 +1,18 @@
 /**
- * The one writer of frames to a sandbox: keeps the order, waits when the pipe is full, lets an interrupt overtake.
- * An answer too long for one line travels in parts that are cut as they are sent, so it is held once.
+ * The only writer of frames to a sandbox. It keeps their order, waits while the pipe is full, and lets an interrupt overtake.
+ * An answer too long for one line is sent in parts, which are cut while sending so that the answer is in memory once.
  */
 import type { Writable } from 'node:stream';
 import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../base/limits.ts';
 import { encodeFrame } from '../protocol/codec.ts';
 import type { HostFrame, InterruptFrame } from '../protocol/frames.ts';
 
-/** Characters of one part: escaped they fit the line limit even if each becomes six bytes. */
+/** Characters in one part, so that it is within the line limit even if escaping makes six bytes of each. */
 const PART_CHARS = Math.floor(MAX_HOST_LINE_BYTES / 6) - 64;
 
 interface Item {
   readonly chunks: Iterator<string | Buffer>;
-  /** What it counts against the bound until it is sent. */
+  /** Counted as unsent until it is sent. */
   readonly chars: number;
 }
 
@@ -23,7 +23,7 @@ export class Outbox {
   #sentFrames = 0;
   #isBlocked = false;
 
-  /** Errors of `pipe` are left to its own `error` event. */
+  /** Does not handle errors of `pipe`. */
   constructor(pipe: Writable) {
     this.#pipe = pipe;
   }
@@ -34,7 +34,7 @@ export class Outbox {
     this.#queue(once(line), line.length);
   }
 
-  /** Queues an interrupt in front of all others, with the number of frames that leave before it. */
+  /** Queues an interrupt before all other frames, with the number of frames sent before it. */
   sendInterrupt(frame: Omit<InterruptFrame, 'type' | 'sent_before'>): void {
     this.#waiting.unshift({ chunks: this.#numbered(frame), chars: 0 });
     this.#pump();
@@ -44,7 +44,7 @@ export class Outbox {
     yield encodeFrame({ type: 'interrupt', ...frame, sent_before: this.#sentFrames });
   }
 
-  /** Queues the answer to a call from JSON text. False when the sandbox has too much unread already. */
+  /** Queues the answer to a call, given as JSON. Returns false if too much is unsent. */
   sendValue(call: number, json: string): boolean {
     if (this.#unsentChars + json.length > MAX_UNSENT_BYTES) {
       return false;
@@ -58,7 +58,7 @@ export class Outbox {
     return true;
   }
 
-  /** Queues bytes that are no frame: the boot blob. */
+  /** Queues bytes that are not a frame: the boot blob. */
   sendRaw(bytes: Buffer): void {
     this.#queue(once(bytes), bytes.length);
   }
@@ -69,9 +69,9 @@ export class Outbox {
     this.#pump();
   }
 
-  /** What is written in one turn leaves in one system call: the engine's processes pass every write on by itself. */
+  /** Sends the writes of one turn in one system call, because the engine's processes forward each write separately. */
   #write(chunk: string | Buffer): boolean {
-    // All text is frames, one in each chunk; the boot blob is bytes.
+    // A string is one frame; the boot blob is a buffer.
     this.#sentFrames += typeof chunk === 'string' ? 1 : 0;
     if (this.#pipe.writableCorked === 0) {
       this.#pipe.cork();
@@ -109,7 +109,7 @@ function* once(chunk: string | Buffer): Generator<string | Buffer> {
   yield chunk;
 }
 
-/** Parts of JSON text, then the answer that closes them. A surrogate pair is never cut: Python would not join it. */
+/** The parts of a JSON text, then the answer that ends them. Never cuts a surrogate pair, because Python would not join it. */
 function* inParts(call: number, json: string): Generator<string> {
   let parts = 0;
   for (let start = 0; start < json.length; parts += 1) {

@@ -1,18 +1,17 @@
 /**
- * What is kept of one stream of a cell: its start and its end, each within a budget. The kernel cuts the same way
- * before it sends; this second bound holds against a sandbox that does not.
+ * Keeps the start and the end of one output stream of a cell, each within a budget. The kernel cuts in the same way before it
+ * sends; this second limit holds even if a sandbox does not.
  */
-
 import type { OutputText } from '../base/cell.ts';
 import { KEPT_OUTPUT_BYTES } from '../base/limits.ts';
 
 export interface OutputBuffer {
-  /** Takes text that follows what was taken before, and what was left out in between. */
+  /** Appends text, after what the sandbox left out before it. */
   add(text: string, droppedBytes?: number, droppedLines?: number): void;
   take(): OutputText;
 }
 
-/** An empty buffer. `budgetChars` bounds head and tail each; a character is at least one byte of the kernel's budget. */
+/** `budgetChars` limits head and tail each. The kernel's budget is in bytes, which are at least as many. */
 export function createOutputBuffer(budgetChars: number = KEPT_OUTPUT_BYTES): OutputBuffer {
   let head = '';
   let tail = '';
@@ -21,7 +20,7 @@ export function createOutputBuffer(budgetChars: number = KEPT_OUTPUT_BYTES): Out
 
   function keepEnd(text: string): void {
     tail += text;
-    // Cut rarely and at once: cutting at every line would copy the tail each time.
+    // Cut rarely: cutting at each line would copy the tail every time.
     if (tail.length > 2 * budgetChars) {
       cutTail();
     }

@@ -5,8 +5,7 @@
 
 import type { CellAnswer, CellError, CellProgress, CellStatus, Person } from '../base/cell.ts';
 import { Countdown } from '../base/countdown.ts';
-import { reportError } from '../base/error-report.ts';
-import { BridgeError, type ErrorCode } from '../base/errors.ts';
+import { BridgeError, type ErrorCode, reportError } from '../base/errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../base/limits.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
 import { CellAsker } from './asker.ts';

@@ -1,5 +1,5 @@
 /**
- * Reads a sandbox's stderr: the supervisor's reports among the engine's own noise, whose end is kept for messages.
+ * Reads a sandbox's stderr: reports of the supervisor, mixed with other output, whose end is kept for error messages.
  */
 import type { Readable } from 'node:stream';
 import { KEPT_STDERR_BYTES } from '../base/limits.ts';
@@ -14,7 +14,7 @@ export type StartedReport = Extract<SupervisorReport, { report: 'started' }>;
 export type EndedReport = Extract<SupervisorReport, { report: 'ended' }>;
 
 export interface SupervisorWatch {
-  /** The last words on stderr that are no reports, at most 4 KiB. */
+  /** The end of stderr without the reports, at most 4 KiB. */
   tail(): string;
 }
 
@@ -47,11 +47,11 @@ function parseReport(text: string): SupervisorReport | undefined {
   try {
     return SupervisorReportSchema.parse(JSON.parse(text));
   } catch {
-    return undefined; // Not the supervisor's: kept as noise.
+    return undefined; // Not a report: kept as other output.
   }
 }
 
-/** One clause that says why a worker ended, for messages: `it ran out of memory (limit 512 MiB)`. */
+/** Why a worker ended, as one clause: `it ran out of memory (limit 512 MiB)`. */
 export function describeSandboxEnd(report: EndedReport, memoryBytes: number, pids: number): string {
   switch (report.cause) {
     case 'memory':

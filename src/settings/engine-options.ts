@@ -5,7 +5,7 @@ import { TMP_BYTES, WORKSPACE_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { DetectOptions } from '../engines/detect.ts';
 import type { SandboxLimits } from '../engines/engine.ts';
-import { withUsualFolders } from '../engines/usual-folders.ts';
+import { withInstallFolders } from '../engines/executable.ts';
 import { checkMounts } from '../settings/mounts.ts';
 import type { Settings } from '../settings/settings.ts';
 
@@ -20,7 +20,7 @@ export function engineOptions(settings: Settings, logger: Logger): DetectOptions
     ociRuntime: settings.ociRuntime,
     mounts: checkMounts(settings.mounts ?? [], { home: homeFolder(process.env), stateDir: settings.stateDir }),
     instanceId: randomUUID(),
-    env: withUsualFolders(process.env, process.platform),
+    env: withInstallFolders(process.env, process.platform),
     logger,
   };
 }

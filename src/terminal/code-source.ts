@@ -1,11 +1,11 @@
-/** Python that a person gives on the command line: as text, in a file, or on standard input. */
+/** Python code given on the command line: as text, in a file, or on standard input. */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { BridgeError, messageOf } from '../base/errors.ts';
 
 export type CodeSource =
   | { readonly kind: 'code'; readonly code: string }
-  /** `-` is standard input. */
+  /** A `path` of `-` is standard input. */
   | { readonly kind: 'file'; readonly path: string };
 
 /** Rejects with `USAGE_INVALID` when the file cannot be read. */
@@ -17,9 +17,9 @@ export async function readCode(source: CodeSource, input: NodeJS.ReadableStream)
   try {
     return path === '-' ? await text(input) : await readFile(path, 'utf8');
   } catch (cause) {
-    throw new BridgeError('USAGE_INVALID', `The file '${path}' could not be read: ${messageOf(cause)}.`, {
+    throw new BridgeError('USAGE_INVALID', `could not read '${path}': ${messageOf(cause)}`, {
       cause,
-      hint: 'Python itself is given with -c CODE, or on standard input with -.',
+      hint: 'To run code from the command line, use -c CODE; to read it from standard input, use -.',
     });
   }
 }

@@ -1,4 +1,4 @@
-/** The contract of a command: how a feature adds one to the command line, and what it gets to run with. */
+/** The contract of a command: how a feature adds it to the command line, and what it is given when it runs. */
 import type { Command as CommandDefinition } from 'commander';
 import type { Person } from '../base/cell.ts';
 import type { Logger } from '../base/log.ts';
@@ -9,25 +9,25 @@ import type { Settings } from '../settings/settings.ts';
 import type { Settle } from './define.ts';
 import type { Terminal } from './terminal-person.ts';
 
-/** One or more commands of a feature. `Line` is what the user typed, as data. */
+/** One or more commands of a feature. `Line` is the parsed command line. */
 export interface Command<Line extends { readonly command: string }> {
   /** Values of `Line['command']`. */
   readonly names: readonly Line['command'][];
-  /** What a group does without a subcommand, by the name of the group. */
+  /** The default subcommand of each group, by the name of the group. */
   readonly defaultActions?: Readonly<Record<string, string>>;
-  /** Adds it to the program, and hands over each line that was typed. */
+  /** Adds the commands to the program, which then passes each parsed line to `settle`. */
   define(program: CommandDefinition, settle: Settle<Line>): void;
-  /** Resolves with the exit code. Loads what it needs when it is called, so that other commands do not pay for it. */
+  /** Resolves with the exit code. Loads its modules only now, to keep other commands fast. */
   run(line: Line, host: CommandHost): Promise<number>;
 }
 
 export type LineOf<Plugged> = Plugged extends Command<infer Line> ? Line : never;
 
-/** What every command that needs settings starts from. */
+/** What a command gets once the settings are loaded. */
 export interface CommandContext {
   readonly settings: Settings;
   readonly logger: Logger;
-  /** Makes a bridge; nothing is started before its first cell. */
+  /** Creates a bridge. It starts nothing before its first cell. */
   readonly createBridge: () => Promise<Bridge>;
   /** Starts nothing and reads no server file before the first `refresh`. */
   readonly openServers: OpenServers;
@@ -35,29 +35,29 @@ export interface CommandContext {
   readonly callByPerson: CallByPerson;
 }
 
-/** The terminal or pipe that a command talks to, and the environment it was started in. */
+/** The streams, the terminal and the environment of a command. */
 export interface CommandHost {
   readonly env: NodeJS.ProcessEnv;
   readonly input: NodeJS.ReadableStream;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
-  /** Whether what is written is shown on a terminal that knows colours. */
-  readonly hasColours: boolean;
+  /** Whether to color what goes to stdout. */
+  readonly hasColors: boolean;
   /** Whether stdout is a terminal. */
   readonly isShown: boolean;
-  /** Where a person sees a question and can type an answer; undefined if there is no terminal. */
+  /** For questions on stderr and answers on stdin; undefined unless both are terminals. */
   readonly terminal: Terminal | undefined;
-  /** Who reads stdout and can be asked about it; undefined for a pipe or a script. */
+  /** The person who sees stdout and can answer on stdin; undefined unless both are terminals. */
   findPerson(): Promise<Person | undefined>;
-  /** Ends the process when the reader of stdout, `head` for one, has seen enough. */
+  /** Exits the process when the reader of stdout closes it, as `head` does. */
   endWhenUnread(): void;
-  /** The context of `env`, with warnings about misspelled settings. Rejects with `CONFIG_INVALID`. */
+  /** The context of `env`. Warns about misspelled settings. Rejects with `CONFIG_INVALID`. */
   loadContext(): Promise<CommandContext>;
-  /** The context of another environment, without a word. Rejects with `CONFIG_INVALID`. */
+  /** The context of another environment, without warnings. Rejects with `CONFIG_INVALID`. */
   createContext(env: NodeJS.ProcessEnv): Promise<CommandContext>;
 }
 
-/** A call that a person typed; the arguments are checked. */
+/** A call typed by a person, with checked arguments. */
 export interface TypedCall {
   readonly server: CatalogServer;
   readonly tool: CatalogTool;
@@ -65,11 +65,11 @@ export interface TypedCall {
   readonly timeoutMs: number;
 }
 
-/** Where the person can be asked, and where notices go. */
+/** Where the person can be asked for approval, and where notices go. */
 export type CallerIo = Pick<CommandHost, 'terminal' | 'writeError'>;
 
 /**
- * The untouched `CallToolResult`. Rejects as calls of code do; with `CALL_TIMEOUT` at the end of its time, in which a
- * person who thinks does not count.
+ * Resolves with the unmodified `CallToolResult`. Rejects with the errors of a call from code, and with `CALL_TIMEOUT` after
+ * `timeoutMs`, not counting the time a person takes to answer a question.
  */
 export type CallByPerson = (call: TypedCall, servers: ConfiguredServers, io: CallerIo) => Promise<unknown>;

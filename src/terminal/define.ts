@@ -1,14 +1,14 @@
-/** What the definitions of commands share. Everything a person may type stands in this folder; docs/reference/commands.md is made from it. */
+/** Helpers for defining commands. docs/reference/commands.md is generated from the definitions. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 export { COMMAND_NAME } from '../base/package.ts';
 
-/** Hands over what was understood; called once. */
+/** Receives the parsed command line; called once. */
 export type Settle<Line> = (line: Line) => void;
 
 const notes = new WeakMap<Command, string>();
 
-/** Words below the options, in the help and in docs/reference/commands.md: exit codes, examples. */
+/** Adds text below the options, such as exit codes and examples, in `--help` and in docs/reference/commands.md. */
 export function addNotes(command: Command, text: string): void {
   notes.set(command, text);
   command.addHelpText('after', `\n${text}`);
@@ -18,21 +18,21 @@ export function notesOf(command: Command): string | undefined {
   return notes.get(command);
 }
 
-/** A group of subcommands that was defined before, for a feature that adds to it. */
+/** The group of subcommands that another feature defined earlier, to add to it. */
 export function findGroup(program: Command, name: string): Command {
   const group = program.commands.find((command) => command.name() === name);
   if (group === undefined) {
-    throw new Error(`There is no command ${name} to add to.`);
+    throw new Error(`no command '${name}' is defined yet`);
   }
   return group;
 }
 
-/** For every command that prints something a program may want to read. */
+/** The option of every command whose output a program may want to read. */
 export function jsonOption(): Option {
-  return new Option('--json', 'print JSON, for programs');
+  return new Option('--json', 'print JSON');
 }
 
-/** Reads a whole number from `min` to `max`; `what` says so, for example `a whole number of seconds`. */
+/** A parser for whole numbers from `min` to `max`; `what` describes them in the error, such as `a whole number of seconds`. */
 export function wholeNumber(what: string, min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -43,7 +43,7 @@ export function wholeNumber(what: string, min: number, max: number): (text: stri
   };
 }
 
-/** Reads an option that may be given several times. */
+/** Collects the values of an option that may be repeated. */
 export function collect(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }

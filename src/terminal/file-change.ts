@@ -1,19 +1,19 @@
-/** What `install` shows of a change: the lines that differ, without the secrets of the file. */
+/** Renders the change of a file as a unified diff with its secrets masked. */
 import { styleText } from 'node:util';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { isObject } from '../base/is-object.ts';
 import type { FileChange } from '../servers/client-file.ts';
-import { createMask, SECRET_NAME } from '../upstream/mask.ts';
+import { createMask, LIKELY_SECRET_NAME } from '../upstream/secrets.ts';
 
 /** Objects whose values are variables or headers. */
 const SECRET_OBJECTS: ReadonlySet<string> = new Set(['env', 'environment', 'envs', 'headers', 'http_headers']);
-/** Clients keep histories in the same file, in lines of any length. Longer ones are not shown around a change. */
+/** Some clients keep their history in the same file, in lines of any length. Context with a longer line is left out. */
 const MAX_CONTEXT_CHARS = 200;
-/** Of a changed line that is longer, as in a file without line ends, what stands around the change. */
+/** Changed lines longer than this, as in a minified file, are cut to the change and a few characters around it. */
 const MAX_LINE_CHARS = 400;
 const SHOWN_AROUND_CHARS = 60;
 
-/** A unified diff of one change, all of it; secrets are `***`. */
+/** The complete change as a unified diff; secrets are `***`. */
 export function renderChange({ file, next, format }: FileChange): string {
   const [before, after] = [file.text ?? '', next ?? ''];
   const mask = createFileMask([format.parse(before), format.parse(after)]);
@@ -32,7 +32,7 @@ export function renderChange({ file, next, format }: FileChange): string {
 
 const HEADER_LINES = 2;
 
-/** Long lines that took the place of each other, without what they share at their start and end. */
+/** Cuts the common start and end of long lines that replace each other. */
 function shortenPairs(lines: readonly string[]): string[] {
   const shown = [...lines];
   let removed: number[] = [];
@@ -84,33 +84,33 @@ function shortenPair(old: string, now: string): [string, string] {
   return [shorten(old), shorten(now)];
 }
 
-const COLOURS: readonly [RegExp, 'bold' | 'green' | 'red'][] = [
+const COLORS: readonly [RegExp, 'bold' | 'green' | 'red'][] = [
   [/^(---|\+\+\+) /, 'bold'],
   [/^\+/, 'green'],
   [/^-/, 'red'],
 ];
 
-/** The same for a terminal that knows colours. */
-export function colourChange(patch: string): string {
-  const colour = (line: string): string => {
-    const [, format] = COLOURS.find(([pattern]) => pattern.test(line)) ?? [];
+/** The diff with ANSI colors. */
+export function colorChange(patch: string): string {
+  const color = (line: string): string => {
+    const [, format] = COLORS.find(([pattern]) => pattern.test(line)) ?? [];
     return format === undefined ? line : styleText(format, line, { validateStream: false });
   };
-  return patch.split('\n').map(colour).join('\n');
+  return patch.split('\n').map(color).join('\n');
 }
 
-/** Masks every value of variables and headers, of keys with secret names, and of options with such names. */
+/** Masks every value of variables and headers, of keys with secret-looking names, and of command-line options with such names. */
 function createFileMask(roots: readonly unknown[]): (text: string) => string {
   const env: Record<string, string> = {};
   const args: string[] = [];
   const note = (name: string, value: string): void => {
-    // As it is, and as it is written inside quotes.
+    // As it is, and as it appears inside JSON quotes.
     for (const text of new Set([value, JSON.stringify(value).slice(1, -1)])) {
       env[`${name} ${Object.keys(env).length}`] = text;
     }
   };
   const walk = (value: unknown, key: string, isInside: boolean): void => {
-    if (typeof value === 'string' && (isInside || SECRET_NAME.test(key))) {
+    if (typeof value === 'string' && (isInside || LIKELY_SECRET_NAME.test(key))) {
       note(key, value);
     } else if (Array.isArray(value)) {
       args.push(...value.filter((item) => typeof item === 'string'), '');

@@ -1,4 +1,4 @@
-/** What `doctor` finds, one line each. The bridge says the same lines in its log when it cannot do its work. */
+/** What `doctor` finds, one line each. The bridge logs the same lines when it cannot start sessions. */
 
 import { type ConfigIssue, renderIssue } from '../base/config-issue.ts';
 import type { BridgeError, ErrorCode } from '../base/errors.ts';
@@ -9,14 +9,14 @@ import type { Settings } from '../settings/settings.ts';
 export const LEVELS = ['ok', 'warning', 'problem'] as const;
 
 export interface Finding {
-  /** Heading under which it is shown. */
+  /** The heading it is listed under. */
   readonly section: 'settings' | 'machine' | 'engines' | 'servers' | 'clients';
   readonly level: (typeof LEVELS)[number];
-  /** One clause: what, and the reason when it is not well. */
+  /** One clause: the state, and the reason if it is not ok. */
   readonly text: string;
-  /** The command to run or the place to look, when there is one. */
+  /** One next step: a command to run, or a file to look at. */
   readonly hint?: string | undefined;
-  /** The error that a cell or a command ends with for this reason; `help CODE` tells more. */
+  /** The error that cells or commands fail with for this reason; see `help CODE`. */
   readonly code?: ErrorCode | undefined;
 }
 
@@ -25,13 +25,13 @@ export function problemOf(section: Finding['section'], { code, hint, message }: 
   return { section, level: 'problem', text: message, hint, code };
 }
 
-/** Why no session can start. */
+/** The reason why no session can start. */
 export function noCellRuns(error: BridgeError): Finding {
   const finding = problemOf('engines', error);
   return { ...finding, text: `no cell can run: ${finding.text}` };
 }
 
-/** Each refused setting, or the one failure that this is. */
+/** One finding for each invalid setting; any other error is a single finding. */
 export function problemsOfSettings(error: BridgeError): Finding[] {
   const sentences = error.data['sentences'];
   const finding = problemOf('settings', error);
@@ -42,16 +42,16 @@ export function problemsOfSettings(error: BridgeError): Finding[] {
 export interface Examined {
   readonly env: NodeJS.ProcessEnv;
   readonly settings: Settings;
-  /** Refreshed, and what was kept about them is read. */
+  /** Already refreshed, with cached tools and failures loaded. */
   readonly servers: ConfiguredServers;
 }
 
-/** A part of `doctor` that a feature adds. Never rejects. */
+/** A check that a feature adds to `doctor`. Never rejects. */
 export type Examination = (examined: Examined) => Promise<Finding[]>;
 
 const LEVEL_OF_ISSUE = { error: 'problem', warning: 'warning', debug: 'ok' } as const;
 
-/** Something about a file of servers. */
+/** A problem in a server file. */
 export function findingOfIssue(issue: ConfigIssue): Finding {
   const level = LEVEL_OF_ISSUE[issue.level];
   const next =
@@ -60,7 +60,7 @@ export function findingOfIssue(issue: ConfigIssue): Finding {
   return { section: 'servers', level, text: renderIssue(issue), hint };
 }
 
-/** A finding on one line, for a log: `problem: TEXT → HINT`. */
+/** The finding as one log line: `problem: TEXT → HINT`. */
 export function renderLine({ hint, level, text }: Finding): string {
   return `${level}: ${text}${hint === undefined ? '' : ` → ${hint}`}`;
 }

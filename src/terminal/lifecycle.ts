@@ -1,10 +1,10 @@
-/** When the process has to end, and how long its end may take. Nothing here ends the process: `cli.ts` does. */
+/** When the process must end, and how long shutdown may take. Only `cli.ts` exits the process. */
 import { constants } from 'node:os';
 import { ERROR_CODES } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 
-/** A client kills us some seconds after it closed stdin; sandboxes end in 0.2 to 0.8 s (measured). */
+/** A client kills the bridge a few seconds after closing its stdin. Sandboxes end within 0.2 to 0.8 s (measured). */
 const SHUTDOWN_LIMIT_MS = 2_500;
 
 const ENDING_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -17,11 +17,11 @@ export interface Ending {
 export interface Lifecycle {
   /** Resolves with the first cause. */
   readonly ended: Promise<Ending>;
-  /** States a cause; only the first counts. */
+  /** Ends the process for a reason; only the first call counts. */
   end(ending: Ending): void;
 }
 
-/** Watches signals and faults that nobody caught. */
+/** Watches for signals and uncaught errors. */
 export function watchProcess(logger: Logger): Lifecycle {
   const { promise, resolve } = newPromise<Ending>();
   const fail = (kind: string) => (fault: unknown) => {
@@ -33,12 +33,12 @@ export function watchProcess(logger: Logger): Lifecycle {
   }
   process.on('uncaughtException', fail('uncaught exception'));
   process.on('unhandledRejection', fail('unhandled rejection'));
-  // A client may close our stderr; lost log lines must not end the sessions.
+  // A client may close stderr; lost log lines must not end the sessions.
   process.stderr.on('error', () => undefined);
   return { ended: promise, end: resolve };
 }
 
-/** Reads the server files, runs `answer` until it is done or a signal comes, and ends every server that was started. */
+/** Reads the server files, runs `answer` until it finishes or a signal arrives, and stops every server that was started. */
 export async function runWithServers(
   servers: Pick<ConfiguredServers, 'pool' | 'known' | 'refresh'>,
   logger: Logger,
@@ -57,16 +57,18 @@ export async function runWithServers(
   }
 }
 
-/** Waits for an orderly end, but never longer than a client does. Reports what went wrong, rejects never. */
+/** Waits for a clean shutdown, but not longer than a client does. Logs failures and never rejects. */
 export async function closeInTime(close: () => Promise<void>, logger: Logger): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      logger.warning(`The orderly end took more than ${SHUTDOWN_LIMIT_MS} ms; leaving the rest to the sandboxes.`);
+      logger.warning(
+        `shutdown took longer than ${SHUTDOWN_LIMIT_MS} ms; exiting, and leaving the sandboxes to end by themselves`,
+      );
       resolve();
     }, SHUTDOWN_LIMIT_MS);
   });
-  const closed = close().catch((error: unknown) => logger.error(`The orderly end failed: ${String(error)}`));
+  const closed = close().catch((error: unknown) => logger.error(`shutdown failed: ${String(error)}`));
   await Promise.race([closed, limit]);
   clearTimeout(timer);
 }

@@ -1,9 +1,9 @@
-/** The person at a terminal: the fields of a question are asked one after the other. */
+/** Asks questions at a terminal, one field after the other. */
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
 import { isObject } from '../base/is-object.ts';
 import { listOf, type Schema } from '../catalog/json-schema.ts';
-import { oneLine } from '../catalog/shown-text.ts';
+import { oneLine } from '../catalog/visible.ts';
 
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;
@@ -12,14 +12,14 @@ export interface Terminal {
 
 const MAX_LABEL_CHARS = 300;
 
-/** Questions are put on `terminal`, which a person reads and types on. A line that stays empty closes a question that needs an answer. */
+/** A person who reads and types at `terminal`. An empty answer to a required field without a default cancels the question. */
 export function createTerminalPerson({ input, output }: Terminal): Person {
   return {
     opensPages: false,
     async ask(question, signal) {
       const lines = createInterface({ input, output });
       const closed = new AbortController();
-      // Ctrl-C and the end of the input close the question.
+      // Ctrl-C and the end of input cancel the question.
       lines.once('SIGINT', () => closed.abort()).once('close', () => closed.abort());
       try {
         return await askForm(question, lines, AbortSignal.any([signal, closed.signal]), output);
@@ -58,7 +58,7 @@ async function askForm(
   return { action: 'accept', content };
 }
 
-/** Undefined for an empty line. Asks again as long as the answer fits nothing. */
+/** The default, or undefined, for an empty line. Asks again until the answer is valid. */
 async function askField(
   name: string,
   schema: Schema,
@@ -90,7 +90,7 @@ interface Choice {
   readonly label: string;
 }
 
-/** What may be chosen, also of a list of choices. */
+/** The choices of a field; for a multiple-choice field, those of its items. */
 function choicesOf(schema: Schema): Choice[] {
   const facts = schema['type'] === 'array' && isObject(schema['items']) ? schema['items'] : schema;
   const names = listOf(facts['enumNames']);

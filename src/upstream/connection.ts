@@ -1,17 +1,24 @@
-/** What a connection to one server is, however it is reached. */
+/**
+ * A connection to one MCP server, however the server is reached: what it offers the rest of the bridge, and how it is made
+ * from a transport, the SDK's client and the requests that bypass that client.
+ */
+import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../base/cancel.ts';
-import type { BridgeError } from '../base/errors.ts';
+import { BridgeError, messageOf } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
-import type { JsonObject } from './definition.ts';
-import type { ElicitationOffer } from './elicit.ts';
+import type { UpstreamDefinition } from '../base/server-definition.ts';
+import { ServerQuestions } from './elicitation-protocol.ts';
+import type { Failures, NotReady } from './failures.ts';
 import type { Guardian } from './guardian.ts';
-import type { LoginStore } from './oauth/login-record.ts';
-import type { Answer, RequestLimits } from './requests.ts';
+import { type ElicitationOffer, envelopeOf } from './handshake.ts';
+import { remoteFailureIn } from './http/remote-failure.ts';
+import type { LoginStore } from './oauth/login-store.ts';
+import { type Answer, RequestError, type RequestLimits, Requests } from './requests.ts';
 import type { ServerExit } from './server-process.ts';
 import type { UpstreamTool } from './tool-list.ts';
-import type { AdmittedTools } from './transport.ts';
 
-/** What a server said about itself, and where it runs. */
+/** What a server says about itself, and where it runs. */
 export interface ServerInfo {
   readonly name: string;
   /** For example `2025-11-25`. */
@@ -20,7 +27,7 @@ export interface ServerInfo {
   readonly serverVersion: string | undefined;
   readonly instructions: string | undefined;
   readonly capabilities: JsonObject;
-  /** Undefined for a server that runs elsewhere, as `pid` is. */
+  /** `cwd` and `pid` are undefined for a remote server. */
   readonly cwd: string | undefined;
   readonly pid: number | undefined;
 }
@@ -35,19 +42,41 @@ export interface ServerConnection {
    * `LOGIN_REQUIRED`, and with `SessionLostError`.
    */
   request(method: string, params: JsonObject, limits: RequestLimits): Promise<Answer>;
-  /** As `request`, but gives the line of the response unread. */
+  /** Like `request`, but resolves with the unparsed line of the response. */
   requestLine(method: string, params: JsonObject, limits: RequestLimits): Promise<Buffer>;
   /**
-   * Looks at the tools that the server listed, of which a call may need to know; gives those that may be called. Undefined where a call
-   * needs to know nothing.
+   * Records what calls of the listed tools must repeat in headers, and returns the tools that may be called. Undefined if
+   * calls on this connection need no such knowledge.
    */
   readonly admitTools?: ((tools: readonly UpstreamTool[]) => AdmittedTools) | undefined;
-  /** `SERVER_EXITED` for this end, with the end of stderr. */
+  /** The `SERVER_EXITED` error for this exit, with the end of stderr. */
   failureOf(exit: ServerExit): BridgeError;
   close(): Promise<void>;
 }
 
-/** `resolved`: what its entry refers to was put in; `started`: its process runs; `ready`: hands were shaken. */
+/** The listed tools that may be called on a connection, and a notice for each of the others. */
+export interface AdmittedTools {
+  readonly tools: readonly UpstreamTool[];
+  readonly notices: readonly string[];
+}
+
+/** The SDK's transport, with what the bridge also needs to know. Implemented for stdio, Streamable HTTP and HTTP+SSE. */
+export interface ServerTransport extends Transport {
+  /** Resolves when the connection is gone and everything received has been read. Never rejects. */
+  readonly exited: Promise<ServerExit>;
+  /** Process id, if the bridge started a process. */
+  readonly pid?: number | null;
+  /** Whether the server ended without being asked to. */
+  readonly endedItself: boolean;
+  /** Whether new messages are refused while answers still arrive. New messages need a new connection. */
+  readonly isLost?: boolean;
+  /** See `ServerConnection.admitTools`. Only over Streamable HTTP. */
+  admitTools?(tools: readonly UpstreamTool[]): AdmittedTools;
+  /** The last lines that the server wrote to stderr; empty for a remote server. */
+  lastStderrLines(): string;
+}
+
+/** `resolved`: the references in its entry have values; `started`: its process runs; `ready`: the handshake is done. */
 export type StartStep = 'resolved' | 'started' | 'ready';
 
 export interface ConnectOptions {
@@ -55,31 +84,156 @@ export interface ConnectOptions {
   readonly guardian: Guardian;
   readonly logger: Logger;
   readonly startTimeoutMs: number;
-  /** Time a server has to answer `server/discover` before it is asked to `initialize`. */
+  /** How long a server may take to answer `server/discover` before it is sent `initialize`. */
   readonly probeTimeoutMs: number;
-  /** Ends the start; the process is stopped. */
+  /** Aborts the start and stops the process. */
   readonly signal: CancelSignal;
-  /** Logins at remote servers; undefined where there are none. */
+  /** Logins at remote servers; undefined if there are none. */
   readonly logins: LoginStore | undefined;
-  /** Hashes of definitions whose server ends when it is asked for `server/discover`. Read and added to. */
+  /** Hashes of definitions whose server exits when it receives `server/discover`. Read and extended. */
   readonly legacyServers: Set<string>;
   /** Called for each `notifications/tools/list_changed`. */
   readonly onToolsChanged: () => void;
-  /** Whether secrets of the entry are masked in what the server says. */
+  /** Whether secrets of the entry are masked in what the server sends. */
   readonly masksSecrets: boolean;
-  /** Told how far a start is; a step may come twice when the server has to be asked in another way. */
+  /** Called as a start proceeds. A step is reported twice if the server has to be started in another way. */
   readonly onStep?: ((step: StartStep) => void) | undefined;
-  /** What the server is told that it may ask the person; looked at when it starts. */
+  /** What the server is told it may ask the person; read when the server starts. */
   readonly elicitation: () => ElicitationOffer;
 }
 
-/** The server forgot the session of this connection and did nothing: the request may be sent again on another. */
+/** The server forgot this session and did nothing: the request may be sent again on a new connection. */
 export class SessionLostError extends Error {
-  /** What to say when that fails too. */
+  /** The error to report if the second attempt fails too. */
   readonly failure: BridgeError;
 
   constructor(failure: BridgeError) {
     super(failure.message);
     this.failure = failure;
   }
+}
+
+/** The bridge's own traffic on one transport: its requests, and the questions of the server. */
+export interface Traffic {
+  readonly requests: Requests;
+  /** What the handshake tells the server. */
+  readonly elicitation: ElicitationOffer;
+  /** Sees every message before the SDK does; true keeps the message from the SDK. */
+  readonly intercept: (message: JsonObject, bytes: number) => boolean;
+}
+
+export function createTraffic(
+  send: (message: JSONRPCMessage) => Promise<void>,
+  { elicitation: offer, onToolsChanged }: Pick<ConnectOptions, 'elicitation' | 'onToolsChanged'>,
+): Traffic {
+  const requests = new Requests(send);
+  const elicitation = offer();
+  // Without an offer, the SDK refuses the questions.
+  const questions = elicitation && new ServerQuestions(requests, send);
+  return {
+    requests,
+    elicitation,
+    intercept(message, bytes) {
+      switch (message['method']) {
+        case undefined:
+          return requests.accept(message, bytes);
+        case 'notifications/tools/list_changed':
+          onToolsChanged();
+          return true;
+        case 'notifications/progress':
+          requests.acceptProgress(message['params']);
+          return true;
+        case 'notifications/message':
+          // The SDK would only drop them, and servers send floods of them.
+          return true;
+        case 'elicitation/create':
+          questions?.accept(message);
+          return questions !== undefined;
+        case 'notifications/cancelled':
+          return questions?.cancel(message['params']) === true;
+        default:
+          return false;
+      }
+    },
+  };
+}
+
+interface Parts extends Omit<Traffic, 'intercept'> {
+  readonly client: Client;
+  readonly transport: ServerTransport;
+  readonly failures: Failures;
+}
+
+/** Builds the connection from its parts, once the handshake is done. */
+export async function establish(definition: UpstreamDefinition, parts: Parts): Promise<ServerConnection> {
+  const { client, transport, requests, failures, elicitation } = parts;
+  const protocolVersion = client.getNegotiatedProtocolVersion() ?? 'unknown';
+  const envelope = await envelopeOf(client, elicitation);
+  if (envelope !== undefined) {
+    requests.setEnvelope(envelope);
+    subscribeToTools(client);
+  }
+  let isOpen = true;
+  void transport.exited.then(() => {
+    isOpen = false;
+    requests.close();
+  });
+  const failureOf = (exit: ServerExit): BridgeError => failures.exited(exit, transport.lastStderrLines());
+  const explain = async (error: unknown): Promise<never> => {
+    if (!(error instanceof RequestError) || error.kind !== 'closed') {
+      throw error;
+    }
+    const explanation = explainSend(error.cause, failures);
+    // Only a broken pipe means that the end of the process will follow. Waiting for it in other cases could hang.
+    const isOfPipe = definition.url === undefined || error.cause === undefined;
+    throw explanation ?? (isOfPipe ? failureOf(await transport.exited) : failures.ofUnknown(error.cause));
+  };
+  return {
+    info: {
+      name: definition.name,
+      protocolVersion,
+      serverName: client.getServerVersion()?.name,
+      serverVersion: client.getServerVersion()?.version,
+      instructions: client.getInstructions(),
+      capabilities: { ...client.getServerCapabilities() },
+      cwd: definition.url === undefined ? (definition.cwd ?? process.cwd()) : undefined,
+      pid: transport.pid ?? undefined,
+    },
+    exited: transport.exited,
+    isOpen: () => isOpen && transport.isLost !== true,
+    request: (method, params, limits) => requests.request(method, params, limits).catch(explain),
+    requestLine: (method, params, limits) => requests.requestLine(method, params, limits).catch(explain),
+    // Headers that repeat arguments exist since 2026-07-28, like the envelope.
+    admitTools: envelope === undefined ? undefined : transport.admitTools?.bind(transport),
+    failureOf,
+    close: () => transport.close(),
+  };
+}
+
+/** What a failed send means for a remote server; undefined for the pipe of a process that ended. */
+function explainSend(cause: unknown, failures: Failures): Error | undefined {
+  const failure = remoteFailureIn(cause);
+  if (failure === undefined) {
+    return cause instanceof BridgeError ? cause : undefined;
+  }
+  const explained = failures.ofRemote(failure, true);
+  return failure.kind === 'session' ? new SessionLostError(explained) : explained;
+}
+
+/** Since 2026-07-28, servers send changes of their tools only to subscribers. */
+function subscribeToTools(client: Client): void {
+  if (client.getServerCapabilities()?.tools?.listChanged === true) {
+    // Not awaited: calls need no subscription, and without one the list of the last start stays in use.
+    client.listen({ toolsListChanged: true }).catch((error: unknown) => client.onerror?.(new Error(messageOf(error))));
+  }
+}
+
+/** Why a handshake failed. */
+export function explainHandshake(error: unknown, options: ConnectOptions, deadline: CancelSignal): NotReady {
+  if (options.signal.aborted) {
+    return { reason: 'it was stopped while it was starting' };
+  }
+  return deadline.aborted
+    ? { reason: `no answer to initialize within ${options.startTimeoutMs / 1000} s`, isLate: true }
+    : { reason: messageOf(error) };
 }

@@ -1,16 +1,17 @@
-/** Waiting with an end: deadlines, abort signals, and calls that come too often. */
+/** Deadlines, waits that end with an abort signal, and throttled calls. */
 import { setMaxListeners } from 'node:events';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
 import { messageOf } from '../base/errors.ts';
 
 /**
- * A time limit from now on that also ends when the caller gives up. Its signal is not `AbortSignal.any` of `AbortSignal.timeout`: Node 20
- * collects these while they are waited for, and then they never fire (seen as a start that took 5 s instead of 0.7 s).
+ * A time limit, starting now, that also ends when the caller aborts. Its signal is not an `AbortSignal.any` of
+ * `AbortSignal.timeout`: Node 20 garbage-collects these while they are awaited, and then they never fire (seen as a start
+ * that took 5 s instead of 0.7 s).
  */
 export class Deadline {
   readonly timeoutMs: number;
-  /** Aborted only when the caller gives up. */
+  /** Aborted only by the caller. */
   readonly callerSignal: CancelSignal | undefined;
   readonly #clock: Countdown;
   #source: CancelSource | undefined;
@@ -22,18 +23,18 @@ export class Deadline {
     this.#clock = new Countdown(timeoutMs);
   }
 
-  /** Aborted at the deadline and when the caller gives up. Made when it is asked for: most calls only want to know what is left. */
+  /** Aborted at the deadline and by the caller. Created on first use, because most calls only need `leftMs`. */
   get signal(): CancelSignal {
     this.#source ??= this.#makeSource();
     return this.#source;
   }
 
-  /** Milliseconds that are left; 0 when there are none. */
+  /** Remaining milliseconds; 0 after the deadline. */
   leftMs(): number {
     return this.#clock.leftMs();
   }
 
-  /** Stops the clock until the function it gives is called. */
+  /** Pauses the clock until the returned function is called. */
   hold(): () => void {
     return this.#clock.hold();
   }
@@ -47,7 +48,7 @@ export class Deadline {
     const source = new CancelSource();
     const { callerSignal } = this;
     if (callerSignal instanceof AbortSignal) {
-      // A caller may share its signal among 1,000 calls, which is no leak.
+      // A caller may share its signal among 1,000 calls, which Node would report as a leak.
       setMaxListeners(0, callerSignal);
     }
     callerSignal?.addEventListener('abort', this.#abort, { once: true });
@@ -59,7 +60,7 @@ export class Deadline {
   }
 }
 
-/** Gives up waiting with an `AbortError` when `signal` aborts; what was waited for goes on for others. */
+/** Stops waiting with an `AbortError` when `signal` aborts. The promise itself continues for others. */
 export function unlessAborted<Value>(promise: Promise<Value>, signal: CancelSignal | undefined): Promise<Value> {
   if (signal === undefined) {
     return promise;
@@ -85,7 +86,7 @@ function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(messageOf(thrown), { cause: thrown });
 }
 
-/** A function that calls `run` at once and then at most once per interval, the last time after the last call. */
+/** Throttles `run`: the first call runs it at once, later ones at most once per interval, including one after the last call. */
 export function atMostEvery(intervalMs: number, run: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let isDue = false;
@@ -105,7 +106,7 @@ export function atMostEvery(intervalMs: number, run: () => void): () => void {
   };
 }
 
-/** Whether it was thrown because a signal was aborted. */
+/** Whether the error was thrown because a signal aborted. */
 export function isAbortError(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }

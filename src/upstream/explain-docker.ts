@@ -1,17 +1,17 @@
 /**
- * Servers in containers and behind Docker's MCP gateway: what their usual failures mean, and the command that mends each.
- * Pure. The words are those of docker 28 and 29, podman 4.3 and issues of docker/mcp-gateway up to 2026.
+ * The usual failures of servers in containers and behind Docker's MCP gateway, with the command that fixes each. Pure. The
+ * phrases are those of docker 28 and 29, podman 4.3, and issues of docker/mcp-gateway up to 2026.
  */
-import type { ProcessDefinition, UpstreamDefinition } from './definition.ts';
+import type { ProcessDefinition, UpstreamDefinition } from '../base/server-definition.ts';
 
-/** Tools of the gateway itself; with a server enabled there are others beside them. */
+/** The gateway's own tools. With a server enabled, it lists others too. */
 const GATEWAY_TOOLS: ReadonlySet<string> = new Set(
   'mcp-find mcp-add mcp-remove mcp-config-set mcp-exec code-mode mcp-create-profile mcp-activate-profile'.split(' '),
 );
 
 interface Rule {
   readonly words: RegExp;
-  /** `match` is what `words` found, `program` is docker or podman. */
+  /** `match` is the match of `words`, `program` is docker or podman. */
   readonly hint: (match: RegExpExecArray, program: string) => string;
 }
 
@@ -19,17 +19,17 @@ const RULES: readonly Rule[] = [
   {
     words: /'mcp' is not a docker command|unknown command: docker mcp/,
     hint: () =>
-      "This docker has no MCP Toolkit. Update Docker Desktop and enable its MCP Toolkit, or install the plugin from https://github.com/docker/mcp-gateway; then 'docker mcp version' answers.",
+      "This docker has no MCP Toolkit. Update Docker Desktop and enable its MCP Toolkit, or install the plugin from https://github.com/docker/mcp-gateway. 'docker mcp version' shows whether it works.",
   },
   {
     words: /permission denied while trying to connect to the docker (?:daemon|API)/i,
     hint: () =>
-      'This user may not use Docker. On Linux: sudo usermod -aG docker "$USER", then log in anew (members of that group are as good as root).',
+      'This user may not use Docker. On Linux: sudo usermod -aG docker "$USER", then log in again (members of that group have root access).',
   },
   {
     words: /^Docker Desktop is not running/m,
     hint: () =>
-      'Start Docker Desktop. Under WSL write "docker.exe" as the "command"; for an engine without Docker Desktop set DOCKER_MCP_IN_CONTAINER=1 in "env".',
+      'Start Docker Desktop. In WSL, use "docker.exe" as the "command". For an engine without Docker Desktop, set DOCKER_MCP_IN_CONTAINER=1 in "env".',
   },
   {
     words:
@@ -37,52 +37,52 @@ const RULES: readonly Rule[] = [
     hint: (_match, program) =>
       program === 'podman'
         ? 'Start the machine: podman machine start'
-        : "Start Docker Desktop, or the service (sudo systemctl start docker); 'docker info' shows when it is there.",
+        : "Start Docker Desktop, or the service (sudo systemctl start docker). 'docker info' shows when it is ready.",
   },
   {
     words: /the input device is not a TTY/i,
-    hint: () => 'Remove -t (or --tty) from "args": a server speaks over a pipe. -i stays.',
+    hint: () => 'Remove -t (or --tty) from "args", and keep -i: an MCP server uses a pipe, not a terminal.',
   },
   {
     words:
       /pull access denied|unauthorized: |authentication required|unauthenticated request|requires 'docker login'|denied: requested access/i,
     hint: (_match, program) =>
-      `The registry wants a login, or there is no such image: ${program} login (with the registry's name when it is not Docker Hub), then pull the image once.`,
+      `The registry requires a login, or the image does not exist. Run ${program} login (with the registry's name unless it is Docker Hub), then pull the image once.`,
   },
   {
     words: /No such image: (\S+)|Unable to find image '([^']+)'|Error: (\S+): image not known/,
     hint: (match, program) => {
       const image = match[1] ?? match[2] ?? match[3] ?? 'IMAGE';
-      return `The image is not on this machine and was not pulled. Try it by hand, which shows the reason: ${program} pull ${image}`;
+      return `The image is not on this machine and could not be pulled. To see why, run: ${program} pull ${image}`;
     },
   },
   {
     words: /bind source path does not exist: (\S+)|[Mm]ounts denied/,
     hint: (match) =>
-      `A folder of -v or --mount is not there${match[1] === undefined ? ', or not shared with Docker Desktop' : `: ${match[1]}`}. Correct it in "args".`,
+      `A folder of -v or --mount ${match[1] === undefined ? 'does not exist, or is not shared with Docker Desktop' : `does not exist: ${match[1]}`}. Correct it in "args".`,
   },
   {
     words: /exec format error|does not match the detected host platform/i,
     hint: () =>
-      'The image is for another processor. Add --platform linux/amd64 (or linux/arm64) to "args", before the image.',
+      'The image is for another processor architecture. Add --platform linux/amd64 (or linux/arm64) to "args", before the image.',
   },
   {
     words:
       /couldn't read secret ([\w.-]+)|[Ss]ecret (?:not found|missing)[: ]+([\w.-]+)|Warning: Secret '([\w.-]+)' not found/,
     hint: (match) => {
       const name = match[1] ?? match[2] ?? match[3] ?? 'NAME';
-      return `The gateway has no value for the secret ${name}: docker mcp secret set ${name}=…`;
+      return `The gateway has no value for the secret ${name}. Run: docker mcp secret set ${name}=…`;
     },
   },
   {
     words: /docker[\\/]desktop[\\/]jfs\.sock/,
     hint: () =>
-      'Secrets of the gateway are kept by Docker Desktop, which is not there. Give it a file of NAME=VALUE lines: add "--secrets=/path/to/file" to "args", after run.',
+      'Docker Desktop, which keeps the secrets of the gateway, is not running. Use a file of NAME=VALUE lines instead: add "--secrets=/path/to/file" to "args", after run.',
   },
   {
     words: /Can't start ([\w.-]+): failed to connect: calling "initialize": EOF/,
     hint: (match) =>
-      `The container of '${match[1]}' ended before it answered. 'docker mcp server ls' shows whether it lacks a secret, a configuration or a login; this shows its own words: docker mcp gateway run --servers ${match[1]} --verbose`,
+      `The container of '${match[1]}' exited before it answered. 'docker mcp server ls' shows whether it lacks a secret, a configuration or a login. To see its output, run: docker mcp gateway run --servers ${match[1]} --verbose`,
   },
   { words: /No server is enabled/, hint: () => ENABLE_SERVERS },
 ];
@@ -90,7 +90,7 @@ const RULES: readonly Rule[] = [
 const ENABLE_SERVERS =
   "Enable servers in the gateway: docker mcp server enable NAME. 'docker mcp server ls' shows which of them still need a secret (docker mcp secret set), a configuration or a login (docker mcp oauth authorize).";
 
-/** The next step for a server in a container that failed with these last words; undefined when nothing is recognised. */
+/** The next step for a server in a container that failed with this stderr; undefined if no rule matches. */
 export function hintForDocker(definition: ProcessDefinition, stderrTail: string): string | undefined {
   const program = containerProgram(definition);
   if (program === undefined) {
@@ -103,11 +103,11 @@ export function hintForDocker(definition: ProcessDefinition, stderrTail: string)
     }
   }
   return lacksInteractive(definition)
-    ? `Add -i to "args", after run: without it the server in the container gets no input.`
+    ? `Add -i to "args", after run: without it, the server in the container gets no input.`
     : undefined;
 }
 
-/** What to say of a list of tools: one notice when it is that of a gateway without servers. */
+/** Notices for a tool list: one if it is the list of a gateway without servers. */
 export function noticesForTools(definition: UpstreamDefinition, tools: readonly { readonly name: string }[]): string[] {
   const isGateway =
     definition.url === undefined &&
@@ -123,7 +123,7 @@ function containerProgram({ command }: ProcessDefinition): 'docker' | 'podman' |
   return name === 'docker' || name === 'podman' ? name : undefined;
 }
 
-/** Whether `run` has no -i among its short options, alone or together as in -it. */
+/** Whether the arguments of `run` have no -i, neither alone nor combined as in -it. */
 function lacksInteractive({ args }: ProcessDefinition): boolean {
   return args[0] === 'run' && !args.some((argument) => /^(?:--interactive(?:=true)?|-[a-z]*i[a-z]*)$/i.test(argument));
 }

@@ -1,13 +1,14 @@
-/** What to say of a server that is started here and fails: why, the end of its stderr, and the next step. Pure. */
+/** Explains why a local server failed: the reason, the end of its stderr, and the next step. Pure. */
 import { messageOf } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import { escapeControls } from '../base/log.ts';
-import { quoteShellWord } from '../base/shell-word.ts';
-import type { JsonObject, ProcessDefinition } from './definition.ts';
+import type { ProcessDefinition } from '../base/server-definition.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { ServerExit } from './server-process.ts';
 
 const SHOWN_COMMAND_CHARS = 300;
 
-/** Why the operating system did not start it. */
+/** Why the operating system could not start the command. */
 export function explainSpawn({ command, cwd }: ProcessDefinition, cause: unknown): string {
   switch (codeOf(cause)) {
     case 'ENOENT':
@@ -36,21 +37,21 @@ export function hintForSpawn({ command, file }: ProcessDefinition, cause: unknow
 }
 
 /**
- * Whether the system looks for the command on PATH. It then reports EACCES also for a program that is nowhere, when one folder
- * of PATH cannot be read.
+ * Whether the command is looked up on PATH. If a folder of PATH cannot be read, the system reports EACCES even for a program
+ * that does not exist.
  */
 function isOnPath(command: string): boolean {
   return !/[\\/]/.test(command);
 }
 
-/** The command as one would type it. */
+/** Suggests to run the command in a terminal. */
 export function runByHand({ command, args }: ProcessDefinition, mask: (text: string) => string): string {
-  // Masked before it is cut: half a secret would not be recognised.
+  // Masked before it is cut, because half a secret would not be recognized.
   const typed = mask([command, ...args].map((word) => quoteShellWord(word)).join(' ')).slice(0, SHOWN_COMMAND_CHARS);
   return `Run it by hand to see more: ${typed}`;
 }
 
-/** What the program waits for when it downloads the server first and nothing was heard of that; empty for other programs. */
+/** Why a launcher that downloads the server first may be slow; empty for other programs. */
 export function explainDownload({ command }: ProcessDefinition): string {
   const program = command.replace(/^.*[\\/]/s, '').replace(/\.(?:cmd|exe)$/i, '');
   if (!/^(?:npx|bunx|pnpx|uvx)$/.test(program)) {
@@ -60,7 +61,7 @@ export function explainDownload({ command }: ProcessDefinition): string {
   return `${program} may still be downloading the package, or it cannot reach the registry${check}. `;
 }
 
-/** How it ended, with the end of its stderr. */
+/** How the process exited, with the end of its stderr. */
 export function describeServerEnd({ exitCode, signal }: ServerExit, stderrTail: string): string {
   const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;
   return `${signal === undefined ? code : ` (killed by ${signal})`}${quoteStderr(stderrTail)}`;

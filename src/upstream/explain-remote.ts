@@ -1,6 +1,6 @@
-/** What to say of a remote server that fails: which code, and the next step. Pure. */
+/** The error code and the next step for a failing remote server. Pure. */
 import type { ErrorCode } from '../base/errors.ts';
-import type { RemoteDefinition } from './definition.ts';
+import type { RemoteDefinition } from '../base/server-definition.ts';
 import { type RemoteFailure, refusesHostName } from './http/remote-failure.ts';
 
 interface RemoteExplanation {
@@ -8,12 +8,12 @@ interface RemoteExplanation {
   readonly hint: string;
 }
 
-/** Errors of a connection that was never made: nothing can have had an effect. */
+/** The connection was never made, so the call cannot have had an effect. */
 const NEVER_SENT = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|no connection within|certificate/i;
-/** As `describeProxy` names one. */
+/** The format of `describeProxy`. */
 const PROXY = /the proxy \S+ \((\w+)\)/;
 
-/** `isCall`: a tool was called, and may have done something. */
+/** `isCall`: the failed request was a tool call, which may have had an effect. */
 export function explainRemote(
   definition: RemoteDefinition,
   failure: RemoteFailure,
@@ -22,17 +22,17 @@ export function explainRemote(
   const place = `'${definition.name}' in ${definition.file}`;
   switch (failure.kind) {
     case 'login':
-      return { code: 'LOGIN_REQUIRED', hint: `Correct "headers" of ${place}: the server wants other credentials.` };
+      return { code: 'LOGIN_REQUIRED', hint: `Correct "headers" of ${place}: the server requires other credentials.` };
     case 'protocol':
       if (refusesHostName(failure.status, failure.message)) {
         return {
           code: 'SERVER_PROTOCOL',
-          hint: `The server answers under another name: correct the host in "url" of ${place} (localhost and 127.0.0.1 are two names).`,
+          hint: `Correct the host in "url" of ${place}: the server accepts only certain host names (localhost and 127.0.0.1 count as different names).`,
         };
       }
       return {
         code: 'SERVER_PROTOCOL',
-        hint: `Check that "url" of ${place} is the address of its MCP endpoint; it is often at /mcp or /sse.`,
+        hint: `Check that "url" of ${place} is the address of the MCP endpoint, which is often at /mcp or /sse.`,
       };
     case 'session':
     case 'unreachable':
@@ -48,16 +48,16 @@ function hintForUnreachable(
 ): string {
   const steps = [
     failure.status === undefined
-      ? `Check that it is running and that "url" of '${name}' in ${file} is right.`
-      : 'The server itself reports a fault; try again later.',
+      ? `Check that it is running and that "url" of '${name}' in ${file} is correct.`
+      : 'The server itself reports an error; try again later.',
   ];
   const [, variable] = (failure.status === undefined && PROXY.exec(failure.message)) || [];
   if (variable !== undefined) {
-    return `Check the value of ${variable} that this bridge was started with, and that the proxy allows the connection. NO_PROXY lists the hosts that are reached without a proxy.`;
+    return `Check the value of ${variable} in the bridge's environment, and whether the proxy allows the connection. NO_PROXY lists the hosts that are reached without a proxy.`;
   }
   const unused = ['all_proxy', 'ALL_PROXY'].find((candidate) => (env[candidate] ?? '') !== '');
   if (failure.status === undefined && unused !== undefined) {
-    steps.push(`${unused} is not used; HTTPS_PROXY and HTTP_PROXY are.`);
+    steps.push(`${unused} is ignored; set HTTPS_PROXY or HTTP_PROXY.`);
   }
   if (isCall && !NEVER_SENT.test(failure.message)) {
     steps.push('The call may have had an effect.');

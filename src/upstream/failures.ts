@@ -1,7 +1,8 @@
-/** What the user is told when a server fails: which server, what happened, the end of its stderr, what to do next. */
+/** Error messages for failing servers: which server, what happened, the end of its stderr, and the next step. */
 import { BridgeError, type ErrorCode, messageOf } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../base/limits.ts';
-import type { JsonObject, UpstreamDefinition } from './definition.ts';
+import type { UpstreamDefinition } from '../base/server-definition.ts';
 import { hintForDocker } from './explain-docker.ts';
 import {
   describeServerEnd,
@@ -14,9 +15,9 @@ import {
 } from './explain-process.ts';
 import { explainRemote } from './explain-remote.ts';
 import type { RemoteFailure } from './http/remote-failure.ts';
-import { createMask } from './mask.ts';
 import { ANSWER_BROKEN, LINE_TOO_LONG, NESTED_TOO_DEEP } from './message-intake.ts';
 import type { RequestError } from './requests.ts';
+import { createMask } from './secrets.ts';
 import type { ServerExit } from './server-process.ts';
 
 const INVALID_PARAMS = -32_602;
@@ -29,14 +30,14 @@ interface Details {
   readonly cause?: unknown;
 }
 
-/** Why a server that runs cannot be used. */
+/** Why a running server cannot be used. */
 export interface NotReady {
   readonly reason: string;
-  /** Whether it only did not answer in time. */
+  /** Whether the only problem is that it did not answer in time. */
   readonly isLate?: boolean;
 }
 
-/** The errors of one server. Every text has passed the mask of its secrets. */
+/** Creates the errors of one server. Secrets are masked in every text. */
 export class Failures {
   readonly #definition: UpstreamDefinition;
   readonly #mask: (text: string) => string;
@@ -58,27 +59,27 @@ export class Failures {
     });
   }
 
-  /** `SERVER_START_FAILED`: the process ended before it was ready. */
+  /** `SERVER_START_FAILED`: the process exited before it was ready. */
   endedAtStart(exit: ServerExit, stderrTail: string): BridgeError {
-    return this.#fail('SERVER_START_FAILED', `ended while it was starting${describeServerEnd(exit, stderrTail)}`, {
+    return this.#fail('SERVER_START_FAILED', `exited while it was starting${describeServerEnd(exit, stderrTail)}`, {
       hint: this.#nextStep(stderrTail),
       data: exitData(exit),
     });
   }
 
-  /** `SERVER_START_FAILED`: it runs but does not speak MCP, or not in time. */
+  /** `SERVER_START_FAILED`: the server runs but does not speak MCP, or did not answer in time. */
   notReady({ reason, isLate }: NotReady, stderrTail: string): BridgeError {
     const definition = this.#definition;
     const cause = isLate === true && definition.url === undefined ? explainDownload(definition) : '';
-    return this.#fail('SERVER_START_FAILED', `started but is not usable: ${reason}${quoteStderr(stderrTail)}`, {
+    return this.#fail('SERVER_START_FAILED', `started but cannot be used: ${reason}${quoteStderr(stderrTail)}`, {
       hint: `${cause}${this.#nextStep(stderrTail)}`,
     });
   }
 
-  /** As the last failure: it is not tried again yet. */
+  /** Repeats the last failure, because it is too early for another attempt. */
   backingOff(last: BridgeError, failures: number, waitMs: number): BridgeError {
     const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-    const message = `failed ${failures} times in a row and is tried again in ${seconds} s. Last: ${last.message}`;
+    const message = `failed ${failures} times in a row and can be started again in ${seconds} s. Last error: ${last.message}`;
     return this.#fail(last.code === 'SERVER_EXITED' ? 'SERVER_START_FAILED' : last.code, message, {
       hint: last.hint,
       data: { ...last.data, retry_in_seconds: seconds },
@@ -95,20 +96,20 @@ export class Failures {
     return this.#fail(code, failure.message, { hint, data: { http_status: failure.status }, cause: failure });
   }
 
-  /** `SERVER_EXITED`: it ended while calls were in flight. */
+  /** `SERVER_EXITED`: the server exited while calls were in flight. */
   exited(exit: ServerExit, stderrTail: string): BridgeError {
     if (this.#definition.url !== undefined) {
       return this.#fail('SERVER_EXITED', 'closed the connection before it answered', {
-        hint: 'The next call connects again. The call may have had an effect.',
+        hint: 'The next call reconnects. This call may have had an effect.',
       });
     }
-    return this.#fail('SERVER_EXITED', `ended before it answered${describeServerEnd(exit, stderrTail)}`, {
-      hint: 'The next call starts it again. The call may have had an effect before the server ended.',
+    return this.#fail('SERVER_EXITED', `exited before it answered${describeServerEnd(exit, stderrTail)}`, {
+      hint: 'The next call restarts the server. This call may have had an effect before the server exited.',
       data: exitData(exit),
     });
   }
 
-  /** `CALL_TIMEOUT`; `tool` is undefined for the list of tools. */
+  /** `CALL_TIMEOUT`. `tool` is undefined for the tool list. */
   timedOut(tool: string | undefined, timeoutMs: number, isStarting: boolean): BridgeError {
     const what = isStarting ? 'was still starting' : `did not answer ${nameOf(tool)}`;
     const { name, file } = this.#definition;
@@ -118,22 +119,22 @@ export class Failures {
     });
   }
 
-  /** `CALL_CANCELLED`; `tool` is undefined for the list of tools. */
+  /** `CALL_CANCELLED`. `tool` is undefined for the tool list. */
   cancelled(tool: string | undefined): BridgeError {
     return this.#fail('CALL_CANCELLED', `did not finish ${nameOf(tool)}: the call was cancelled`, {
       data: { tool },
     });
   }
 
-  /** `CAPABILITY_MISSING`: it does not offer what was asked for. */
+  /** `CAPABILITY_MISSING`: the server did not declare the capability. */
   lacks(capability: string, offered: readonly string[]): BridgeError {
     return this.#fail('CAPABILITY_MISSING', `offers no ${capability}`, {
-      hint: `It offers ${offered.length === 0 ? 'nothing that it names' : offered.join(', ')}.`,
+      hint: offered.length === 0 ? 'It declares no capabilities.' : `It offers ${offered.join(', ')}.`,
       data: { capability },
     });
   }
 
-  /** The server's own error, or an answer that is none: `TOOL_UNKNOWN`, `TOOL_FAILED`, `LIMIT_RESULT`, `SERVER_PROTOCOL`. */
+  /** A JSON-RPC error, or an unusable answer: `TOOL_UNKNOWN`, `TOOL_FAILED`, `LIMIT_RESULT`, `SERVER_PROTOCOL`. */
   ofRequest(error: RequestError, tool: string | undefined): BridgeError {
     const data = { tool, rpc_code: error.code };
     if (error.kind !== 'rpc' || error.code === NESTED_TOO_DEEP || error.code === ANSWER_BROKEN) {
@@ -142,7 +143,7 @@ export class Failures {
     }
     if (error.code === LINE_TOO_LONG) {
       return this.#fail('LIMIT_RESULT', `answered ${nameOf(tool)} with ${error.message}`, {
-        hint: 'Ask for less: a filter, a page, a smaller file.',
+        hint: 'Request less data: use a filter, a page or a smaller file.',
         data: { tool, limit_bytes: MAX_RESULT_BYTES },
       });
     }
@@ -154,9 +155,11 @@ export class Failures {
     return this.#fail('TOOL_FAILED', `refused ${nameOf(tool)}: ${error.message}`, { data, cause: error });
   }
 
-  /** Anything else that was thrown: itself if it is a `BridgeError`, else `INTERNAL`. */
+  /** Any other error: returned unchanged if it is a `BridgeError`, otherwise wrapped as `INTERNAL`. */
   ofUnknown(error: unknown): BridgeError {
-    return error instanceof BridgeError ? error : this.#fail('INTERNAL', `: ${messageOf(error)}`, { cause: error });
+    return error instanceof BridgeError
+      ? error
+      : this.#fail('INTERNAL', `failed: ${messageOf(error)}`, { cause: error });
   }
 
   #fail(code: ErrorCode, message: string, { hint, data, cause }: Details): BridgeError {

@@ -1,12 +1,12 @@
 /**
- * Fingerprints of tools: SHA-256 of each part of a definition as the server said it, before anything was cut or made
- * visible, so that two differ whenever the server says something else. The order of keys, and white space, do not count.
+ * Fingerprints of tools: the SHA-256 of each part of a definition as the server sent it, before anything is cut or made
+ * visible. Any change by the server changes the fingerprint, except in the order of keys and in white space.
  */
 import { createHash } from 'node:crypto';
+import type { JsonObject } from '../base/is-object.ts';
 import { isCarriedNumber, stringifyExact } from '../protocol/exact-json.ts';
-import type { JsonObject } from './definition.ts';
 
-/** The parts that have a hash of their own, as servers name them and as people do. */
+/** The parts with their own hash: their names in the protocol and for people. */
 const PARTS = {
   title: 'title',
   description: 'description',
@@ -17,17 +17,17 @@ const PARTS = {
 
 const SEPARATOR = '.';
 
-/** Members of a tool that were not read whole, by their name: the hashes of their bytes. */
+/** Members of a tool that were not parsed whole: the hashes of their bytes, by name. */
 export type CutMembers = Readonly<Record<string, string>>;
 
-/** One hash per part, in a fixed order and separated; empty for a part that the tool does not have. */
+/** The hashes of all parts in a fixed order, separated; empty for a part that the tool lacks. */
 export function fingerprintTool(tool: JsonObject, cut: CutMembers = {}): string {
   return Object.keys(PARTS)
     .map((part) => cut[part] ?? (tool[part] === undefined ? '' : hashOf(canonicalJson(tool[part]))))
     .join(SEPARATOR);
 }
 
-/** What differs between two fingerprints, in words; empty when they are the same. */
+/** The names of the parts that differ between two fingerprints; empty if they are equal. */
 export function changedParts(before: string, after: string): string[] {
   const [old, now] = [before, after].map((fingerprint) => fingerprint.split(SEPARATOR));
   return Object.values(PARTS).filter((_, index) => old?.[index] !== now?.[index]);
@@ -37,7 +37,7 @@ export function hashOf(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('base64url');
 }
 
-/** Text that stands in the output as it is. */
+/** Text that is copied to the output unchanged. */
 class Token {
   readonly text: string;
 
@@ -50,7 +50,7 @@ const COMMA = new Token(',');
 const END_OF_ARRAY = new Token(']');
 const END_OF_OBJECT = new Token('}');
 
-/** JSON with sorted keys. With a stack of its own: a server may nest deeper than functions can call each other. */
+/** JSON with sorted keys. It keeps its own stack, because a server may nest values deeper than the call stack allows. */
 function canonicalJson(root: unknown): string {
   const pieces: string[] = [];
   const rest: unknown[] = [root];
@@ -73,7 +73,7 @@ function canonicalJson(root: unknown): string {
   return pieces.join('');
 }
 
-/** Puts what follows the opening bracket on the stack, last first. */
+/** Pushes what follows the opening bracket onto the stack, last first. */
 function pushElements(rest: unknown[], value: readonly unknown[]): void {
   rest.push(END_OF_ARRAY);
   for (let index = value.length - 1; index >= 0; index -= 1) {

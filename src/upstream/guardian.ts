@@ -1,8 +1,8 @@
 /**
- * Ends the servers of a bridge that was killed with SIGKILL. A bridge that ends in order stops its servers itself, and
- * most servers end when their stdin does; the others would live for ever. One small shell process per bridge, in a
- * session of its own, reads the numbers of the process groups and ends those still listed when its stdin ends.
- * Measurements and alternatives: docs/internals/decisions/011-guardian-of-servers.md.
+ * Stops the servers of a bridge that was killed with SIGKILL. A bridge that shuts down stops its servers itself, and most
+ * servers exit when their stdin ends; the others would run forever. One small shell process per bridge, in its own session,
+ * reads the ids of the process groups and stops those still listed when its stdin ends. Measurements and alternatives:
+ * docs/internals/decisions/011-guardian-of-servers.md.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
@@ -10,7 +10,7 @@ import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { LEADS_GROUP } from '../base/process-tree.ts';
 
-/** POSIX sh. A line is `+GROUP` or `-GROUP`. One second is left for an orderly end, another one after SIGTERM. */
+/** POSIX sh. A line is `+GROUP` or `-GROUP`. Servers get one second to exit by themselves, and another after SIGTERM. */
 const SCRIPT = `
 groups=' '
 while IFS= read -r line; do
@@ -26,7 +26,7 @@ for signal in TERM KILL; do
 done
 `;
 
-/** Starts its process with the first group. Windows has no groups: there, servers end with their stdin. */
+/** Starts its process with the first group. Windows has no process groups; there, servers exit with their stdin. */
 export class Guardian {
   readonly #logger: Logger;
   readonly #groups = new Set<number>();
@@ -36,7 +36,7 @@ export class Guardian {
     this.#logger = logger;
   }
 
-  /** From now on the group ends with the bridge. */
+  /** From now on, the group is stopped when the bridge ends. */
   watch(group: number): void {
     if (!LEADS_GROUP || this.#groups.has(group)) {
       return;
@@ -50,14 +50,14 @@ export class Guardian {
     }
   }
 
-  /** The group is gone; its number may be given to others. */
+  /** The group is gone, and its id may be reused. */
   release(group: number): void {
     if (this.#groups.delete(group)) {
       this.#say(`-${group}`);
     }
   }
 
-  /** Ends the guardian, which first ends what is still watched. */
+  /** Ends the guardian, which first stops the groups that are still watched. */
   close(): void {
     const shell = this.#shell;
     this.#shell = undefined;
@@ -72,8 +72,8 @@ export class Guardian {
       env: { PATH: '/usr/bin:/bin' },
     });
     shell.on('error', (error) => this.#lost(shell, messageOf(error)));
-    shell.on('exit', () => this.#lost(shell, 'the process that watches over them ended'));
-    // A write to a guardian that was killed fails; its exit is what counts.
+    shell.on('exit', () => this.#lost(shell, 'the process that watches them ended'));
+    // Writing to a killed guardian fails. Its exit is handled above.
     shell.stdin?.on('error', () => undefined);
     // Neither the process nor the pipe to it keeps the bridge running.
     shell.unref();
@@ -81,11 +81,13 @@ export class Guardian {
     return shell;
   }
 
-  /** The next group starts another one. */
+  /** Forgets a shell that ended. The next group starts another. */
   #lost(shell: ChildProcess, reason: string): void {
     if (this.#shell === shell) {
       this.#shell = undefined;
-      this.#logger.warning(`Servers that ignore the end of stdin would survive a kill of the bridge: ${reason}`);
+      this.#logger.warning(
+        `If the bridge is killed, servers that ignore the end of stdin will keep running: ${reason}`,
+      );
     }
   }
 

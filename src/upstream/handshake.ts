@@ -1,25 +1,23 @@
-/** The start of an MCP connection in either protocol era, done by the SDK's client. */
-import type { Client, ClientCapabilities } from '@modelcontextprotocol/client';
+/** The MCP handshake, done by the SDK's client: `initialize` up to 2025-11-25, `server/discover` since 2026-07-28. */
+import type { Client, ClientCapabilities, Transport } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
 import { unlessAborted } from './deadline.ts';
-import type { JsonObject } from './definition.ts';
-import type { ElicitationOffer } from './elicit.ts';
-import type { ServerTransport } from './transport.ts';
 
 const CLIENT_INFO = { name: 'mcp-server-code-execution-mode', version: VERSION };
 /**
- * A server that does not know `server/discover` answers with an error at once; one that stays silent is asked to
- * `initialize` after this long. Chosen; of 31 real servers none stayed silent.
+ * A server that does not know `server/discover` returns an error at once. One that stays silent for this long is sent
+ * `initialize`. Chosen; none of 31 real servers stayed silent.
  */
 export const PROBE_TIMEOUT_MS = 5_000;
 
 /**
- * How to learn the era of a server. `probe`: ask for `server/discover`, and `initialize` after an error or a while.
- * `initialize`: for servers that end when asked for anything else. `patient`: wait for the answer to `server/discover`
- * as long as a start may take, for servers that are slow to start and know nothing else.
+ * How to find out which handshake a server speaks. `probe`: send `server/discover`, and `initialize` after an error or the
+ * probe timeout. `initialize`: for servers that exit when they receive anything else. `patient`: wait for the answer to
+ * `server/discover` as long as a start may take, for slow servers that speak only 2026-07-28.
  */
 export type HandshakeMode = 'probe' | 'initialize' | 'patient';
 
@@ -27,15 +25,17 @@ export interface HandshakeOptions {
   readonly mode: HandshakeMode;
   readonly probeTimeoutMs: number;
   readonly startTimeoutMs: number;
-  /** Ends the wait; the transport is left to the caller. */
+  /** Ends the wait; the caller closes the transport. */
   readonly signal: CancelSignal;
   readonly logger: Logger;
-  /** What the server may ask the person. */
   readonly elicitation: ElicitationOffer;
 }
 
-/** Connects a client to a server. Offers questions to the person at most: no sampling, no roots. Rejects as the SDK does. */
-export async function shakeHands(transport: ServerTransport, options: HandshakeOptions): Promise<Client> {
+/** Which questions the server may ask the person; undefined if no one can be asked. */
+export type ElicitationOffer = { readonly form: JsonObject; readonly url?: JsonObject } | undefined;
+
+/** Connects the SDK's client. It offers elicitation at most: no sampling, no roots. Rejects as the SDK does. */
+export async function shakeHands(transport: Transport, options: HandshakeOptions): Promise<Client> {
   const { mode, probeTimeoutMs, startTimeoutMs, signal, logger, elicitation } = options;
   const sdk = await import('@modelcontextprotocol/client');
   const client = new sdk.Client(CLIENT_INFO, {
@@ -52,7 +52,7 @@ export async function shakeHands(transport: ServerTransport, options: HandshakeO
   return client;
 }
 
-/** `_meta` that every message needs on this connection: from 2026-07-28 on it says who speaks which version. */
+/** The `_meta` that each message on this connection needs; undefined before 2026-07-28. */
 export async function envelopeOf(client: Client, elicitation: ElicitationOffer): Promise<JsonObject | undefined> {
   if (client.getProtocolEra() !== 'modern') {
     return undefined;
@@ -69,7 +69,13 @@ function capabilitiesWith(elicitation: ElicitationOffer): ClientCapabilities {
   return elicitation === undefined ? {} : { elicitation: { ...elicitation } as ClientCapabilities['elicitation'] };
 }
 
-/** Loads the client half of the SDK, 90 ms that the first call need not wait for. Starts nothing. */
+/** The JSON Schema validator in the SDK's bundle, so that the package ships it only once. */
+export async function loadAjv() {
+  const { Ajv } = await import('@modelcontextprotocol/client/validators/ajv');
+  return Ajv;
+}
+
+/** Loads the SDK's client, which saves the first call 90 ms. Starts nothing. */
 export async function preloadClient(): Promise<void> {
   await import('@modelcontextprotocol/client');
 }

@@ -1,63 +1,62 @@
 /**
- * What comes from a server, message by message: read, bounded, matched with the requests that wait, and handed on. Both
- * transports share it. Whatever a server sends, at worst the calls in flight fail; nothing here throws at the process.
+ * Parses, bounds and masks the messages of a server, and matches responses with the requests in flight. All transports share
+ * it. Whatever a server sends, the worst outcome is that the calls in flight fail.
  */
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { MAX_JSON_DEPTH, MAX_RESULT_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
 import { parseExact } from '../protocol/exact-json.ts';
 import { type DroppedLine, idOfLine, isNoise } from '../protocol/line-reader.ts';
-import type { JsonObject } from './definition.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;
-/** Of a line of noise so much is masked before it is cut: half a secret would not be recognised. */
+/** How much of an ignored line is masked before it is cut for the log: half a secret would not be recognized. */
 const MASKED_BYTES = 4 * 1024;
-/** JSON-RPC codes -32000 to -32099 are free for implementations; servers use the low ones. */
+/** JSON-RPC reserves -32000 to -32099 for implementations. Servers use the ones near -32000. */
 export const LINE_TOO_LONG = -32_098;
 export const NESTED_TOO_DEEP = -32_097;
 export const ANSWER_BROKEN = -32_096;
 
 export type MessageId = string | number;
 
-/** What a transport of ours is given to do with messages. */
+/** What a transport does with the messages it receives. */
 export interface MessageHandlers {
   /** Name of the server, for the log. */
   readonly name: string;
   readonly logger: Logger;
-  /** Sees every message before the SDK does; true keeps it from the SDK. */
+  /** Sees every message before the SDK does; returning true keeps it from the SDK. */
   readonly intercept: (message: JsonObject, lineBytes: number) => boolean;
-  /** Lines that are taken unread; one that may hold a secret never is. */
+  /** Accepts lines without parsing. Lines that may hold a secret are always parsed. */
   readonly lines: LineTaker;
   /** Masks secrets in every message. */
   readonly mask: ResultMask;
-  /** Masks secrets in what is logged, and in the end of stderr. */
+  /** Masks secrets in log lines and in the end of stderr. */
   readonly maskText: (text: string) => string;
 }
 
 export interface LineTaker {
-  /** Whether any line is wanted now. */
+  /** Whether any line may be accepted now. */
   readonly wantsLines: boolean;
-  /** Takes the line of the response with this id, or gives false. */
+  /** Accepts the line of the response with this id, or returns false. */
   acceptLine(id: MessageId, line: Buffer): boolean;
 }
 
 export class MessageIntake {
   readonly #handlers: MessageHandlers;
-  readonly #pass: (message: JsonObject) => void;
-  /** Requests that wait for an answer, as the server knows them. */
+  readonly #toSdk: (message: JsonObject) => void;
+  /** Ids of the requests in flight. */
   readonly #pending = new Set<MessageId>();
   #ignoredLines = 0;
   #isClosed = false;
 
-  /** `pass` gets what is left for the SDK. */
-  constructor(handlers: MessageHandlers, pass: (message: JsonObject) => void) {
+  /** `toSdk` receives the messages that `handlers.intercept` does not keep. */
+  constructor(handlers: MessageHandlers, toSdk: (message: JsonObject) => void) {
     this.#handlers = handlers;
-    this.#pass = pass;
+    this.#toSdk = toSdk;
   }
 
-  /** Takes note of a message that is about to be sent. */
+  /** Records a message that is about to be sent. */
   noteSent(message: JsonObject): void {
     const { id, method, params } = message;
     if (method === 'notifications/cancelled' && isObject(params)) {
@@ -67,36 +66,36 @@ export class MessageIntake {
     }
   }
 
-  /** Whether the request of this number still waits for its answer. */
+  /** Whether the request with this id is still waiting for its response. */
   isWaiting(id: MessageId): boolean {
     return this.#pending.has(id);
   }
 
-  /** Forgets a request that will get no answer; its sender knows. */
+  /** Forgets a request that will get no response. */
   forget(id: MessageId): void {
     this.#pending.delete(id);
   }
 
-  /** From now on everything that comes is dropped. */
+  /** Drops everything that arrives from now on. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** Takes the text of one message. What is none is counted and logged. */
+  /** Handles the text of one message. Anything else is counted and logged. */
   takeLine(line: Buffer): void {
     if (this.#isClosed || line.length === 0) {
       return;
     }
     const { mask } = this.#handlers;
     const mayHoldSecret = mask.mayHold(line);
-    if (!mayHoldSecret && this.#isTakenUnread(line)) {
+    if (!mayHoldSecret && this.#isAcceptedUnparsed(line)) {
       return;
     }
     const message = parseMessage(line) ?? answerAfterNoise(line);
     if (message === undefined) {
       this.#ignoreLine(line);
-      // An answer with something else written into it: it will not come again.
-      this.failRequest(idOfLine(line), ANSWER_BROKEN, 'it is no JSON');
+      // If it was a response with other output mixed into it, it will not be sent again.
+      this.failRequest(idOfLine(line), ANSWER_BROKEN, 'it is not valid JSON');
     } else if (isDeeperThan(message, MAX_JSON_DEPTH)) {
       const reason = `nested deeper than ${MAX_JSON_DEPTH} levels`;
       this.#handlers.logger.warning(`Server '${this.#handlers.name}' sent a message ${reason}`);
@@ -106,26 +105,26 @@ export class MessageIntake {
     }
   }
 
-  /** A line or a message was dropped, because it was too long. */
+  /** Reports a line or message that was dropped because it was too long. */
   refuseDropped({ bytes, id, isMessage, endsAsMessage }: DroppedLine): void {
     const reason = isMessage
       ? `a message of ${bytes} bytes; the limit is ${MAX_RESULT_BYTES} bytes`
-      : `${bytes} bytes on stdout that are no message, without a newline before what follows`;
+      : `${bytes} bytes on stdout that are not a message and do not end with a newline`;
     this.#handlers.logger.warning(`Server '${this.#handlers.name}' sent ${reason}`);
-    // Nobody knows whose answer it was: better all fail now than one waits for its deadline.
+    // If it is unknown which request it answered, all of them fail now, so that none waits for its deadline.
     const others = isMessage || endsAsMessage ? [...this.#pending] : [];
     const failed = id === undefined ? others : [id];
     failed.forEach((each) => this.failRequest(each, isMessage ? LINE_TOO_LONG : ANSWER_BROKEN, reason));
   }
 
-  /** Answers a request in the place of the server. */
+  /** Answers a request with an error in place of the server. */
   failRequest(id: unknown, code: number, message: string): void {
     if (isMessageId(id)) {
       this.#deliver({ jsonrpc: '2.0', id, error: { code, message } }, 0);
     }
   }
 
-  /** Takes a message that was read already. */
+  /** Handles a message that is already parsed. */
   takeMessage(message: JsonObject, bytes: number): void {
     this.#deliver(this.#handlers.mask.maskMessage(message), bytes);
   }
@@ -133,27 +132,27 @@ export class MessageIntake {
   #deliver(message: JsonObject, lineBytes: number): void {
     const isResponse = message['method'] === undefined;
     if (isResponse && !this.#takePending(message['id'])) {
-      // Late, doubled or never asked for. Not passed on: the SDK would turn it into text again to complain.
-      this.#handlers.logger.debug(`Server '${this.#handlers.name}' answered a request that does not wait`);
+      // Late, duplicate or never requested. The SDK would serialize it again for its error message, so it does not get it.
+      this.#handlers.logger.debug(`Server '${this.#handlers.name}' sent a response to no request in flight`);
       return;
     }
     if (!this.#handlers.intercept(message, lineBytes)) {
-      this.#pass(message);
+      this.#toSdk(message);
     }
   }
 
-  #isTakenUnread(line: Buffer): boolean {
+  #isAcceptedUnparsed(line: Buffer): boolean {
     const { lines } = this.#handlers;
     const id = lines.wantsLines ? idOfLine(line) : undefined;
     return id !== undefined && lines.acceptLine(id, line) && this.#takePending(id);
   }
 
-  /** Servers print start-up banners and debugging output; the first line is logged, so that people can find out. */
+  /** Servers print start-up banners and debug output. The first such line is logged as info, the others as debug. */
   #ignoreLine(line: Buffer): void {
     this.#ignoredLines += 1;
     const { logger, name, maskText } = this.#handlers;
     const preview = maskText(line.toString('utf8', 0, MASKED_BYTES)).slice(0, PREVIEW_CHARS);
-    const text = `Server '${name}' wrote a line that is no JSON-RPC message (${this.#ignoredLines}): ${preview}`;
+    const text = `Server '${name}' wrote a line that is not a JSON-RPC message (${this.#ignoredLines}): ${preview}`;
     if (this.#ignoredLines === 1) {
       logger.info(text);
     } else {
@@ -162,7 +161,7 @@ export class MessageIntake {
   }
 
   #takePending(id: unknown): boolean {
-    // Some servers answer request 7 with "7".
+    // Some servers respond to request 7 with the id "7".
     return this.#pending.delete(id as MessageId) || (typeof id === 'string' && this.#pending.delete(Number(id)));
   }
 }
@@ -171,14 +170,14 @@ export function isMessageId(value: unknown): value is MessageId {
   return typeof value === 'string' || typeof value === 'number';
 }
 
-/** The answer on a line that begins with something else, as when a server prints without a newline. */
+/** The response on a line that begins with other output, as when a server prints without a newline. */
 function answerAfterNoise(line: Buffer): JsonObject | undefined {
   const start = isNoise(line) ? line.indexOf('{"') : -1;
   const message = start === -1 ? undefined : parseMessage(line.subarray(start));
   return message?.['method'] === undefined ? message : undefined;
 }
 
-/** The object in a line, if it is one of JSON-RPC 2.0. */
+/** The JSON-RPC 2.0 object on a line, if there is one. */
 function parseMessage(line: Buffer): JsonObject | undefined {
   try {
     const value: unknown = parseExact(line.toString('utf8'));

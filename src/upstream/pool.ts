@@ -1,16 +1,16 @@
 /**
- * The running upstream servers: started on first use, kept warm, shared by all sessions, started again after a crash.
- * A server that hangs or crashes hurts only the calls that are on it.
+ * The running MCP servers: started on first use, kept warm, shared by all sessions, restarted after a crash. A server that
+ * hangs or crashes affects only its own calls.
  */
 import type { CancelSignal } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
+import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
+import type { UpstreamDefinition } from '../base/server-definition.ts';
 import type { ServerInfo, StartStep } from './connection.ts';
-import type { JsonObject, UpstreamDefinition } from './definition.ts';
-import type { ElicitationOffer } from './elicit.ts';
 import { Guardian } from './guardian.ts';
-import { PROBE_TIMEOUT_MS } from './handshake.ts';
-import type { LoginStore } from './oauth/login-record.ts';
+import { type ElicitationOffer, PROBE_TIMEOUT_MS } from './handshake.ts';
+import type { LoginStore } from './oauth/login-store.ts';
 import {
   MAX_LISTING_AGE_MS,
   type ServerListing,
@@ -20,70 +20,71 @@ import {
 } from './server.ts';
 import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 
+export type { JsonObject } from '../base/is-object.ts';
+export type { ProcessDefinition, RemoteDefinition, UpstreamDefinition } from '../base/server-definition.ts';
 export type { ServerInfo, StartStep } from './connection.ts';
-export type { JsonObject, ProcessDefinition, RemoteDefinition, UpstreamDefinition } from './definition.ts';
-export type { LoginRecord, LoginStore } from './oauth/login-record.ts';
+export type { LoginStore } from './oauth/login-store.ts';
 export type { ServerListing, ServerState, ToolRequest } from './server.ts';
 export type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 export type { UpstreamTool } from './tool-list.ts';
 
-/** A cold `npx` or `uvx` downloads the server first. Chosen. */
+/** `npx` and `uvx` may download the server first. Chosen. */
 const START_TIMEOUT_MS = 60_000;
 
 export interface UpstreamPoolOptions {
   readonly logger: Logger;
-  /** Environment of the bridge; servers get the named safe variables of it. `process.env` when left out. */
+  /** The bridge's environment, of which servers inherit named safe variables. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Time from start to the end of the handshake; 60 s when left out. */
+  /** Time from start to the end of the handshake. Default: 60 s. */
   readonly startTimeoutMs?: number | undefined;
-  /** Time a server has to answer `server/discover` before it is asked to `initialize`; 5 s when left out. */
+  /** How long a server may take to answer `server/discover` before it is sent `initialize`. Default: 5 s. */
   readonly probeTimeoutMs?: number | undefined;
-  /** Logins at remote servers; without it there are none. */
+  /** Logins at remote servers. Default: none. */
   readonly logins?: LoginStore | undefined;
-  /** Called when a server said that its tools changed; at most once a second per server. */
+  /** Called when a server reports that its tools changed, at most once a second per server. */
   readonly onToolsChanged?: ((server: string) => void) | undefined;
-  /** Whether secrets of an entry are masked in what its server says; yes when left out. In messages they always are. */
+  /** Whether secrets of an entry are masked in what its server sends. Default: yes. In the bridge's messages they always are. */
   readonly masksSecrets?: boolean | undefined;
-  /** Gives a definition with everything that is to be put in when its server starts; itself when left out. */
+  /** Replaces references in a definition with their values when its server starts. Default: the definition is used unchanged. */
   readonly prepare?: ((definition: UpstreamDefinition) => Promise<UpstreamDefinition>) | undefined;
-  /** Told how far the start of a server is. */
+  /** Called as the start of a server proceeds. */
   readonly onStep?: ((server: string, step: StartStep) => void) | undefined;
-  /** How a failed start is logged; as a warning when left out, because whoever asked may not tell the person. */
+  /** The level at which a failed start is logged. Default: warning, because the caller may not show the error to a person. */
   readonly failureLevel?: 'debug' | 'warning' | undefined;
-  /** After this long a list is read again when it is asked for; 10 minutes when left out. */
+  /** The age from which a tool list is read again when requested. Default: 10 minutes. */
   readonly maxListingAgeMs?: number | undefined;
 }
 
-/** Every rejection is a `BridgeError` whose `data.server` names the server; secrets of its entry are masked. */
+/** Every rejection is a `BridgeError` whose `data.server` names the server. Secrets of the entry are masked in it. */
 export interface UpstreamPool {
   /**
-   * The servers that exist from now on. One whose definition changed or is gone finishes its calls and ends; the new
-   * one starts with its next use. Costs nothing when given the same map again.
+   * Sets the configured servers. A server whose definition changed or disappeared finishes its calls and ends; the new one
+   * starts on its next use. Passing the same map again costs nothing.
    */
   update(definitions: ReadonlyMap<string, UpstreamDefinition>): void;
-  /** What servers that start from now on are told that they may ask the person. */
+  /** Sets which questions servers may ask the person. Applies to servers that start later. */
   offerElicitation(offer: ElicitationOffer): void;
   /**
-   * A server in its own words with all its tools, started if need be; the same object until it says that they changed,
-   * ends, or the list is old. Rejects with `SERVER_UNKNOWN`, `SERVER_START_FAILED`, `SERVER_EXITED`, `SERVER_PROTOCOL`, `CALL_TIMEOUT`,
-   * `CALL_CANCELLED`.
+   * What a server reports about itself, and all its tools. Starts the server if necessary. The same object is returned until
+   * the server reports a change, the server ends, or the list is old. Rejects with `SERVER_UNKNOWN`, `SERVER_START_FAILED`,
+   * `SERVER_EXITED`, `SERVER_PROTOCOL`, `CALL_TIMEOUT`, `CALL_CANCELLED`.
    */
   describe(server: string, options?: { readonly signal?: CancelSignal | undefined }): Promise<ServerListing>;
   /**
-   * The result as the server sent it, `isError` included. Rejects as `describe` does, and with `TOOL_UNKNOWN`,
-   * `TOOL_FAILED` (a protocol error of the server) and `LIMIT_RESULT`.
+   * Resolves with the result as the server sent it, including one with `isError`. Rejects as `describe` does, and with
+   * `TOOL_UNKNOWN`, `TOOL_FAILED` (a JSON-RPC error of the server) and `LIMIT_RESULT`.
    */
   callTool(call: ToolRequest): Promise<JsonObject>;
   /**
-   * One request for resources or prompts. Rejects as `describe` does, and with `CAPABILITY_MISSING`, `TOOL_FAILED` (a
-   * protocol error of the server) and `LIMIT_RESULT`.
+   * Sends one request for resources or prompts. Rejects as `describe` does, and with `CAPABILITY_MISSING`, `TOOL_FAILED` (a
+   * JSON-RPC error of the server) and `LIMIT_RESULT`.
    */
   surface(call: SurfaceCall): Promise<SurfaceAnswer>;
-  /** What a running server said about itself; undefined when it does not run. */
+  /** What a running server reported about itself; undefined if it is not running. */
   serverInfo(server: string): ServerInfo | undefined;
-  /** One line per configured server, in the order of the configuration. */
+  /** The state of each configured server, in the order of the configuration. */
   states(): ServerState[];
-  /** Ends every server and what it started; resolves when they are gone, within 3 s. Later uses are refused. */
+  /** Stops every server and everything it started; resolves when they are gone, within 3 s. Later calls are refused. */
   close(): Promise<void>;
 }
 
@@ -95,7 +96,7 @@ class Pool implements UpstreamPool {
   readonly #options: UpstreamPoolOptions;
   readonly #guardian: Guardian;
   readonly #legacyServers = new Set<string>();
-  /** Servers that finish their calls before they end. */
+  /** Removed servers that are finishing their calls. */
   readonly #retiring = new Set<UpstreamServer>();
   #definitions: ReadonlyMap<string, UpstreamDefinition> = new Map();
   #servers = new Map<string, UpstreamServer>();

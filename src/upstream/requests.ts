@@ -1,17 +1,15 @@
 /**
- * Requests whose results are taken as the server sent them. The SDK's client (2.4.0) checks whole results on
- * 2026-07-28 connections and refuses one for a content type it does not know; what a tool answers belongs to the
- * user's code, so `tools/call` and `tools/list` go past it on the same connection, with numbers of their own.
+ * Requests that bypass the SDK's client on the same connection, with ids of their own. On 2026-07-28 connections the client
+ * (2.4.0) validates whole results and rejects a result with an unknown content type. The result of a tool belongs to the
+ * user's code, so `tools/call` and `tools/list` are sent from here, and results are returned as the server sent them.
  */
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import type { JsonObject } from './definition.ts';
-import type { Elicit } from './elicit.ts';
 
-/** The SDK counts its own requests from 0. Fits a signed 32-bit number, which is all some servers read. */
+/** The SDK numbers its own requests from 0. Fits a signed 32-bit integer, which is all that some servers can parse. */
 const FIRST_ID = 1 << 30;
 
 interface RpcDetails {
@@ -20,7 +18,7 @@ interface RpcDetails {
   readonly cause?: unknown;
 }
 
-/** Why a request has no result. `code` and `data` are those of the server's JSON-RPC error (kind `rpc`). */
+/** Why a request has no result. `code` and `data` come from the server's JSON-RPC error (kind `rpc`). */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly kind: 'rpc' | 'timeout' | 'cancelled' | 'closed' | 'malformed';
@@ -35,12 +33,19 @@ export class RequestError extends Error {
   }
 }
 
+/**
+ * Asks the person a question of a server (MCP: client/elicitation): takes the `params` of `elicitation/create` and resolves
+ * with its result. If no answer comes, the result has the action `cancel`. Rejects with a `RequestError` if the question is
+ * malformed.
+ */
+export type Elicit = (params: JsonObject, signal: CancelSignal) => Promise<JsonObject>;
+
 export interface RequestLimits {
   readonly timeoutMs: number;
   readonly signal?: CancelSignal | undefined;
-  /** Asks the server to report its progress, and gets what it reports, however often. */
+  /** Asks the server to report progress; called for each report. */
   readonly onProgress?: ((progress: RequestProgress) => void) | undefined;
-  /** Puts a question of the server to the person. With it, a result that asks for input is a result. */
+  /** Asks the person what the server wants to know. If set, a result that requests input is accepted as a result. */
   readonly elicit?: Elicit | undefined;
 }
 
@@ -53,11 +58,11 @@ export interface RequestProgress {
 
 export interface Answer {
   readonly result: JsonObject;
-  /** Bytes of the line it came in. */
+  /** Length of the line that contained it. */
   readonly bytes: number;
 }
 
-/** What a request gets: its answer, or the whole line of it, when that was asked for. */
+/** The answer to a request, or its unparsed line if that was requested. */
 type Outcome = Answer | Buffer;
 
 interface Waiting {
@@ -65,7 +70,7 @@ interface Waiting {
   readonly onProgress: RequestLimits['onProgress'];
   readonly elicit: RequestLimits['elicit'];
   readonly clock: Countdown;
-  /** Aborted when the request is over, for the questions about it. */
+  /** Aborted when the request ends, so that questions about it end too. */
   ended?: CancelSource;
   settle(outcome: Outcome | RequestError): void;
 }
@@ -83,17 +88,17 @@ export class Requests {
     this.#send = send;
   }
 
-  /** `_meta` of every message from now on, as 2026-07-28 asks for. */
+  /** Sets the `_meta` of every later message, which 2026-07-28 requires. */
   setEnvelope(envelope: JsonObject): void {
     this.#envelope = envelope;
   }
 
-  /** Sends one request. Rejects with a `RequestError`; at the deadline and on abort the server is told to stop. */
+  /** Sends one request. Rejects with a `RequestError`; on timeout or abort, the server is sent a cancellation. */
   request(method: string, params: JsonObject, limits: RequestLimits): Promise<Answer> {
     return this.#ask(method, params, limits, false) as Promise<Answer>;
   }
 
-  /** As `request`, but gives the line of the response unread, so that a long one can be read in slices. */
+  /** Like `request`, but resolves with the unparsed line of the response, so that a long one can be parsed in slices. */
   requestLine(method: string, params: JsonObject, limits: RequestLimits): Promise<Buffer> {
     return this.#ask(method, params, limits, true) as Promise<Buffer>;
   }
@@ -133,7 +138,7 @@ export class Requests {
     });
   }
 
-  /** Takes a response; false if it answers none of these requests. `bytes` is the length of its line. */
+  /** Handles a response; returns false if it answers none of these requests. `bytes` is the length of its line. */
   accept(message: JsonObject, bytes: number): boolean {
     const waiting = this.#waiting.get(Number(message['id']));
     if (waiting === undefined) {
@@ -148,11 +153,11 @@ export class Requests {
     return true;
   }
 
-  /** Takes the `params` of a progress notification; what is malformed or belongs to no request is passed over. */
+  /** Handles the `params` of a progress notification. A malformed one, or one for an unknown request, is ignored. */
   acceptProgress(params: unknown): void {
     const { progressToken, progress, total, message } = isObject(params) ? params : {};
     if (isFiniteNumber(progress)) {
-      // Some servers send number 7 back as "7", as `accept` knows.
+      // Some servers return the number 7 as "7"; `accept` handles that too.
       this.#waiting.get(Number(progressToken))?.onProgress?.({
         progress,
         total: isFiniteNumber(total) ? total : undefined,
@@ -161,7 +166,7 @@ export class Requests {
     }
   }
 
-  /** The newest request in flight whose caller can ask the person, and when it is over. */
+  /** The newest request in flight whose caller can ask the person; `ended` aborts when that request ends. */
   newestAsker(): { readonly elicit: Elicit; readonly ended: CancelSignal } | undefined {
     const waiting = [...this.#waiting.values()].findLast(({ elicit }) => elicit !== undefined);
     if (waiting?.elicit === undefined) {
@@ -171,18 +176,18 @@ export class Requests {
     return { elicit: waiting.elicit, ended: waiting.ended };
   }
 
-  /** Stops the clocks of all requests in flight until the function it gives is called. */
+  /** Pauses the timeouts of all requests in flight until the returned function is called. */
   holdClocks(): () => void {
     const releases = [...this.#waiting.values()].map(({ clock }) => clock.hold());
     return () => releases.forEach((release) => release());
   }
 
-  /** Whether any request waits for its line. */
+  /** Whether any request is waiting for an unparsed line. */
   get wantsLines(): boolean {
     return this.#lines > 0;
   }
 
-  /** Takes the line of a response unread; false if no request of this number wants it so. */
+  /** Handles the unparsed line of a response; returns false if no request with this id asked for a line. */
   acceptLine(id: string | number, line: Buffer): boolean {
     const waiting = this.#waiting.get(Number(id));
     if (waiting?.wantsLine !== true) {
@@ -192,7 +197,7 @@ export class Requests {
     return true;
   }
 
-  /** Rejects everything that waits, because the connection is gone. */
+  /** Rejects every request in flight, because the connection is gone. */
   close(): void {
     this.#isClosed = true;
     [...this.#waiting.values()].forEach(({ settle }) =>
@@ -202,7 +207,7 @@ export class Requests {
 
   #giveUp(id: number, kind: 'timeout' | 'cancelled', reason: string): void {
     const cancelled = { method: 'notifications/cancelled', params: { requestId: id, reason } };
-    // When this cannot be written the server is on its way out, and there is nobody left to tell.
+    // If this cannot be written, the server is already ending and needs no cancellation.
     this.#write(cancelled).catch(() => undefined);
     this.#waiting.get(id)?.settle(new RequestError(kind, reason));
   }
@@ -239,7 +244,7 @@ function readResponse(message: JsonObject, mayAsk: boolean): JsonObject | Reques
   }
 }
 
-/** What the `error` of a response means; undefined for a response that has none, and no result either. */
+/** The error that the `error` member of a response stands for. Pass undefined for a response with neither error nor result. */
 export function errorOf(error: unknown): RequestError {
   if (!isObject(error)) {
     return new RequestError('malformed', 'the response has neither a result object nor an error object');

@@ -1,45 +1,44 @@
 /**
- * Masks secrets in what a server sends, wherever in a message they stand. Most messages hold none, and are only looked
- * at as bytes: 0.4 µs for a small one, 40 ms for 64 MiB (measured). A server that wants to give a secret away can write
- * it in ways that nobody recognises; this is for those that repeat it by accident.
+ * Masks secrets anywhere in the messages of a server. Most messages contain none and are only searched as bytes: 0.4 µs for
+ * a small one, 40 ms for 64 MiB (measured). This catches servers that repeat a secret by accident. A server that wants to
+ * leak one can encode it in ways that cannot be recognized.
  */
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { isCarriedNumber, stringifyExact } from '../protocol/exact-json.ts';
-import type { JsonObject } from './definition.ts';
 
-/** What stands in the place of a secret. */
+/** Replaces a secret. */
 export const MASK = '***';
 
-/** A text of a line that is no longer is searched at once; of a longer one each needle is searched, which takes no copy. */
+/** Up to this length, a line is searched as one string; in a longer one, each needle is searched as bytes, without a copy. */
 const SHORT_LINE_BYTES = 16 * 1024;
-/** Characters that every JSON encoder writes as they are. Go's writes `&` as a number, .NET's also `+`, PHP's `\/`. */
+/** Characters that every JSON encoder writes unescaped. Go's escapes `&` as a number, .NET's also `+`, and PHP's writes `\/`. */
 const NEVER_ESCAPED = /[\w.-]+/g;
-/** The start of a longer run tells as much. Chosen. */
+/** The start of a longer run is distinctive enough. Chosen. */
 const MAX_NEEDLE_CHARS = 64;
-/** V8 takes no pattern of 30,000 characters of a secret, and repeats it in its complaint. */
+/** V8 rejects the pattern of a 30,000-character secret, and quotes the secret in its error. */
 const MAX_PATTERN_CHARS = 4_096;
 const MAY_BE_ESCAPED = /[^\w.-]/;
-/** A letter or digit written as a number all the same. */
+/** The number of a letter or digit, which needs no escape. */
 const NEEDLESS_ESCAPE = /^(?:3\d|[46][1-9a-f]|[57][0-9a])$/i;
 const ESCAPE = Buffer.from('\\u00');
 
 export interface ResultMask {
-  /** Whether a secret may stand in the JSON of `line`; false is certain. */
+  /** Whether the JSON of `line` may contain a secret. False is certain. */
   mayHold(line: Buffer): boolean;
-  /** The message with what it says masked; itself when there is nothing to mask. Nested as deep as the caller allows. */
+  /** The message with its params, result and error masked; the same object if there is nothing to mask. The caller bounds its depth. */
   maskMessage(message: JsonObject): JsonObject;
-  /** The same for any JSON value, all of it. */
+  /** Masks the whole of any JSON value. */
   maskValue(value: unknown): unknown;
 }
 
 const NO_MASK: ResultMask = { mayHold: () => false, maskMessage: (message) => message, maskValue: (value) => value };
 
-/** Masks each of `secrets`: as it is, as in JSON in a text, percent-encoded as in an address, in base64 as in a header. */
+/** Masks each of `secrets`: as written, escaped as in JSON, percent-encoded as in an address, and in base64 as in a header. */
 export function createResultMask(secrets: readonly string[]): ResultMask {
   if (secrets.length === 0) {
     return NO_MASK;
   }
-  // Longest first, so that no part of a secret stays when one contains another.
+  // Longest first: if one secret contains another, no part of it stays visible.
   const finders = secrets.toSorted((a, b) => b.length - a.length).map(createFinder);
   const mayHold = createSearch([...new Set(finders.flatMap(({ needles }) => needles))]);
   const numbers = new Set(secrets.filter((text) => /^\d+$/.test(text)));
@@ -71,16 +70,18 @@ export function createResultMask(secrets: readonly string[]): ResultMask {
     mayHold,
     maskValue: mask,
     maskMessage(message) {
-      // The envelope is the protocol's own: a mask in it would make the message another one.
-      const said = Object.entries(message).filter(([key]) => key === 'params' || key === 'result' || key === 'error');
-      return { ...message, ...Object.fromEntries(said.map(([key, value]) => [key, mask(value)])) };
+      // The rest belongs to the protocol: masking it would change the meaning of the message.
+      const content = Object.entries(message).filter(
+        ([key]) => key === 'params' || key === 'result' || key === 'error',
+      );
+      return { ...message, ...Object.fromEntries(content.map(([key, value]) => [key, mask(value)])) };
     },
   };
 }
 
 /** How one secret is found. */
 interface Finder {
-  /** A text that holds none of them does not hold it either. */
+  /** A text that contains none of them does not contain the secret. */
   readonly needles: readonly string[];
   replaceIn(text: string): string;
 }
@@ -94,7 +95,7 @@ function createFinder(secret: string): Finder {
   };
 }
 
-/** Made when it is first needed: that takes longer than a search. */
+/** Builds the pattern on first use, because that takes longer than a search. */
 function replacerOfPattern(secret: string): (text: string) => string {
   let pattern: RegExp | undefined;
   return (text) => {
@@ -107,7 +108,7 @@ function longestFirst(sources: readonly string[]): RegExp {
   return new RegExp([...new Set(sources)].toSorted((a, b) => b.length - a.length).join('|'), 'g');
 }
 
-/** As the most common encoder writes each form; its lines are secrets of their own. */
+/** Replaces only the most common encoding of each form. The lines of a long secret are secrets themselves. */
 function replacerOfTexts(secret: string): (text: string) => string {
   const json = JSON.stringify(secret).slice(1, -1);
   const percent = encodeURIComponent(Buffer.from(secret).toString());
@@ -115,7 +116,7 @@ function replacerOfTexts(secret: string): (text: string) => string {
   return (text) => texts.reduce((rest, form) => rest.replaceAll(form, MASK), text);
 }
 
-/** The same for secrets that change; `secrets` gives the same array as long as they do not. */
+/** Like `createResultMask`, for secrets that change. `secrets` returns the same array as long as they do not. */
 export function createChangingMask(secrets: () => readonly string[]): ResultMask {
   let known: readonly string[] = [];
   let mask = NO_MASK;
@@ -134,7 +135,7 @@ export function createChangingMask(secrets: () => readonly string[]): ResultMask
   };
 }
 
-/** Whether any of `needles` stands in a line, or a letter or digit that is written as a number. */
+/** Returns a search for any of `needles`, or for a letter or digit that is escaped without need. */
 function createSearch(needles: readonly string[]): (line: Buffer) => boolean {
   const any = new RegExp(needles.map(plainForm).join('|'));
   const bytes = needles.map((needle) => Buffer.from(needle));
@@ -157,7 +158,7 @@ function hasNeedlessEscape(line: Buffer): boolean {
   return false;
 }
 
-/** The same array when there is nothing to mask: a copy of all of a large result takes seconds. */
+/** Returns the same array if there is nothing to mask: copying all of a large result takes seconds. */
 function maskElements(elements: readonly unknown[], mask: (part: unknown) => unknown): readonly unknown[] {
   let copy: unknown[] | undefined;
   for (const [index, element] of elements.entries()) {
@@ -170,7 +171,7 @@ function maskElements(elements: readonly unknown[], mask: (part: unknown) => unk
   return copy ?? elements;
 }
 
-/** The same object when there is nothing to mask. Keys are masked too; two that become alike are told apart. */
+/** Returns the same object if there is nothing to mask. Keys are masked too; keys that become equal are numbered. */
 function maskMembers(
   value: JsonObject,
   mask: (part: unknown) => unknown,
@@ -186,22 +187,22 @@ function maskMembers(
     }
     copy?.push([name, member]);
   }
-  return copy === undefined ? value : Object.fromEntries(toldApart(copy));
+  return copy === undefined ? value : Object.fromEntries(withUniqueNames(copy));
 }
 
-function toldApart(members: readonly [string, unknown][]): Map<string, unknown> {
-  const apart = new Map<string, unknown>();
+function withUniqueNames(members: readonly [string, unknown][]): Map<string, unknown> {
+  const unique = new Map<string, unknown>();
   for (const [name, member] of members) {
     let free = name;
-    for (let count = 2; apart.has(free); count += 1) {
+    for (let count = 2; unique.has(free); count += 1) {
       free = `${name} (${count})`;
     }
-    apart.set(free, member);
+    unique.set(free, member);
   }
-  return apart;
+  return unique;
 }
 
-/** What texts and the bytes of a line are searched for; empty when any may hold the secret. */
+/** What to search for before masking: the longest run that no encoder escapes. If empty, any text may contain the secret. */
 function needleOf(text: string): string {
   const runs = text.match(NEVER_ESCAPED) ?? [];
   return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '').slice(0, MAX_NEEDLE_CHARS);
@@ -211,7 +212,7 @@ function plainForm(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
-/** As in JSON that stands in a text: PHP escapes `/`, Python what is not ASCII, Go `<`, `>` and `&`, .NET `+`. */
+/** A pattern for the secret in JSON inside a string. PHP escapes `/`, Python all but ASCII, Go `<`, `>` and `&`, .NET `+`. */
 function jsonForm(secret: string): string {
   return Array.from({ length: secret.length }, (_, index) => {
     const unit = secret.charAt(index);
@@ -219,19 +220,19 @@ function jsonForm(secret: string): string {
       return plainForm(unit);
     }
     const short = unit === '/' ? '\\/' : JSON.stringify(unit).slice(1, -1);
-    // No backslash as it is: a row of them could be read in too many ways.
+    // A lone backslash is not matched: a row of them would be ambiguous.
     const forms = new Set(unit === '\\' ? [short] : [short, unit]);
     return `(?:${[...forms].map(plainForm).join('|')}|\\\\u${hexForm(unit.charCodeAt(0), 4)})`;
   }).join('');
 }
 
-/** In either case. */
+/** Matches hexadecimal digits in either case. */
 function hexForm(code: number, digits: number): string {
   const hex = code.toString(16).padStart(digits, '0');
   return hex.replace(/[a-f]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 }
 
-/** `encodeURIComponent` escapes all but `A-Za-z0-9-_.!~*'()`; others escape more, and in lower case; forms write a blank as `+`. */
+/** `encodeURIComponent` escapes all but `A-Za-z0-9-_.!~*'()`. Others escape more, or in lower case; forms write a space as `+`. */
 function percentForm(secret: string): string {
   return Array.from(Buffer.from(secret), (byte) => {
     const escape = byte === 0x20 ? '(?:%20|\\+)' : `%${hexForm(byte, 2)}`;
@@ -239,16 +240,16 @@ function percentForm(secret: string): string {
   }).join('');
 }
 
-/** Base64 of a text that the secret stands in, for the three places in a group of bytes where it may begin. */
+/** The base64 of the secret inside a longer text, for each of the three offsets in a byte group where it may begin. */
 function base64Texts(secret: string): string[] {
   return [0, 1, 2].map((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
-    // Characters at both ends hold bits of what stands around.
+    // The characters at both ends also encode bits of the surrounding text.
     return bytes.toString('base64').slice(before === 0 ? 0 : before + 1, Math.floor((bytes.length * 4) / 3));
   });
 }
 
-/** Both alphabets of base64. */
+/** Patterns for both base64 alphabets. */
 function base64Forms(secret: string): string[] {
   return base64Texts(secret).map((text) => text.replaceAll('+', '[+-]').replaceAll('/', '[/_]'));
 }

@@ -1,18 +1,18 @@
-/** The process of a server from start to end: its group, its pipes, the end of its stderr, and how it ended. */
+/** The process of a server: its group, its pipes, the end of its stderr, and how it exited. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
 import { endTree, LEADS_GROUP } from '../base/process-tree.ts';
 import { readInSlices } from '../base/slices.ts';
 import { startableCommand } from '../base/windows.ts';
 import type { Guardian } from './guardian.ts';
 import { stopGroup } from './process-group.ts';
-import { createStderrTail, type StderrTail } from './stderr-tail.ts';
 
-/** Answers that were written before a server ended are still read for this long; a grandchild may hold the pipe open. */
+/** How long output is still read after a server exits. The limit is needed because a grandchild may hold the pipe open. */
 const DRAIN_AFTER_EXIT_MS = 500;
 
-/** How a server ended. Both undefined: it never started, or it was stopped and its end was not seen. */
+/** How a server exited. Both are undefined if it never started, or if it was stopped and its exit was not observed. */
 export interface ServerExit {
   readonly exitCode: number | undefined;
   readonly signal: string | undefined;
@@ -27,14 +27,14 @@ export interface ServerCommand {
 
 export interface ServerProcessOptions extends ServerCommand {
   readonly guardian: Guardian;
-  /** Gets what the server writes to stdout, until it is gone. */
+  /** Called with what the server writes to stdout. */
   readonly onOutput: (chunk: Buffer) => void;
   /** Masks secrets in the end of stderr. */
   readonly maskText?: (text: string) => string;
 }
 
 export class ServerProcess {
-  /** Resolves when the process is gone and what it wrote was read. Never rejects. */
+  /** Resolves when the process is gone and its output has been read. Never rejects. */
   readonly exited: Promise<ServerExit>;
 
   readonly #options: ServerProcessOptions;
@@ -54,17 +54,17 @@ export class ServerProcess {
     });
   }
 
-  /** Number of the process and of its group; undefined before the start. */
+  /** Process id, which is also the id of the process group; undefined before the start. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
-  /** Whether it ended without being asked to. */
+  /** Whether it exited without being asked to. */
   get endedItself(): boolean {
     return this.#endedItself;
   }
 
-  /** Where to write to; undefined when nothing can be written. Its errors are handled here. */
+  /** The pipe to the server; undefined if it cannot be written to. Its errors are handled here. */
   get stdin(): Writable | undefined {
     const stdin = this.#isGone ? undefined : this.#child?.stdin;
     return stdin?.writable === true ? stdin : undefined;
@@ -75,19 +75,19 @@ export class ServerProcess {
     return this.#stderrTail.lastLines();
   }
 
-  /** Starts it once; rejects with the error of the operating system. */
+  /** Starts the process once; rejects with the error of the operating system. */
   start(): Promise<void> {
     this.#starting ??= this.#start();
     return this.#starting;
   }
 
-  /** Ends it and everything it started; resolves when they are gone. */
+  /** Stops the process and everything it started; resolves when they are gone. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
   }
 
-  /** Resolves when the process is gone, or soon: a broken pipe is noticed before the end of the process is. */
+  /** Resolves when the process is gone, or soon after: a broken pipe is noticed before the exit is. */
   async exitedOrSoon(): Promise<void> {
     await Promise.race([this.exited, sleep(DRAIN_AFTER_EXIT_MS)]);
   }
@@ -103,7 +103,7 @@ export class ServerProcess {
   }
 
   async #stop(): Promise<void> {
-    // A start that failed left nothing to stop; its caller has the error.
+    // A failed start leaves nothing to stop, and its caller has the error.
     await this.#starting?.catch(() => undefined);
     if (this.#child !== undefined) {
       await stopGroup(this.#child);
@@ -120,13 +120,13 @@ export class ServerProcess {
     if (stderr !== null) {
       readInSlices(stderr, (chunk) => this.#stderrTail.push(chunk));
     }
-    // A pipe that breaks means that the server ended, and its exit tells more.
+    // A broken pipe means that the server exited, and the exit says more.
     [stdin, stdout, stderr].forEach((stream) => stream?.on('error', () => undefined));
     child.once('exit', (exitCode, signal) => {
       this.#endedItself = this.#stopping === undefined;
       void this.#finish(child, { exitCode: exitCode ?? undefined, signal: signal ?? undefined });
     });
-    // A server that closed one of them cannot be talked to any more.
+    // A server that closed stdin or stdout cannot be used any more.
     [stdin, stdout].forEach((stream) => stream?.once('close', () => void this.#stopUnlessEnding()));
     if (pid !== undefined) {
       this.#options.guardian.watch(pid);
@@ -145,7 +145,7 @@ export class ServerProcess {
       await waitForEnd(child.stdout, DRAIN_AFTER_EXIT_MS);
     }
     if (this.#stopping === undefined) {
-      // What it started has nobody left to talk to.
+      // What the server started is of no use without it.
       endTree(child, 'SIGKILL');
     }
     [child.stdin, child.stdout, child.stderr].forEach((stream) => stream?.destroy());
@@ -166,7 +166,7 @@ export class ServerProcess {
   }
 }
 
-/** Resolves when the process runs; rejects with what the operating system says (ENOENT, EACCES, …). */
+/** Resolves when the process runs; rejects with the error of the operating system (ENOENT, EACCES, …). */
 function spawnServer(server: ServerCommand): Promise<ChildProcess> {
   const { command, args, isVerbatim } = startableCommand(server.command, server.args, server.env);
   return new Promise((resolve, reject) => {
@@ -174,7 +174,7 @@ function spawnServer(server: ServerCommand): Promise<ChildProcess> {
       cwd: server.cwd,
       env: server.env,
       stdio: ['pipe', 'pipe', 'pipe'],
-      // A process group of its own, which ends as a whole and does not get the terminal's Ctrl-C.
+      // Its own process group, which can be stopped as a whole and does not receive Ctrl-C from the terminal.
       detached: LEADS_GROUP,
       windowsHide: true,
       windowsVerbatimArguments: isVerbatim,
@@ -195,4 +195,41 @@ function waitForEnd(stream: Readable, limitMs: number): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Enough for a stack trace after some pages of start-up messages. Chosen. */
+const KEPT_BYTES = 64 * 1024;
+const QUOTED_LINES = 12;
+const QUOTED_CHARS = 2_000;
+
+/** The end of what a server wrote to stderr, in bounded memory; quoted if the server fails. */
+interface StderrTail {
+  push(chunk: Buffer): void;
+  /** The last lines, without colors and blank lines; empty if nothing was written. */
+  lastLines(): string;
+}
+
+/** `maskText` is applied before lines are cut, because half a secret would not be recognized. */
+export function createStderrTail(maskText: (text: string) => string = String): StderrTail {
+  let chunks: Buffer[] = [];
+  let keptBytes = 0;
+
+  return {
+    push(chunk) {
+      // Copied, because a slice would keep the whole read buffer alive.
+      chunks.push(Buffer.from(chunk.subarray(-KEPT_BYTES)));
+      keptBytes += Math.min(chunk.length, KEPT_BYTES);
+      // Compacted only when twice full, so that each byte is copied about once.
+      if (keptBytes > 2 * KEPT_BYTES) {
+        const tail = Buffer.from(Buffer.concat(chunks).subarray(-KEPT_BYTES));
+        chunks = [tail];
+        keptBytes = tail.length;
+      }
+    },
+    lastLines() {
+      const text = maskText(stripVTControlCharacters(Buffer.concat(chunks).toString('utf8')));
+      const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+      return lines.slice(-QUOTED_LINES).join('\n').slice(-QUOTED_CHARS);
+    },
+  };
 }

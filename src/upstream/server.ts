@@ -1,32 +1,40 @@
-/** One configured server through its life: not running, starting, ready, failing, retired. */
+/**
+ * One configured server throughout its life: not running, starting, ready, failing, retired. Calls start it if necessary;
+ * after repeated failures, a start is refused for a while.
+ */
 
 import { setMaxListeners } from 'node:events';
 import type { CancelSignal } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
-import { Admission } from './admission.ts';
-import { type ConnectOptions, type ServerConnection, type ServerInfo, SessionLostError } from './connection.ts';
+import type { JsonObject } from '../base/is-object.ts';
+import type { UpstreamDefinition } from '../base/server-definition.ts';
+import {
+  type AdmittedTools,
+  type ConnectOptions,
+  type ServerConnection,
+  type ServerInfo,
+  SessionLostError,
+} from './connection.ts';
 import { atMostEvery, Deadline, isAbortError, unlessAborted } from './deadline.ts';
-import type { JsonObject, UpstreamDefinition } from './definition.ts';
-import type { Elicit } from './elicit.ts';
-import { requestWithInput } from './elicitation.ts';
+import { requestWithInput } from './elicitation-protocol.ts';
 import { noticesForTools } from './explain-docker.ts';
 import { Failures } from './failures.ts';
-import { openConnection } from './open.ts';
-import { RequestError, type RequestLimits } from './requests.ts';
+import { openConnection } from './open-connection.ts';
+import { type Elicit, RequestError, type RequestLimits } from './requests.ts';
 import { askSurface, MissingCapabilityError, type SurfaceAnswer, type SurfaceCall } from './surface.ts';
 import { readToolList, type ToolList } from './tool-list.ts';
 
-/** Bounds a call whose caller gave no deadline: cells end far earlier and take their calls along. Chosen. */
+/** For calls without a deadline. Cells end far earlier and cancel their calls. Chosen. */
 const DEFAULT_CALL_TIMEOUT_MS = 600_000;
-/** A page of a list is a small answer. */
+/** Listing takes small answers only. Chosen. */
 const LIST_TIMEOUT_MS = 60_000;
-/** The first failure is tried again at once; then the wait doubles up to the limit. */
+/** After the first failure a start is retried at once; then the wait doubles up to the limit. */
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
-/** News about tools are passed on once in this time; a server may send 50,000 of them. */
+/** A change of tools is announced once per interval: a server may send 50,000 notifications. */
 const TOOLS_CHANGED_INTERVAL_MS = 1_000;
 
-/** After this long a list is read again when it is asked for: a server may change its tools and not say so. Chosen. */
+/** The age from which a list is read again when requested: a server may change its tools without notice. Chosen. */
 export const MAX_LISTING_AGE_MS = 600_000;
 
 export interface ServerState {
@@ -35,49 +43,50 @@ export interface ServerState {
   readonly pid: number | undefined;
   /** Requests in flight. */
   readonly requests: number;
-  /** Starts and runs that failed since the last answered call. */
+  /** Failed starts and crashes since the last answered call. */
   readonly failures: number;
   readonly lastError: BridgeError | undefined;
 }
 
-/** A running server in its own words. */
+/** What a running server reports about itself, and its tools. */
 export interface ServerListing extends ToolList {
   readonly info: ServerInfo;
 }
 
 export interface ToolRequest {
   readonly server: string;
-  /** The exact name the server gave it. */
+  /** The exact name that the server uses. */
   readonly tool: string;
   readonly arguments: JsonObject;
-  /** Counts from now, the start of the server included. The smaller of this and the entry's `timeout` is in force. */
+  /** Includes the start of the server. The smaller of this and the entry's `timeout` applies. */
   readonly timeoutMs?: number | undefined;
-  /** Ends the call and tells the server. */
+  /** Cancels the call, also at the server. */
   readonly signal?: CancelSignal | undefined;
-  /** Gets what the server reports of its progress, however often. */
+  /** Called for each progress report of the server. */
   readonly onProgress?: RequestLimits['onProgress'];
-  /** Puts what the server asks meanwhile; without it the server gets no answer but that nobody gives one. */
+  /** Asks the person what the server wants to know during the call. If left out, such questions are cancelled. */
   readonly elicit?: Elicit | undefined;
 }
 
 export interface ServerOptions extends Omit<ConnectOptions, 'signal'> {
   readonly maxListingAgeMs: number;
   readonly failureLevel: 'debug' | 'warning';
-  /** Gives the definition with everything that is to be put in when the server starts. Rejects with a `BridgeError`. */
+  /** Replaces references in the definition with their values. Rejects with a `BridgeError`. */
   readonly prepare: (definition: UpstreamDefinition) => Promise<UpstreamDefinition>;
 }
 
 export class UpstreamServer {
   readonly #options: ServerOptions;
-  /** Aborted when the server is no longer wanted: ends a start, and what waits for it. */
+  /** Aborted when the server is closed: ends a start and everything that waits for it. */
   readonly #closing = new AbortController();
   readonly #announceTools: () => void;
   #definition: UpstreamDefinition;
   #failures: Failures;
-  /** What was put in at the last start. */
+  /** Values that replaced references at the last start. */
   #secrets: UpstreamDefinition['secrets'];
   #connection: ServerConnection | undefined;
-  readonly #admission = new Admission();
+  /** Connections that have seen the tool list; see `ServerConnection.admitTools`. */
+  readonly #informed = new WeakSet<ServerConnection>();
   #starting: Promise<ServerConnection> | undefined;
   #listing: Promise<ServerListing> | undefined;
   #listedAt = 0;
@@ -91,7 +100,7 @@ export class UpstreamServer {
     this.#definition = definition;
     this.#failures = new Failures(definition);
     this.#options = options;
-    // Every start and every list waits for it.
+    // Every start and every list adds a listener.
     setMaxListeners(0, this.#closing.signal);
     this.#announceTools = atMostEvery(TOOLS_CHANGED_INTERVAL_MS, options.onToolsChanged);
   }
@@ -100,7 +109,7 @@ export class UpstreamServer {
     return this.#definition.name;
   }
 
-  /** Takes over what may change while the process stays (timeout, file); false if another process is meant. */
+  /** Adopts changes that need no new process (timeout, file). Returns false if the definition needs a new one. */
   redefine(definition: UpstreamDefinition): boolean {
     if (definition.definitionHash !== this.#definition.definitionHash) {
       return false;
@@ -127,7 +136,7 @@ export class UpstreamServer {
     };
   }
 
-  /** What it says about itself, and its tools; the same object until it says that they changed, ends, or the list is old. */
+  /** The listing; the same object until the server reports a change, the server ends, or the list is old. */
   async describe(signal: CancelSignal | undefined): Promise<ServerListing> {
     const isOld = performance.now() - this.#listedAt >= this.#options.maxListingAgeMs;
     try {
@@ -138,14 +147,16 @@ export class UpstreamServer {
   }
 
   async callTool(call: ToolRequest): Promise<JsonObject> {
-    const ofCallMs = call.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;
-    const timeoutMs = Math.min(ofCallMs, this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY);
+    const timeoutMs = Math.min(
+      call.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,
+      this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY,
+    );
     const deadline = new Deadline(timeoutMs, call.signal);
     try {
       const request = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
       const { result } = await this.#withConnection(deadline, async (open) => {
-        if (this.#admission.isNeeded(open)) {
-          this.#admission.admit(open, await this.describe(call.signal));
+        if (open.admitTools !== undefined && !this.#informed.has(open)) {
+          this.#admit(open, (await this.describe(call.signal)).tools);
         }
         return requestWithInput(open, request, call, deadline);
       });
@@ -158,7 +169,7 @@ export class UpstreamServer {
     }
   }
 
-  /** What the server offers besides tools. `LIST_TIMEOUT_MS` bounds each request, its own `timeout` too. */
+  /** Requests resources or prompts. Bounded by `LIST_TIMEOUT_MS` and by the entry's `timeout`. */
   async surface(call: SurfaceCall): Promise<SurfaceAnswer> {
     const timeoutMs = Math.min(
       this.#options.startTimeoutMs + LIST_TIMEOUT_MS,
@@ -178,7 +189,7 @@ export class UpstreamServer {
     }
   }
 
-  /** Ends when the requests in flight are answered, or at once with `close`. The caller sends no new ones. */
+  /** Closes the server once its requests in flight are answered, or when `close` is called. The caller sends no new ones. */
   async retire(): Promise<void> {
     if (this.#requests > 0) {
       await new Promise<void>((resolve) => {
@@ -188,7 +199,7 @@ export class UpstreamServer {
     await this.close();
   }
 
-  /** Ends the server, also one that is starting; resolves when it is gone. Later uses are refused. */
+  /** Stops the server, even while it is starting; resolves when it is gone. Later calls are refused. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#onIdle?.();
@@ -196,7 +207,7 @@ export class UpstreamServer {
     await open?.close();
   }
 
-  /** One listing for all who ask meanwhile; one that failed is not kept. */
+  /** Starts a listing that concurrent callers share. A failed one is not kept. */
   #startListing(): Promise<ServerListing> {
     const listing = this.#readListing();
     this.#listing = listing;
@@ -218,14 +229,12 @@ export class UpstreamServer {
           open.requestLine('tools/list', params, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal }),
         ),
       );
-      const { tools, notices: found } = await this.#withConnection(deadline, async (open) =>
-        this.#admission.admit(open, list),
-      );
-      const notices = [...found, ...noticesForTools(this.#definition, list.tools)];
+      const admitted = await this.#withConnection(deadline, async (open) => this.#admit(open, list.tools));
+      const notices = [...list.notices, ...admitted.notices, ...noticesForTools(this.#definition, list.tools)];
       for (const notice of notices) {
         this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`);
       }
-      return { ...list, tools, info, notices };
+      return { ...list, tools: admitted.tools, info, notices };
     } catch (error) {
       throw this.#explain(error, undefined, deadline);
     } finally {
@@ -233,7 +242,12 @@ export class UpstreamServer {
     }
   }
 
-  /** Uses the running server, which is started if need be. */
+  #admit(open: ServerConnection, tools: ToolList['tools']): AdmittedTools {
+    this.#informed.add(open);
+    return open.admitTools?.(tools) ?? { tools, notices: [] };
+  }
+
+  /** Runs `use` with the open connection, and starts the server if necessary. A lost session is retried once. */
   async #withConnection<Value>(deadline: Deadline, use: (open: ServerConnection) => Promise<Value>): Promise<Value> {
     this.#requests += 1;
     try {
@@ -281,7 +295,7 @@ export class UpstreamServer {
       return Promise.resolve(open);
     }
     if (this.#closing.signal.aborted) {
-      return Promise.reject(this.#failures.notReady({ reason: 'it is being ended' }, ''));
+      return Promise.reject(this.#failures.notReady({ reason: 'it is being stopped' }, ''));
     }
     const waitMs = this.#retryAt - performance.now();
     if (this.#starting === undefined && this.#lastError !== undefined && waitMs > 0) {
@@ -324,7 +338,7 @@ export class UpstreamServer {
       this.#connection = undefined;
       this.#forgetTools();
     }
-    // One that was replaced already is no news.
+    // A connection that was already replaced needs no report.
     if (isCurrent && !this.#closing.signal.aborted) {
       this.#noteFailure(failure);
     }
@@ -340,7 +354,7 @@ export class UpstreamServer {
     logger[failureLevel](`${error.code}: ${error.message}`);
     this.#failed += 1;
     this.#lastError = error;
-    // 0 after the first failure, then 1 s, 2 s, 4 s … A person who has just logged in need not wait.
+    // 0 after the first failure, then 1 s, 2 s, 4 s … Nor does a person who has just logged in have to wait.
     const isFirst = this.#failed === 1 || error.code === 'LOGIN_REQUIRED';
     const waitMs = isFirst ? 0 : Math.min(FIRST_RETRY_MS * 2 ** (this.#failed - 2), MAX_RETRY_MS);
     this.#retryAt = performance.now() + waitMs;

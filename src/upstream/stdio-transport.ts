@@ -1,31 +1,30 @@
 /**
- * MCP over the stdin and stdout of a server that is started here: one JSON-RPC message per line (MCP specification
- * 2025-11-25, "stdio"). The SDK's own transport (2.4.0) is not used: it copies its whole buffer for every chunk (40 MB
- * took 9 s), closes the connection at 10 MB, starts every server twice to learn its era, and leaves grandchildren.
+ * MCP over the stdin and stdout of a local server: one JSON-RPC message per line (MCP specification 2025-11-25, "stdio").
+ * The SDK's own transport (2.4.0) is not used: it copies its whole buffer for every chunk (40 MB took 9 s), closes the
+ * connection at 10 MB, starts every server twice to detect its protocol era, and leaves grandchildren behind.
  */
 import type { Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { MAX_RESULT_BYTES } from '../base/limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { LineReader } from '../protocol/line-reader.ts';
-import { waitForDrain } from './drain.ts';
+import type { ServerTransport } from './connection.ts';
 import type { Guardian } from './guardian.ts';
 import { type MessageHandlers, MessageIntake } from './message-intake.ts';
 import { type ServerCommand, type ServerExit, ServerProcess } from './server-process.ts';
-import type { ServerTransport } from './transport.ts';
 
 export interface StdioTransportOptions extends ServerCommand, MessageHandlers {
   readonly guardian: Guardian;
 }
 
-const TAKEN = Promise.resolve();
+const WRITTEN = Promise.resolve();
 
-/** A transport that starts `options.command` when the SDK (or the caller) calls `start`. */
+/** Starts `options.command` when the SDK or the caller calls `start`. */
 export class StdioClientTransport implements ServerTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport['onmessage'];
-  /** Unused. The SDK takes a transport with `stderr` and `pid` for stdio. */
+  /** Unused. The SDK recognizes a stdio transport by its `stderr` and `pid`. */
   readonly stderr = null;
 
   readonly #process: ServerProcess;
@@ -45,17 +44,17 @@ export class StdioClientTransport implements ServerTransport {
     });
   }
 
-  /** Resolves when the process is gone and what it wrote was read. Never rejects. */
+  /** Resolves when the process is gone and its output has been read. Never rejects. */
   get exited(): Promise<ServerExit> {
     return this.#process.exited;
   }
 
-  /** Number of the process and of its group; null before the start. */
+  /** Process id, which is also the id of the process group; null before the start. */
   get pid(): number | null {
     return this.#process.pid ?? null;
   }
 
-  /** Whether the process ended without being asked to. */
+  /** Whether the process exited without being asked to. */
   get endedItself(): boolean {
     return this.#process.endedItself;
   }
@@ -70,12 +69,12 @@ export class StdioClientTransport implements ServerTransport {
     return this.#process.start();
   }
 
-  /** Ends the server and everything it started; resolves when they are gone. */
+  /** Stops the server and everything it started; resolves when they are gone. */
   close(): Promise<void> {
     return this.#process.stop();
   }
 
-  /** Writes one message; resolves when the pipe has taken it or holds it. Rejects when the server is gone. */
+  /** Writes one message; resolves when it is in the pipe or in the stream's buffer. Rejects if the server is gone. */
   send(message: JSONRPCMessage): Promise<void> {
     this.#intake.noteSent(message);
     const line = `${stringifyExact(message)}\n`;
@@ -84,18 +83,18 @@ export class StdioClientTransport implements ServerTransport {
       return this.#writeLater(line);
     }
     this.#write(stdin, line);
-    return TAKEN;
+    return WRITTEN;
   }
 
-  /** When the pipe has room again. */
+  /** Writes when the pipe has room again. */
   async #writeLater(line: string): Promise<void> {
-    // One shared promise: a listener for each of 1,000 waiting writes would be reported as a leak.
+    // The promise is shared: a listener for each of 1,000 waiting writes would be reported as a leak.
     while (this.#drained !== undefined) {
       await this.#drained;
     }
     const { stdin } = this.#process;
     if (stdin === undefined) {
-      // What follows wants to know how the server ended.
+      // The caller's error message includes how the server exited.
       await this.#process.exitedOrSoon();
       throw new Error('Not connected');
     }
@@ -111,11 +110,22 @@ export class StdioClientTransport implements ServerTransport {
     }
   }
 
-  /** What is written in one turn goes out in one system call; 1,000 calls of a gather come in one turn. */
+  /** Batches the writes of one turn into one system call; the 1,000 calls of a `gather` come in one turn. */
   #cork(stdin: Writable): void {
     if (stdin.writableCorked === 0) {
       stdin.cork();
       process.nextTick(() => stdin.uncork());
     }
   }
+}
+
+/** Resolves when the stream has room again or is closed. Leaves no listeners behind. */
+export function waitForDrain(stream: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      stream.off('drain', done).off('close', done);
+      resolve();
+    };
+    stream.once('drain', done).once('close', done);
+  });
 }

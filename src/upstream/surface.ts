@@ -1,20 +1,18 @@
 /**
- * What a server offers besides tools (MCP: server/resources, server/prompts): lists with all their pages, within bounds,
- * and single items as the server sent them.
+ * Resources and prompts of a server (MCP: server/resources, server/prompts): lists with all their pages, within bounds, and
+ * single items as the server sent them.
  */
 import type { CancelSignal } from '../base/cancel.ts';
-import { isObject } from '../base/is-object.ts';
-import type { JsonObject } from './definition.ts';
-import type { Elicit } from './elicit.ts';
-import { type Answer, RequestError } from './requests.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
+import { type Answer, type Elicit, RequestError } from './requests.ts';
 
-/** Bounds of one list. Chosen as those of tool lists, less generous: nobody reads 10,000 entries. */
+/** Bounds of one list. Chosen, lower than those of tool lists: 10,000 entries are more than anyone reads. */
 const MAX_ITEMS = 10_000;
 const MAX_PAGES = 200;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
 const METHOD_NOT_FOUND = -32_601;
 
-/** Each method: the capability it needs, and the key of its list when it gives one. */
+/** For each method: the capability it needs, and the key of its list if it returns one. */
 const METHODS = {
   'resources/list': { capability: 'resources', list: 'resources' },
   'resources/templates/list': { capability: 'resources', list: 'resourceTemplates' },
@@ -29,21 +27,21 @@ export interface SurfaceCall {
   readonly server: string;
   readonly method: SurfaceMethod;
   readonly params: JsonObject;
-  /** Ends the request and tells the server. */
+  /** Cancels the request, also at the server. */
   readonly signal?: CancelSignal | undefined;
-  /** Puts what the server asks meanwhile. */
+  /** Asks the person what the server wants to know during the request. */
   readonly elicit?: Elicit | undefined;
 }
 
-/** The result of a single item, or a whole list with one clause for each thing that was left out of it. */
+/** A single result, or a whole list with a notice for each reason why entries are missing from it. */
 export type SurfaceAnswer =
   | { readonly result: JsonObject }
   | { readonly items: readonly JsonObject[]; readonly notices: readonly string[] };
 
-/** The server never said that it offers this. */
+/** The server did not declare the capability. */
 export class MissingCapabilityError extends Error {
   readonly capability: string;
-  /** What it did say. */
+  /** The capabilities it declared. */
   readonly offered: readonly string[];
 
   constructor(capability: string, offered: readonly string[]) {
@@ -70,7 +68,7 @@ export async function askSurface(
     : readPages((page) => askPage(ask, method, page), list);
 }
 
-/** Servers that have resources and no templates may not know the method for templates. */
+/** A server with resources but no templates may not know the method for templates. */
 async function askPage(ask: Ask, method: SurfaceMethod, page: JsonObject): Promise<Answer> {
   try {
     return await ask(method, page);

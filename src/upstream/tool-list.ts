@@ -1,25 +1,24 @@
 /**
- * The tools of one server: all pages, within bounds, as the server described them. Pages are read tool by tool, so that
- * a long list does not hold up what others wait for.
+ * Reads the tools of one server: all pages, within bounds, as the server described them. Pages are parsed tool by tool, so
+ * that a long list does not block other work.
  */
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { createPause } from '../base/slices.ts';
-import type { JsonObject } from './definition.ts';
 import { type CutMembers, fingerprintTool, hashOf } from './fingerprint.ts';
 import { JsonCursor, type JsonRange, TooManyMembersError } from './json-cursor.ts';
 import { checkResultType, errorOf, RequestError } from './requests.ts';
 
-/** Bounds of one list. Chosen: real servers have up to 235 tools in one page; a server without end must not fill the memory. */
+/** Bounds of one list. Chosen: real servers have up to 235 tools in one page, and an endless list must not fill the memory. */
 const MAX_TOOLS = 10_000;
 const MAX_PAGES = 1_000;
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
-/** Parsing 1 MiB of small objects takes 23 ms (measured); the largest of 1,084 real tools has a tenth of it. */
+/** Parsing 1 MiB of small objects takes 23 ms (measured). The largest of 1,084 real tools has a tenth of that. */
 const MAX_TOOL_BYTES = 1024 * 1024;
-/** Bytes of a text that are read of a tool larger than that; the catalog keeps less. */
+/** In a larger tool, this much of each text is read. The catalog keeps less. */
 const MAX_TEXT_BYTES = 256 * 1024;
 const METHOD_NOT_FOUND = -32_601;
 
-/** A tool as its server described it. Further keys (`title`, `annotations`, `outputSchema` …) are unchecked. */
+/** A tool as its server described it. Other keys (`title`, `annotations`, `outputSchema` …) are unchecked. */
 export interface UpstreamTool extends JsonObject {
   readonly name: string;
   readonly description?: string;
@@ -28,16 +27,16 @@ export interface UpstreamTool extends JsonObject {
 
 export interface ToolList {
   readonly tools: readonly UpstreamTool[];
-  /** What was left out and why, one clause each; empty when the list is complete. */
+  /** One clause for each reason why something is missing; empty if the list is complete. */
   readonly notices: readonly string[];
-  /** Of each tool by its name: changes whenever the server says something else of it, also in what was left out. */
+  /** By tool name. A fingerprint changes whenever the server changes the definition, including parts that were cut here. */
   readonly fingerprints: ReadonlyMap<string, string>;
 }
 
-/** Asks for one page; gives the line with the whole JSON-RPC response. */
+/** Requests one page; resolves with the line of the JSON-RPC response. */
 type RequestPage = (params: JsonObject) => Promise<Buffer>;
 
-/** Follows the pages of `tools/list`. A server without tools gives an empty list. Rejects as `requestPage` does. */
+/** Follows the pages of `tools/list`. The list of a server without tools is empty. Rejects as `requestPage` does. */
 export async function readToolList(requestPage: RequestPage): Promise<ToolList> {
   const list = new ListReader();
   const seenCursors = new Set<string>();
@@ -66,7 +65,7 @@ export async function readToolList(requestPage: RequestPage): Promise<ToolList> 
   return { tools: [...list.tools.values()], notices: [...list.notices], fingerprints: list.fingerprints };
 }
 
-/** The line of a page. Undefined when there is none and what was read before is all there will be. */
+/** Resolves with the line of a page, or with undefined if the list ends here. */
 async function requestOrStop(
   requestPage: RequestPage,
   cursor: string | undefined,
@@ -86,14 +85,14 @@ async function requestOrStop(
   }
 }
 
-/** What has been read of a list so far. */
+/** Collects the pages of a list. */
 class ListReader {
   readonly tools = new Map<string, UpstreamTool>();
   readonly notices = new Set<string>();
   readonly fingerprints = new Map<string, string>();
   #bytes = 0;
 
-  /** Takes the tools of a page and gives the cursor of the next one. Rejects with a `RequestError`. */
+  /** Reads the tools of a page; resolves with the cursor of the next. Rejects with a `RequestError`. */
   async readPage(line: Buffer): Promise<string | undefined> {
     try {
       return await this.#readResponse(new JsonCursor(line));
@@ -103,7 +102,7 @@ class ListReader {
         return undefined;
       }
       throw cause instanceof SyntaxError
-        ? new RequestError('malformed', `the response is no JSON: ${cause.message}`, { cause })
+        ? new RequestError('malformed', `the response is not valid JSON: ${cause.message}`, { cause })
         : cause;
     }
   }
@@ -168,7 +167,7 @@ class ListReader {
     }
   }
 
-  /** Whether the list has reached a bound; says so. Asked only when there is more. */
+  /** Whether the list has reached a bound, which is noted. Called only if there is more to read. */
   #isFull(): boolean {
     const isFull = this.tools.size >= MAX_TOOLS || this.#bytes >= MAX_LIST_BYTES;
     if (isFull) {
@@ -194,11 +193,11 @@ function readTool(cursor: JsonCursor, notices: Set<string>): ReadTool {
 
 interface LargeTool {
   readonly notices: Set<string>;
-  /** Gets the hashes of members that are not read whole. */
+  /** Filled with the hashes of members that are not read whole. */
   readonly cut: Record<string, string>;
 }
 
-/** The members of a tool that can be parsed without holding up others. */
+/** Reads the members of a large tool that can be parsed without blocking. */
 function readLargeTool(cursor: JsonCursor, tool: JsonRange, { notices, cut }: LargeTool): JsonObject | undefined {
   const inside = cursor.at(tool.start);
   if (!inside.enterObject()) {
@@ -225,7 +224,7 @@ function readLargeTool(cursor: JsonCursor, tool: JsonRange, { notices, cut }: La
   return Object.fromEntries(members);
 }
 
-/** A description that is no text is dropped, and a schema that is no object becomes one that allows everything. */
+/** Drops a description that is not a string, and replaces a schema that is not an object by one that allows everything. */
 function toTool(entry: unknown): UpstreamTool | undefined {
   if (!isObject(entry) || typeof entry['name'] !== 'string' || entry['name'] === '') {
     return undefined;

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { json, text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { limitConcurrency } from '../../src/base/limit-concurrency.ts';
 import type { ClientEnd } from './judge.ts';
 
 /** A client needs about a second, a login three. This limits one that hangs. */
@@ -47,7 +48,7 @@ export async function createClientRunner(options: ClientRunnerOptions): Promise<
   const { folder, script, parallel, limitMs = LIMIT_MS } = options;
   const socketPath = join(folder, 'runner.sock');
   const outcomes = new Map<string, ClientOutcome>();
-  const takeTurn = createTurns(parallel);
+  const takeTurn = limitConcurrency(parallel);
   async function answer(request: IncomingMessage): Promise<number> {
     const asked = (await json(request)) as Request;
     const outcome = await takeTurn(() => runClient(script, asked, limitMs));
@@ -94,29 +95,4 @@ async function runClient(script: string, { url, scenario, context }: Request, li
   ]);
   clearTimeout(timer);
   return { end: timedOut ? { how: 'timed out', limitMs } : end, stderr };
-}
-
-/** A function that runs at most `places` tasks at a time, in order. */
-function createTurns(places: number): <Value>(work: () => Promise<Value>) => Promise<Value> {
-  const waiting: (() => void)[] = [];
-  let free = places;
-  return async (work) => {
-    if (free === 0) {
-      await new Promise<void>((resolve) => {
-        waiting.push(resolve);
-      });
-    } else {
-      free -= 1;
-    }
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) {
-        free += 1;
-      } else {
-        next();
-      }
-    }
-  };
 }

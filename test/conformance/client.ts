@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { BridgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { login } from '../../src/upstream/oauth/login.ts';
-import type { LoginRecord } from '../../src/upstream/oauth/login-record.ts';
 import { createLoginStore } from '../../src/upstream/oauth/login-store.ts';
 import { createUpstreamPool, type UpstreamTool } from '../../src/upstream/pool.ts';
 import type { SurfaceMethod } from '../../src/upstream/surface.ts';
@@ -39,7 +38,7 @@ const clientMetadataUrl =
 
 const url = process.argv.at(-1) ?? '';
 const stateDir = mkdtempSync(join(tmpdir(), 'conformance-client-'));
-const store = createLoginStore<LoginRecord>(stateDir, silentLogger);
+const store = createLoginStore(stateDir, silentLogger);
 const server = {
   name: 'suite',
   url,

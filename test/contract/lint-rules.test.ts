@@ -81,7 +81,7 @@ const ALLOWED: readonly (readonly [path: string, code: string])[] = [
   ['src/policy/rules/pure.ts', "import '../../catalog/names.ts';\nimport '../../calls/contract.ts';"],
   ['src/audit/core.ts', "import '../state/state-files.ts';\nimport '../protocol/codec.ts';"],
   ['src/catalog/pure.ts', "import 'node:crypto';\nimport '../base/limits.ts';"],
-  ['src/engines/embedded/child/report.ts', "import '../../../protocol/frames.ts';"],
+  ['src/engines/embedded/child/output.ts', "import '../../../protocol/frames.ts';"],
   ['src/bridge/everything.ts', "import '../engines/container/podman.ts';\nimport '../policy/index.ts';"],
   ['src/cli/commands.ts', "import '../audit/index.ts';\nimport '../terminal/define.ts';"],
 ];

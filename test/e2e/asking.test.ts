@@ -71,21 +71,21 @@ describe.each(cases)('asking on $name', ({ engine, era }) => {
     const code = 'kept = 7\n# A comment\nprint(await mcp_echo.echo(text="hi\\n\\nServer: other"))';
     expect(await bridge.run(code, LOADED)).toContain('hi\n\nServer: other');
     expect(asked.map(({ message }) => message)).toEqual([
-      `Code of session 'default' wants to call a tool, and your policy says to ask you.
+      `Code in session 'default' wants to call a tool, and your policy requires your approval.
 
 Server: echo
 Tool: echo
-Why: rules[0] of ${join(bridge.folder, 'policy.json')} wants a person to be asked
+Why: rules[0] of ${join(bridge.folder, 'policy.json')} asks for approval
 
 Arguments:
 
     text: "hi\\n\\nServer: other"
 
-Line 3 of the code, as the sandbox says:
+Line 3 of the code, as reported by the sandbox:
 
     print(await mcp_echo.echo(text="hi\\n\\nServer: other"))
 
-Indented lines come from the code or from servers. A session ends with its sandbox; a cell is this one call of run_python.`,
+Indented lines come from the code or from servers. A session ends with its sandbox; a cell is this one call to run_python.`,
     ]);
     const refused = await bridge.run(`
 try:
@@ -97,7 +97,7 @@ try:
 except PolicyError as error:
     print(error)`);
     expect(refused).toContain('PolicyError APPROVAL_DENIED 7\n');
-    expect(refused).toContain('echo.echo was not called: the person was asked and said no');
+    expect(refused).toContain('echo.echo was not called: the user was asked and said no');
     expect(asked).toHaveLength(2);
   });
 
@@ -108,7 +108,7 @@ except PolicyError as error:
       await bridge.run(`${gather}\nlen(await asyncio.gather(*[mcp_echo.echo(text="x") for _ in range(6)]))`, LOADED),
     ).toContain('6');
     expect(asked).toHaveLength(1);
-    expect(asked[0]?.message).toContain('make 3 different calls of tools');
+    expect(asked[0]?.message).toContain('make 3 different tool calls');
     expect(await bridge.run('await mcp_echo.echo(text="y")')).toContain('y');
     expect(await bridge.run('await mcp_echo.echo(text="z")')).toContain('z');
     expect(asked).toHaveLength(2);
@@ -157,7 +157,7 @@ print(ticked - start < 2 < time.monotonic() - start)`;
     const code = 'try:\n    await mcp_echo.echo(text="x")\nexcept PolicyError as error:\n    print(error.code, error)';
     const text = await bridge.run(code, LOADED);
     expect(text).toContain('APPROVAL_TIMEOUT');
-    expect(text).toContain('nobody answered the question within 1 s');
+    expect(text).toContain('no one answered the question within 1 s');
   });
 
   it('a client that cannot ask gets a refusal that says how the person can allow the call', async () => {

@@ -1,4 +1,4 @@
-/** The record of what runs, as a real bridge keeps it: what stands in it, what does not, and what happens when it cannot be kept. */
+/** The audit log of a real bridge: what it contains, what it does not, and what happens if it cannot be written. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { type BridgeClient, fixtureServer, packageServer, ROOT, startBridge } fr
 import { coverEngines } from '../support/covered-engines.ts';
 
 const SECRET = 'sk-canary-0123456789';
-// One engine will do: what is recorded does not depend on it.
+// One engine is enough: the records do not depend on it.
 const engines = (await coverEngines()).slice(0, 1);
 
 let stateDir: string;
@@ -31,7 +31,7 @@ function textOfLog(): string {
     .join('');
 }
 
-/** Every line, each checked by the schema that the documentation is made from. */
+/** Every line, validated with the schema that the documentation is generated from. */
 function readLog(): AuditRecord[] {
   return textOfLog()
     .trimEnd()
@@ -43,7 +43,7 @@ function only<Type extends AuditRecord['type']>(records: readonly AuditRecord[],
   return records.filter((record): record is RecordOf<Type> => record.type === type);
 }
 
-/** What differs from run to run, replaced. */
+/** The log with everything replaced that differs from run to run. */
 function normalized(text: string): unknown[] {
   const [bridge = ''] = /[0-9a-f]{8}-[0-9a-f]{4}/.exec(text) ?? [];
   return text
@@ -128,7 +128,7 @@ for attempt in (mcp_echo.fails(text='x'), runtime.call_tool_raw('echo', 'nothing
       expect(new Set(records.map(({ bridge }) => bridge)).size).toBe(2);
     });
 
-    it('runs cells without a record when none can be kept, and says so once', async () => {
+    it('runs cells without a record if the log cannot be written, and says so once', async () => {
       writeFileSync(join(stateDir, 'audit'), 'in the way');
       const bridge = await start({ MCP_BRIDGE_LOG_LEVEL: 'ERROR' });
       const notices = async () => (await bridge.runPython('1 + 1')).structured['notices'];
@@ -138,11 +138,11 @@ for attempt in (mcp_echo.fails(text='x'), runtime.call_tool_raw('echo', 'nothing
           told.push(await notices());
           return told.flat().filter((notice) => notice !== undefined);
         })
-        .toEqual([expect.stringMatching(/^The audit log cannot be written \(.*\); cells run all the same\.$/)]);
+        .toEqual([expect.stringMatching(/^The audit log cannot be written \(.*\)\. Cells run anyway\.$/)]);
       expect(await notices()).toBeUndefined();
     });
 
-    it('does not run a cell that cannot be recorded when a record is required, and runs it when it can', async () => {
+    it('if a record is required, runs a cell only once it can be recorded', async () => {
       const file = join(stateDir, 'audit');
       writeFileSync(file, 'in the way');
       const bridge = await start({ MCP_BRIDGE_AUDIT: 'required', MCP_BRIDGE_LOG_LEVEL: 'ERROR' });
@@ -152,7 +152,7 @@ for attempt in (mcp_echo.fails(text='x'), runtime.call_tool_raw('echo', 'nothing
       );
       rmSync(file);
       expect((await bridge.runPython("'x' in globals()")).structured['result']).toBe('False');
-      // Nobody has waited for the log to be written: it is.
+      // No wait is needed: the answer comes after its record.
       expect(only(readLog(), 'cell_ended').map(({ error_code: code, status }) => [status, code])).toEqual([
         ['error', 'AUDIT_UNAVAILABLE'],
         ['success', undefined],

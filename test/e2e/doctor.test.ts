@@ -1,4 +1,4 @@
-/** `doctor` of the built command: what it says of engines that work, that are broken and that are not there. */
+/** `doctor` of the built command, with engines that work, are broken, or are not installed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ const engines = await coverEngines();
 
 async function runDoctor(env: Readonly<Record<string, string>>, ...options: string[]) {
   const child = spawn(process.execPath, [CLI, 'doctor', ...options], {
-    // Rootless podman has its images in the home of the person who runs the tests, whose state is not ours.
+    // Rootless podman keeps its images in the real home folder; the state directory must be a temporary one.
     env: { HOME, MCP_BRIDGE_STATE_DIR: join(HOME, 'MCPs'), ...env },
   });
   const exited = once(child, 'close') as Promise<[number | null]>;
@@ -38,7 +38,7 @@ describe('doctor', () => {
     expect(exitCode).toBe(0);
   });
 
-  it('names what is missing and how to mend it, and ends with 69 when nothing is left', async () => {
+  it('names what is missing and how to fix it, and exits with 69 if no engine works', async () => {
     const home = await mkdtemp(join(tmpdir(), 'doctor-'));
     onTestFinished(() => rm(home, { recursive: true }));
     const { exitCode, stdout } = await runDoctor({ HOME: home, PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
@@ -67,7 +67,7 @@ Engines
     expect(exitCode).toBe(69);
   });
 
-  it('says of each server whether it starts and how many tools it has, and of each file what is wrong with it', async () => {
+  it('reports for each server whether it starts and how many tools it has, and for each file what is wrong with it', async () => {
     const home = await mkdtemp(join(tmpdir(), 'doctor-'));
     onTestFinished(() => rm(home, { recursive: true }));
     const stateDir = join(home, 'MCPs');
@@ -91,7 +91,9 @@ Engines
     };
 
     const found = await runDoctor(env);
-    expect(found.stdout).toMatch(/ {2}problem {2}others can write to the state directory .*\n {11}→ Run: chmod go-w/);
+    expect(found.stdout).toMatch(
+      / {2}problem {2}other users can write to the state directory .*\n {11}→ Run: chmod go-w/,
+    );
     expect(found.stdout).toMatch(/ {2}ok {7}echo: 7 tools in \d+\.\d s\n/);
     expect(found.stdout).toMatch(/ {2}problem {2}broken: .*\/nonexistent\/server/);
     expect(found.stdout).toMatch(/ {2}ok {7}off: disabled in .*good\.json\n/);
@@ -100,19 +102,19 @@ Engines
       / {2}problem {2}policy .*policy\.json: rules: must be a list\n {11}→ Calls are refused/,
     );
     expect(found.stdout).toMatch(/ {2}ok {7}Cursor: not registered in .*mcp\.json\n/);
-    expect(found.stdout).toContain('the bridge is registered in none of them');
+    expect(found.stdout).toContain('the bridge is not registered in any of these clients');
     expect(found.stdout).toMatch(/a session starts on embedded in \d+ ms: Python 3\.\d+/);
     expect(found.exitCode).toBe(1);
 
     await writeFile(join(stateDir, 'policy.json'), '{"rules": []}');
-    const mended = await runDoctor(env, '--fix', '--no-servers');
+    const fixed = await runDoctor(env, '--fix', '--no-servers');
     expect((await stat(stateDir)).mode & 0o777).toBe(0o755);
-    expect(mended.stdout).toContain(`  ok       state directory ${stateDir}\n`);
-    expect(mended.stdout).toContain(`  ok       policy for all servers in ${join(stateDir, 'policy.json')}\n`);
-    expect(mended.stdout).toContain('  ok       echo: 7 tools when it was last asked\n');
+    expect(fixed.stdout).toContain(`  ok       state directory ${stateDir}\n`);
+    expect(fixed.stdout).toContain(`  ok       policy for all servers in ${join(stateDir, 'policy.json')}\n`);
+    expect(fixed.stdout).toContain('  ok       echo: 7 tools when it last ran\n');
   });
 
-  it('names sandboxes that nobody owns, a runtime that should be mended and limits that are not, and --fix removes the first', async () => {
+  it('reports orphaned sandboxes, a vulnerable runtime and missing limits, and --fix removes the sandboxes', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'doctor-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const owner = { ...currentOwner(), pid: 2 ** 22 - 1 };
@@ -143,17 +145,17 @@ esac
 `);
     expect(found.stdout).toContain('  ok       podman: version 4.3.1, rootless, cgroup v2, runc 1.1.5\n');
     expect(found.stdout).toMatch(
-      / {2}warning {2}podman: the engine cannot bound memory or processes here; .*\n {11}→ Delegate/,
+      / {2}warning {2}podman: the engine cannot limit memory or processes here; .*\n {11}→ Delegate/,
     );
     expect(found.stdout).toMatch(/ {2}warning {2}podman: the engine has no system-call filter of its own/);
     expect(found.stdout).toMatch(
-      / {2}warning {2}podman: runc 1\.1\.5 has known ways out .* unless your distribution has patched it \(.*runc_1\.1\.5\+ds1\)\n {11}→ /,
+      / {2}warning {2}podman: runc 1\.1\.5 has known container escapes .* unless your distribution has patched it \(.*runc_1\.1\.5\+ds1\)\n {11}→ /,
     );
-    expect(found.stdout).toContain('  warning  podman: sandboxes of bridges that are gone: 1\n           → Run: ');
+    expect(found.stdout).toContain('  warning  podman: 1 sandbox left behind by ended bridges\n           → Run: ');
     expect(found.exitCode).toBe(69);
-    // Told, and left alone.
+    // Reported, but not removed.
     expect(await readFile(join(folder, 'ps'), 'utf8')).toContain('c0ffee');
     const fixed = await runDoctor(env, '--no-servers', '--fix');
-    expect(fixed.stdout).toContain('  ok       podman: sandboxes of bridges that are gone: 1, removed: 1\n');
+    expect(fixed.stdout).toContain('  ok       podman: 1 sandbox left behind by ended bridges, 1 removed\n');
   });
 });

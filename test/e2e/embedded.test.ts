@@ -166,7 +166,7 @@ describe.runIf(embedded !== undefined)('the embedded engine on an odd machine', 
     expect(failed).toMatchObject({
       code: 69,
       stderr: expect.stringMatching(
-        /ENGINE_UNAVAILABLE: .*memory\.snapshot is not what was built[^]*Hint: Install .* again; in a checkout, run: npm run build/,
+        /ENGINE_UNAVAILABLE: .*memory\.snapshot differs from the build[^]*Hint: Install .* again; in a checkout, run: npm run build/,
       ),
     });
   });

@@ -150,7 +150,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   },
   LIMIT_FRAME: {
     provoke: () => cell("await mcp_echo.echo(text='x' * 9_000_000)", ['echo']),
-    names: /9,000,\d+ bytes is too large; the limit is 8,388,608 bytes/,
+    names: /a call frame has 9,000,\d+ bytes; the limit is 8,388,608 bytes/,
   },
   LIMIT_RESULT: {
     provoke: () => cell('await mcp_huge.line(mib=161)', ['huge'], { timeout: 60 }),
@@ -190,7 +190,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   },
   SERVER_EXITED: {
     provoke: () => cell('await mcp_crashing.crash(code=7)', ['crashing']),
-    names: /'crashing' ended before it answered \(exit code 7\)/,
+    names: /'crashing' exited before it answered \(exit code 7\)/,
   },
   SERVER_PROTOCOL: {
     provoke: () => cell('await mcp_chatty.broken()', ['chatty']),

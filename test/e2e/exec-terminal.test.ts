@@ -119,13 +119,15 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
   it.skipIf(!hasTerminals)(`${notCovered}is asked about at the terminal, and made when they allow it`, async () => {
     const { exitCode, stdout, terminal } = await ask('1\n');
     expect([exitCode, stdout]).toEqual([0, `said hi${ESCAPE}[2J\n`]);
-    expect(terminal).toContain("Code of session 'default' wants to call a tool, and your policy says to ask you.");
+    expect(terminal).toContain(
+      "Code in session 'default' wants to call a tool, and your policy requires your approval.",
+    );
     expect(terminal).toMatch(/Server: echo\r\nTool: echo\r\n/);
     expect(terminal).toContain('    text: "hi');
     expect(terminal).toContain('  1) Allow once\r\n  2) Allow for this cell\r\n');
     // The line is gone before the question comes, and no argument can draw on the terminal.
     expect(terminal.indexOf(SHOWN_CURSOR)).toBeGreaterThan(-1);
-    expect(terminal.indexOf(SHOWN_CURSOR)).toBeLessThan(terminal.indexOf('Code of session'));
+    expect(terminal.indexOf(SHOWN_CURSOR)).toBeLessThan(terminal.indexOf('Code in session'));
     expect(terminal).not.toContain(`${ESCAPE}[2J`);
   });
 
@@ -133,7 +135,7 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
     for (const keys of ['4\n', '\n', CTRL_C]) {
       const { exitCode, stdout, terminal } = await ask(keys);
       expect([keys, exitCode, stdout]).toEqual([keys, 77, '']);
-      expect(terminal).toContain('APPROVAL_DENIED: echo.echo was not called: the person was asked and');
+      expect(terminal).toContain('APPROVAL_DENIED: echo.echo was not called: the user was asked and');
     }
   });
 
@@ -164,6 +166,6 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
     expect(stderr).toContain('APPROVAL_UNAVAILABLE: echo.echo was not called: ');
     expect(stderr).toContain('exec asks at a terminal only');
     expect(stderr).toContain('{"effect":"allow","server":"echo","tool":"echo"}');
-    expect(stderr).not.toContain('Code of session');
+    expect(stderr).not.toContain('Code in session');
   });
 });

@@ -240,7 +240,9 @@ describe('a client of 2026-07-28', () => {
     await call('release');
     await client.untilLog('event: asked');
     const next = (await call('2 + 2')).result;
-    expect(next.content[0].text).toMatch(/ended with status success, and nobody took its answer:\n\["no reply"\]\n/);
+    expect(next.content[0].text).toMatch(
+      /ended with status success, and this answer was not delivered:\n\["no reply"\]\n/,
+    );
     expect((await call('3')).result.content[0].text).toBe('3');
     // And it may still come.
     const late = await call('ask one', { requestState, inputResponses: yes });

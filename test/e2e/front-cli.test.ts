@@ -44,7 +44,7 @@ describe('exec', () => {
     [
       'what is missing',
       ['-c', 'gap'],
-      { stdout: 'first\n[9 bytes (1 line) are left out here.]\nlast\n', stderr: '', exitCode: 0 },
+      { stdout: 'first\n[9 bytes (1 line) omitted here.]\nlast\n', stderr: '', exitCode: 0 },
     ],
     ['notices and stderr', ['-c', 'lost'], { stdout: '1\n', stderr: 'State was lost.\nwarned\n', exitCode: 0 }],
     [
@@ -96,8 +96,8 @@ describe('exec', () => {
 
   test('names a file that cannot be read', async () => {
     const { stderr, exitCode } = await run(['exec', join(folder, 'none.py')]);
-    expect(stderr).toContain("none.py' could not be read: ENOENT");
-    expect(stderr).toContain('Hint: Python itself is given with -c CODE');
+    expect(stderr).toContain("none.py': ENOENT");
+    expect(stderr).toContain('Hint: To run code from the command line, use -c CODE');
     expect(exitCode).toBe(64);
   });
 
@@ -190,7 +190,7 @@ describe('what is refused', () => {
   test('an unknown command, with exit code 64', async () => {
     expect(await run(['exce'])).toMatchObject({
       stdout: '',
-      stderr: "USAGE_INVALID: unknown command 'exce' (Did you mean exec?)\nHint: Add --help to see what there is.\n",
+      stderr: "USAGE_INVALID: unknown command 'exce' (Did you mean exec?)\nHint: Add --help for usage.\n",
       exitCode: 64,
     });
   });

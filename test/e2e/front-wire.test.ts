@@ -268,7 +268,7 @@ describe('the end', () => {
     await client.run(1, { code: 'stubborn' });
     client.child.stdin.end();
     expect(await client.exited).toEqual([0, null]);
-    expect(client.log).toContain('The orderly end took more than');
+    expect(client.log).toContain('shutdown took longer than');
   });
 
   test('comes although nobody reads what was written', async () => {

@@ -148,7 +148,7 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
   it(`${notCovered}a person is asked whether the other servers of the client move`, async () => {
     const { exitCode, terminal } = await answering('y\r');
     expect(exitCode).toBe(0);
-    expect(terminal).toContain('there is another MCP server: files.');
+    expect(terminal).toContain('defines one other MCP server: files.');
     expect(terminal).toContain('Code can call: files.');
     expect(existsSync(join(home, 'MCPs/cursor.json'))).toBe(true);
   });
@@ -165,7 +165,7 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
   ])('%s leaves everything as it is', async (_what, typed) => {
     const { exitCode, terminal } = await answering(typed);
     expect(exitCode).toBe(130);
-    expect(terminal).toContain('Nothing was written.');
+    expect(terminal).toContain('nothing was changed');
     expect(readFileSync(join(home, '.cursor/mcp.json'), 'utf8')).toBe(before);
     expect(readdirSync(home)).toEqual(['.cursor']);
   });

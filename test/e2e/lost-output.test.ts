@@ -40,7 +40,7 @@ it.skipIf(!hasFull).each([
     const full = openSync(FULL, 'w');
     try {
       const ended = await endOf(start(args, ['ignore', full, 'pipe']));
-      const told = expect.stringMatching(/^The result could not be written: ENOSPC/m);
+      const told = expect.stringMatching(/^could not write the result: ENOSPC/m);
       expect(ended).toEqual({ stderr: told, exitCode: 74 });
       expect(ended.stderr).not.toContain('uncaught');
     } finally {

@@ -82,7 +82,7 @@ json.dumps(out)`);
 
     it('a cell that is certain to call it is stopped before anything in it has happened', async () => {
       const { text } = await run('await mcp_notes.add_note()\nawait mcp_notes.delete_note()');
-      expect(text).toContain('CHECK_FAILED: the cell was not run and had no effect');
+      expect(text).toContain('CHECK_FAILED: the cell did not run and had no effect');
       expect(text).toContain('POLICY_DENIED: notes.delete-note was not called: rules[0] of ');
       expect(text).toContain('policy.json denies it');
       expect(called()).toEqual([]);

@@ -85,13 +85,13 @@ describe('servers call', () => {
   it('tells of images, and writes them where it is told to', async () => {
     const told = await call('everything', 'get-tiny-image');
     expect(told.stdout).toContain("Here's the image you requested");
-    expect(told.stderr).toBe('image, image/png, 4,033 bytes: not shown; --output FILE writes it.\n');
+    expect(told.stderr).toBe('image, image/png, 4,033 bytes: not shown; to save it, add --output FILE.\n');
     const file = join(stateDir, 'tiny.png');
     await call('everything', 'get-tiny-image', '--output', file);
     expect(readFileSync(file).subarray(0, 4)).toEqual(Buffer.from([0x89, 0x50, 0x4e, 0x47]));
     expect(await call('filesystem', 'read_file', `path=${note}`, '--output', join(stateDir, 'out.txt'))).toMatchObject({
       stdout: '',
-      stderr: `The text is in ${join(stateDir, 'out.txt')}.\n`,
+      stderr: `Wrote the text to ${join(stateDir, 'out.txt')}.\n`,
     });
     expect(readFileSync(join(stateDir, 'out.txt'), 'utf8')).toBe('one\ntwo\n');
   });
@@ -135,7 +135,7 @@ describe('servers call', () => {
     const yes = await onTerminal(['servers', 'call', 'filesystem', 'read_file', `path=${note}`], 'y');
     const no = await onTerminal(['servers', 'call', 'filesystem', 'read_file', `path=${note}`], 'n');
     rmSync(policy);
-    expect(yes).toMatch(/Your policy says to ask you about filesystem\.read_file: rules\[0\] of .*policy\.json/);
+    expect(yes).toMatch(/Your policy requires your approval for filesystem\.read_file: rules\[0\] of .*policy\.json/);
     expect(yes).toMatch(/one\r\ntwo\r\n$/);
     expect(no).toMatch(/APPROVAL_DENIED: filesystem\.read_file was not called: you were asked and did not say yes/);
     expect(no).not.toContain('one\r\n');
@@ -168,7 +168,7 @@ describe('servers call', () => {
       [77, 'POLICY_DENIED'],
       [0, ''],
     ]);
-    expect(answers[1]?.stderr).toContain('there is no terminal to ask on');
+    expect(answers[1]?.stderr).toContain('there is no terminal to ask at');
     expect(readFileSync(note, 'utf8')).toBe('one\ntwo\n');
     expect(records.stderr).toBe('');
     expect(records.stdout).not.toContain(note);

@@ -56,7 +56,7 @@ describe('sessions', () => {
   it('are none where no container engine is', async () => {
     expect(await run({ PATH: '/nonexistent' }, 'sessions')).toMatchObject({
       exitCode: 0,
-      stdout: 'There is no sandbox.\n',
+      stdout: 'There are no sandboxes.\n',
     });
   });
 });
@@ -111,7 +111,7 @@ esac
   it('of ours that are not in use are removed by prune, and no others', async () => {
     const { calls, env } = await withFakePodman();
     expect((await run(env, 'image')).stdout).toBe(
-      'localhost/mine:1  aaa  2 MiB  podman  used for sandboxes\n(no name)         bbb         podman\n',
+      'localhost/mine:1  aaa  2 MiB  podman  in use\n(no name)         bbb         podman\n',
     );
     expect((await run(env, 'image', 'prune')).stdout).toMatch(/^\(no name\) +bbb +podman +removed\n$/);
     expect((await calls()).split('\n').filter((line) => line.startsWith('rmi'))).toEqual(['rmi bbb']);

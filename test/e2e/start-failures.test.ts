@@ -186,7 +186,7 @@ describe('the bridge does not start', () => {
       `data:text/javascript,${encodeURIComponent(old)}`,
     ]);
     expect(log).toMatch(
-      /^\S+ ERROR problem: Node 18\.20\.8 is too old; 20\.19 or newer is needed → Install Node 20\.19 .*\n$/,
+      /^\S+ ERROR problem: Node 18\.20\.8 is too old; the bridge needs 20\.19 or newer → Install Node 20\.19 .*\n$/,
     );
     expect(exitCode).toBe(78);
   });

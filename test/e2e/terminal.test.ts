@@ -1,4 +1,4 @@
-/** What people see at a terminal and programs do not: colours, and the line that says what is being waited for. */
+/** What people see at a terminal and programs do not: colors, and the line that says what is being waited for. */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ beforeEach(async () => {
   await mkdir(join(home, 'MCPs'));
   const echo = { command: process.execPath, args: [join(ROOT, 'test/fixtures/servers/echo.mjs')] };
   await writeFile(join(home, 'MCPs', 'a.json'), JSON.stringify({ mcpServers: { echo } }));
-  // No container engine: quick, and two problems to be coloured.
+  // No container engine: quick, and two problems to be colored.
   env = { HOME: home, PATH: process.env['PATH'] ?? '', MCP_BRIDGE_RUNTIME: 'embedded', MCP_BRIDGE_TIMEOUT: 'soon' };
 });
 
@@ -39,7 +39,7 @@ const hasTerminals = hasLocalPython();
 const notCovered = hasTerminals ? '' : 'not covered: a pseudo terminal needs python3: ';
 
 describe.skipIf(!hasTerminals)('at a terminal', () => {
-  it(`${notCovered}doctor tells what it waits for, and its levels have colours`, async () => {
+  it(`${notCovered}doctor tells what it waits for, and its levels have colors`, async () => {
     const { exitCode, terminal } = await atTerminal(['doctor']);
     expect(terminal).toMatch(/Waiting for .*embedded.*echo/);
     expect(terminal).toContain(`${RED}problem${ESCAPE}[39m  MCP_BRIDGE_TIMEOUT is 'soon'`);
@@ -49,7 +49,7 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
     expect(exitCode).toBe(1);
   });
 
-  it('colours and the line are no part of what goes to a pipe', async () => {
+  it('colors and the line are no part of what goes to a pipe', async () => {
     const { stdout, terminal } = await atTerminal(['doctor'], {}, true);
     expect(stdout).toContain("  problem  MCP_BRIDGE_TIMEOUT is 'soon'");
     expect(stdout).not.toContain(ESCAPE);
@@ -71,14 +71,14 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
     expect(terminal.trimEnd()).toMatch(/echo .*7/);
   });
 
-  it('there is no line with --json, and no colour with NO_COLOR', async () => {
+  it('there is no line with --json, and no color with NO_COLOR', async () => {
     const json = await atTerminal(['doctor', '--json']);
     expect(json.terminal).not.toContain(ESCAPE);
     const plain = await atTerminal(['doctor'], { NO_COLOR: '1' }, false);
     expect(plain.terminal).toContain("  problem  MCP_BRIDGE_TIMEOUT is 'soon'");
   });
 
-  it('install shows its changes in colours', async () => {
+  it('install shows its changes in colors', async () => {
     const { terminal } = await atTerminal(['install', 'cursor', '--dry-run'], { MCP_BRIDGE_TIMEOUT: '' });
     expect(terminal).toContain(`${ESCAPE}[32m+`);
   });
@@ -98,7 +98,7 @@ describe('at a pipe', () => {
     expect(written).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
   });
 
-  it('has colours when they are forced', async () => {
+  it('has colors when they are forced', async () => {
     expect(await atPipes(['doctor', '--no-servers'], { FORCE_COLOR: '1' })).toContain(`${RED}problem`);
   });
 });

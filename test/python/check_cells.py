@@ -1,4 +1,4 @@
-"""Cells for the check before running. `VALID` ones must pass without a word; `WRONG` ones must be told what is wrong.
+"""Cells for the check before running. `VALID` cells must pass without output; `WRONG` cells get the given finding.
 
 Loaded are `files` (read_file(path, tail), list) and `issues` (create_issue(title, body, labels, state, from_);
 enable_toolset(name)); `git-hub` is configured and not loaded. In the namespace, from earlier cells: `files` and `read`
@@ -35,7 +35,7 @@ VALID = [
     'await mcp_issues.create_issue(title="t", body=None)',
     "await mcp_issues.create_issue(rows[0])",
     'await mcp_files.read_file.with_options(timeout=5)(path="a")',
-    # Calls that are awaited later, or by somebody else.
+    # Calls that are awaited later or elsewhere.
     "t = mcp_files.list()\nawait t",
     "t = mcp_files.list()\nprint(t)\nr = await t",
     "t = mcp_files.list()",
@@ -84,7 +84,7 @@ VALID = [
     "assert await mcp_files.list() is not None",
     "raise SystemExit\nawait mcp_files.nonsense()",
     "import sys\nsys.exit()\nawait mcp_files.nonsense()",
-    # Names bound at run time, in every way there is.
+    # Names bound at run time, in every possible way.
     "mcp_files = fake\nmcp_files.nonsense()",
     "mcp_nowhere = fake\nmcp_nowhere.tool()",
     "mcp_fake.anything(1, 2)",
@@ -142,7 +142,7 @@ VALID = [
     "from mcp import runtime as rt\nrt.discovered_servers()",
     "from mcp.runtime import search_tool_docs\nawait search_tool_docs('x')",
     "import mcp\nmcp.runtime.discovered_servers()",
-    # Helpers, and code that finds out for itself.
+    # Helpers, and code that probes what exists.
     "runtime.discovered_servers(detailed=True)",
     "await runtime.search_tool_docs('x', limit=3, detail='full')",
     "await runtime.query_tool_docs('files', 'read_file')",
@@ -163,7 +163,7 @@ VALID = [
     "from contextlib import suppress",
 ]
 
-# The cell, what the message says, and whether it stops the cell.
+# The cell, a part of the message, and whether it stops the cell.
 WRONG = [
     ("await mcp_files.read_fil(path='a')", "no tool 'read_fil'. Did you mean 'read_file'", True),
     ("await mcp_files['read-fle'](path='a')", "Did you mean 'read_file'", True),
@@ -172,7 +172,7 @@ WRONG = [
     ("mcp_files.nonsense.sync()", "no tool 'nonsense'. await runtime.query_tool_docs('files') lists its tools.", True),
     ("import asyncio\nawait asyncio.gather(mcp_files.nonsense(), mcp_files.list())", "no tool 'nonsense'", True),
     ("await mcp_filez.list()", "Did you mean 'files'", True),
-    ("await mcp_Files.list()", "It is loaded; in Python its name is mcp_files.", True),
+    ("await mcp_Files.list()", "The server is loaded; in Python it is mcp_files.", True),
     ("print(mcp_nowhere)", "Server 'nowhere' is not available", True),
     ("mcp_servers['nowhere']", "Server 'nowhere' is not available", True),
     ("await mcp_git_hub.list()", "servers=['git-hub']", True),
@@ -200,9 +200,9 @@ WRONG = [
     ("mcp_files.list()['x']", "write '(await mcp_files.list(...))[…]'", True),
     ("mcp_files.list().name", "write '(await mcp_files.list(...)).name'", True),
     ("for f in mcp_files.list(): pass", "without 'await'", True),
-    ("print(mcp_files.list())", "has no result yet for print()", True),
-    ("len(mcp_files.list())", "has no result yet for len()", True),
-    ("f'{mcp_files.list()}'", "has no result yet for an f-string", True),
+    ("print(mcp_files.list())", "has no result for print() yet", True),
+    ("len(mcp_files.list())", "has no result for len() yet", True),
+    ("f'{mcp_files.list()}'", "has no result for an f-string yet", True),
     ("if mcp_files.list():\n    pass", "a condition", True),
     ("a, b = mcp_files.list()", "unpacking", True),
     ("r = mcp_files.list()\nprint(r['x'])", "line 2", True),
@@ -212,7 +212,7 @@ WRONG = [
     ("'x' in mcp_files.list()", "a comparison", True),
     ("await mcp_files.list", "is not called", True),
     ("await mcp_files['list']", "is not called", True),
-    ("await mcp_files.list.sync()", "leave out 'await'", True),
+    ("await mcp_files.list.sync()", "remove 'await'", True),
     ("files.list()", "without 'await'", True),
     ("await files.nonsense()", "no tool 'nonsense'", True),
     ("read('a')", "without 'await'", True),
@@ -223,13 +223,13 @@ WRONG = [
     ("runtime.list_tools('files')[0]", "without 'await'", True),
     ("await runtime.search_tool_docs('x', limt=3)", "no parameter 'limt'. Did you mean 'limit'", True),
     ("await runtime.search_tools('x')", "runtime has no 'search_tools'", True),
-    ("await runtime.discovered_servers()", "leave out 'await'", True),
+    ("await runtime.discovered_servers()", "remove 'await'", True),
     ("await runtime.query_tool_docs()", "needs 'server'", True),
-    ("await mcp_files.list.with_options(timeout=5)(1, 2)", "takes no arguments by position", True),
+    ("await mcp_files.list.with_options(timeout=5)(1, 2)", "takes no positional arguments, but 2 were given", True),
     ("try:\n    x = 1\nfinally:\n    await mcp_files.nonsense()", "no tool", True),
     ("with open('/tmp/x') as f:\n    await mcp_files.nonsense()", "no tool", True),
     ("if __name__ == '__main__':\n    await mcp_files.nonsense()", "no tool", True),
-    # Only likely.
+    # Probable mistakes.
     ("if rows:\n    await mcp_files.nonsense()", "line 2 (probable)", False),
     ("for r in rows:\n    await mcp_files.nonsense()", "no tool 'nonsense'", False),
     ("while rows:\n    mcp_files.list()", "without 'await'", False),

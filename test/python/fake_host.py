@@ -1,4 +1,4 @@
-"""A host in memory: it answers calls with what a test gives it and keeps what it was asked."""
+"""An in-memory host that answers calls with values set by the test and records the calls."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ OPEN_SPEC: dict[str, object] = {
     "text": "open(**kwargs)",
     "input_schema": {},
 }
-"""The spec of a tool that takes anything."""
+"""The spec of a tool that accepts any arguments."""
 
 
 def text_result(text: str) -> dict[str, object]:
@@ -97,7 +97,7 @@ class FakeHost:
         return self.call_sync(method, params, timeout, on_progress)
 
     def specs(self, params: dict[str, object]) -> object:
-        """What `tool_specs` answers; a tool that no test described takes anything."""
+        """The answer of `tool_specs`; a tool without a spec accepts any arguments."""
         return [self.tool_specs.get(name.lower(), OPEN_SPEC) for name in as_list(params["tools"])]
 
     def sent_arguments(self) -> list[object]:

@@ -1,4 +1,4 @@
-"""Judges pairs of JSON Schema and value, one JSON array per line of stdin: prints a problem as JSON, or null."""
+"""Checks pairs of JSON Schema and value, one JSON array per line of stdin; prints each problem as JSON, or null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check before running: no false alarm on valid cells, the right word on wrong ones, nothing run before it."""
+"""The check before running: no false alarms on valid cells, the right finding on wrong ones, nothing run before it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SPECS: dict[str, list[dict[str, object]]] = {
 
 
 def specs_of(params: dict[str, Any]) -> object:
-    """What the host answers: tools by name or alias, in any case."""
+    """The host's answer: tools by name or alias, ignoring case."""
     tools = SPECS[params["server"]]
     return [
         next((tool for tool in tools if name.lower() in (tool["name"], tool["alias"])), None)
@@ -64,7 +64,7 @@ class CheckTestCase(ApiTestCase):
         self.namespace.update(files=files, read=files.read_file, fake=object(), mcp_fake=object(), rows=["a"])
 
     async def check(self, code: str) -> tuple[str, bool]:
-        """What the check says of a cell, and whether it stops it."""
+        """The check's output for a cell, and whether it stopped the cell."""
         tree = ast.parse(code)
         used = compile(code, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT).co_names
         said = io.StringIO()
@@ -79,11 +79,11 @@ class CheckTestCase(ApiTestCase):
 
 
 class Corpus(CheckTestCase):
-    def test_it_is_as_large_as_it_should_be(self) -> None:
+    def test_corpus_is_complete(self) -> None:
         self.assertGreaterEqual(len(set(VALID)), 100)
         self.assertGreaterEqual(len({code for code, _, _ in WRONG}), 40)
 
-    async def test_valid_cells_pass_without_a_word(self) -> None:
+    async def test_valid_cells_pass_without_output(self) -> None:
         for code in VALID:
             with self.subTest(code=code):
                 self.assertEqual(await self.check(code), ("", False))
@@ -97,24 +97,24 @@ class Corpus(CheckTestCase):
 
 
 class Running(CheckTestCase):
-    async def test_nothing_of_a_stopped_cell_has_happened(self) -> None:
+    async def test_a_stopped_cell_has_no_effect(self) -> None:
         repl = Repl(1000, 10)
         with self.assertRaises(CheckError) as caught:
             await repl.run(1, "x = 1\nawait mcp_files.nonsense()", self.api.check)
         self.assertNotIn("x", repl.namespace)
         self.assertEqual(caught.exception.code, "CHECK_FAILED")
-        said = "CHECK_FAILED: the cell was not run and had no effect. The check found 1 mistake.\n"
+        said = "CHECK_FAILED: the cell did not run and had no effect. The check found 1 mistake.\n"
         self.assertTrue(str(caught.exception).startswith(said))
         self.assertFalse(repl.has_begun)
         self.assertNotIn("call_tool", self.host.methods())
 
-    async def test_code_that_raises_the_exception_of_the_check_has_begun(self) -> None:
+    async def test_code_that_raises_check_error_itself_counts_as_run(self) -> None:
         repl = Repl(1000, 10)
         with self.assertRaises(CheckError):
             await repl.run(1, "from bridge_kernel.errors import CheckError\nraise CheckError('no')", self.api.check)
         self.assertTrue(repl.has_begun)
 
-    async def test_a_cell_that_names_no_server_asks_nothing(self) -> None:
+    async def test_a_cell_without_servers_makes_no_calls(self) -> None:
         self.assertEqual(await self.check("x = 1\nprint(x)"), ("", False))
         self.assertEqual(self.host.asked, [])
 
@@ -125,7 +125,7 @@ class Running(CheckTestCase):
         self.host.answers["tool_specs"] = fail
         self.assertEqual(await self.check("await mcp_files.nonsense()"), ("", False))
 
-    async def test_a_tool_that_a_policy_hides_stops_the_cell_with_the_words_of_the_host(self) -> None:
+    async def test_a_tool_hidden_by_policy_stops_the_cell_with_the_host_message(self) -> None:
         refused = {"code": "POLICY_DENIED", "message": "files.wipe was not called: a rule denies it", "hint": "Ask."}
         self.host.answers["tool_specs"] = lambda _: [{"refused": refused}]
         said, stopped = await self.check("await mcp_files.wipe()")
@@ -134,7 +134,7 @@ class Running(CheckTestCase):
         self.assertEqual(self.host.methods(), ["tool_specs"])
         self.assertFalse((await self.check("try:\n    await mcp_files.wipe()\nexcept PolicyError:\n    pass"))[1])
 
-    async def test_the_call_of_a_tool_that_a_policy_hides_reaches_the_host_which_refuses_it(self) -> None:
+    async def test_a_call_of_a_tool_hidden_by_policy_reaches_the_host_and_is_refused(self) -> None:
         refused = {"code": "POLICY_DENIED", "message": "files.wipe was not called: a rule denies it", "hint": "Ask."}
 
         def refuse(params: dict[str, object]) -> object:
@@ -146,18 +146,18 @@ class Running(CheckTestCase):
             await files.wipe(path="/")
         with self.assertRaisesRegex(PolicyError, "by the host"):
             files.wipe.sync(path="/")
-        # Without their names the arguments cannot be sent.
+        # Positional arguments cannot be sent without parameter names.
         with self.assertRaisesRegex(PolicyError, "a rule denies it"):
             await files.wipe("/")
         self.assertEqual(self.host.methods().count("call_tool"), 2)
 
-    async def test_a_fault_of_the_check_is_said_and_the_cell_runs(self) -> None:
+    async def test_a_bug_in_the_check_is_reported_and_the_cell_runs(self) -> None:
         del self.host.answers["tool_specs"]
         said, stopped = await self.check("await mcp_files.nonsense()")
         self.assertIn("the cell runs unchecked", said)
         self.assertFalse(stopped)
 
-    async def test_what_the_check_learned_does_not_bind_the_cell(self) -> None:
+    async def test_specs_from_the_check_can_change_while_the_cell_runs(self) -> None:
         await self.check("await mcp_files.list()")
         files: Any = self.namespace["mcp_files"]
         self.assertEqual(await files.made_meanwhile(), "done")

@@ -1,4 +1,4 @@
-"""The helpers of `runtime`: names, parameters and shapes that programs for the Python bridge of the same name use."""
+"""The helpers of `runtime`. Their names, parameters and results match those of the Python bridge of the same name."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Documents(RuntimeTestCase):
             self.assertEqual(tools[0]["inputSchema"], tools[0]["input_schema"])
             self.assertEqual(tools[0].alias, "read_file")
 
-    async def test_docs_of_one_tool_are_one_document_or_a_list_of_one(self) -> None:
+    async def test_docs_of_one_tool_are_a_document_or_a_list_with_one(self) -> None:
         self.host.answers["query_tool_docs"] = lambda params: {"documents": [dict(DOCUMENT)], "notices": []}
         self.assertEqual(await self.runtime.query_tool_docs("files", "read_file"), DOCUMENT)
         self.assertEqual(await self.runtime.query_tool_docs("files"), [DOCUMENT])
@@ -68,7 +68,7 @@ class Documents(RuntimeTestCase):
             ],
         )
 
-    async def test_search_gives_documents_and_names_what_it_missed_once(self) -> None:
+    async def test_search_returns_documents_and_reports_skipped_servers_once(self) -> None:
         missed = [{"server": "git-hub", "reason": "did not start"}]
         self.host.answers["search_tool_docs"] = lambda params: {"documents": [dict(DOCUMENT)], "not_searched": missed}
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
@@ -77,7 +77,7 @@ class Documents(RuntimeTestCase):
         self.assertEqual(stderr.getvalue(), "not searched: git-hub (did not start)\n")
         self.assertEqual(self.host.asked[0][1], {"query": "read a file", "limit": 20, "detail": "summary"})
 
-    def test_what_is_missing_of_a_server_is_said_once(self) -> None:
+    def test_notices_of_a_server_are_reported_once(self) -> None:
         cut = [{"server": "files", "notice": "only the first 10,000 tools were kept"}]
         self.host.answers["query_tool_docs"] = lambda params: {"documents": [dict(DOCUMENT)], "notices": cut}
         self.host.answers["search_tool_docs"] = self.host.answers["query_tool_docs"]
@@ -86,7 +86,7 @@ class Documents(RuntimeTestCase):
             self.runtime.search_tool_docs_sync("read")
         self.assertEqual(stderr.getvalue(), "server files: only the first 10,000 tools were kept\n")
 
-    def test_a_hit_prints_only_what_does_not_follow_from_the_rest(self) -> None:
+    def test_a_hit_does_not_print_keys_that_follow_from_others(self) -> None:
         hit = {**DOCUMENT, "serverAlias": "files", "loaded": False, "load": "run_python(servers=['files'])", "score": 7}
         self.host.answers["search_tool_docs"] = lambda params: {"documents": [hit, {**hit, "loaded": True}]}
         found = self.runtime.search_tool_docs_sync("read")
@@ -97,26 +97,26 @@ class Documents(RuntimeTestCase):
         self.assertIn("'loaded': True", repr(found[1]))
         self.assertEqual(pickle.loads(pickle.dumps(found[0])), found[0])
 
-    async def test_a_search_that_finds_little_names_the_words_that_no_tool_has(self) -> None:
+    async def test_a_search_reports_words_that_match_no_tool(self) -> None:
         unmatched = [{"word": "quux", "nearest": ["queue", "quote"]}, {"word": "zorg", "nearest": []}]
         self.host.answers["search_tool_docs"] = lambda params: {"documents": [], "unmatched": unmatched}
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
             self.assertEqual(await self.runtime.search_tool_docs("quux zorg"), [])
             self.assertEqual(self.runtime.search_tool_docs_sync("quux zorg"), [])
-        line = "no close match: no tool has 'quux' (nearest: 'queue', 'quote'); 'zorg'\n"
+        line = "no close match: no tool mentions 'quux' (nearest: 'queue', 'quote'); 'zorg'\n"
         self.assertEqual(stderr.getvalue(), line * 2)
 
     def test_wrong_arguments_fail_before_the_host_is_asked(self) -> None:
-        with self.assertRaisesRegex(ValueError, "detail is 'summary' or 'full', not 'all'"):
+        with self.assertRaisesRegex(ValueError, "detail must be 'summary' or 'full', not 'all'"):
             self.runtime.query_tool_docs_sync("files", detail="all")
         for limit in (0, 21, True, "5"):
-            with self.assertRaisesRegex(ValueError, "limit is a whole number from 1 to 20"):
+            with self.assertRaisesRegex(ValueError, "limit must be a whole number from 1 to 20"):
                 self.runtime.search_tool_docs_sync("x", limit=limit)
-        with self.assertRaisesRegex(TypeError, "a str, not by int"):
+        with self.assertRaisesRegex(TypeError, r"a name \(str\), not int"):
             self.runtime.list_tools_sync(3)
         self.assertEqual(self.host.asked, [])
 
-    def test_stubs_are_a_text_that_shows_as_itself(self) -> None:
+    def test_the_repr_of_stubs_is_their_text(self) -> None:
         self.host.answers["stubs"] = lambda params: "# mcp_files\n"
         text = self.runtime.stubs(self.namespace["mcp_files"], tools=["read_file"])
         self.assertEqual((text, repr(text)), ("# mcp_files\n", "# mcp_files\n"))
@@ -129,7 +129,7 @@ class Documents(RuntimeTestCase):
 
 
 class Calls(RuntimeTestCase):
-    async def test_call_tool_gives_a_value_and_takes_any_name_of_the_server(self) -> None:
+    async def test_call_tool_returns_a_value_and_accepts_any_server_name(self) -> None:
         self.host.answers["call_tool"] = lambda params: text_result('{"id": 7}')
         self.assertEqual((await self.runtime.call_tool("Files", "read-file", {"path": "a"})).id, 7)
         called = ("call_tool", {"server": "files", "tool": "read-file", "arguments": {"path": "a"}})
@@ -137,7 +137,7 @@ class Calls(RuntimeTestCase):
         await self.runtime.call_tool("files", "list")
         self.assertEqual(self.host.asked[-1][1]["arguments"], {})
 
-    async def test_call_tool_raw_leaves_a_failure_as_it_is(self) -> None:
+    async def test_call_tool_raw_returns_a_failure_unchanged(self) -> None:
         failure = {**text_result("no"), "isError": True}
         self.host.answers["call_tool"] = lambda params: failure
         self.assertIs(await self.runtime.call_tool_raw("files", "list", {"any": 1}), failure)
@@ -145,8 +145,8 @@ class Calls(RuntimeTestCase):
         with self.assertRaisesRegex(self.runtime.ToolError, "no"):
             await self.runtime.call_tool("files", "list")
 
-    async def test_arguments_that_are_no_dict_are_refused(self) -> None:
-        with self.assertRaisesRegex(TypeError, "arguments is a dict"):
+    async def test_arguments_must_be_a_dict(self) -> None:
+        with self.assertRaisesRegex(TypeError, "arguments must be a dict"):
             await self.runtime.call_tool("files", "list", ["a"])
         with self.assertRaisesRegex(TypeError, "tial is not a parameter of this tool. Did you mean 'tail'?"):
             await self.runtime.call_tool("files", "read_file", {"path": "a", "tial": 1})
@@ -154,29 +154,29 @@ class Calls(RuntimeTestCase):
 
 
 class Self(RuntimeTestCase):
-    def test_the_manual_and_the_errors_are_there(self) -> None:
+    def test_manual_and_errors_are_available(self) -> None:
         self.assertEqual(self.runtime.capability_summary(), "the manual")
         self.assertIs(self.runtime.MCPError, MCPError)
         self.assertIs(self.runtime.ServerNotAvailableError, ServerNotAvailableError)
         self.assertIn("ServerNotAvailableError", dir(self.runtime))
         self.run_code("assert MCPError is runtime.MCPError and issubclass(ToolError, MCPError)")
 
-    def test_an_unknown_helper_names_the_near_ones(self) -> None:
+    def test_an_unknown_helper_suggests_similar_names(self) -> None:
         with self.assertRaisesRegex(AttributeError, "runtime has no 'search_tools'. Did you mean 'search_tool_docs"):
             _ = self.runtime.search_tools
         with self.assertRaisesRegex(AttributeError, "runtime has no 'search'. Did you mean 'search_tool_docs"):
             _ = self.runtime.search
-        with self.assertRaisesRegex(AttributeError, r"runtime.help\(\) prints"):
+        with self.assertRaisesRegex(AttributeError, r"runtime.help\(\) lists"):
             _ = self.runtime.zzz
 
-    def test_help_names_every_helper(self) -> None:
+    def test_help_lists_every_helper(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()) as stdout:
             self.runtime.help()
         for name in self.runtime.__all__:
             if callable(getattr(self.runtime, name)) and not inspect.isclass(getattr(self.runtime, name)):
                 self.assertIn(f"runtime.{name}(", stdout.getvalue())
 
-    def test_signatures_are_those_that_programs_use(self) -> None:
+    def test_signatures_match_existing_programs(self) -> None:
         signatures = {
             "query_tool_docs": ["server", "tool", "detail"],
             "query_tool_docs_sync": ["server", "tool", "detail"],
@@ -191,7 +191,7 @@ class Self(RuntimeTestCase):
         for name, parameters in signatures.items():
             self.assertEqual(list(inspect.signature(getattr(self.runtime, name)).parameters), parameters)
 
-    def test_reset_asks_the_host(self) -> None:
+    def test_reset_calls_the_host(self) -> None:
         self.host.answers["reset"] = lambda params: None
         self.assertIn("next cell", self.runtime.reset())
         self.assertEqual(self.host.methods(), ["reset"])
@@ -206,28 +206,28 @@ class SavedTools(RuntimeTestCase):
         linecache.cache["<cell 1>"] = (len(code), None, code.splitlines(keepends=True), "<cell 1>")
         self.run_code(code)
 
-    def test_source_and_name_are_sent_and_the_answer_says_so(self) -> None:
+    def test_source_and_name_are_sent_and_confirmed(self) -> None:
         self.define("def add(a, b=1):\n    return a + b\n")
         answer = self.runtime.save_tool(self.namespace["add"])
-        self.assertEqual(answer, "Saved 'add': later sessions have it by that name.")
+        self.assertEqual(answer, "Saved 'add'. Later sessions define it under that name.")
         source = "def add(a, b=1):\n    return a + b\n"
         self.assertEqual(self.host.asked, [("save_tool", {"name": "add", "source": source})])
         self.run_code("save_tool('add')")
         self.assertEqual(len(self.host.asked), 2)
 
-    def test_names_that_only_this_session_has_are_told(self) -> None:
+    def test_names_that_only_this_session_has_are_reported(self) -> None:
         self.define(
             "import math\nlimit = 3\nasync def area(r):\n    await mcp_files.list()\n    return math.pi * r ** limit\n"
         )
         self.assertIn("only this session has: limit, math.", self.runtime.save_tool(self.namespace["area"]))
 
-    def test_names_it_imports_itself_or_reads_as_attributes_are_not(self) -> None:
+    def test_local_imports_and_attributes_are_not_reported(self) -> None:
         self.define(
             "import re\nlimit = 3\ndef count(t):\n    import re\n    return [re.search(x, t.limit) for x in t]\n"
         )
         self.assertNotIn("only this session", self.runtime.save_tool(self.namespace["count"]))
 
-    def test_what_cannot_stand_alone_is_refused_with_the_reason(self) -> None:
+    def test_functions_that_are_not_self_contained_are_refused(self) -> None:
         self.define(
             "f = lambda: 1\ndef outer():\n    x = 1\n    def inner():\n        return x\n    return inner\n"
             "inner = outer()\nclass C:\n    def m(self): pass\n"
@@ -240,7 +240,7 @@ class SavedTools(RuntimeTestCase):
             self.runtime.save_tool("nope")
         self.assertEqual(self.host.asked, [])
 
-    def test_saved_functions_are_defined_and_a_broken_one_is_named(self) -> None:
+    def test_saved_functions_are_defined_and_a_broken_one_is_reported(self) -> None:
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
             self.api.define_saved_tools(
                 [{"name": "good", "source": "def good():\n    return 5\n"}, {"name": "bad", "source": "def bad(:\n"}]
@@ -256,18 +256,18 @@ class Progress(ApiTestCase):
         self.assertEqual(self.host.sent, [{"type": "progress", "done": 1.0, "total": 4.0, "message": "pages"}])
         self.assertEqual(self.host.asked, [])
 
-    def test_the_last_of_a_cell_is_sent_with_its_end(self) -> None:
+    def test_the_last_report_is_sent_at_the_end_of_the_cell(self) -> None:
         self.run_code("for step in range(1_000): runtime.progress(step)")
         self.api.end_cell()
         self.assertEqual(self.host.sent[-1], {"type": "progress", "done": 999.0})
 
-    def test_of_a_fast_loop_is_thinned_out_but_for_its_end(self) -> None:
+    def test_a_fast_loop_is_rate_limited_except_for_its_end(self) -> None:
         self.run_code("for step in range(100_001): runtime.progress(step, 100_000)")
         self.assertLess(len(self.host.sent), 1_000)
         self.assertEqual(self.host.sent[-1], {"type": "progress", "done": 100_000.0, "total": 100_000.0})
 
-    def test_refuses_what_is_no_number(self) -> None:
-        with self.assertRaisesRegex(ValueError, "done is a finite number, not nan"):
+    def test_refuses_values_that_are_not_finite_numbers(self) -> None:
+        with self.assertRaisesRegex(ValueError, "done must be a finite number, not nan"):
             self.run_code("runtime.progress(float('nan'))")
 
 
@@ -285,11 +285,11 @@ class WithoutServers(RuntimeTestCase):
                 self.assertEqual(len(await found if inspect.isawaitable(found) else found), 0)
         self.assertRegex(said.getvalue(), r"\ANo server is configured\. .*install CLIENT --import.*\n\Z")
 
-    async def test_the_list_of_servers_says_how_to_get_one(self) -> None:
+    async def test_the_list_of_servers_explains_how_to_add_one(self) -> None:
         await self.assert_says_once(self.runtime.discovered_servers)
 
-    async def test_a_search_for_servers_says_how_to_get_one(self) -> None:
+    async def test_a_search_for_servers_explains_how_to_add_one(self) -> None:
         await self.assert_says_once(lambda: self.runtime.find_servers("x"))
 
-    async def test_a_search_for_tools_says_how_to_get_one(self) -> None:
+    async def test_a_search_for_tools_explains_how_to_add_one(self) -> None:
         await self.assert_says_once(lambda: self.runtime.search_tool_docs("x"))

@@ -1,4 +1,4 @@
-"""The channel and the loop of a Python without threads, with pipes in the place of the engine's devices."""
+"""The channel, the loop and the capture for a Python without threads, with pipes instead of the engine's devices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ChannelTest(unittest.TestCase):
     def setUp(self) -> None:
         self.host = Host()
 
-    def test_a_blocking_call_takes_frames_until_its_answer(self) -> None:
+    def test_a_blocking_call_handles_frames_until_its_answer(self) -> None:
         self.host.channel.open_gate()
         interrupt: dict[str, object] = {"type": "interrupt", "cell": 1, "reason": "deadline", "sent_before": 0}
         self.host.write(interrupt, answer(2, "other"), answer(1, "mine"))
@@ -46,7 +46,7 @@ class ChannelTest(unittest.TestCase):
         self.assertEqual(self.host.others, [interrupt])
         self.assertEqual(self.host.read()[0]["method"], "reset")
 
-    def test_a_blocking_call_ends_in_time(self) -> None:
+    def test_a_blocking_call_times_out(self) -> None:
         self.host.channel.open_gate()
         with self.assertRaisesRegex(MCPError, "CALL_TIMEOUT"):
             self.host.channel.call_sync("reset", {}, timeout=0.01)
@@ -64,7 +64,7 @@ class ChannelTest(unittest.TestCase):
         self.host.channel.pump(0.001)
         self.assertEqual(waits, [1])
 
-    def test_a_frame_is_taken_whole_before_an_interrupt(self) -> None:
+    def test_a_frame_is_handled_completely_before_an_interrupt(self) -> None:
         struck: list[bool] = []
 
         def on_frame(_frame: dict[str, object]) -> None:
@@ -107,7 +107,7 @@ class LoopTest(unittest.TestCase):
 
         self.assertEqual(self.loop.run_until_complete(main()), "slept")
 
-    def test_a_signal_wakes_a_wait_without_end(self) -> None:
+    def test_a_signal_ends_an_endless_wait(self) -> None:
         async def main() -> str:
             woken = self.loop.create_future()
 

@@ -1,4 +1,4 @@
-"""The exceptions user code catches, and that their codes are those of the host."""
+"""The exceptions that user code catches. Their codes must equal those of the host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ERRORS_TS = Path(__file__).parents[2] / "src" / "base" / "errors.ts"
 
 
 class Codes(unittest.TestCase):
-    def test_they_are_those_of_the_host_in_the_same_order(self) -> None:
+    def test_codes_equal_those_of_the_host_in_order(self) -> None:
         table = re.search(r"ERROR_CODES = \{\n(.*?)\n\} as const", ERRORS_TS.read_text(), re.DOTALL)
         assert table is not None
         self.assertEqual(list(CODES), re.findall(r"^  ([A-Z_]+): \{", table[1], re.MULTILINE))
@@ -38,12 +38,12 @@ class Errors(unittest.TestCase):
         self.assertEqual((error.code, error.message, error.hint), ("CALL_TIMEOUT", "slow", "wait"))
         self.assertEqual(error.data, {"ms": 5})
 
-    def test_a_server_that_is_not_loaded_is_a_key_error_too_and_keeps_its_text(self) -> None:
+    def test_a_server_that_is_not_loaded_is_also_a_key_error_with_the_full_text(self) -> None:
         error = error_from_frame({"code": "SERVER_NOT_AVAILABLE", "message": "Server 'x' is not available"})
         self.assertIsInstance(error, KeyError)
         self.assertEqual(str(error), "SERVER_NOT_AVAILABLE: Server 'x' is not available")
 
-    def test_what_a_policy_or_a_person_refuses_is_a_policy_error(self) -> None:
+    def test_refusals_by_policy_or_person_are_policy_errors(self) -> None:
         refused = ("POLICY_DENIED", "POLICY_LIMIT", "APPROVAL_DENIED", "APPROVAL_TIMEOUT", "APPROVAL_UNAVAILABLE")
         for code in (*refused, "TOOL_CHANGED"):
             error = error_from_frame({"code": code, "message": "no", "hint": "ask"})
@@ -51,10 +51,10 @@ class Errors(unittest.TestCase):
             self.assertIsInstance(error, MCPError)
             self.assertEqual(str(error), f"{code}: no\nHint: ask")
 
-    def test_an_answer_without_facts_is_still_an_error(self) -> None:
+    def test_an_empty_error_answer_is_still_an_error(self) -> None:
         self.assertEqual(str(error_from_frame(None)), "INTERNAL: the host gave no reason")
 
-    def test_only_the_answer_of_a_call_belongs_to_one(self) -> None:
+    def test_only_errors_answered_by_the_host_have_a_call(self) -> None:
         error = error_from_frame({"code": "POLICY_DENIED", "message": "no"}, 7)
         self.assertEqual(call_of(error), 7)
 
@@ -64,7 +64,7 @@ class Errors(unittest.TestCase):
 
         for other in (MCPError("no", "POLICY_DENIED"), MineError("no"), ValueError("no"), error_from_frame(None)):
             self.assertIsNone(call_of(other))
-        # A frame with such a number would be dropped, and its cell would never end.
+        # The host would drop a frame with such a number, and the cell would never end.
         for number in (-1, 1 << 53, True, 1.5, "7"):
             error.__dict__["_call"] = number
             self.assertIsNone(call_of(error))
@@ -74,7 +74,7 @@ class Errors(unittest.TestCase):
         self.assertEqual(str(error), "TOOL_FAILED: files.read: denied")
         self.assertEqual((error.server, error.tool, error.result), ("files", "read", {"isError": True}))
 
-    def test_they_survive_copying_and_the_classes_name_the_module_users_import(self) -> None:
+    def test_errors_can_be_copied_and_classes_name_the_public_module(self) -> None:
         errors = (MCPError("a"), PolicyError("p", "X"), ToolError("b", "s", "t", {}), ServerNotAvailableError("c", "X"))
         for error in errors:
             again = error.__reduce__()

@@ -1,4 +1,4 @@
-"""The golden frames against the kernel's codec, and its field lists against the JSON Schema.
+"""Checks the kernel's codec against the golden frames, and its field lists against the JSON Schema.
 
 `test/contract/frames.test.ts` reads the same files for the host's codec.
 """
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "test" / "fixtures" / "frames"
 SCHEMA = ROOT / "sandbox-runtime" / "bridge_kernel" / "frames.schema.json"
 
-# Far fewer files than there are would mean that the folder was not found or was emptied.
+# Guards against a folder that was not found or was emptied.
 MIN_VALID_TO_SANDBOX = 10
 MIN_VALID_TO_HOST = 10
 MIN_INVALID_TO_SANDBOX = 15
@@ -65,13 +65,13 @@ class GoldenFrames(unittest.TestCase):
 
 
 class EncodeFrame(unittest.TestCase):
-    def test_refuses_numbers_that_json_cannot_express(self) -> None:
+    def test_refuses_numbers_that_json_cannot_represent(self) -> None:
         for number in (math.nan, math.inf, -math.inf):
             with self.subTest(number), self.assertRaises(ValueError):
                 frames.encode_frame({"type": "call", "params": {"x": [number]}})
 
     def test_refuses_keys_that_become_equal_text(self) -> None:
-        # json.dumps writes both, and the reader keeps one of them without a word.
+        # json.dumps writes both, and the reader silently keeps one of them.
         with self.assertRaises((TypeError, ValueError)):
             frames.encode_frame({"type": "call", "params": {1: "a", "1": "b"}})
 
@@ -94,7 +94,7 @@ class EncodeFrame(unittest.TestCase):
 
 
 class MirrorOfTheSchema(unittest.TestCase):
-    """The field lists of the kernel name the same types, required and optional keys as the definition."""
+    """The kernel's field lists have the same types, required keys and optional keys as the schema."""
 
     def keys_by_type(self, definition: str) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
         schema = json.loads(SCHEMA.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The code pack: what one sandbox compiles, the next one of the same image takes."""
+"""The code pack: the next sandbox of the same image reuses what one sandbox compiled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CodePackTest(unittest.TestCase):
         sys.path_importer_cache.clear()
 
     def load(self, importer: Importer) -> tuple[object, object]:
-        """The value the module has, and its loader."""
+        """The module's value and its loader."""
         spec = importer.find_spec(NAME) or importlib.util.find_spec(NAME)
         assert spec is not None
         assert spec.loader is not None
@@ -44,14 +44,14 @@ class CodePackTest(unittest.TestCase):
         assert pack is not None
         return pack
 
-    def test_the_next_sandbox_takes_the_code_from_the_pack(self) -> None:
+    def test_the_next_sandbox_loads_code_from_the_pack(self) -> None:
         importer = Importer({"pack": self.make_pack()})
         value, loader = self.load(importer)
         self.assertEqual(value, 1)
         self.assertIsInstance(loader, PackLoader)
         self.assertIsNone(importer.finish_recording())
 
-    def test_a_changed_file_is_compiled_again_and_makes_a_new_pack(self) -> None:
+    def test_a_changed_file_is_compiled_again_for_a_new_pack(self) -> None:
         old = self.make_pack()
         self.write("value = 22\n")
         importer = Importer({"pack": old})
@@ -62,13 +62,13 @@ class CodePackTest(unittest.TestCase):
         self.assertEqual(value, 22)
         self.assertIsInstance(loader, PackLoader)
 
-    def test_a_damaged_or_foreign_pack_is_passed_over(self) -> None:
+    def test_a_damaged_or_foreign_pack_is_ignored(self) -> None:
         pack = self.make_pack()
         for damaged in (b"", b"\0\0\0\0" + pack[4:], pack[:-10], pack[:4] + b"N", pack[:4]):
             with self.subTest(damaged[:8]):
                 self.assertEqual(self.load(Importer({"pack": damaged}))[0], 1)
 
-    def test_a_module_can_be_loaded_again_when_the_pack_is_gone(self) -> None:
+    def test_a_module_can_be_reloaded_after_the_pack_was_released(self) -> None:
         importer = Importer({"pack": self.make_pack()})
         _, loader = self.load(importer)
         importer.finish_recording()

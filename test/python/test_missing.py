@@ -1,4 +1,4 @@
-"""What is said of things that the embedded engine lacks. The rest is tested where code meets it: the session suite."""
+"""Explanations of features that the embedded engine lacks. The session suite tests the rest from user code."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class MissingModuleTest(unittest.TestCase):
         sys.meta_path.append(finder)
         self.addCleanup(sys.meta_path.remove, finder)
 
-    def test_a_package_is_named_with_the_way_out(self) -> None:
+    def test_a_missing_package_is_named_with_an_alternative(self) -> None:
         with self.assertRaisesRegex(
             ModuleNotFoundError, "'no_such_package': .*needs a container engine.*IMAGE"
         ) as caught:
             __import__("no_such_package")
         self.assertEqual(caught.exception.name, "no_such_package")
 
-    def test_whoever_only_asks_is_told_no(self) -> None:
+    def test_find_spec_finds_nothing(self) -> None:
         self.assertIsNone(importlib.util.find_spec("no_such_package"))
 
     def test_a_module_of_a_package_is_left_to_python(self) -> None:
@@ -33,7 +33,7 @@ class MissingModuleTest(unittest.TestCase):
 
 
 class MissingAttributeTest(unittest.TestCase):
-    def test_it_stays_absent_and_says_why(self) -> None:
+    def test_a_missing_attribute_stays_missing_and_is_explained(self) -> None:
         module = types.ModuleType("os")
         module.__dict__["fork"] = print
         explain_attributes(module, "fork system", "because")

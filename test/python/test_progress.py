@@ -1,4 +1,4 @@
-"""Which reports of `runtime.progress` leave, and when."""
+"""Which reports of `runtime.progress` are sent, and when."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Sending(unittest.IsolatedAsyncioTestCase):
         self.report(*range(10))
         self.assertEqual(self.sent, [*range(10)])
 
-    # The last report of a loop without a total was lost, and so was the first one right after an earlier cell.
-    def test_of_many_the_first_and_the_last_are_sent_in_each_cell(self) -> None:
+    # The last report of a loop without a total used to be lost, and so was the first one right after an earlier cell.
+    def test_each_cell_sends_its_first_and_last_report(self) -> None:
         for _ in range(2):
             self.sent.clear()
             self.report(*range(100_000))
@@ -35,13 +35,13 @@ class Sending(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((self.sent[0], self.sent[-1]), (0, 99_999))
             self.assertLess(len(self.sent), 100)
 
-    def test_what_is_complete_is_sent_at_once_and_nothing_older_follows(self) -> None:
+    def test_a_complete_report_is_sent_at_once_and_nothing_older_follows(self) -> None:
         self.report(*range(101), total=100)
         self.assertEqual(self.sent[-1], 100)
         self.sender.end_cell()
         self.assertEqual(self.sent[-1], 100)
 
-    async def test_the_newest_is_sent_while_the_code_awaits(self) -> None:
+    async def test_the_newest_report_is_sent_while_the_code_awaits(self) -> None:
         self.report(*range(100))
         self.assertLess(len(self.sent), 50)
         self.news.clear()

@@ -1,4 +1,4 @@
-"""The `mcp_<alias>` objects, `mcp_servers`, the package `mcp`, and calls that somebody forgot to await."""
+"""The `mcp_<alias>` objects, `mcp_servers`, the `mcp` package, and calls without `await`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class ProxyTestCase(ApiTestCase):
 
 
 class Calls(ProxyTestCase):
-    async def test_a_call_sends_names_as_written_after_asking_once_how_the_tool_looks(self) -> None:
+    async def test_a_call_fetches_the_spec_once_and_sends_the_name_as_written(self) -> None:
         self.assertEqual(await self.files.Read_File(path="a"), "done")
         await self.files.Read_File(path="b")
         spec = ("tool_specs", {"server": "files", "tools": ["Read_File"]})
         calls = [("call_tool", {"server": "files", "tool": "Read_File", "arguments": {"path": path}}) for path in "ab"]
         self.assertEqual(self.host.asked, [spec, *calls])
 
-    async def test_a_name_that_is_no_identifier_goes_into_brackets(self) -> None:
+    async def test_brackets_take_names_that_are_not_identifiers(self) -> None:
         await self.files["read-file"](path="a")
         self.assertEqual(self.host.asked[-1][1]["tool"], "read-file")
 
@@ -49,7 +49,7 @@ class Calls(ProxyTestCase):
         self.assertTrue(inspect.isawaitable(pending := self.files.e()))
         await pending
 
-    async def test_a_cancelled_call_ends_quietly(self) -> None:
+    async def test_a_cancelled_call_ends_without_a_warning(self) -> None:
         task = asyncio.create_task(self.files.a())
         task.cancel()
         with self.assertRaises(asyncio.CancelledError):
@@ -61,7 +61,7 @@ class Calls(ProxyTestCase):
         self.assertEqual(self.host.sent_arguments(), [{"path": "a", "tail": 3}, {"path": "b", "tail": 4}])
         self.assertEqual(self.host.methods(), ["tool_specs", "call_tool", "call_tool"])
 
-    async def test_one_dict_is_all_arguments(self) -> None:
+    async def test_a_single_dict_provides_all_arguments(self) -> None:
         await self.files.read_file({"path": "a", "tail": 1})
         self.assertEqual(self.host.asked[-1][1]["arguments"], {"path": "a", "tail": 1})
 
@@ -76,11 +76,11 @@ class Calls(ProxyTestCase):
             self.files.read_file.sync()
         self.assertNotIn("call_tool", self.host.methods())
 
-    async def test_many_calls_at_once_ask_once(self) -> None:
+    async def test_concurrent_calls_fetch_the_spec_once(self) -> None:
         await asyncio.gather(*(self.files.read_file(path="a") for _ in range(100)))
         self.assertEqual(self.host.methods().count("tool_specs"), 1)
 
-    async def test_a_call_that_is_cancelled_while_it_asks_leaves_the_question_to_the_others(self) -> None:
+    async def test_cancelling_one_call_does_not_cancel_the_shared_fetch(self) -> None:
         first = asyncio.ensure_future(self.files.read_file(path="a"))
         second = asyncio.ensure_future(self.files.read_file(path="b"))
         await asyncio.sleep(0)
@@ -88,7 +88,7 @@ class Calls(ProxyTestCase):
         self.assertEqual(await second, "done")
         self.assertEqual(self.host.sent_arguments(), [{"path": "b"}])
 
-    async def test_before_a_refusal_the_server_itself_is_asked_once_per_cell(self) -> None:
+    async def test_the_running_server_is_asked_once_per_cell_before_a_refusal(self) -> None:
         await self.files.read_file(path="a")
         self.api.update([FILES], None)
         await self.files.read_file(path="a")
@@ -99,14 +99,14 @@ class Calls(ProxyTestCase):
         asked = [params for method, params in self.host.asked if method == "tool_specs"]
         self.assertEqual(asked[1:], [{"server": "files", "tools": ["read_file"], "fresh": True}])
 
-    async def test_a_call_is_not_refused_for_what_the_server_was_like_before(self) -> None:
+    async def test_an_outdated_spec_does_not_refuse_a_call(self) -> None:
         await self.files.read_file(path="a")
         self.host.tool_specs["read_file"] = {**READ_FILE_SPEC, "open": True}
         await self.files.read_file(path="a", new=1)
         self.files.read_file.sync(path="a", new=2)
         self.assertEqual(self.host.sent_arguments()[1:], [{"path": "a", "new": 1}, {"path": "a", "new": 2}])
 
-    async def test_parameters_may_be_called_self_or_like_those_of_the_kernel(self) -> None:
+    async def test_parameters_may_be_named_self_or_like_kernel_parameters(self) -> None:
         await self.files.open(self=1, args=2, kwargs=3, server=4, tool=5)
         self.assertEqual(self.host.sent_arguments(), [{"self": 1, "args": 2, "kwargs": 3, "server": 4, "tool": 5}])
 
@@ -114,7 +114,7 @@ class Calls(ProxyTestCase):
         git: Any = self.namespace["mcp_git_hub"]
         await git.anything(a=1)
         self.assertEqual(self.host.methods(), ["call_tool"])
-        with self.assertRaisesRegex(TypeError, "only be given by name"):
+        with self.assertRaisesRegex(TypeError, "pass arguments by name"):
             await git.anything(1)
 
 
@@ -133,7 +133,7 @@ class ForgottenAwait(ProxyTestCase):
         self.assertEqual({w.category for w in caught}, {RuntimeWarning})
         self.assertEqual(self.host.asked, [])
 
-    def test_using_the_result_says_what_is_missing_once(self) -> None:
+    def test_using_the_missing_result_names_the_fix_once(self) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for code, kind in (
@@ -149,7 +149,7 @@ class ForgottenAwait(ProxyTestCase):
             gc.collect()
         self.assertEqual(caught, [])
 
-    def test_its_repr_says_so_too_and_that_is_enough(self) -> None:
+    def test_the_repr_replaces_the_warning(self) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             text = repr(self.files.a())
@@ -157,21 +157,21 @@ class ForgottenAwait(ProxyTestCase):
         self.assertEqual(text, "<mcp_files.a(...), not awaited: write 'await mcp_files.a(...)'>")
         self.assertEqual(caught, [])
 
-    def test_one_that_is_kept_is_reported_at_the_end_of_its_cell_and_can_still_be_awaited(self) -> None:
+    def test_a_stored_call_is_reported_at_the_end_of_the_cell_and_can_still_be_awaited(self) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self.run_code("\nkept = mcp_files.a()")
             self.api.end_cell()
             self.api.end_cell()
         self.assertEqual([warning.lineno for warning in caught], [2])
-        self.assertIn("mcp_files.a(...) was not awaited in this cell, so nothing was called", str(caught[0].message))
+        self.assertIn("mcp_files.a(...) was not awaited in this cell, so nothing was sent", str(caught[0].message))
 
         async def wait() -> object:
             return await self.namespace["kept"]  # pyright: ignore[reportGeneralTypeIssues]
 
         self.assertEqual(asyncio.run(wait()), "done")
 
-    async def test_calls_that_were_awaited_are_not_mentioned(self) -> None:
+    async def test_awaited_calls_are_not_reported(self) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             await self.files.a()
@@ -181,7 +181,7 @@ class ForgottenAwait(ProxyTestCase):
 
 
 class Knowledge(ProxyTestCase):
-    def test_looking_at_a_proxy_asks_nothing(self) -> None:
+    def test_inspecting_a_proxy_makes_no_calls(self) -> None:
         self.assertEqual(repr(self.files), "<mcp_files: tools of the MCP server 'files', loaded>")
         self.assertEqual(
             repr(self.namespace["mcp_git_hub"]),
@@ -192,7 +192,7 @@ class Knowledge(ProxyTestCase):
         self.assertFalse(hasattr(self.files, "__deepcopy__"))
         self.assertEqual(self.host.asked, [])
 
-    def test_dir_iteration_and_help_ask_once_per_cell(self) -> None:
+    def test_dir_iteration_and_help_fetch_once_per_cell(self) -> None:
         self.assertEqual(dir(self.files), ["list", "read_file"])
         self.assertEqual(list(self.files), ["read_file", "list"])
         text = pydoc.plain(pydoc.render_doc(self.files.read_file))
@@ -206,14 +206,14 @@ class Knowledge(ProxyTestCase):
         self.assertIsNotNone(self.files.read_file.__doc__)
         self.assertEqual(self.host.methods(), ["list_tools", "tool_specs"] * 2)
 
-    def test_a_tool_that_is_known_to_be_missing_names_the_near_ones(self) -> None:
+    def test_a_missing_tool_suggests_similar_names(self) -> None:
         self.assertIsNotNone(self.files.reed_file)
         dir(self.files)
         with self.assertRaisesRegex(AttributeError, "mcp_files has no tool 'reed_file'. Did you mean 'read_file'"):
             _ = self.files.reed_file
         self.assertIsNotNone(self.files.READ_FILE)
 
-    def test_a_host_that_fails_breaks_neither_dir_nor_help(self) -> None:
+    def test_a_failing_host_does_not_break_dir_or_help(self) -> None:
         def fail(params: dict[str, object]) -> object:
             raise MCPError("did not start", "SERVER_START_FAILED")
 
@@ -226,11 +226,11 @@ class Knowledge(ProxyTestCase):
 
 
 class Names(ProxyTestCase):
-    def test_every_configured_server_has_a_name_and_loaded_ones_are_told_apart(self) -> None:
+    def test_every_configured_server_has_a_name_and_loaded_ones_are_listed(self) -> None:
         self.assertEqual(self.namespace["LOADED_MCP_SERVERS"], ("files",))
         self.run_code("assert list(mcp_servers) == ['files'] and mcp_servers['Files'] is mcp_files")
 
-    def test_a_server_that_is_not_loaded_says_how_to_load_it(self) -> None:
+    def test_a_server_that_is_not_loaded_explains_how_to_load_it(self) -> None:
         servers: Any = self.namespace["mcp_servers"]
         with self.assertRaisesRegex(KeyError, r"Server 'git-hub' is not available\nHint: .*servers=\['git-hub'\]"):
             servers["git-hub"]
@@ -239,7 +239,7 @@ class Names(ProxyTestCase):
         self.assertIsNone(servers.get("git-hub"))
         self.assertNotIn("git-hub", servers)
 
-    def test_a_name_the_user_took_is_left_alone(self) -> None:
+    def test_a_name_reassigned_by_the_user_is_kept(self) -> None:
         self.run_code("mcp_files = 1")
         self.api.update([FILES, GIT], None)
         self.assertEqual(self.namespace["mcp_files"], 1)
@@ -249,13 +249,13 @@ class Names(ProxyTestCase):
         self.api.update([FILES, GIT], None)
         self.assertIs(self.namespace["mcp_files"], self.files)
 
-    def test_a_server_that_goes_takes_its_names_along(self) -> None:
+    def test_removing_a_server_removes_its_names(self) -> None:
         self.api.update([FILES], [FILES])
         self.assertNotIn("mcp_git_hub", self.namespace)
         with self.assertRaises(ImportError):
             self.run_code("import mcp.servers.git_hub")
 
-    def test_a_server_that_comes_is_there_and_the_others_stay_the_same(self) -> None:
+    def test_adding_a_server_keeps_the_other_proxies(self) -> None:
         new: ServerRef = {"name": "new", "alias": "new"}
         self.api.update([FILES, new], [FILES, GIT, new])
         self.assertIs(self.namespace["mcp_files"], self.files)
@@ -280,7 +280,7 @@ class Package(ProxyTestCase):
         error = pickle.loads(pickle.dumps(ToolError("no", "files", "list", {"isError": True})))
         self.assertEqual((error.server, str(error)), ("files", "TOOL_FAILED: files.list: no"))
 
-    def test_star_brings_the_tools_and_the_tables(self) -> None:
+    def test_star_import_includes_tools_and_tables(self) -> None:
         self.run_code("from mcp.servers.files import *\nnames = [read_file.__name__, [*TOOL_MAP], TOOLS[0].name]")
         self.assertEqual(self.namespace["names"], ["read_file", ["read-file", "list"], "read-file"])
 
@@ -289,7 +289,7 @@ class Package(ProxyTestCase):
         self.run_code("from mcp.servers.files import read_file")
         self.assertEqual(await self.namespace["read_file"](path="a"), "read_file")  # pyright: ignore[reportCallIssue]
 
-    def test_a_server_that_is_not_configured_says_which_are(self) -> None:
+    def test_an_unknown_server_lists_the_configured_ones(self) -> None:
         with self.assertRaisesRegex(ImportError, "Server 'nope' is not available\nHint: Configured: files, git-hub."):
             self.run_code("import mcp.servers.nope")
         with self.assertRaisesRegex(ImportError, "import 'mcp.servers.files'"):

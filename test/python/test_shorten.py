@@ -1,4 +1,4 @@
-"""The text of huge values: its size, both ends, and quickly."""
+"""The text of huge values shows their size and both ends, and is fast."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from bridge_kernel.shorten import short_repr
 
 
 class Small(unittest.TestCase):
-    def test_values_are_shown_as_ever(self) -> None:
+    def test_small_values_are_unchanged(self) -> None:
         loop: list[Any] = []
         loop.append(loop)
         for value in (1, "a'b", b"x", [], (1,), {1: [2, {3}]}, frozenset({1}), set[int](), list(range(5000)), loop):
             self.assertEqual(short_repr(value), repr(value))
 
-    def test_classes_of_the_user_speak_for_themselves(self) -> None:
+    def test_user_classes_keep_their_own_repr(self) -> None:
         class Mine(list[int]):
             def __repr__(self) -> str:
                 return "mine"
@@ -44,14 +44,14 @@ class Huge(unittest.TestCase):
         self.assertIn("' … 94,000 more … '", text)
         self.assertTrue(short_repr(bytes(100_000)).startswith("bytes, 100,000 bytes:\nb'"))
 
-    def test_what_is_huge_inside_is_found(self) -> None:
+    def test_nested_huge_values_are_found(self) -> None:
         for value in ([list(range(1_000_000))], {"rows": [{"id": n} for n in range(100_000)]}, ("x" * 1_000_000, 1)):
             text = short_repr(value)
             self.assertLess(len(text), 8_000)
             self.assertIn("more …", text)
         self.assertTrue(short_repr(("x" * 1_000_000, 1)).endswith(", 1)"))
 
-    def test_deep_and_circular_values_end(self) -> None:
+    def test_deep_and_circular_values_terminate(self) -> None:
         deep: list[Any] = list(range(20_000))
         for _ in range(500):
             deep = [deep]
@@ -60,7 +60,7 @@ class Huge(unittest.TestCase):
         loop[0] = loop
         self.assertLess(len(short_repr(loop)), 8_000)
 
-    def test_renders_only_what_it_shows(self) -> None:
+    def test_only_the_shown_parts_are_rendered(self) -> None:
         class Item:
             asked = 0
 

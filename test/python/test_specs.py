@@ -1,4 +1,4 @@
-"""Signatures of tools, and the arguments of a call: bound, converted, checked."""
+"""Signatures of tools, and how arguments of a call are bound, converted and checked."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ ANY = ToolSpec({"name": "any", "alias": "any", "open": True, "parameters": [], "
 
 
 class Signatures(unittest.TestCase):
-    def test_it_prints_like_the_text_of_the_host(self) -> None:
+    def test_it_prints_like_the_host_text(self) -> None:
         self.assertEqual(
             str(SPEC.signature()),
             "(from_: str, limit: int = 10, state: Literal['open', 'closed'] = 'open', x_loc_lat: float | None = ..., "
             "where: SearchIssuesWhere = ..., any=...) -> list[SearchIssuesResult]",
         )
 
-    def test_annotations_and_defaults_are_real_where_they_can_be(self) -> None:
+    def test_annotations_and_defaults_are_real_objects_if_possible(self) -> None:
         parameters = SPEC.signature().parameters
         self.assertIs(parameters["from_"].annotation, str)
         self.assertEqual(parameters["state"].annotation, Literal["open", "closed"])
@@ -72,32 +72,32 @@ class Signatures(unittest.TestCase):
         self.assertIs(parameters["from_"].default, inspect.Parameter.empty)
         self.assertIs(parameters["any"].annotation, inspect.Parameter.empty)
 
-    def test_a_tool_that_takes_anything_says_so(self) -> None:
+    def test_an_open_tool_shows_kwargs(self) -> None:
         self.assertEqual(str(ANY.signature()), "(**kwargs)")
         facts = {**SEARCH, "open": True, "parameters": [parameter("kwargs", "str")], "returns": None}
         self.assertEqual(str(ToolSpec(facts, "x").signature()), "(kwargs: str = ..., **kwargs_)")
 
-    def test_a_text_of_the_host_is_no_code(self) -> None:
+    def test_host_text_is_not_executed(self) -> None:
         facts = {**SEARCH, "parameters": [parameter("a", "__import__('os')", "__import__('os')")]}
         self.assertIn("a: __import__('os') = __import__('os')", str(ToolSpec(facts, "x").signature()))
 
 
 class Binding(unittest.TestCase):
-    def test_names_are_taken_in_both_spellings_and_sent_as_the_server_knows_them(self) -> None:
+    def test_both_spellings_are_accepted_and_the_original_is_sent(self) -> None:
         self.assertEqual(SPEC.arguments((), {"from_": "a", "x_loc_lat": 1}), {"from": "a", "x-loc-lat": 1})
         self.assertEqual(SPEC.arguments((), {"from": "a", "x-loc-lat": 1}), {"from": "a", "x-loc-lat": 1})
 
-    def test_positions_follow_the_signature_and_one_dict_is_all_arguments(self) -> None:
+    def test_positions_follow_the_signature_and_a_dict_provides_all_arguments(self) -> None:
         self.assertEqual(SPEC.arguments(("a", 3), {"state": "open"}), {"from": "a", "limit": 3, "state": "open"})
         self.assertEqual(SPEC.arguments(({"from": "a", "x_loc_lat": 2},), {}), {"from": "a", "x-loc-lat": 2})
 
-    def test_none_for_an_optional_parameter_means_left_out_unless_it_may_be_null(self) -> None:
+    def test_none_omits_an_optional_parameter_unless_it_allows_null(self) -> None:
         given = SPEC.arguments(("a",), {"limit": None, "x_loc_lat": None, "any": None})
         self.assertEqual(given, {"from": "a", "x-loc-lat": None, "any": None})
         with self.assertRaisesRegex(ArgumentError, "from_ must be str, not None"):
             SPEC.arguments((), {"from_": None})
 
-    def test_wrong_calls_say_what_is_wrong(self) -> None:
+    def test_wrong_calls_are_explained(self) -> None:
         cases: tuple[tuple[tuple[object, ...], dict[str, object], str], ...] = (
             ((), {}, "from_ is missing"),
             (("a",), {"from": "b"}, "from was given twice"),
@@ -122,7 +122,7 @@ class Binding(unittest.TestCase):
             with self.subTest(said), self.assertRaisesRegex(ArgumentError, f"github.search-issues: {said}"):
                 SPEC.arguments(args, kwargs)
 
-    def test_the_error_is_what_python_raises_for_such_a_call_and_shows_the_signature(self) -> None:
+    def test_the_error_is_a_type_and_value_error_with_the_signature(self) -> None:
         with self.assertRaises(ArgumentError) as caught:
             SPEC.arguments((), {"from_": 1})
         error = caught.exception
@@ -132,18 +132,18 @@ class Binding(unittest.TestCase):
         self.assertEqual((error.code, error.data), ("TOOL_ARGUMENT_INVALID", {"argument": "from_"}))
         self.assertEqual(error.hint, "The signature is search_issues(from_: str, …).")
 
-    def test_a_tool_of_which_nothing_is_known_takes_anything_by_name(self) -> None:
+    def test_a_tool_without_a_spec_accepts_any_keyword(self) -> None:
         self.assertEqual(ANY.arguments((), {"from": 1, "self": 2}), {"from": 1, "self": 2})
-        with self.assertRaisesRegex(ArgumentError, "takes no arguments by position"):
+        with self.assertRaisesRegex(ArgumentError, "takes no positional arguments, but 1 was given"):
             ANY.arguments((1,), {})
 
-    def test_a_value_that_is_not_known_yet_passes(self) -> None:
+    def test_unknown_values_pass(self) -> None:
         given = SPEC.arguments((UNKNOWN,), {"limit": UNKNOWN, "where": {"labels": [UNKNOWN]}})
         self.assertIs(given["from"], UNKNOWN)
         with self.assertRaisesRegex(ArgumentError, "is missing"):
             SPEC.arguments((), {"limit": UNKNOWN})
 
-    def test_a_required_parameter_with_a_default_may_be_left_out(self) -> None:
+    def test_a_required_parameter_with_a_default_may_be_omitted(self) -> None:
         schema = {"properties": {"a": {"type": "string", "default": "x"}}, "required": ["a"]}
         spec = ToolSpec({**SEARCH, "parameters": [parameter("a", "str", "'x'")], "input_schema": schema}, "x")
         self.assertEqual(spec.arguments((), {}), {})
@@ -164,14 +164,14 @@ class Point:
 
 
 class Model:
-    """What pydantic's models have."""
+    """The method that pydantic models have."""
 
     def model_dump(self, mode: str) -> dict[str, object]:
         return {"mode": mode}
 
 
 class Array:
-    """What arrays of numpy and series of pandas have."""
+    """The method that numpy arrays and pandas series have."""
 
     def tolist(self) -> list[int]:
         return [1, 2]
@@ -185,11 +185,11 @@ class Conversions(unittest.TestCase):
     def sent(self, value: object) -> object:
         return ANY.arguments((), {"value": value})["value"]
 
-    def test_json_stays_the_same_object(self) -> None:
+    def test_json_values_are_returned_unchanged(self) -> None:
         for value in ("a", 1, 1.5, True, None, [1, {"a": [None]}], (1, 2), {1: "a"}, AttrDict(a=1)):
             self.assertIs(self.sent(value), value)
 
-    def test_what_code_has_at_hand_is_converted(self) -> None:
+    def test_common_types_are_converted(self) -> None:
         day = dt.date(2026, 1, 2)
         identifier = uuid.UUID(int=0)
         for value, converted in (
@@ -207,7 +207,7 @@ class Conversions(unittest.TestCase):
         ):
             self.assertEqual(self.sent(value), converted)
 
-    def test_what_has_no_obvious_form_is_refused_with_its_place_and_a_way(self) -> None:
+    def test_other_types_are_refused_with_location_and_alternative(self) -> None:
         circle: list[object] = []
         circle.append(circle)
 
@@ -215,13 +215,13 @@ class Conversions(unittest.TestCase):
             return None
 
         for value, said in (
-            (b"x", r"value is bytes; pass text: data.decode\(\), or base64"),
+            (b"x", r"value is bytes; pass a str: data.decode\(\), or base64"),
             ({"a": [0, {1}]}, r"value.a\[1\] is a set, which has no order; pass sorted"),
-            (object(), "value is an object, which has no form in JSON"),
-            ([float("nan")], r"value\[0\] is nan, which JSON cannot express"),
+            (object(), "value is an object, which JSON cannot represent"),
+            ([float("nan")], r"value\[0\] is nan, which JSON cannot represent"),
             (float("-inf"), "value is -inf"),
-            ({(1, 2): 3}, r"value has the key \(1, 2\); keys are text"),
-            (circle, "nested too deep, or holds itself"),
+            ({(1, 2): 3}, r"value has the key \(1, 2\); keys must be str"),
+            (circle, "nested too deeply, or contains itself"),
             (Pending("mcp_x.y(...)", run, depth=1), "value is a call that was not awaited: .*write 'await mcp_x.y"),
         ):
             with self.subTest(said), self.assertRaisesRegex(ArgumentError, said):

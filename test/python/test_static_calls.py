@@ -1,4 +1,4 @@
-"""The calls that reading code tells of, and what is said of the rest."""
+"""The calls found by reading code, and the sentences about what else it may call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StaticCalls(ApiTestCase):
         calls = [(call["line"], call["server"], call["tool"], call["arguments"]) for call in found["calls"]]
         return calls, found["unknown"]
 
-    def test_each_way_of_calling_is_seen_with_its_arguments(self) -> None:
+    def test_every_kind_of_call_is_found_with_its_arguments(self) -> None:
         code = """await mcp_files.read_file(path="a", tail=3)
 from mcp.servers.git_hub import create_issue as make
 async def f():
@@ -45,27 +45,27 @@ await runtime.call_tool_raw(server="files", tool="list", arguments={"a": {"b": 1
         )
         self.assertEqual(unknown, [])
 
-    def test_arguments_that_are_computed_are_not_known(self) -> None:
+    def test_computed_arguments_are_unknown(self) -> None:
         for given in ("path=p", "'a'", "**p", "path=b'a'", "path={1, 2}", "path=1e999"):
             with self.subTest(given):
                 self.assertEqual(self.read(f"await mcp_files.read_file({given})")[0][0][3], None)
 
-    def test_what_may_call_more_is_said(self) -> None:
+    def test_code_that_may_call_more_is_reported(self) -> None:
         for code, said in (
-            ("getattr(mcp_files, name)()", "line 1: getattr chooses a name while the code runs"),
+            ("getattr(mcp_files, name)()", "line 1: getattr picks a name at run time"),
             ("await mcp_servers[name].list()", "line 1: the name in the brackets is computed"),
             ("await mcp_files[name]()", "line 1: the name in the brackets is computed"),
-            ("await runtime.call_tool(server, 'list')", "line 1: runtime.call_tool is given names that are computed"),
-            ("exec(text)", "the code can put anything in the place of a name"),
+            ("await runtime.call_tool(server, 'list')", "line 1: runtime.call_tool gets computed names"),
+            ("exec(text)", "the code can rebind any name"),
             ("await mcp_nowhere.list()", "line 1: no server 'nowhere' is configured"),
         ):
             with self.subTest(code):
                 self.assertIn(said, " ".join(self.read(code)[1]))
 
-    def test_nothing_is_run_or_asked(self) -> None:
+    def test_nothing_is_run_or_called(self) -> None:
         self.read("made = 1\nmcp_files.list.sync()")
         self.assertNotIn("made", self.namespace)
         self.assertEqual(self.host.asked, [])
 
-    def test_what_is_no_python_is_refused(self) -> None:
+    def test_invalid_python_is_refused(self) -> None:
         self.assertRaises(SyntaxError, self.read, "await (")

@@ -1,4 +1,4 @@
-"""What proxies offer besides tools, and options of calls."""
+"""Methods of proxies other than tools, and options of calls."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class SurfaceTestCase(ApiTestCase):
 
 
 class Methods(SurfaceTestCase):
-    async def test_lists_are_lists_and_say_what_was_left_out(self) -> None:
+    async def test_lists_are_returned_and_omissions_reported(self) -> None:
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             (found,) = await self.files.list_resources()
         self.assertEqual(found.uri, "a:b")
         self.assertEqual(said.getvalue(), "mcp_files.list_resources: cut\n")
 
-    async def test_a_text_is_a_str_that_knows_where_it_is_from(self) -> None:
+    async def test_text_is_a_str_with_its_uri(self) -> None:
         text = await self.files.read_resource("demo:x")
         self.assertEqual((text, text.uri), ("hello", "demo:x"))
         self.assertEqual(self.files.read_resource.sync(uri="demo:y").uri, "demo:y")
 
-    async def test_arguments_of_prompts_are_text(self) -> None:
+    async def test_arguments_of_prompts_are_sent_as_text(self) -> None:
         prompt = await self.files.get_prompt("p", count=3, who="me", name="n")
         expected = {"server": "files", "name": "p", "arguments": {"count": "3", "who": "me", "name": "n"}}
         self.assertEqual(prompt.messages[0].content, str(expected))
 
-    async def test_arguments_that_do_not_fit_are_refused_before_the_call(self) -> None:
+    async def test_wrong_arguments_are_refused_before_the_call(self) -> None:
         for call in (
             self.files.server.read_resource,
             lambda: self.files.server.read_resource(3),
@@ -55,7 +55,7 @@ class Methods(SurfaceTestCase):
                 call()
         self.assertEqual(self.host.asked, [])
 
-    async def test_a_tool_of_the_same_name_wins_and_the_method_stays_reachable(self) -> None:
+    async def test_a_tool_of_the_same_name_wins_and_the_method_stays_available(self) -> None:
         self.host.answers["list_tools"] = lambda params: [{"name": "list_resources", "alias": "list_resources"}]
         self.assertEqual(await self.files.list_resources(), "done")
         self.assertEqual(self.files.list_resources.sync(), "done")
@@ -68,7 +68,7 @@ class Methods(SurfaceTestCase):
 
 
 class Values(SurfaceTestCase):
-    def test_json_is_parsed_where_the_server_says_that_it_is_json(self) -> None:
+    def test_json_is_parsed_if_the_server_declares_it(self) -> None:
         contents = {"uri": "a:b", "mimeType": "application/json; charset=utf-8", "text": '{"n": [1]}'}
         value: Any = to_resource({"contents": [contents]})
         self.assertEqual(value.n, [1])
@@ -103,19 +103,19 @@ class Options(SurfaceTestCase):
     def note(self, progress: float, total: float | None, message: str | None) -> None:
         self.seen.append((progress, total, message))
 
-    async def test_a_callback_is_told_and_the_server_is_asked_only_then(self) -> None:
+    async def test_progress_is_requested_only_with_a_callback(self) -> None:
         self.assertEqual(await self.files.read_file.with_options(on_progress=self.note)(path="a"), "True")
         self.assertEqual(self.seen, [(1, 2, "half"), (2, None, None)])
         self.assertEqual(self.files.read_file.with_options(on_progress=self.note).sync(path="a"), "True")
         self.assertEqual(len(self.seen), 4)
         self.assertEqual(await self.files.read_file(path="a"), "None")
 
-    async def test_timeout_goes_with_the_call_and_options_add_up(self) -> None:
+    async def test_timeout_is_passed_and_options_combine(self) -> None:
         await self.files.read_file.with_options(timeout=2).with_options(on_progress=self.note)(path="a")
         self.assertEqual(self.host.timeouts[-1], 2)
         self.assertEqual(len(self.seen), 2)
 
-    async def test_a_callback_that_fails_is_named_once_and_the_call_goes_on(self) -> None:
+    async def test_a_failing_callback_is_reported_once_and_the_call_continues(self) -> None:
         def fail(*report: object) -> None:
             self.seen.append(report)
             raise ValueError("mine")
@@ -124,9 +124,9 @@ class Options(SurfaceTestCase):
         with contextlib.redirect_stderr(said):
             await self.files.read_file.with_options(on_progress=fail)(path="a")
         self.assertEqual(len(self.seen), 1)
-        self.assertIn("on_progress of mcp_files.read_file is not called again: it raised ValueError", said.getvalue())
+        self.assertIn("on_progress of mcp_files.read_file raised ValueError('mine'); it is not", said.getvalue())
 
-    # The call returned before the last report was handled, and a slow first one came after it.
+    # The call used to return before the last report was handled, and a slow first report came after it.
     async def test_a_callback_may_be_a_coroutine_function(self) -> None:
         slow = [0.01, 0]
 
@@ -137,7 +137,7 @@ class Options(SurfaceTestCase):
         await self.files.read_file.with_options(on_progress=note)(path="a")
         self.assertEqual(self.seen, [(1, 2, "half"), (2, None, None)])
 
-    async def test_a_coroutine_function_that_fails_is_named_once_and_the_call_goes_on(self) -> None:
+    async def test_a_failing_coroutine_callback_is_reported_once_and_the_call_continues(self) -> None:
         async def fail(*report: object) -> None:
             self.seen.append(report)
             raise ValueError("mine")
@@ -148,18 +148,18 @@ class Options(SurfaceTestCase):
             await self.files.read_file.with_options(on_progress=fail)(path="a")
             gc.collect()
         self.assertEqual(len(self.seen), 1)
-        self.assertEqual(said.getvalue().count("is not called again: it raised ValueError"), 1)
+        self.assertEqual(said.getvalue().count("; it is not called again"), 1)
 
-    def test_a_coroutine_function_is_refused_by_a_call_that_blocks(self) -> None:
+    def test_a_blocking_call_refuses_a_coroutine_callback(self) -> None:
         async def note(*report: object) -> None:
             self.seen.append(report)
 
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             self.files.read_file.with_options(on_progress=note).sync(path="a")
-        self.assertIn("on_progress is a plain function, not 'async def'", said.getvalue())
+        self.assertIn("on_progress must be a plain function, not 'async def'", said.getvalue())
 
-    async def test_options_that_mean_nothing_are_refused(self) -> None:
+    async def test_invalid_options_are_refused(self) -> None:
         for options in ({"timeout": 0}, {"timeout": "3"}, {"timeout": True}, {"on_progress": 3}):
             with self.assertRaises((TypeError, ValueError)):
                 self.files.read_file.with_options(**options)

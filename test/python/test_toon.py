@@ -1,4 +1,4 @@
-"""TOON from the sandbox: what the host is asked to write, for values that Python has beyond JSON."""
+"""What `runtime.to_toon` sends to the host for values of types beyond JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bridge_kernel.toon import to_toon
 
 
 def sent(value: object) -> object:
-    """What the host would be sent for `value`."""
+    """The JSON value sent to the host for `value`."""
     host = FakeHost()
     host.answers["to_toon"] = lambda params: json.dumps(params, allow_nan=False)
     return json.loads(to_toon(host, value))["value"]
@@ -44,28 +44,28 @@ class PythonValues(unittest.TestCase):
     def test_keeps_every_digit_of_a_large_integer(self) -> None:
         self.assertEqual(sent({"id": 2**53 + 1}), {"id": 2**53 + 1})
 
-    def test_sends_what_is_not_a_number_as_null(self) -> None:
+    def test_sends_nan_and_infinity_as_null(self) -> None:
         self.assertEqual(sent([float("nan"), float("inf"), True]), [None, None, True])
 
-    def test_names_the_place_of_what_it_cannot_write(self) -> None:
+    def test_names_the_path_of_a_value_it_cannot_convert(self) -> None:
         with self.assertRaisesRegex(TypeError, r"value\['a'\]\[1\]: object has no TOON form"):
             sent({"a": [1, object()]})
         with self.assertRaisesRegex(ValueError, r"value\['a'\]: text with a lone surrogate at index 1"):
             sent({"a": "x\ud800"})
 
-    def test_refuses_what_contains_itself(self) -> None:
+    def test_refuses_circular_values(self) -> None:
         loop: list[object] = []
         loop.append(loop)
         with self.assertRaisesRegex(ValueError, "contains itself"):
             sent(loop)
 
-    def test_says_what_to_do_about_a_value_that_is_too_large(self) -> None:
+    def test_explains_what_to_do_about_a_value_that_is_too_large(self) -> None:
         def refuse(_params: dict[str, object]) -> object:
-            raise MCPError("a call of 9 bytes is too large; the limit is 8 bytes", "LIMIT_FRAME", "Send less.")
+            raise MCPError("a call frame has 9 bytes; the limit is 8 bytes", "LIMIT_FRAME", "Send less.")
 
         host = FakeHost()
         host.answers["to_toon"] = refuse
-        with self.assertRaisesRegex(MCPError, "too large for runtime.to_toon: .*\nHint: Write fewer rows at once."):
+        with self.assertRaisesRegex(MCPError, "runtime.to_toon is too large: .*\nHint: Write fewer rows at once."):
             to_toon(host, [])
 
 

@@ -1,4 +1,4 @@
-"""What code gets for the answers of tools. The results named after a server are what that server really answers."""
+"""The Python values of tool results. Results named after a server were recorded from that server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RealServers(unittest.TestCase):
         self.assertTrue("TODO" in content)
         self.assertEqual(content[:3], "a T")
 
-    def test_filesystem_json_file_stays_text_because_the_server_says_string(self) -> None:
+    def test_filesystem_json_file_stays_text_because_the_server_declares_a_string(self) -> None:
         self.assertEqual(value_of(text('{"a": 1}'), structuredContent={"content": '{"a": 1}'}), '{"a": 1}')
 
     def test_filesystem_media_is_an_image(self) -> None:
@@ -76,12 +76,12 @@ class RealServers(unittest.TestCase):
 
 
 class Rules(unittest.TestCase):
-    def test_the_envelope_of_python_servers_is_opened(self) -> None:
+    def test_the_envelope_of_python_servers_is_removed(self) -> None:
         self.assertEqual(value_of(text("5"), structuredContent={"result": 5}), 5)
         self.assertEqual(value_of(text("1"), text("2"), structuredContent={"result": [1, 2]}), [1, 2])
         self.assertIsNone(value_of(structuredContent={"result": None}))
 
-    def test_an_object_that_really_has_the_one_key_result_keeps_it(self) -> None:
+    def test_an_object_whose_only_key_is_result_keeps_it(self) -> None:
         self.assertEqual(value_of(text('{ "result": 5 }'), structuredContent={"result": 5}), {"result": 5})
 
     def test_content_that_differs_from_the_text_keeps_its_key(self) -> None:
@@ -94,7 +94,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(value.width, 1)
         self.assertIsInstance(image, ImageContent)
 
-    def test_text_is_parsed_when_it_is_an_object_or_an_array(self) -> None:
+    def test_text_is_parsed_if_it_is_an_object_or_an_array(self) -> None:
         self.assertEqual(value_of(text(' [{"id": 1}]'))[0].id, 1)
         for plain in ("42", "true", "null", '"x"', "[FILE] a.txt", "{not json}", "", "[" * 100_000):
             self.assertEqual(value_of(text(plain)), plain)
@@ -108,7 +108,7 @@ class Rules(unittest.TestCase):
         self.assertIsInstance(sound, AudioContent)
         self.assertEqual(unknown.x, 1)
 
-    def test_what_is_no_block_or_no_result_does_no_harm(self) -> None:
+    def test_invalid_blocks_and_results_are_tolerated(self) -> None:
         strange: list[Any] = [
             None,
             1,
@@ -131,7 +131,7 @@ class Rules(unittest.TestCase):
         with self.assertRaises(ToolError) as caught:
             value_of(text("Access denied"), text("really"), isError=True)
         self.assertIn("server.tool: Access denied\nreally", str(caught.exception))
-        with self.assertRaisesRegex(ToolError, "gave no reason"):
+        with self.assertRaisesRegex(ToolError, "without giving a reason"):
             value_of(isError=True)
         with self.assertRaisesRegex(ToolError, "E42"):
             value_of(isError=True, structuredContent={"code": "E42"})
@@ -167,14 +167,14 @@ class AttributeAccess(unittest.TestCase):
         self.assertEqual(copy.deepcopy(self.issue).user.login, "me")
         self.assertEqual(self.issue.copy().title, "T")
 
-    def test_a_missing_attribute_names_the_keys(self) -> None:
+    def test_a_missing_attribute_lists_the_keys(self) -> None:
         with self.assertRaises(AttributeError) as caught:
             _ = self.issue.titel
         self.assertEqual(str(caught.exception), "no key 'titel'; keys: title, user, labels, items")
         self.assertEqual(caught.exception.name, "titel")
         self.assertIn("title", dir(self.issue))
         many: Any = attribute_access({f"k{number}": number for number in range(30)})
-        with self.assertRaisesRegex(AttributeError, r"k11, … \(30 in all\)"):
+        with self.assertRaisesRegex(AttributeError, r"k11, … \(30 in total\)"):
             _ = many.nothing
 
     def test_attributes_can_be_set_and_deleted(self) -> None:

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/artifacts.ts';
-import { BUILT_FILE } from '../../src/engines/embedded/child/artifacts.ts';
+import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/built-files.ts';
+import { BUILT_FILE } from '../../src/engines/embedded/child/built-files.ts';
 import { addSnapshot } from '../../src/engines/embedded/child/make-snapshot.ts';
 import { SupervisorReportSchema } from '../../src/protocol/frames.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../src/base/log.ts';
 import { runEngineCommand } from '../../src/engines/client.ts';
-import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/artifacts.ts';
+import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/built-files.ts';
 import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
 import type { LayerName } from '../../src/engines/embedded/layer.ts';
 import type { Engine } from '../../src/engines/engine.ts';
@@ -46,7 +46,7 @@ const SURROUNDINGS: readonly TestSurroundings[] = [
     commands: ['unshare', 'setpriv'],
     words: 'inside Linux namespaces made by unshare',
   },
-  { label: 'with no layer', commands: [], words: 'with no layer of the operating system around it' },
+  { label: 'with no layer', commands: [], words: 'without an operating-system sandbox around it' },
 ];
 
 /**

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { silentLogger } from '../../src/base/log.ts';
 import { type LoginOptions, type LoginOutcome, login } from '../../src/upstream/oauth/login.ts';
 import { createLoginStore } from '../../src/upstream/oauth/login-store.ts';
-import type { LoginRecord, LoginStore, RemoteDefinition, UpstreamPool } from '../../src/upstream/pool.ts';
+import type { LoginStore, RemoteDefinition, UpstreamPool } from '../../src/upstream/pool.ts';
 import { definitions, startPool } from './upstream.ts';
 
 export interface Logins {
@@ -22,7 +22,7 @@ export interface Logins {
 export function useLogins(): Logins {
   const folder = mkdtempSync(join(tmpdir(), 'logins-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const store = (): LoginStore => createLoginStore<LoginRecord>(folder, silentLogger);
+  const store = (): LoginStore => createLoginStore(folder, silentLogger);
   return {
     folder,
     store,

@@ -10,11 +10,11 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { approvalForm } from '../../src/approvals/approval-form.ts';
 import { ERROR_CODES, messageOf, renderError, toBridgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
-import { splitWords } from '../../src/base/split-words.ts';
+import { splitWords } from '../../src/base/shell-words.ts';
 import { elicitFor } from '../../src/calls/server-questions.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { slugOf } from '../../src/cli/help/page.ts';
-import { readPolicy } from '../../src/policy/rules/read-policy.ts';
+import { readPolicy } from '../../src/policy/rules/schema.ts';
 import { buildPayload } from '../../src/render/payload.ts';
 import { parseServerFile } from '../../src/servers/server-file.ts';
 import { loadSettings, REMOVED_VARIABLES, SETTINGS_TABLE } from '../../src/settings/settings.ts';
@@ -235,7 +235,7 @@ describe('samples', () => {
   it('of a question are what a person sees', async () => {
     const [ours, theirs] = readFences('docs/approvals.md', 'text');
     const line = { number: 3, text: 'await mcp_github.delete_file(path=name, branch="main")' };
-    const reason = 'rules[0] of /home/you/MCPs/policy.json wants a person to be asked';
+    const reason = 'rules[0] of /home/you/MCPs/policy.json asks for approval';
     const call = {
       server: 'github',
       tool: 'delete_file',

@@ -1,21 +1,20 @@
 /**
- * What there is to say of each error beyond its message: why it usually happens and what to do about it. Read by people in
- * docs/reference/errors.md, which is generated from it, and by `help CODE`. Apart from `errors.ts`, because a bridge at work never
- * needs these texts and would load them at every start.
+ * The usual cause and the remedy of each error code, for docs/reference/errors.md, which is generated from this file, and for
+ * `help CODE`. Kept apart from `errors.ts`, which is loaded at every start of the bridge.
  */
 import { ERROR_CODES, type ErrorCode } from '../../base/errors.ts';
 import { COMMAND } from '../../base/package.ts';
 
 interface ErrorPage {
-  /** Why it usually happens; whole sentences in Markdown. */
+  /** Why it usually happens; full sentences in Markdown. */
   readonly cause: string;
-  /** What to do; whole sentences in Markdown. */
+  /** What to do; full sentences in Markdown. */
   readonly remedy: string;
-  /** Whether every error of this code comes with a hint; else only where there is a next step to name. */
+  /** Whether every error of this code has a hint; otherwise some have none. */
   readonly hasHint: boolean;
 }
 
-/** One page for each code; the type holds that none is missing. */
+/** One page for each code; the type ensures that none is missing. */
 export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   ARGUMENT_INVALID: {
     cause:
@@ -24,36 +23,36 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: false,
   },
   USAGE_INVALID: {
-    cause: 'A command, option or value is misspelled, missing, or does not go with the others.',
-    remedy: 'Run the command with `--help`.',
+    cause: 'A command, option or value is misspelled or missing, or cannot be combined with the others.',
+    remedy: 'Run the command with `--help` to see its usage.',
     hasHint: true,
   },
   CONFIG_INVALID: {
-    cause: 'A setting has a value that is not allowed, or a server file or client file cannot be read.',
+    cause: 'A setting has an invalid value, or a server file or client file is invalid or cannot be read.',
     remedy:
-      'Correct what the message names. Settings are usually in the `env` of the entry that registers this server; `help settings` lists them.',
+      'Fix the setting or file that the message names. Settings are usually in the `env` of the entry that registers the bridge; `help settings` lists them.',
     hasHint: true,
   },
   ENGINE_UNAVAILABLE: {
     cause:
-      'No engine works, or not the one that `MCP_BRIDGE_RUNTIME` names: it is not installed, not running, or not allowed for this user.',
-    remedy: `Run \`${COMMAND} doctor\`, which gives the reason for each engine. Fix one, or set \`MCP_BRIDGE_RUNTIME=auto\`.`,
+      'No engine works, or the one named by `MCP_BRIDGE_RUNTIME` does not: it is not installed, is not running, or does not accept this user.',
+    remedy: `Run \`${COMMAND} doctor\`, which shows the reason for each engine. Fix one of them, or set \`MCP_BRIDGE_RUNTIME=auto\`.`,
     hasHint: true,
   },
   ENGINE_FAILED: {
     cause:
-      'The engine answered but did not start the sandbox: it is too old, cannot see a folder of `MCP_BRIDGE_MOUNTS`, could not pull the image, or is out of memory.',
-    remedy: `Read the engine's own words in the message. \`${COMMAND} doctor\` tries the same start.`,
+      'The engine is running but could not start the sandbox: it is too old, cannot see a folder of `MCP_BRIDGE_MOUNTS`, could not pull the image, or is out of memory.',
+    remedy: `The message includes the engine's own error. \`${COMMAND} doctor\` tries to start a sandbox in the same way.`,
     hasHint: true,
   },
   IMAGE_MISSING: {
     cause: 'The image of `MCP_BRIDGE_IMAGE` is not on this machine, and `MCP_BRIDGE_PULL` is `never`.',
-    remedy: 'Run the pull command of the hint, or set `MCP_BRIDGE_PULL=missing`.',
+    remedy: 'Run the pull command in the hint, or set `MCP_BRIDGE_PULL=missing`.',
     hasHint: true,
   },
   IMAGE_PULLING: {
-    cause: 'The first cell on a machine pulls the image, which takes longer than a client waits.',
-    remedy: 'Run the same cell again in a minute. The pull goes on meanwhile.',
+    cause: 'The first cell on a machine pulls the image, which can take longer than a client waits.',
+    remedy: 'Run the same cell again in a minute. The pull continues in the background.',
     hasHint: true,
   },
   IMAGE_UNSUITABLE: {
@@ -64,74 +63,76 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   SESSION_START_TIMEOUT: {
     cause: 'Python in the sandbox was not ready in time, usually because the machine is overloaded.',
     remedy:
-      "Run the cell again. If it also happens on an idle machine, the log on stderr has the sandbox's own output.",
+      "Run the cell again. If it also fails on an idle machine, look at the sandbox's output in the log on stderr.",
     hasHint: true,
   },
   SESSION_LOST: {
     cause:
-      'The code used more memory than `MCP_BRIDGE_MEMORY`, ended the interpreter (`os._exit`, a crash in C code), or somebody removed the container. The message says which.',
+      'The code used more memory than `MCP_BRIDGE_MEMORY` or ended the interpreter (`os._exit`, a crash in C code), or the container was removed. The message says which.',
     remedy:
-      'Variables and files are gone: create them again, with less memory or a higher `MCP_BRIDGE_MEMORY`. Tool calls that had begun may have taken effect.',
+      'Variables and files are lost. Create them again, using less memory or a higher `MCP_BRIDGE_MEMORY`. Tool calls that had started may have taken effect.',
     hasHint: true,
   },
   SESSION_LIMIT: {
-    cause: 'The largest number of sessions is running cells, and none is idle.',
-    remedy: 'Use one of the sessions that the hint names, or wait for one of their cells.',
+    cause: 'The maximum number of sessions exists, and all of them are running cells.',
+    remedy: 'Use one of the sessions named in the hint, or wait until one of their cells ends.',
     hasHint: true,
   },
   CHECK_FAILED: {
     cause:
-      'Before the cell ran, a call in it was found certain to fail: an unknown tool, a server that is not loaded, or a missing or unknown argument.',
+      'A check before the cell ran found a call that is certain to fail: an unknown tool, a server that is not loaded, or a missing or unknown argument.',
     remedy:
-      'Nothing has happened. Correct the lines in the message and run the whole cell again; load servers with the argument `servers`.',
+      'None of the cell has run. Correct the lines named in the message and run the whole cell again; load servers with the argument `servers`.',
     hasHint: true,
   },
   CELL_DEADLINE: {
-    cause: 'The cell ran longer than `timeout`, or than `MCP_BRIDGE_TIMEOUT` if it named none.',
+    cause: 'The cell ran longer than `timeout`, or than `MCP_BRIDGE_TIMEOUT` if no `timeout` was given.',
     remedy:
-      'Do less per cell, make slow calls at once with `asyncio.gather`, or raise `timeout`, up to `MCP_BRIDGE_MAX_TIMEOUT`. Variables are kept unless the message says otherwise.',
+      'Do less per cell, run slow calls concurrently with `asyncio.gather`, or raise `timeout`, up to `MCP_BRIDGE_MAX_TIMEOUT`. Variables are kept unless the message says otherwise.',
     hasHint: true,
   },
   CELL_CANCELLED: {
-    cause: 'The client gave up, a person stopped the cell, or the bridge was shutting down.',
+    cause: 'The client cancelled the request, a person stopped the cell, or the bridge was shutting down.',
     remedy:
-      'There is nothing to fix. What the cell had done is done; variables are kept unless the message says otherwise.',
+      'There is nothing to fix. Effects of the cell so far remain, and variables are kept unless the message says otherwise.',
     hasHint: false,
   },
   LIMIT_CALLS: {
     cause:
-      'The code makes too many calls or jobs: usually an endless loop, or thousands of calls that are not awaited.',
-    remedy: 'Await results before making more calls, and split the work over several cells.',
+      'The code makes too many calls or starts too many jobs, usually in an endless loop or by not awaiting thousands of calls.',
+    remedy: 'Await results before making more calls, and split the work into several cells.',
     hasHint: false,
   },
   LIMIT_ARTIFACT: {
-    cause: 'A file for `runtime.save_artifact` is too large, or the session has kept too many.',
-    remedy: 'Save it in parts or compressed, reuse a name, or remove files from the folder that the hint names.',
+    cause: 'A file passed to `runtime.save_artifact` is too large, or the session has saved too many.',
+    remedy: 'Compress or split the file, reuse a name, or delete files from the folder named in the hint.',
     hasHint: true,
   },
   LIMIT_FRAME: {
-    cause: 'The code passes a very large value to a tool or to `runtime`.',
-    remedy: 'Send it in pieces, or put it into a file that the server can reach.',
+    cause: 'The code passed a very large value to a tool or to `runtime`.',
+    remedy: 'Send it in pieces, or write it to a file that the server can read.',
     hasHint: true,
   },
   LIMIT_RESULT: {
-    cause: 'A server answered with more than one result may hold, or too many large results are waiting for the code.',
-    remedy: 'Ask for less: a filter, a page, a smaller file. Await fewer large results at once.',
+    cause: 'A result is larger than the limit, or too many large results are waiting to be read by the code.',
+    remedy:
+      'Request less, for example with a filter, page by page, or from a smaller file. Await fewer large results at once.',
     hasHint: false,
   },
   PROTOCOL_VIOLATION: {
-    cause: 'The two halves of the bridge do not match. This does not happen with an intact package.',
-    remedy: 'Install the package again. If that does not help, report it with the log on stderr.',
+    cause: 'The host and sandbox parts of the bridge do not match, which should not happen with an intact package.',
+    remedy: 'Reinstall the package. If that does not help, report it with the log from stderr.',
     hasHint: false,
   },
   CALL_REFUSED: {
     cause:
-      'The code asked for something that is not allowed now: an unknown name or artifact, a call between cells outside a job, or parameters that no proxy sends.',
-    remedy: 'Use the functions of `runtime` and the proxies; `help(runtime)` lists them.',
+      'The code asked for something that is not allowed: an unknown name or artifact, a call between cells outside of a background job, or parameters that no proxy sends.',
+    remedy: 'Use the functions of `runtime` and the proxies of the servers; `help(runtime)` lists them.',
     hasHint: false,
   },
   CALL_TIMEOUT: {
-    cause: 'The server did not answer within 10 minutes, the `timeout` of its entry, or what the code asked for.',
+    cause:
+      'The server did not answer in time: within 10 minutes, the `timeout` of its entry, or the timeout set in the code.',
     remedy: 'Try again with more time. The call may still have taken effect.',
     hasHint: false,
   },
@@ -143,64 +144,64 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   SERVER_NOT_AVAILABLE: {
     cause: 'The server is not loaded in this session, or it is disabled in its file.',
     remedy:
-      'Run the cell again with its name in `servers`; loaded servers stay loaded. `MCP_BRIDGE_AUTOLOAD=1` loads servers by themselves, `servers enable NAME` enables one.',
+      'Run the cell again with its name in `servers`; it then stays loaded. `MCP_BRIDGE_AUTOLOAD=1` loads servers automatically, and `servers enable NAME` enables a server.',
     hasHint: true,
   },
   SERVER_UNKNOWN: {
-    cause: 'The name is misspelled, or the file that defines the server is not read.',
-    remedy: `\`runtime.find_servers()\` and \`${COMMAND} servers\` list the servers. Add one with \`${COMMAND} servers add\`, or move those of your client with \`${COMMAND} install CLIENT --import\`.`,
+    cause: 'The name is misspelled, or the bridge does not read the file that defines the server.',
+    remedy: `\`runtime.find_servers()\` and \`${COMMAND} servers\` list the servers. Add a server with \`${COMMAND} servers add\`, or move those of your client with \`${COMMAND} install CLIENT --import\`.`,
     hasHint: true,
   },
   SERVER_START_FAILED: {
     cause:
-      "The server's command is not installed, lacks an argument or variable, or ended at once. After several failures it is left alone for a while.",
-    remedy: `Read its stderr in the message and correct its entry. \`${COMMAND} servers test NAME\` tries again, step by step.`,
+      "The server's command is not installed, lacks an argument or variable, or exited at once. After several failures, the bridge waits a while before it tries again.",
+    remedy: `Read the server's stderr in the message and correct its entry. \`${COMMAND} servers test NAME\` tries again, step by step.`,
     hasHint: true,
   },
   SERVER_UNREACHABLE: {
     cause:
-      'The remote server does not run, its name is unknown, the network or a proxy is in the way, or it answered HTTP 429 or 5xx.',
-    remedy: 'Open its `url` from the same machine, for example with curl. The next call tries again.',
+      'The remote server is down, its host name cannot be resolved, the network or a proxy blocks the connection, or it answered HTTP 429 or 5xx.',
+    remedy: 'Try its `url` from the same machine, for example with curl. The next call tries again.',
     hasHint: true,
   },
   LOGIN_REQUIRED: {
     cause:
-      'The remote server answered HTTP 401 or 403: there is no login, it has expired, it lacks a scope, or the key in `headers` is not valid.',
-    remedy: 'Run the command of the hint in a terminal, or correct `headers`.',
+      'The remote server answered HTTP 401 or 403: you are not logged in, the login has expired or lacks a scope, or the key in `headers` is invalid.',
+    remedy: 'Run the command in the hint in a terminal, or correct `headers`.',
     hasHint: true,
   },
   LOGIN_FAILED: {
     cause:
-      'The login was refused, cancelled or not finished in time, or the server named an address that must not be opened.',
-    remedy: `Run \`${COMMAND} servers login NAME\` again; the message says what was in the way.`,
+      'The login was refused, cancelled or not finished in time, or the server sent a URL that is not safe to open.',
+    remedy: `The message gives the reason. To try again, run \`${COMMAND} servers login NAME\`.`,
     hasHint: true,
   },
   SECRET_UNAVAILABLE: {
     cause:
-      "A reference in the server's entry (`${file:…}`, `${cmd:…}`) gave no secret: the file is missing, the keyring is locked, or the command failed or took longer than 30 s.",
+      "A reference in the server's entry (`${file:…}`, `${cmd:…}`) did not resolve: the file is missing, the keyring is locked, or the command failed or took longer than 30 s.",
     remedy:
-      'Check the file, or run the command by hand. The message names the entry, but nothing that the command printed. The next call tries again.',
+      'Check the file, or run the command yourself: the message does not repeat its output. The next call tries again.',
     hasHint: true,
   },
   SERVER_EXITED: {
-    cause: 'The server crashed or ended during calls. The message has the end of its stderr.',
-    remedy: 'The next call starts it again. Check whether the call took effect before you repeat it.',
+    cause: 'The server crashed or exited during a call. The message includes the end of its stderr.',
+    remedy: 'The next call starts the server again. Check whether the failed call took effect before you repeat it.',
     hasHint: true,
   },
   SERVER_PROTOCOL: {
-    cause: 'The answer is not valid MCP, or is nested too deeply. Some servers write other text to stdout.',
-    remedy: 'Update the server, or report it to its authors. Its other tools may work.',
+    cause: 'The answer is not valid MCP, or is nested too deeply. Some servers write logs to stdout.',
+    remedy: 'Update the server, or report the bug to its authors. Its other tools may work.',
     hasHint: false,
   },
   CAPABILITY_MISSING: {
     cause: 'The code asked for resources or prompts, and the server has none.',
-    remedy: 'Use what it offers; the hint lists it.',
+    remedy: 'Use what the server offers; the hint lists it.',
     hasHint: true,
   },
   TOOL_UNKNOWN: {
     cause: "The tool's name is misspelled, or the server no longer offers it.",
     remedy:
-      "`await runtime.query_tool_docs('NAME')` lists the tools of a server; `runtime.search_tool_docs` searches all.",
+      "`await runtime.query_tool_docs('NAME')` lists the tools of a server; `runtime.search_tool_docs` searches all servers.",
     hasHint: true,
   },
   TOOL_ARGUMENT_INVALID: {
@@ -209,62 +210,64 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: false,
   },
   TOOL_CHANGED: {
-    cause: 'The tool is new, or its definition changed since it was accepted, and `pin` is `strict`. Nothing was sent.',
-    remedy: `Do without the tool, or ask the person to review the change with \`${COMMAND} servers approve NAME TOOL\`.`,
+    cause:
+      'With `pin` set to `strict`, a tool must be accepted again after its definition changes, and a new tool must be accepted first. Nothing was sent.',
+    remedy: `Do without the tool, or ask the person to review it with \`${COMMAND} servers approve NAME TOOL\`.`,
     hasHint: true,
   },
   TOOL_FAILED: {
-    cause: "The server took the call and answered that it failed. The message is the server's.",
-    remedy: 'Fix what it complains about. In code, catch `ToolError`; its `result` is the untouched answer.',
+    cause: "The server ran the tool and reported a failure. The message is the server's.",
+    remedy: 'Fix what the message complains about. In code, catch `ToolError`; its `result` is the original answer.',
     hasHint: false,
   },
   POLICY_DENIED: {
     cause: "A rule of the person's policy denies this call, or the policy cannot be read. Nothing was sent.",
     remedy:
-      'Do without the call, or tell the person what it is for. Only the person changes the policy; the message names rule and file.',
+      'Do without the call, or tell the person what you need it for. Only the person can change the policy; the message names the rule and the file.',
     hasHint: true,
   },
   POLICY_LIMIT: {
     cause: "The call, or all calls together, exceed a limit of the person's policy.",
-    remedy: 'Make fewer or smaller calls. The message names the limit, and says whether the call was made.',
+    remedy: 'Make fewer or smaller calls. The message names the limit and says whether the call was made.',
     hasHint: true,
   },
   APPROVAL_DENIED: {
-    cause: 'The policy wants the person to be asked, and the person said no. Nothing was sent.',
+    cause: 'The policy requires approval for this call, and the person refused it. Nothing was sent.',
     remedy: 'Do without the call, or ask the person what they want instead.',
     hasHint: true,
   },
   APPROVAL_TIMEOUT: {
     cause:
-      'The person was asked and did not answer within `MCP_BRIDGE_APPROVAL_TIMEOUT`. Nothing was sent; further questions of the same cell end at once.',
-    remedy: 'Tell the person what will be asked, and try again when they are there.',
+      'The policy requires approval for this call, and the person did not answer within `MCP_BRIDGE_APPROVAL_TIMEOUT`. Nothing was sent. The same cell asks no further questions: other calls that need approval fail at once.',
+    remedy: 'Tell the person what they will be asked, and try again when they are back.',
     hasHint: true,
   },
   APPROVAL_UNAVAILABLE: {
     cause:
-      'The policy wants the person to be asked, but the client cannot ask, a background job makes the call, or the cell has asked too often. Nothing was sent.',
+      'The policy requires approval for this call, but the client cannot ask, the call comes from a background job, or the cell has asked too many questions. Nothing was sent.',
     remedy: 'Do without the call, or tell the person, who can allow it in the policy or use a client that can ask.',
     hasHint: true,
   },
   STATE_WRITE_FAILED: {
-    cause: "The disk is full, or this user may not write the state directory or a client's file.",
+    cause: "The disk is full, or you have no permission to write to the state directory or a client's file.",
     remedy: 'Free space, fix the permissions, or set `MCP_BRIDGE_STATE_DIR` to another folder.',
     hasHint: true,
   },
   AUDIT_UNAVAILABLE: {
     cause:
-      '`MCP_BRIDGE_AUDIT` is `required`, and the record could not be written: the disk is full, or the folder `audit` cannot be written or is a link.',
-    remedy: 'The cell was not run. Fix what the message names. With `MCP_BRIDGE_AUDIT=1`, cells run without a record.',
+      '`MCP_BRIDGE_AUDIT` is `required`, and the record could not be written: the disk is full, or the folder `audit` is not writable or is a symbolic link.',
+    remedy:
+      'The cell was not run. Fix the problem that the message names. With `MCP_BRIDGE_AUDIT=1`, cells run even if they cannot be recorded.',
     hasHint: true,
   },
   INTERNAL: {
     cause: 'A bug in the bridge.',
-    remedy: 'Report it with the lines in the log on stderr. The next cell may work.',
+    remedy: 'Report it with the log from stderr. The next cell may work.',
     hasHint: false,
   },
 };
 
-/** One fact about a code, with its name. */
+/** One fact about a code, with its label. */
 export type ErrorFact = readonly [name: string, text: string];
 
 const FIXED_BY = {
@@ -273,7 +276,7 @@ const FIXED_BY = {
   us: 'The authors of the bridge',
 } as const;
 
-/** What is shown of a code, in the order in which it is shown; the texts are Markdown. */
+/** The facts about a code, in display order; the texts are Markdown. */
 export function errorFacts(code: ErrorCode): readonly ErrorFact[] {
   const { meaning, fixedBy, retry, exitCode } = ERROR_CODES[code];
   const { cause, remedy } = ERROR_PAGES[code];
@@ -282,7 +285,13 @@ export function errorFacts(code: ErrorCode): readonly ErrorFact[] {
     ['Usual cause', cause],
     ['What to do', remedy],
     ['Who can fix it', `${FIXED_BY[fixedBy]}.`],
-    ['Retry', retry ? 'Can help, without a change.' : 'Does not help without a change.'],
+    ['Retry', retry ? 'Can help, even without a change.' : 'Does not help without a change.'],
     ['Exit code', String(exitCode)],
   ];
+}
+
+/** What docs/reference/errors.md says about one code, as Markdown. */
+export function renderErrorPage(code: ErrorCode): string {
+  const facts = errorFacts(code).map(([name, text]) => `- **${name}**: ${text}\n`);
+  return `# ${code}\n\n${facts.join('')}`;
 }

@@ -1,6 +1,6 @@
 /**
- * A page of the documentation as Markdown for someone who has only the command: comments are gone, and a link to another
- * page is the `help` command that prints it.
+ * Reads a page of the documentation for `help`: without comments, and with links to other pages replaced by the `help` commands that
+ * print them.
  */
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -8,22 +8,22 @@ import { BridgeError, messageOf } from '../../base/errors.ts';
 import { PACKAGE_ROOT } from '../../base/package.ts';
 import { fileOf, type Topic, topicOf } from './topics.ts';
 
-/** A heading with everything below it, up to the next heading of the same or a higher level. */
+/** A heading and everything up to the next heading of the same or a higher level. */
 export interface Section {
   /** As in links: `server-files`. */
   readonly slug: string;
   readonly text: string;
 }
 
-/** Fenced code, which is left as it is; the group makes `split` keep it. */
+/** Fenced code, which is not changed; the group makes `split` keep it. */
 const FENCES = /^(```[\s\S]*?^```$)/m;
 const HEADING = /^(#+) (.+)$/;
 const COMMENT_LINES = /^<!--[^>]*-->\n\n?/gm;
-/** Code between backticks, which is left as it is, or a link, perhaps alone in parentheses. */
+/** Inline code, which is not changed, or a link, possibly alone in parentheses. */
 const CODE_OR_LINK =
   /`[^`]*`|(?<open>\((?=\[[^\]]*\]\([^)]*\)\)))?\[(?<text>(?:`[^`]*`|[^\]])*)\]\((?<target>[^)\s]+)\)/g;
 
-/** The page of a topic. Throws `USAGE_INVALID` when the package came without its documentation. */
+/** The page of a topic. Throws `USAGE_INVALID` if the documentation is not installed. */
 export function readPage(topic: Topic): string {
   const markdown = readMarkdown(topic);
   return outsideOfFences(markdown.replaceAll('\r\n', '\n'), (text) =>
@@ -35,19 +35,19 @@ export function readPage(topic: Topic): string {
   );
 }
 
-/** Some installers leave out folders of documentation to save room. */
+/** Some installers leave out documentation folders to save space. */
 function readMarkdown(topic: Topic): string {
   try {
     return readFileSync(new URL(fileOf(topic), PACKAGE_ROOT), 'utf8');
   } catch (cause) {
     throw new BridgeError('USAGE_INVALID', `the page on '${topic}' cannot be read: ${messageOf(cause)}`, {
-      hint: 'Install this package again, with its folder docs. `help CODE` and `--help` work without it.',
+      hint: 'Reinstall the package with its docs folder. `help CODE` and `--help` work without it.',
       cause,
     });
   }
 }
 
-/** The sections of a page, in its order; not the page itself, whose title is a heading too. */
+/** The sections of a page, in order, without the page title. */
 export function sectionsOf(page: string): Section[] {
   const lines = page.split('\n');
   const headings: { line: number; level: number; title: string }[] = [];
@@ -65,7 +65,7 @@ export function sectionsOf(page: string): Section[] {
   });
 }
 
-/** How links name a heading; the rule is GitHub's, as far as our headings need it. */
+/** The anchor of a heading, by GitHub's rule as far as our headings need it. */
 export function slugOf(title: string): string {
   return title
     .toLowerCase()
@@ -82,20 +82,20 @@ export function outsideOfFences(markdown: string, change: (text: string) => stri
 }
 
 interface Link {
-  /** The parenthesis before it, when nothing else is inside. */
+  /** The opening parenthesis before the link, if nothing else is inside the parentheses. */
   readonly open: string | undefined;
   readonly linked: string;
   readonly target: string;
 }
 
-/** What stands in place of a link: its text, and how to read what it leads to where a command prints that. */
+/** The replacement of a link: its text, and the `help` command for its target if there is one. */
 function rewriteLink({ linked, open = '', target }: Link, from: Topic): string {
   if (/^[a-z]+:/.test(target)) {
     return `${open}[${linked}](${target})`;
   }
   const [, file = '', section = ''] = /^([^#]*)#?(.*)$/.exec(target) ?? [];
   const topic = file === '' ? from : topicOf(posix.join(posix.dirname(fileOf(from)), file));
-  // The table of error codes links each to its section.
+  // The table of error codes links each code to its own section.
   const isItself = linked.replaceAll('`', '').toLowerCase() === section;
   if (topic === undefined || isItself) {
     return `${open}${linked}`;

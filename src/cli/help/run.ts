@@ -1,20 +1,19 @@
-/** `help TOPIC`: a page of the documentation, a section of one, an error or a setting. */
+/** `help TOPIC`: prints a page of the documentation or one of its sections, an error code, or a setting. */
 
 import { BridgeError, ERROR_CODES, type ErrorCode } from '../../base/errors.ts';
 import { COMMAND } from '../../base/package.ts';
 import { didYouMean } from '../../base/suggest.ts';
 import { SETTINGS_TABLE } from '../../settings/settings.ts';
-import type { TopicCommand } from './define.ts';
+import type { TopicCommand } from './command-line.ts';
 import { readPage, sectionsOf, slugOf } from './page.ts';
-import { renderSettingPage } from './setting-page.ts';
 import { renderForTerminal, type TerminalLook } from './terminal-page.ts';
 import { isTopic, TOPIC_NAMES, type Topic } from './topics.ts';
 
 const MAX_SHOWN_CHARS = 80;
-/** Names of settings and errors are long and hold many words. Chosen: one wrong letter in a short word passes. */
+/** High, because the long names of settings and errors share many words. Chosen so that one wrong letter in a short word still matches. */
 const MIN_TOPIC_SCORE = 0.7;
 
-/** What to print: Markdown, or text for a `terminal`. Rejects with `USAGE_INVALID` when there is no such topic. */
+/** The text to print: formatted for `terminal` if it is given, otherwise Markdown. Rejects with `USAGE_INVALID` for an unknown topic. */
 export async function help(command: TopicCommand, terminal: TerminalLook | undefined): Promise<string> {
   const markdown = await findHelp(command);
   return terminal === undefined ? markdown : renderForTerminal(markdown, terminal);
@@ -40,9 +39,9 @@ async function findHelp({ commands, subcommands = [], usage, words }: TopicComma
   ];
   throw new BridgeError(
     'USAGE_INVALID',
-    `There is no help on '${typed}'.${await didYouMean(typed, candidates, MIN_TOPIC_SCORE)}`,
+    `there is no help on '${typed}'.${await didYouMean(typed, candidates, MIN_TOPIC_SCORE)}`,
     {
-      hint: `Name a command, an error code, a setting, or one of these topics: ${TOPIC_NAMES.join(', ')}.`,
+      hint: `Use a command, an error code, a setting, or one of these topics: ${TOPIC_NAMES.join(', ')}.`,
     },
   );
 }
@@ -50,10 +49,28 @@ async function findHelp({ commands, subcommands = [], usage, words }: TopicComma
 /** The page of an error code or a setting. */
 async function nameHelp(name: string): Promise<string | undefined> {
   if (Object.hasOwn(ERROR_CODES, name)) {
-    const { renderErrorPage } = await import('./error-page.ts');
+    const { renderErrorPage } = await import('./error-texts.ts');
     return renderErrorPage(name as ErrorCode);
   }
   return renderSettingPage(name);
+}
+
+/** What docs/reference/settings.md says about one setting, as Markdown; undefined for an unknown name. */
+function renderSettingPage(variable: string): string | undefined {
+  const setting = SETTINGS_TABLE.find((candidate) => candidate.variable === variable);
+  if (setting === undefined) {
+    return undefined;
+  }
+  const standard = setting.default === '' ? 'none' : `\`${setting.default}\``;
+  return `# ${variable}
+
+${setting.meaning}
+
+- **Default**: ${standard}
+- **Allowed**: ${setting.allowed}
+
+Set it in the \`env\` of the entry that registers the bridge in your MCP client. \`help settings\` lists all settings.
+`;
 }
 
 async function findSection(topic: Topic, title: string, subcommands: readonly string[]): Promise<string> {
@@ -71,11 +88,11 @@ async function findSection(topic: Topic, title: string, subcommands: readonly st
   const guess = await didYouMean(slugOf(title), candidates);
   const kinds = subcommands.length > 0 ? 'section or subcommand' : 'section';
   throw new BridgeError('USAGE_INVALID', `'${topic}' has no ${kinds} '${title.slice(0, MAX_SHOWN_CHARS)}'.${guess}`, {
-    hint: `Read all of it: ${COMMAND} help ${topic}`,
+    hint: `For the whole page, run: ${COMMAND} help ${topic}`,
   });
 }
 
-/** A few topics are commands too: their usage comes first. */
+/** Some topics share their name with a command, whose usage then comes first. */
 function withUsage(page: string, usage: string | undefined): string {
   return usage === undefined ? page : `\`\`\`\n${usage.trim()}\n\`\`\`\n\n${page}`;
 }

@@ -1,15 +1,15 @@
 /**
- * Markdown for reading at a terminal: lines broken between words, tables that fit, or else one paragraph for each row. It
- * knows what our pages use: headings, paragraphs, lists, tables and fenced code.
+ * Renders Markdown for a terminal: wraps lines between words, and turns tables that are too wide into one paragraph per row. Supports
+ * what our pages use: headings, paragraphs, lists, tables and fenced code.
  */
 import { stripVTControlCharacters, styleText } from 'node:util';
 
 export interface TerminalLook {
   readonly columns: number;
-  readonly hasColours: boolean;
+  readonly hasColors: boolean;
 }
 
-/** Longer lines are hard to read. */
+/** Lines beyond this are hard to read. */
 const MAX_COLUMNS = 100;
 const MIN_COLUMNS = 40;
 const COLUMN_GAP = '  ';
@@ -19,12 +19,12 @@ const LIST_ITEM = /^( *(?:[-*]|\d+\.) +)([\s\S]*)$/;
 
 type Style = Parameters<typeof styleText>[0];
 
-/** The text for a terminal, with a line end at its end. */
-export function renderForTerminal(markdown: string, { columns, hasColours }: TerminalLook): string {
+/** The text for the terminal, with a final line feed. */
+export function renderForTerminal(markdown: string, { columns, hasColors }: TerminalLook): string {
   const width = Math.max(MIN_COLUMNS, Math.min(columns, MAX_COLUMNS));
   const paint = (style: Style, text: string): string =>
-    hasColours ? styleText(style, text, { validateStream: false }) : text;
-  const inline = (text: string): string => renderInline(text, paint, hasColours);
+    hasColors ? styleText(style, text, { validateStream: false }) : text;
+  const inline = (text: string): string => renderInline(text, paint, hasColors);
 
   const render = (block: string): string => {
     if (block.startsWith('```')) {
@@ -35,7 +35,7 @@ export function renderForTerminal(markdown: string, { columns, hasColours }: Ter
     }
     if (block.startsWith('#')) {
       const [, marks = '', title = ''] = /^(#+) (.+)$/.exec(block) ?? [];
-      return hasColours ? paint(marks.length === 1 ? ['bold', 'underline'] : 'bold', inline(title)) : block;
+      return hasColors ? paint(marks.length === 1 ? ['bold', 'underline'] : 'bold', inline(title)) : block;
     }
     if (block.startsWith('|')) {
       return renderTable(block, width, inline, (text) => paint('bold', text));
@@ -53,27 +53,27 @@ export function renderForTerminal(markdown: string, { columns, hasColours }: Ter
     .join('');
 }
 
-function renderInline(text: string, paint: (style: Style, text: string) => string, hasColours: boolean): string {
+function renderInline(text: string, paint: (style: Style, text: string) => string, hasColors: boolean): string {
   return text.replaceAll(
     /(?<code>`[^`]*`)|\*\*(?<strong>[^*]+)\*\*|\*(?<weak>[^\s*](?:[^*]*[^\s*])?)\*|\[(?<label>[^\]]*)\]\((?<url>[^)\s]+)\)|<(?<address>https?:[^>]*)>/g,
     (whole: string, ...rest: unknown[]) => {
       const { address, code, label, strong, url, weak } = rest.at(-1) as Readonly<Record<string, string | undefined>>;
       if (code !== undefined) {
-        // Without colours the marks stay, because they say what to type.
-        return hasColours ? paint('cyan', code.slice(1, -1)) : code;
+        // Without colors the backticks stay, because they show what to type.
+        return hasColors ? paint('cyan', code.slice(1, -1)) : code;
       }
       if (strong !== undefined) {
-        return paint('bold', renderInline(strong, paint, hasColours));
+        return paint('bold', renderInline(strong, paint, hasColors));
       }
       if (weak !== undefined) {
-        return renderInline(weak, paint, hasColours);
+        return renderInline(weak, paint, hasColors);
       }
       return label === undefined ? (address ?? whole) : `${label} (${url})`;
     },
   );
 }
 
-/** Columns where every row fits into a line, else each row as its first cell and the others below it. */
+/** Aligned columns if every row fits on one line; otherwise each row as its first cell with the other cells below it. */
 function renderTable(
   block: string,
   width: number,
@@ -110,7 +110,7 @@ function cellsOf(line: string): string[] {
     .map((cell) => cell.trim().replaceAll('\\|', '|').replaceAll('<br>', '; '));
 }
 
-/** The text in lines of at most `width` columns; a word that is longer has a line of its own. */
+/** The text in lines of at most `width` columns. A longer word gets a line to itself. */
 function wrap(text: string, width: number, first: string, others: string): string {
   const lines: string[] = [];
   let line = first;

@@ -1,26 +1,26 @@
-/** The pages of `docs` that are written for users: what each is about, in the order in which they are listed. */
+/** The pages of `docs` for users, each with a short description, in the order of the list. */
 
-/** `help NAME` prints the file that `fileOf` names. */
+/** `help TOPIC` prints the page of the topic; `fileOf` locates it. */
 export const TOPICS = {
   start: 'install, first cell, first server',
-  guide: 'writing code for the bridge, with samples',
-  servers: 'adding servers, their files and secrets',
+  guide: 'writing code for run_python, with examples',
+  servers: 'adding servers, server files, secrets',
   remote: 'servers with a url, logins, proxies',
   clients: 'registering the bridge in MCP clients',
-  configuration: 'changing limits, engine and image',
-  platforms: 'engines, and what runs on Linux, macOS, Windows',
+  configuration: 'changing limits, the engine and the image',
+  platforms: 'engines on Linux, macOS and Windows',
   security: 'what the sandbox protects, and what it does not',
   policy: 'rules for what code may call',
   approvals: 'approving calls, and questions from servers',
-  audit: 'the record of cells and calls',
+  audit: 'the log of cells and calls',
   troubleshooting: 'when something does not work',
-  comparison: 'what it saves compared with calling tools directly',
-  migration: 'coming from the Python program of the same name',
+  comparison: 'cost compared with calling tools directly',
+  migration: 'moving from the Python program of the same name',
   settings: 'every setting',
   commands: 'every command and option',
   errors: 'every error code',
-  answers: 'the fields, text and size of an answer',
-  engines: 'how each engine is started and detected',
+  answers: 'fields, text and size of an answer',
+  engines: 'how each engine is detected and started',
   changelog: 'what changed in each version',
 } as const;
 
@@ -28,7 +28,7 @@ export type Topic = keyof typeof TOPICS;
 
 export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
 
-/** The pages that are in a folder of `docs`. */
+/** The pages that are in a subfolder of `docs`. */
 const FOLDERS: Partial<Record<Topic, string>> = {
   settings: 'reference',
   commands: 'reference',
@@ -37,13 +37,13 @@ const FOLDERS: Partial<Record<Topic, string>> = {
   engines: 'internals',
 };
 
-/** The file of a topic, from the root of the package. */
+/** The file of a topic, relative to the root of the package. */
 export function fileOf(topic: Topic): string {
   const path = topic === 'changelog' ? topic.toUpperCase() : ['docs', FOLDERS[topic] ?? [], topic].flat().join('/');
   return `${path}.md`;
 }
 
-/** The topic whose page is this file, from the root of the package; undefined if there is none. */
+/** The topic with this file, relative to the root of the package. */
 export function topicOf(file: string): Topic | undefined {
   return TOPIC_NAMES.find((topic) => fileOf(topic) === file);
 }

@@ -1,23 +1,22 @@
 /**
- * The command line of a bubblewrap sandbox: a pure function, pinned by a literal test. What is not named here is not in
- * the sandbox: its root is an empty file system. Measured on bubblewrap 0.8.0, as root and as a normal user.
+ * The command line of a bubblewrap sandbox: a pure function, pinned by a literal test. The sandbox starts with an empty root, so it
+ * contains only what is named here. Tested with bubblewrap 0.8.0, as root and as an ordinary user.
  */
 import { BridgeError } from '../../base/errors.ts';
-import { MAX_OPEN_FILES, maxUserProcesses, OOM_SCORE_ADJUSTMENT, SHM_BYTES, userAndGroup } from '../container/argv.ts';
 import type { Mount, SandboxLimits } from '../engine.ts';
-import type { HardLimits } from '../hard-limits.ts';
+import { type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
 import type { Interpreter } from './interpreter.ts';
 
-/** Absolute paths of the commands that start a sandbox, each of which becomes the next. */
+/** Absolute paths of the commands that start a sandbox. Each executes the next one. */
 export interface BubblewrapTools {
   readonly bwrap: string;
   readonly choom: string;
   readonly prlimit: string;
-  /** Given when the bridge runs as root, which a sandbox must not be, not even outside of its user namespace. */
+  /** Set if the bridge runs as root. A sandbox must not be root, not even outside its user namespace. */
   readonly setpriv?: string | undefined;
 }
 
-/** A folder such as /lib: of its own, or a link, as into /usr on a merged system. */
+/** A folder such as /lib. On a system with merged /usr it is a link. */
 export interface SystemFolder {
   readonly path: string;
   readonly linkTarget?: string | undefined;
@@ -28,21 +27,21 @@ export interface BubblewrapRequest {
   /** Name of the sandbox, for `ps` on the host. */
   readonly name: string;
   readonly limits: SandboxLimits;
-  /** `uid:gid` in the sandbox, as numbers. */
+  /** `UID[:GID]` in the sandbox. */
   readonly user: string;
   readonly interpreter: Interpreter;
   readonly folders: readonly SystemFolder[];
-  /** Folders of the host; none when left out. */
+  /** Host folders to mount; none by default. */
   readonly mounts?: readonly Mount[] | undefined;
   /** Program and arguments of PID 1; `python3` stands for the interpreter. */
   readonly command: readonly string[];
   readonly hardLimits?: HardLimits | undefined;
 }
 
-/** Of /etc: what the loader, links in /usr and local time need. No accounts, hosts, names or certificates. */
+/** The files of /etc that the loader, links in /usr and local time need. No accounts, host names or certificates. */
 const ETC_FILES = ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives', 'localtime'];
 
-/** Program and arguments, in one list. Throws `CONFIG_INVALID` for a user that is refused. */
+/** The program and its arguments. Throws `CONFIG_INVALID` if `user` is invalid. */
 export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
   const { tools, limits, interpreter, command } = request;
   const [program = '', ...programArguments] = command;
@@ -58,7 +57,7 @@ export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
     ...(interpreter.prefix === undefined ? [] : ['--ro-bind', interpreter.prefix, interpreter.prefix]),
     '--chdir',
     '/workspace',
-    // Last: nothing can be mounted after it.
+    // Last, because nothing can be mounted afterwards.
     '--remount-ro',
     '/dev',
     '--remount-ro',
@@ -69,10 +68,10 @@ export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
   ];
 }
 
-/** What the command line begins with when the bridge runs as root: the sandbox's user, without groups. */
+/** The start of the command line if the bridge runs as root: switches to the sandbox's user, without groups. */
 export function launcher({ tools, user }: Pick<BubblewrapRequest, 'tools' | 'user'>): string[] {
   if (!/^\d{1,10}(:\d{1,10})?$/.test(user)) {
-    throw new BridgeError('CONFIG_INVALID', `the sandbox user ${JSON.stringify(user)} is refused`, {
+    throw new BridgeError('CONFIG_INVALID', `the sandbox user ${JSON.stringify(user)} is invalid`, {
       hint: 'Set MCP_BRIDGE_CONTAINER_USER to UID or UID:GID.',
     });
   }
@@ -81,8 +80,7 @@ export function launcher({ tools, user }: Pick<BubblewrapRequest, 'tools' | 'use
 }
 
 function limitArguments({ tools, limits, hardLimits }: BubblewrapRequest): string[] {
-  const processes = maxUserProcesses(limits.pids, hardLimits);
-  const openFiles = Math.min(MAX_OPEN_FILES, hardLimits?.openFiles ?? MAX_OPEN_FILES);
+  const { openFiles, processes } = resourceLimits(limits.pids, hardLimits);
   return [
     tools.choom,
     `--adjust=${OOM_SCORE_ADJUSTMENT}`,
@@ -100,7 +98,7 @@ function namespaceArguments({ name, user }: BubblewrapRequest): string[] {
   return [
     ...['user', 'pid', 'net', 'ipc', 'uts', 'cgroup'].map((namespace) => `--unshare-${namespace}`),
     '--disable-userns',
-    // The supervisor is PID 1 itself, and what it does relies on that.
+    // The supervisor relies on being PID 1.
     '--as-pid-1',
     '--die-with-parent',
     '--new-session',
@@ -113,7 +111,7 @@ function namespaceArguments({ name, user }: BubblewrapRequest): string[] {
     '--cap-drop',
     'ALL',
     '--clearenv',
-    // Does nothing: bubblewrap knows no names, and this one is seen by `ps` on the host and by nobody inside.
+    // Has no effect except that `ps` on the host shows the name; bubblewrap has no option for a name.
     '--unsetenv',
     name,
   ];
@@ -143,7 +141,7 @@ function systemArguments(folders: readonly SystemFolder[]): string[] {
     ...ETC_FILES.flatMap((file) => ['--ro-bind-try', `/etc/${file}`, `/etc/${file}`]),
     '--proc',
     '/proc',
-    // Else switches of the sandbox's own namespaces can be written; some are the whole machine's on older kernels.
+    // Otherwise code could change the kernel settings of its own namespaces, some of which affect the whole machine on older kernels.
     '--ro-bind',
     '/proc/sys',
     '/proc/sys',
@@ -152,7 +150,7 @@ function systemArguments(folders: readonly SystemFolder[]): string[] {
   ];
 }
 
-/** bubblewrap has no `noexec`: programs may be executed here, which Python code could have done from memory anyway. */
+/** bubblewrap has no `noexec`. Code can execute programs here, as it could from memory anyway. */
 function scratchArguments({ tmpBytes, workspaceBytes }: SandboxLimits): string[] {
   const scratch: [string, number][] = [
     ['/tmp', tmpBytes],

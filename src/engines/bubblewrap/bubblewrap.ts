@@ -1,6 +1,6 @@
 /**
- * The bubblewrap engine: the Python of this machine in Linux namespaces, without images and without a daemon. Weaker than
- * a container: it sees /usr of the host, and no control group bounds it (the supervisor inside does).
+ * The bubblewrap engine: this machine's Python in Linux namespaces, without images and without a daemon. It isolates less than a
+ * container: code sees the host's /usr, and the supervisor instead of a cgroup enforces the limits.
  */
 import { lstatSync, readlinkSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -10,8 +10,8 @@ import { type EngineCommand, openPipe, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
 import { findExecutable, findExecutables } from '../executable.ts';
-import { readHardLimits } from '../hard-limits.ts';
 import { readNamespaceSettings } from '../namespace-settings.ts';
+import { readHardLimits } from '../process-limits.ts';
 import { createSandbox } from '../sandbox.ts';
 import {
   type BubblewrapRequest,
@@ -20,29 +20,29 @@ import {
   launcher,
   type SystemFolder,
 } from './argv.ts';
-import { bubblewrapStartError } from './failure.ts';
 import { FACTS_PROGRAM, type Interpreter, judgeInterpreter, parseFacts, systemInterpreter } from './interpreter.ts';
+import { bubblewrapStartError } from './start-failure.ts';
 
 export interface BubblewrapOptions {
   readonly limits: SandboxLimits;
-  /** `uid:gid` in the sandbox, as numbers; a bridge that runs as root becomes it on the host too. */
+  /** `UID[:GID]` in the sandbox. If the bridge runs as root, the sandbox has this user on the host, too. */
   readonly user: string;
-  /** Folders of the host; none when left out. */
+  /** Host folders to mount; none by default. */
   readonly mounts?: readonly Mount[] | undefined;
-  /** Id of this bridge; sandboxes are named with it. */
+  /** Id of this bridge, part of the names of its sandboxes. */
   readonly instanceId: string;
-  /** Path of `bwrap`; looked up on PATH when left out. */
+  /** Path of `bwrap`; by default it is looked up on PATH. */
   readonly executable?: string | undefined;
   readonly env: Environment;
   readonly logger: Logger;
 }
 
-/** How long a Python may take to say what it is. */
+/** How long a Python may take to print its version and paths. */
 const ANSWER_TIMEOUT_MS = 10_000;
-/** What programs in /usr take for granted beside it. */
+/** Folders beside /usr that programs in /usr need. */
 const SYSTEM_FOLDERS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
-/** An engine that runs sandboxes with bubblewrap. Throws `CONFIG_INVALID` for a user that is refused. */
+/** Creates the engine. A start throws `CONFIG_INVALID` if `user` is invalid. */
 export function createBubblewrapEngine(options: BubblewrapOptions): Engine {
   return new BubblewrapEngine(options);
 }
@@ -51,7 +51,7 @@ class BubblewrapEngine implements Engine {
   readonly name = 'bubblewrap';
   readonly description = 'bubblewrap with the Python of this machine';
   readonly isolation =
-    'Python of the host in Linux namespaces of its own, with /usr of the host to read and no control groups';
+    "the host's Python in separate Linux namespaces, with read access to the host's /usr and without cgroups";
   readonly #options: BubblewrapOptions;
   readonly #running = new Set<Sandbox>();
   #parts: Promise<Pick<BubblewrapRequest, 'tools' | 'interpreter' | 'folders'>> | undefined;
@@ -62,7 +62,7 @@ class BubblewrapEngine implements Engine {
   }
 
   async prepare(): Promise<void> {
-    // Nothing to pull and nothing to wake.
+    // Nothing to pull and nothing to start.
   }
 
   async start(request: StartRequest): Promise<Sandbox> {
@@ -83,7 +83,7 @@ class BubblewrapEngine implements Engine {
     const child = await openPipe(...toCommand(command)).catch((error: unknown) => {
       throw unavailable(`bubblewrap cannot be run: ${messageOf(error)}`, 'Check that "bwrap --version" works.');
     });
-    // There is nothing to remove: a sandbox ends with its bwrap.
+    // There is nothing to remove: the sandbox ends with its bwrap process.
     const sandbox = createSandbox(name, child, async () => undefined);
     this.#running.add(sandbox);
     void sandbox.exited.then(() => this.#running.delete(sandbox));
@@ -91,28 +91,28 @@ class BubblewrapEngine implements Engine {
   }
 
   explainStartFailure(_sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
-    // What was found may have been removed since.
+    // The tools or the interpreter may have been removed since they were found.
     this.#parts = undefined;
     return bubblewrapStartError(exit, stderrTail, readNamespaceSettings());
   }
 
-  /** Sandboxes of bridges that are gone have ended with them; only own ones can be left. */
+  /** Sandboxes end with their bridge, so only those of this bridge can be left. */
   async sweep(options: { readonly own?: boolean } = {}): Promise<number> {
     const running = options.own === true ? [...this.#running] : [];
     await Promise.all(running.map((sandbox) => sandbox.kill()));
     return running.length;
   }
 
-  /** Looked for at the first start, and again after a failure. */
+  /** Searches at the first start, and again after a failure. */
   #findParts() {
-    this.#parts ??= this.#lookForParts().catch((error: unknown) => {
+    this.#parts ??= this.#searchParts().catch((error: unknown) => {
       this.#parts = undefined;
       throw error;
     });
     return this.#parts;
   }
 
-  async #lookForParts() {
+  async #searchParts() {
     const { env, executable, user } = this.#options;
     const tools = findTools(env, executable);
     const interpreter = systemInterpreter() ?? (await askInterpreters(env, launcher({ tools, user })));
@@ -120,7 +120,7 @@ class BubblewrapEngine implements Engine {
   }
 }
 
-/** Throws `ENGINE_UNAVAILABLE` naming the command that is not there. */
+/** Throws `ENGINE_UNAVAILABLE` naming a missing command. */
 function findTools(env: Environment, bwrap: string | undefined): BubblewrapTools {
   const find = (name: string, packageName: string): string => {
     const path = findExecutable(name, env);
@@ -137,7 +137,7 @@ function findTools(env: Environment, bwrap: string | undefined): BubblewrapTools
   };
 }
 
-/** The first usable one on PATH, asked as the user who will run it. Rejects with `ENGINE_UNAVAILABLE` and each reason. */
+/** The first usable Python on PATH. Each is run as the sandbox's user. Rejects with `ENGINE_UNAVAILABLE` and every reason. */
 async function askInterpreters(env: Environment, launch: readonly string[]): Promise<Interpreter> {
   const homes = [homedir() || userInfo().homedir, env['HOME'] || '/root'];
   const refusals: string[] = [];
@@ -145,13 +145,13 @@ async function askInterpreters(env: Environment, launch: readonly string[]): Pro
     const [command, words] = toCommand([...launch, path, '-I', '-c', FACTS_PROGRAM], env);
     const { stdout } = await runEngineCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
     const facts = parseFacts(stdout);
-    const judged = facts === undefined ? `${path} does not run for this user` : judgeInterpreter(facts, homes);
+    const judged = facts === undefined ? `${path} cannot be run by this user` : judgeInterpreter(facts, homes);
     if (typeof judged !== 'string') {
       return judged;
     }
     refusals.push(judged);
   }
-  const reason = refusals.length === 0 ? 'there is no python3 on PATH' : refusals.join(', ');
+  const reason = refusals.length === 0 ? 'python3 is not on PATH' : refusals.join(', ');
   throw unavailable(`bubblewrap has no usable Python: ${reason}`, 'Install Python 3.10 or newer in /usr/bin.');
 }
 
@@ -165,7 +165,7 @@ function findSystemFolders(): SystemFolder[] {
   });
 }
 
-/** bwrap itself needs no variables; a version manager's `python3` does, to find what it stands for. */
+/** bwrap needs no variables, but the `python3` of a version manager does, to find the real interpreter. */
 function toCommand(words: readonly string[], env: Environment = {}): [EngineCommand, string[]] {
   const [executable = '', ...rest] = words;
   const { PATH, HOME, PYENV_ROOT } = env;

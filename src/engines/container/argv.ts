@@ -1,23 +1,22 @@
 /**
- * The arguments of `podman run` and `docker run`: a pure function of limits and options, pinned by a literal test.
- * Every value is one argument of an argument list (no shell) and is checked here, so that none can become a flag.
- * Measured on podman 4.3.1 (root, rootless, remote) and on docker 28 with daemon 20.10; all flags together cost nothing.
+ * The arguments of `podman run` and `docker run`: a pure function of limits and options, pinned by a literal test. The command is
+ * run without a shell, and every value is checked here, so no value can act as a flag. Tested with podman 4.3.1 (root, rootless,
+ * remote) and with docker 28 on daemon 20.10. All flags together add no measurable time.
  */
 import { BridgeError } from '../../base/errors.ts';
-import { MAX_SESSIONS } from '../../base/limits.ts';
 import type { EngineName, Mount, SandboxLimits } from '../engine.ts';
-import type { HardLimits } from '../hard-limits.ts';
+import { type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
 
-/** What does not change from one sandbox of an engine to the next. */
+/** Options that are the same for every sandbox of an engine. */
 export interface SandboxOptions {
   /** Image reference, for example `python:3.14-slim`. */
   readonly image: string;
   readonly limits: SandboxLimits;
-  /** `uid:gid` in the sandbox, as numbers; the group is the same number when left out (engines would take root's). */
+  /** `UID[:GID]` in the sandbox. The group defaults to the same number as the user; engines would use root's group. */
   readonly user: string;
-  /** OCI runtime, for example `runsc`; undefined leaves the engine's own choice. */
+  /** OCI runtime, for example `runsc`; the engine's default if undefined. */
   readonly ociRuntime?: string | undefined;
-  /** Folders of the host; none when left out. */
+  /** Host folders to mount; none by default. */
   readonly mounts?: readonly Mount[] | undefined;
 }
 
@@ -28,49 +27,34 @@ export interface RunRequest extends SandboxOptions {
   readonly labels: Readonly<Record<string, string>>;
   /** Program and arguments of PID 1. */
   readonly command: readonly string[];
-  /** Flags this engine was found not to take; only those of `OMITTABLE_FLAGS` are left out. */
+  /** Flags that this engine refused earlier. Only those in `OMITTABLE_FLAGS` are omitted. */
   readonly omit?: ReadonlySet<string> | undefined;
-  /** What a container can be given at most. */
+  /** The upper bound of what a container can get. */
   readonly hardLimits?: HardLimits | undefined;
 }
 
 /**
- * Flags a start may do without, and why. Left out only after the engine itself refused one; every other flag protects
- * the host, so an engine that does not take it is refused.
+ * Flags that a start can omit, and why. They are omitted only after the engine refused one. All other flags protect the host, so
+ * a start that an engine refuses because of one of them fails.
  */
 export const OMITTABLE_FLAGS: Readonly<Record<string, string>> = {
-  '--cgroupns': 'docker needs API 1.41; the view of /proc/self/cgroup only',
-  '--no-healthcheck': 'an image with a health check only starts processes of its own',
-  '--umask': 'podman 2.2 and newer; a sandbox has one user and nothing of others to protect',
-  '--systemd': 'absent from builds without systemd',
-  '--image-volume': 'an image with volumes only gets them mounted',
-  '--stop-timeout': 'only for people who stop a sandbox by hand',
-  // Controllers that rootless users are often not given. The supervisor measures and uses rlimits instead.
+  '--cgroupns': 'docker needs API 1.41; affects only what /proc/self/cgroup shows',
+  '--no-healthcheck': 'without it, the health check of an image only runs more processes in the sandbox',
+  '--umask': 'needs podman 2.2; a sandbox has only one user',
+  '--systemd': 'missing in builds without systemd',
+  '--image-volume': 'without it, the volumes of an image only get mounted',
+  '--stop-timeout': 'matters only if someone stops a sandbox by hand',
+  // Rootless users often lack these cgroup controllers. The supervisor measures that and enforces the limits itself.
   '--memory': 'cgroup controller not delegated',
   '--memory-swap': 'cgroup controller not delegated, or swap accounting off',
   '--cpus': 'cgroup controller not delegated',
   '--pids-limit': 'cgroup controller not delegated',
 };
 
-/** Open files in a sandbox; the usual soft limit of a login shell. */
-export const MAX_OPEN_FILES = 1024;
-/** Size of /dev/shm: multiprocessing primitives need little. */
-export const SHM_BYTES = 16 * 1024 * 1024;
-/** Makes the kernel prefer a sandbox to the user's own programs when the machine runs out of memory (-1000 … 1000). */
-export const OOM_SCORE_ADJUSTMENT = 500;
-/** `docker run` passes proxies of its own configuration in, with their passwords, even without a network. */
+/** `docker run` passes in the proxies of its configuration, including their passwords, even if the container has no network. */
 const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'];
 
-/**
- * Bound of RLIMIT_NPROC. The kernel counts it per host uid over all sandboxes, so it must exceed what all of them may
- * have together, else two would block each other; the bound of one sandbox is `--pids-limit`. It is passed at all
- * because podman's default cannot be set by a user without CAP_SYS_RESOURCE.
- */
-export function maxUserProcesses(pids: number, hardLimits: HardLimits | undefined): number {
-  return Math.min(pids * MAX_SESSIONS * 2, hardLimits?.processes ?? Number.POSITIVE_INFINITY);
-}
-
-/** Arguments of the engine's command that start one sandbox. Throws `CONFIG_INVALID` naming a value that is refused. */
+/** The arguments that start one sandbox. Throws `CONFIG_INVALID` naming an invalid value. */
 export function buildRunArguments(request: RunRequest): string[] {
   checkOptions(request);
   checkPattern('name', request.name, /^[a-z0-9][a-z0-9-]*$/);
@@ -100,7 +84,7 @@ export function buildRunArguments(request: RunRequest): string[] {
   ];
 }
 
-/** Refuses values that could be read as a flag or as more than one argument. Throws `CONFIG_INVALID`. */
+/** Throws `CONFIG_INVALID` if a value could be read as a flag or as more than one argument. */
 export function checkOptions(options: SandboxOptions): void {
   checkPattern('image', options.image, /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}$/);
   checkPattern('user', options.user, /^\d{1,10}(:\d{1,10})?$/);
@@ -110,11 +94,11 @@ export function checkOptions(options: SandboxOptions): void {
   const { memoryBytes, pids, cpus, tmpBytes, workspaceBytes } = options.limits;
   for (const [name, value] of Object.entries({ memoryBytes, pids, tmpBytes, workspaceBytes })) {
     if (!Number.isSafeInteger(value) || value <= 0) {
-      throw refused(name, String(value), 'a whole number above 0');
+      throw invalid(name, String(value), 'a whole number above 0');
     }
   }
   if (cpus !== undefined && !(Number.isFinite(cpus) && cpus > 0)) {
-    throw refused('cpus', String(cpus), 'a number above 0');
+    throw invalid('cpus', String(cpus), 'a number above 0');
   }
 }
 
@@ -123,7 +107,7 @@ function identityFlags(request: RunRequest): string[] {
     checkPattern('label', `${key}=${value}`, /^[a-z0-9.-]+=[A-Za-z0-9._:%-]*$/);
     return [`--label=${key}=${value}`];
   });
-  // `--pull=never`: a cell must not wait for a network; pulling is a step of its own.
+  // `--pull=never`: a cell must not wait for the network. Pulling is a separate step.
   return ['--rm', '--interactive', '--pull=never', `--name=${request.name}`, ...labels];
 }
 
@@ -140,7 +124,7 @@ function isolationFlags(request: RunRequest): string[] {
 }
 
 function fileSystemFlags({ engine, limits, user }: RunRequest): string[] {
-  // `noexec` is hygiene only: memfd_create gets around it.
+  // `noexec` is only hygiene: memfd_create bypasses it.
   const options = `rw,noexec,nosuid,nodev,mode=1777,${ownerOptions(engine, user)}`;
   return [
     '--read-only',
@@ -151,38 +135,31 @@ function fileSystemFlags({ engine, limits, user }: RunRequest): string[] {
   ];
 }
 
-/** `--mount` and not `--volume`: the engine then refuses a source that is not there, and does not make it. */
+/** Not `--volume`, because with it the engine creates a missing source folder instead of refusing it. */
 function mountFlags(mounts: readonly Mount[]): string[] {
   return mounts.map(({ source, target, isWritable }) => {
-    // Parts of the value are separated by commas.
+    // The parts of the value are separated by commas.
     checkPattern('mount', `${source}${target}`, /^[^,"\0\n]+$/);
     return `--mount=type=bind,source=${source},target=${target}${isWritable ? '' : ',readonly'}`;
   });
 }
 
 /**
- * Makes the sandbox's user own the tmpfs. The mode alone does not do: runc before 1.2 gives a tmpfs the mode of the
- * folder below it, which is 0755 when the image has one or docker made it for `--workdir`. podman takes no `uid`, and
- * would copy what the image has there into the tmpfs.
+ * Makes the sandbox's user own the tmpfs. The mode alone is not enough: runc before 1.2 gives a tmpfs the mode of the folder below
+ * it, which is 0755 if the image has that folder or docker created it for `--workdir`. podman has no `uid` option, and by default
+ * copies the files of the image into the tmpfs.
  */
 function ownerOptions(engine: EngineName, user: string): string {
   const [uid, gid] = userAndGroup(user);
   return engine === 'podman' ? 'U,notmpcopyup' : `uid=${uid},gid=${gid}`;
 }
 
-/** User and group of a `user` option, as text. */
-export function userAndGroup(user: string): readonly [string, string] {
-  const [uid = user, gid = uid] = user.split(':');
-  return [uid, gid];
-}
-
 function limitFlags(request: RunRequest): string[] {
   const { limits, hardLimits } = request;
-  const processes = maxUserProcesses(limits.pids, hardLimits);
-  const openFiles = Math.min(MAX_OPEN_FILES, hardLimits?.openFiles ?? MAX_OPEN_FILES);
+  const { openFiles, processes } = resourceLimits(limits.pids, hardLimits);
   return [
     `--memory=${limits.memoryBytes}`,
-    // Equal to the memory: no swap.
+    // Equal to the memory limit, which means no swap.
     `--memory-swap=${limits.memoryBytes}`,
     `--pids-limit=${limits.pids}`,
     ...(limits.cpus === undefined ? [] : [`--cpus=${limits.cpus}`]),
@@ -195,9 +172,9 @@ function limitFlags(request: RunRequest): string[] {
 
 function endingFlags(): string[] {
   return [
-    // Else every byte of stdout goes to the host's disk, at half the speed.
+    // Otherwise the engine writes every byte of stdout to the host's disk, at half the speed.
     '--log-driver=none',
-    // With the default (TERM, 10 s) `podman rm -f` in state "Stopping" drops the record and leaves the process (4.3.1).
+    // With the default (TERM, 10 s), `podman rm -f` in state "Stopping" deletes the record but leaves the process (4.3.1).
     '--stop-signal=KILL',
     '--stop-timeout=1',
     '--no-healthcheck',
@@ -205,12 +182,12 @@ function endingFlags(): string[] {
 }
 
 function podmanFlags(mounts: readonly Mount[]): string[] {
-  // What code writes into a folder of the host belongs to another user there, and has to be readable for the person.
+  // Files that code writes to a mounted folder belong to another user on the host, and the person must be able to read them.
   const umask = mounts.some(({ isWritable }) => isWritable) ? '0022' : '0077';
   return [
     '--no-hosts',
     '--http-proxy=false',
-    // Else /run and /var/tmp are writable, executable, and half of the machine's memory large.
+    // Otherwise /run and /var/tmp are writable and executable, and may grow to half of the machine's memory.
     '--read-only-tmpfs=false',
     '--systemd=false',
     `--umask=${umask}`,
@@ -231,7 +208,7 @@ function environmentFlags(): string[] {
   ];
 }
 
-/** Every flag with a value is written `--flag=value`, so that one argument is one flag. */
+/** Relies on every flag being one argument (`--flag=value`). */
 function withoutFlags(flags: readonly string[], omit: ReadonlySet<string> | undefined): string[] {
   return flags.filter((flag) => {
     const name = flag.split('=', 1)[0] ?? flag;
@@ -241,16 +218,16 @@ function withoutFlags(flags: readonly string[], omit: ReadonlySet<string> | unde
 
 function checkPattern(what: string, value: string, allowed: RegExp): void {
   if (!allowed.test(value)) {
-    throw refused(what, value, `text that matches ${allowed.source}`);
+    throw invalid(what, value, `text that matches ${allowed.source}`);
   }
 }
 
-function refused(what: string, value: string, allowed: string): BridgeError {
+function invalid(what: string, value: string, allowed: string): BridgeError {
   return new BridgeError(
     'CONFIG_INVALID',
-    `the sandbox ${what} ${JSON.stringify(value)} is refused; allowed is ${allowed}`,
+    `the sandbox ${what} ${JSON.stringify(value)} is invalid; expected ${allowed}`,
     {
-      hint: `Correct the setting of the sandbox ${what}.`,
+      hint: `Correct the setting for the sandbox ${what}.`,
     },
   );
 }

@@ -1,8 +1,8 @@
 /**
- * What the podman and docker engines have in common. They differ in a few values (`Dialect`), not in behaviour.
+ * The podman and docker engines. They differ only in the values of `Dialect`, not in behavior.
  *
- * Starts are optimistic: nothing is asked of the engine before `run`, because every question costs 20–30 ms of a 180 ms
- * cold start (measured). A start that fails is explained afterwards, and what was learned is used by the next round.
+ * Starts are optimistic: the engine is asked nothing before `run`, because every question adds 20 to 30 ms to a cold start of 180 ms
+ * (measured). A failed start is explained afterwards, and the next attempt uses what was learned.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { BridgeError, messageOf } from '../../base/errors.ts';
@@ -20,60 +20,59 @@ import type {
   StartRequest,
   SweepOptions,
 } from '../engine.ts';
-import { readHardLimits } from '../hard-limits.ts';
 import { currentOwner } from '../owner.ts';
+import { readHardLimits } from '../process-limits.ts';
 import { createSandbox } from '../sandbox.ts';
 import { buildRunArguments, checkOptions, type SandboxOptions } from './argv.ts';
 import { examineContainerEngine } from './examine.ts';
 import { INSTANCE_LABEL, writeLabels } from './labels.ts';
 import { createPreparation, type Preparation, type ProgressListener } from './preparation.ts';
 import { pullImage } from './pull.ts';
-import { startError } from './start-error.ts';
-import { classifyStartFailure, type StartFailure } from './start-failure.ts';
+import { classifyStartFailure, type StartFailure, startError } from './start-failure.ts';
 import { isOrphan, listContainers, removeContainer } from './sweep.ts';
 
-/** Whether a missing image is pulled (as a step before a start, never by one). */
+/** Whether `prepare` pulls a missing image. A start never does. */
 export type PullPolicy = 'missing' | 'never';
 
 export interface ContainerEngineOptions extends SandboxOptions {
   readonly pullPolicy: PullPolicy;
-  /** Id of this bridge, of lower-case letters, digits and `-`; containers are named and labelled with it. */
+  /** Id of this bridge (lower-case letters, digits and `-`), part of the names and labels of its containers. */
   readonly instanceId: string;
-  /** Path or name of the engine's command; the engine's name when left out. */
+  /** Path or name of the engine's command; by default the engine's name. */
   readonly executable?: string | undefined;
-  /** Variables of this process; only named ones reach the engine's command. */
+  /** Environment of this process. The engine's command gets only an allowlist of it. */
   readonly env: Environment;
-  /** The platform of this machine when left out. */
+  /** By default the platform of this machine. */
   readonly platform?: NodeJS.Platform | undefined;
   readonly logger: Logger;
 }
 
-/** Where podman and docker differ. */
+/** What differs between podman and docker. */
 export interface Dialect {
   readonly name: EngineName;
   readonly description: string;
-  /** The image as `pull` is told it. */
+  /** The argument of `pull` for an image. */
   readonly pullReference: (image: string) => string;
-  /** One next step for a person whose engine does not answer. */
+  /** One next step if the engine does not answer. */
   readonly unreachableHint: string;
-  /** One next step for a person who may not use the engine. */
+  /** One next step if the user may not use the engine. */
   readonly forbiddenHint: string;
-  /** Brings an engine that does not answer to life; undefined when that is the user's to do. */
+  /** Starts the engine if it does not answer; undefined if only the user can do that. */
   readonly revive?: ((command: EngineCommand, onProgress: ProgressListener) => Promise<void>) | undefined;
-  /** What it runs in, for people; `memoryBytes` is what one session may take. Never rejects. */
+  /** Facts about the virtual machine of the engine. `memoryBytes` is the memory limit of a session. Never rejects. */
   readonly examineHost?: ((command: EngineCommand, memoryBytes: number) => Promise<EngineFact[]>) | undefined;
 }
 
-/** A sandbox that said nothing for this long makes us ask whether the engine answers at all. */
+/** If a sandbox prints nothing for this long, the bridge checks whether the engine answers at all. */
 const SILENCE_MS = 1_000;
-/** How long that answer may take; with the silence before it a hanging engine is reported within 5 s. */
+/** How long that answer may take. Together with the silence, an engine that hangs is reported within 5 s. */
 const ANSWER_TIMEOUT_MS = 3_800;
-/** A container that was being made when its client died is there after this long (measured: within 0.2 s). */
+/** If the client dies while its container is being created, the container exists after this long (measured: within 0.2 s). */
 const LATE_CREATION_MS = 1_000;
 /** How long the engine may take to say whether it has an image. */
 const INSPECT_TIMEOUT_MS = 10_000;
 
-/** An engine that runs `dialect`'s command. Throws `CONFIG_INVALID` when an option is refused. */
+/** Creates the engine of `dialect`. Throws `CONFIG_INVALID` if an option is invalid. */
 export function createContainerEngine(dialect: Dialect, options: ContainerEngineOptions): Engine {
   checkOptions(options);
   return new ContainerEngine(dialect, options);
@@ -89,7 +88,7 @@ class ContainerEngine implements Engine {
   readonly #preparation: Preparation;
   readonly #owner = currentOwner();
   readonly #omittedFlags = new Set<string>();
-  /** Sandboxes whose engine hung. */
+  /** Sandboxes whose engine did not answer. */
   readonly #unanswered = new WeakSet<Sandbox>();
   #startedCount = 0;
 
@@ -144,7 +143,7 @@ class ContainerEngine implements Engine {
   async sweep(options: SweepOptions = {}): Promise<number> {
     const { logger, instanceId } = this.#options;
     if (options.own === true && this.#startedCount === 0) {
-      // Nothing of ours can be there, and others' leftovers are no reason to delay the end of this process.
+      // This bridge has started nothing, and leftovers of others must not delay its shutdown.
       return 0;
     }
     try {
@@ -155,7 +154,7 @@ class ContainerEngine implements Engine {
           ? options.own === true
           : options.keepsOthers !== true && isOrphan(container, now),
       );
-      // One after the other: after a crash there may be many, and this machine is at work.
+      // One at a time: after a crash there may be many, and the user is working on this machine.
       for (const { id } of leftovers) {
         await removeContainer(this.#command, id);
       }
@@ -164,7 +163,7 @@ class ContainerEngine implements Engine {
       }
       return leftovers.length;
     } catch (error) {
-      logger.debug(`${this.name}: the sweep for leftover containers stopped: ${messageOf(error)}`);
+      logger.debug(`${this.name}: removing leftover containers failed: ${messageOf(error)}`);
       return 0;
     }
   }
@@ -221,7 +220,7 @@ class ContainerEngine implements Engine {
     }
   }
 
-  /** Tells an engine that hangs from a program that is silent, and ends the client of the former. */
+  /** If nothing is printed, finds out whether the engine hangs or the program is silent. Kills the client if the engine hangs. */
   #watchSilence(sandbox: Sandbox, child: PipeProcess): void {
     const isSilent = () => !hasEnded(child) && !hasSpoken(child);
     const check = async (): Promise<void> => {
@@ -240,7 +239,7 @@ class ContainerEngine implements Engine {
     return !result.isTimedOut;
   }
 
-  /** Never rejects: what is left, the sweep at the end finds by its label. */
+  /** Never rejects: the sweep at shutdown finds what is left by its label. */
   async #remove(sandbox: Sandbox, child: PipeProcess): Promise<void> {
     if (this.#unanswered.has(sandbox)) {
       return;
@@ -248,7 +247,7 @@ class ContainerEngine implements Engine {
     try {
       await removeContainer(this.#command, sandbox.id);
       if (!hasSpoken(child)) {
-        // Its client was killed while it started: docker's daemon may finish making the container only now.
+        // The client was killed during the start, and docker's daemon may still be creating the container.
         await wait(LATE_CREATION_MS);
         await removeContainer(this.#command, sandbox.id);
       }
@@ -257,7 +256,7 @@ class ContainerEngine implements Engine {
     }
   }
 
-  /** Gives whether another round is worth while at once. */
+  /** Remembers what the failure showed. Returns whether the next start may succeed because of it. */
   #learn(failure: StartFailure): boolean {
     if (failure.kind !== 'flags-refused') {
       return this.#preparation.note(failure.kind);
@@ -266,15 +265,15 @@ class ContainerEngine implements Engine {
     for (const flag of learned) {
       this.#omittedFlags.add(flag);
     }
-    this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; the next start leaves it out`);
+    this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; the next start omits it`);
     return learned.length > 0;
   }
 
   async #pull(onProgress: ProgressListener): Promise<void> {
     const { image, env } = this.#options;
-    // The user may have brought it in the meantime, perhaps on a machine without a network.
-    const there = await runEngineCommand(this.#command, ['image', 'inspect', image], { timeoutMs: INSPECT_TIMEOUT_MS });
-    if (there.exitCode !== 0) {
+    // The user may have loaded the image meanwhile, perhaps on a machine without network access.
+    const found = await runEngineCommand(this.#command, ['image', 'inspect', image], { timeoutMs: INSPECT_TIMEOUT_MS });
+    if (found.exitCode !== 0) {
       const command = { ...this.#command, env: clientEnvironment(env, true) };
       await pullImage(this.name, command, this.#dialect.pullReference(image), onProgress);
     }

@@ -1,4 +1,4 @@
-/** The docker engine: any `docker` command, with the daemon or context that its environment and settings name. */
+/** The docker engine: any `docker` command, with the daemon or context selected by its environment and configuration. */
 import { type Environment, withoutPassword } from '../client-env.ts';
 import type { Engine } from '../engine.ts';
 import { type ContainerEngineOptions, createContainerEngine, type Dialect } from './container-engine.ts';
@@ -12,7 +12,7 @@ function docker({ env, platform = process.platform }: ContainerEngineOptions): D
   };
 }
 
-/** What a person does about a docker that does not answer, or not to this user. Pure. */
+/** The next step if docker does not answer, or refuses this user. Pure. */
 export function dockerHints(platform: NodeJS.Platform): Pick<Dialect, 'unreachableHint' | 'forbiddenHint'> {
   const isLinux = platform === 'linux';
   const start = isLinux ? 'Docker (Docker Desktop, or: sudo systemctl start docker)' : 'Docker Desktop';
@@ -25,12 +25,12 @@ export function dockerHints(platform: NodeJS.Platform): Pick<Dialect, 'unreachab
   };
 }
 
-/** An engine that runs sandboxes with docker. Throws `CONFIG_INVALID` when an option is refused. */
+/** Creates the docker engine. Throws `CONFIG_INVALID` if an option is invalid. */
 export function createDockerEngine(options: ContainerEngineOptions): Engine {
   return createContainerEngine(docker(options), options);
 }
 
-/** Which docker it is, for people. A context chosen with `docker context use` is not looked up. */
+/** Where docker runs, for people. Does not look up a context selected with `docker context use`. */
 export function describeDocker(env: Environment): string {
   if (env['DOCKER_HOST']) {
     return `docker at ${withoutPassword(env['DOCKER_HOST'])}`;

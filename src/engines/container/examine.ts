@@ -1,30 +1,31 @@
-/** What podman and docker tell of themselves, read for people: `info` of each, in our few words. */
+/** Reads `podman info` and `docker info` and summarizes them for people. */
 
 import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineFact, EngineName } from '../engine.ts';
 import { judgeRuntime } from './runtime-faults.ts';
 
-/** What both commands know, under one set of names; what one does not tell is undefined. */
+/** The same facts from both commands; undefined if the command does not report one. */
 export interface ContainerEngineInfo {
   readonly version: string | undefined;
   readonly isRootless: boolean | undefined;
   readonly cgroupVersion: string | undefined;
-  /** Whether the engine says that it can bound memory and the number of processes. */
-  readonly boundsMemory: boolean | undefined;
-  readonly boundsProcesses: boolean | undefined;
+  /** Whether the engine reports that it can limit memory. */
+  readonly limitsMemory: boolean | undefined;
+  /** Whether the engine reports that it can limit the number of processes. */
+  readonly limitsProcesses: boolean | undefined;
   readonly ociRuntime: string | undefined;
-  /** Three numbers at most. */
+  /** At most three numbers. */
   readonly ociRuntimeVersion: string | undefined;
-  /** What the distribution calls its package; podman alone tells it. */
+  /** Name of the distribution's package; only podman reports it. */
   readonly ociRuntimePackage?: string | undefined;
   readonly hasSeccomp: boolean | undefined;
-  /** Docker Desktop on Windows runs Linux containers or, when switched over, Windows ones. */
+  /** Docker Desktop on Windows can be switched to Windows containers. */
   readonly runsWindowsContainers?: boolean;
 }
 
 const INFO_TIMEOUT_MS = 10_000;
 
-/** Asks the engine. Never rejects: an engine that does not answer is found out by its start. */
+/** Asks the engine. Never rejects; if the engine does not answer, its start shows that. */
 export async function examineContainerEngine(engine: EngineName, command: EngineCommand): Promise<EngineFact[]> {
   const format = engine === 'podman' ? 'json' : '{{json .}}';
   const result = await runEngineCommand(command, ['info', '--format', format], { timeoutMs: INFO_TIMEOUT_MS });
@@ -32,7 +33,7 @@ export async function examineContainerEngine(engine: EngineName, command: Engine
   return info === undefined ? [] : judgeEngine(info);
 }
 
-/** `podman info --format json`, `docker info --format '{{json .}}'`; undefined for anything else, and when the daemon did not answer. */
+/** Parses `podman info --format json` or `docker info --format '{{json .}}'`. Undefined if it is not valid or the daemon did not answer. */
 export function readInfo(engine: EngineName, text: string): ContainerEngineInfo | undefined {
   try {
     const value = JSON.parse(text) as Record<string, never>;
@@ -58,8 +59,8 @@ function ofPodman({ version, host = {} }: PodmanInfo): ContainerEngineInfo {
     version: version?.Version,
     isRootless: host.security?.rootless,
     cgroupVersion: host.cgroupVersion,
-    boundsMemory: controllers.includes('memory'),
-    boundsProcesses: controllers.includes('pids'),
+    limitsMemory: controllers.includes('memory'),
+    limitsProcesses: controllers.includes('pids'),
     ociRuntime: host.ociRuntime?.name,
     ociRuntimeVersion: versionIn(host.ociRuntime?.version),
     ociRuntimePackage: host.ociRuntime?.package,
@@ -68,7 +69,7 @@ function ofPodman({ version, host = {} }: PodmanInfo): ContainerEngineInfo {
 }
 
 interface DockerInfo {
-  /** Why the daemon was not asked. */
+  /** Why the daemon did not answer. */
   readonly ServerErrors?: readonly string[] | null;
   readonly ServerVersion?: string;
   readonly OSType?: string;
@@ -80,7 +81,7 @@ interface DockerInfo {
   readonly SecurityOptions?: readonly string[];
 }
 
-/** Clients before Docker 23 end with 0 and what they know of themselves when the daemon does not answer. */
+/** If the daemon does not answer, clients before Docker 23 exit with 0 and print only their own facts. */
 function isAnswered({ ServerErrors }: DockerInfo): boolean {
   return (ServerErrors ?? []).length === 0;
 }
@@ -91,8 +92,8 @@ function ofDocker(info: DockerInfo): ContainerEngineInfo {
     version: info.ServerVersion,
     isRootless: options.some((option) => option.startsWith('name=rootless')),
     cgroupVersion: info.CgroupVersion && `v${info.CgroupVersion}`,
-    boundsMemory: info.MemoryLimit,
-    boundsProcesses: info.PidsLimit,
+    limitsMemory: info.MemoryLimit,
+    limitsProcesses: info.PidsLimit,
     ociRuntime: info.DefaultRuntime,
     ociRuntimeVersion: info.DefaultRuntime === 'runc' ? versionIn(info.RuncCommit?.ID) : undefined,
     hasSeccomp: options.some((option) => option.startsWith('name=seccomp')),
@@ -104,7 +105,7 @@ function versionIn(text: string | undefined): string | undefined {
   return /\d+\.\d+(\.\d+)?/.exec(text ?? '')?.[0];
 }
 
-/** The facts of an engine that answered, the plain ones first. */
+/** The findings for an engine that answered, the summary first. */
 export function judgeEngine(info: ContainerEngineInfo): EngineFact[] {
   const { cgroupVersion, hasSeccomp, isRootless, ociRuntime, ociRuntimeVersion, version } = info;
   const parts = [
@@ -117,12 +118,15 @@ export function judgeEngine(info: ContainerEngineInfo): EngineFact[] {
   const facts: EngineFact[] = text === '' ? [] : [{ level: 'ok', text }];
   if (info.runsWindowsContainers === true) {
     const hint = 'Choose "Switch to Linux containers" in the menu of Docker Desktop.';
-    return [...facts, { level: 'warning', text: 'it runs Windows containers, and sandboxes are Linux ones', hint }];
+    return [
+      ...facts,
+      { level: 'warning', text: 'it runs Windows containers, but sandboxes need Linux containers', hint },
+    ];
   }
-  if (info.boundsMemory === false || info.boundsProcesses === false) {
+  if (info.limitsMemory === false || info.limitsProcesses === false) {
     facts.push({
       level: 'warning',
-      text: 'the engine cannot bound memory or processes here; the first process of each sandbox does it',
+      text: 'the engine cannot limit memory or processes here; the supervisor in each sandbox does instead',
       hint:
         isRootless === true
           ? 'Delegate the controllers to your user: https://rootlesscontaine.rs/getting-started/common/cgroup2/'
@@ -130,7 +134,10 @@ export function judgeEngine(info: ContainerEngineInfo): EngineFact[] {
     });
   }
   if (hasSeccomp === false) {
-    facts.push({ level: 'warning', text: 'the engine has no system-call filter of its own; ours holds alone' });
+    facts.push({
+      level: 'warning',
+      text: 'the engine has no system-call filter; only the filter of the bridge applies',
+    });
   }
   const runtime = { name: ociRuntime, version: ociRuntimeVersion, package: info.ociRuntimePackage };
   return [...facts, ...judgeRuntime(runtime, cgroupVersion)];

@@ -1,12 +1,12 @@
 /**
- * The labels of our containers, written and read in one place. They hold what a sweep needs to know, and nothing that a
- * user would mind others on the same engine to see.
+ * Writes and reads the labels of our containers. They contain what a sweep needs, and nothing private: anyone who uses the same
+ * engine can read them.
  */
 import type { Owner } from '../owner.ts';
 
 const PREFIX = 'mcp-server-code-execution-mode';
 
-/** Every container of ours carries it; its value is the id of the bridge that started it. */
+/** On every container of ours. The value is the id of the bridge that started it. */
 export const INSTANCE_LABEL = `${PREFIX}.instance`;
 const HOST_LABEL = `${PREFIX}.host`;
 /** Process id of that bridge. */
@@ -15,7 +15,7 @@ const PID_STARTED_LABEL = `${PREFIX}.pid-started`;
 /** Name of its session. */
 export const SESSION_LABEL = `${PREFIX}.session`;
 const CREATED_LABEL = `${PREFIX}.created-at`;
-/** Longest session name kept in a label; it is there for people. */
+/** Session names in labels are for people, and cut to this length. */
 const MAX_SESSION_CHARS = 64;
 
 export interface SandboxLabels {
@@ -25,7 +25,7 @@ export interface SandboxLabels {
   readonly createdAt: Date;
 }
 
-/** The labels of one container; values hold letters, digits and `._:%-` only. */
+/** The labels of one container. Values consist of letters, digits and `._:%-`. */
 export function writeLabels(labels: SandboxLabels): Record<string, string> {
   return {
     [INSTANCE_LABEL]: labels.instanceId,
@@ -37,7 +37,7 @@ export function writeLabels(labels: SandboxLabels): Record<string, string> {
   };
 }
 
-/** What `writeLabels` wrote; undefined when a label is missing or was written by somebody else's hand. */
+/** Reads what `writeLabels` wrote; undefined if a label is missing or invalid. */
 export function readLabels(values: Readonly<Record<string, string>>): SandboxLabels | undefined {
   const instanceId = values[INSTANCE_LABEL];
   const host = values[HOST_LABEL];
@@ -51,7 +51,7 @@ export function readLabels(values: Readonly<Record<string, string>>): SandboxLab
   return { instanceId, owner: { host, pid, started }, session: values[SESSION_LABEL] ?? '', createdAt };
 }
 
-/** Any text in the characters a label may hold: percent-encoded, with lone surrogates replaced. */
+/** Percent-encodes any text for a label, with lone surrogates replaced. */
 function escapeValue(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll(/[!'()*~]/g, '_');
 }

@@ -1,15 +1,15 @@
 /**
- * What `doctor` tells of the Podman machine of macOS and Windows. The machine is asked and never changed. The shapes are those of
- * podman 4 and 5 (`machine list`, `machine inspect`, `version`, each as JSON).
+ * What `doctor` reports about the Podman machine on macOS and Windows. Reads the JSON of `machine list`, `machine inspect` and
+ * `version` in podman 4 and 5, and changes nothing.
  */
 import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineFact } from '../engine.ts';
 import { chooseMachine } from './machine.ts';
 
-/** What three commands of podman printed; empty when one said nothing. */
+/** The output of three podman commands; empty if a command failed. */
 export interface MachineTexts {
   readonly list: string;
-  /** Of the machine that is used. */
+  /** For the machine in use. */
   readonly inspect: string;
   readonly version: string;
 }
@@ -17,19 +17,19 @@ export interface MachineTexts {
 interface Inspected {
   readonly Name?: string;
   readonly Rootful?: boolean;
-  /** In podman 4 here, and in MiB. */
+  /** Memory is in MiB. */
   readonly Resources?: { readonly CPUs?: number; readonly Memory?: number };
 }
 
 interface Versions {
   readonly Client?: { readonly Version?: string };
-  /** What answers in the machine; null when it does not run. */
+  /** The service in the machine; null if it is not running. */
   readonly Server?: { readonly Version?: string } | null;
 }
 
 const ANSWER_TIMEOUT_MS = 10_000;
 const MEBIBYTE = 1024 * 1024;
-/** What the system of the machine needs beside a session. Chosen. */
+/** Memory for the machine's operating system beside a session. Chosen. */
 const SYSTEM_MEBIBYTES = 512;
 
 /** Asks podman. Never rejects. */
@@ -47,19 +47,23 @@ export async function examinePodmanMachine(command: EngineCommand, memoryBytes: 
   return describeMachine({ list, inspect, version }, memoryBytes);
 }
 
-/** `memoryBytes` is what one session may take. */
+/** `memoryBytes` is the memory limit of a session. */
 export function describeMachine({ inspect, list, version }: MachineTexts, memoryBytes: number): EngineFact[] {
   const machine = chooseMachine(list);
   if ('reason' in machine) {
     const hint = machine.isMissing
       ? 'Run: podman machine init --now'
-      : 'See: podman machine list; podman system connection default NAME';
+      : 'Run: podman machine list, then: podman system connection default NAME';
     return [{ level: 'problem', text: machine.reason, hint }];
   }
   const [inspected] = parse<readonly Inspected[]>(inspect) ?? [];
   const { CPUs: cpus, Memory: mebibytes } = inspected?.Resources ?? {};
   const parts = [
-    machine.isRunning ? 'runs' : machine.isStarting ? 'is still starting' : 'is stopped; the first cell starts it',
+    machine.isRunning
+      ? 'is running'
+      : machine.isStarting
+        ? 'is still starting'
+        : 'is stopped; the first cell starts it',
     inspected?.Rootful === undefined ? undefined : inspected.Rootful ? 'rootful' : 'rootless',
     mebibytes === undefined ? undefined : `${mebibytes.toLocaleString('en-US')} MiB of memory`,
     cpus === undefined ? undefined : `${cpus} CPUs`,
@@ -69,24 +73,24 @@ export function describeMachine({ inspect, list, version }: MachineTexts, memory
 }
 
 function judgeMemory(mebibytes: number | undefined, memoryBytes: number): EngineFact[] {
-  const wanted = Math.ceil(memoryBytes / MEBIBYTE) + SYSTEM_MEBIBYTES;
-  if (mebibytes === undefined || mebibytes >= wanted) {
+  const neededMebibytes = Math.ceil(memoryBytes / MEBIBYTE) + SYSTEM_MEBIBYTES;
+  if (mebibytes === undefined || mebibytes >= neededMebibytes) {
     return [];
   }
-  const text = `the machine has ${mebibytes} MiB of memory; a session of ${wanted - SYSTEM_MEBIBYTES} MiB and the system want ${wanted}`;
-  const hint = `Run: podman machine stop; podman machine set --memory ${wanted}; or set MCP_BRIDGE_MEMORY to less.`;
+  const text = `the machine has ${mebibytes} MiB of memory; a session with ${neededMebibytes - SYSTEM_MEBIBYTES} MiB and the system need ${neededMebibytes} MiB`;
+  const hint = `Run: podman machine stop; podman machine set --memory ${neededMebibytes}; or lower MCP_BRIDGE_MEMORY.`;
   return [{ level: 'warning', text, hint }];
 }
 
-/** Podman promises that client and machine understand each other within one major version. */
+/** Podman guarantees compatibility between client and machine only within one major version. */
 function judgeVersions(text: string): EngineFact[] {
   const { Client: client, Server: server } = parse<Versions>(text) ?? {};
   const [ours, theirs] = [client?.Version, server?.Version];
   if (ours === undefined || theirs === undefined || ours.split('.')[0] === theirs.split('.')[0]) {
     return [];
   }
-  const hint = 'Make a new machine with this podman: podman machine init --now NAME; its images are pulled again.';
-  return [{ level: 'warning', text: `podman ${ours} talks to podman ${theirs} in the machine`, hint }];
+  const hint = 'Create a new machine with this podman: podman machine init --now NAME. Its images are pulled again.';
+  return [{ level: 'warning', text: `the client is podman ${ours}, but the machine runs podman ${theirs}`, hint }];
 }
 
 function parse<Value>(text: string): Value | undefined {

@@ -1,11 +1,12 @@
 /**
- * The Podman machine, the virtual machine in which podman runs on macOS and Windows. It is started when needed, and
- * never changed or stopped: it is the user's, and may run other containers.
+ * The Podman machine, the virtual machine in which podman runs on macOS and Windows. The bridge starts it if needed, but never
+ * changes or stops it, because it belongs to the user and may run other containers.
  */
 import { BridgeError } from '../../base/errors.ts';
 import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { PrepareProgress } from '../engine.ts';
+import { lastWords, NO_ERROR_OUTPUT } from '../last-words.ts';
 
 export type MachineDecision =
   | { readonly action: 'start'; readonly machine: string }
@@ -13,12 +14,12 @@ export type MachineDecision =
 
 const LIST_TIMEOUT_MS = 10_000;
 
-/** Whether the podman command only talks to a service, here in a virtual machine or elsewhere. */
+/** Whether the podman command is only a client of a service, in a virtual machine or on another host. */
 export function isRemote(platform: NodeJS.Platform, env: Environment): boolean {
   return platform !== 'linux' || namesService(env);
 }
 
-/** Whether that service is in a Podman machine of this computer. */
+/** Whether that service runs in a Podman machine on this computer. */
 export function hasPodmanMachine(platform: NodeJS.Platform, env: Environment): boolean {
   return platform !== 'linux' && !namesService(env);
 }
@@ -32,7 +33,7 @@ export type ChosenMachine =
   | { readonly name: string; readonly isRunning: boolean; readonly isStarting: boolean }
   | { readonly reason: string; readonly isMissing: boolean };
 
-/** From `podman machine list --format json`: the default machine, else the only one. */
+/** Reads `podman machine list --format json`. Chooses the default machine, or the only one. */
 export function chooseMachine(listing: string): ChosenMachine {
   let machines: { Name?: string; Default?: boolean; Running?: boolean; Starting?: boolean }[];
   try {
@@ -43,14 +44,17 @@ export function chooseMachine(listing: string): ChosenMachine {
   const machine = machines.find((each) => each.Default === true) ?? (machines.length === 1 ? machines[0] : undefined);
   if (machine?.Name === undefined) {
     const isMissing = machines.length === 0;
-    return { reason: isMissing ? 'there is no Podman machine' : 'no Podman machine is the default', isMissing };
+    return {
+      reason: isMissing ? 'there is no Podman machine' : 'none of the Podman machines is the default',
+      isMissing,
+    };
   }
-  // Older versions mark the default with an asterisk.
+  // Older versions mark the default machine with an asterisk.
   const name = machine.Name.replace(/\*$/, '');
   return { name, isRunning: machine.Running === true, isStarting: machine.Starting === true };
 }
 
-/** What to do about a podman that does not answer. */
+/** What to do if podman does not answer. */
 export function decideMachine(listing: string): MachineDecision {
   const machine = chooseMachine(listing);
   if ('reason' in machine) {
@@ -61,11 +65,11 @@ export function decideMachine(listing: string): MachineDecision {
     return { action: 'refuse', reason: `the Podman machine ${name} is still starting` };
   }
   return isRunning
-    ? { action: 'refuse', reason: `the Podman machine ${name} runs but does not answer` }
+    ? { action: 'refuse', reason: `the Podman machine ${name} is running but does not answer` }
     : { action: 'start', machine: name };
 }
 
-/** Starts the stopped default machine. Rejects with `ENGINE_UNAVAILABLE` when that is not what podman needs. */
+/** Starts the default machine. Rejects with `ENGINE_UNAVAILABLE` if it is not stopped or does not start. */
 export async function startPodmanMachine(
   command: EngineCommand,
   onProgress: (progress: PrepareProgress) => void,
@@ -75,13 +79,16 @@ export async function startPodmanMachine(
   });
   const decision = decideMachine(listing.stdout);
   if (decision.action === 'refuse') {
-    throw unavailable(decision.reason, 'See: podman machine list; a new one is made by: podman machine init --now');
+    throw unavailable(
+      decision.reason,
+      'Check: podman machine list. To create a machine, run: podman machine init --now',
+    );
   }
   onProgress({ message: `starting the Podman machine ${decision.machine}` });
   const result = await runEngineCommand(command, ['machine', 'start', decision.machine]);
   if (result.exitCode !== 0 && !/already running/i.test(result.stderr)) {
     throw unavailable(
-      `the Podman machine ${decision.machine} did not start: ${result.stderr.trim().slice(-600)}`,
+      `the Podman machine ${decision.machine} did not start: ${lastWords(result.stderr) || NO_ERROR_OUTPUT}`,
       `Run: podman machine start ${decision.machine}`,
     );
   }

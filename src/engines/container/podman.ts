@@ -1,4 +1,4 @@
-/** The podman engine: rootful, rootless, a Podman machine, or a remote service named by its environment. */
+/** The podman engine: rootful, rootless, in a Podman machine, or a remote service selected by the environment. */
 import { BridgeError } from '../../base/errors.ts';
 import { type Environment, withoutPassword } from '../client-env.ts';
 import type { Engine } from '../engine.ts';
@@ -21,12 +21,12 @@ function podman({ env, platform = process.platform }: ContainerEngineOptions): D
   };
 }
 
-/** An engine that runs sandboxes with podman. Throws `CONFIG_INVALID` when an option is refused. */
+/** Creates the podman engine. Throws `CONFIG_INVALID` if an option is invalid. */
 export function createPodmanEngine(options: ContainerEngineOptions): Engine {
   if (options.ociRuntime !== undefined && isRemote(options.platform ?? process.platform, options.env)) {
     throw new BridgeError(
       'CONFIG_INVALID',
-      `a remote podman takes no OCI runtime from its clients (${options.ociRuntime})`,
+      `a remote podman does not let clients choose the OCI runtime (${options.ociRuntime})`,
       {
         hint: 'Unset MCP_BRIDGE_OCI_RUNTIME and set "runtime" in containers.conf where the podman service runs.',
       },
@@ -36,8 +36,8 @@ export function createPodmanEngine(options: ContainerEngineOptions): Engine {
 }
 
 /**
- * An image name as podman can pull it on a machine without search registries: a name without a registry is Docker Hub's,
- * as docker reads it (the first part is a registry when it holds `.` or `:`, or is `localhost`).
+ * The full image name, which podman can pull even on a machine without search registries. As with docker, a name without a registry
+ * refers to Docker Hub. The first part is a registry if it contains `.` or `:`, or is `localhost`.
  */
 export function qualifyImage(image: string): string {
   const [first = '', ...rest] = image.split('/');
@@ -47,7 +47,7 @@ export function qualifyImage(image: string): string {
   return rest.length === 0 ? `docker.io/library/${image}` : `docker.io/${image}`;
 }
 
-/** Which podman it is, for people; `userId` is undefined on Windows. */
+/** Where podman runs, for people. `userId` is undefined on Windows. */
 export function describePodman(platform: NodeJS.Platform, env: Environment, userId: number | undefined): string {
   if (hasPodmanMachine(platform, env)) {
     return 'podman in its machine';

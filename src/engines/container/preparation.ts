@@ -1,25 +1,26 @@
 /**
- * What an engine knows to be wrong, learned from failed starts, and how it is put right before the next one. While
- * nothing is known, a preparation costs nothing.
+ * Faults of an engine that failed starts have shown, and their repair before the next start. While no fault is known, preparation
+ * costs nothing.
  */
 import type { PrepareProgress } from '../engine.ts';
 
 export type ProgressListener = (progress: PrepareProgress) => void;
 
-/** Faults that can be mended, in the order in which they are. */
-export type Fault = 'unreachable' | 'image-missing';
+/** Faults that can be repaired, in the order in which they are repaired. */
+const FAULTS = ['unreachable', 'image-missing'] as const;
+type Fault = (typeof FAULTS)[number];
 export type Repairs = Partial<Record<Fault, (onProgress: ProgressListener) => Promise<void>>>;
 
 export interface Preparation {
-  /** Mends what is known to be wrong; callers at the same time share one attempt and its progress. */
+  /** Repairs the known faults. Concurrent callers share one attempt and its progress. */
   run(onProgress: ProgressListener): Promise<void>;
-  /** Notes a fault, if there is a repair for it. Gives whether another start is worth while at once. */
+  /** Records a fault if there is a repair for it. Returns whether the caller should start again at once. */
   note(fault: string): boolean;
 }
 
 /**
- * A preparation that mends faults with `repairs` and tells `log` once of each progress. A fault that comes back after its repair is mended again for the next
- * cell, but not in another round of the same one: rounds must end.
+ * A preparation that repairs faults with `repairs` and also passes all progress to `log`. If a fault comes back after its repair, it
+ * is repaired again for the next cell, but `note` returns false, so the attempts for one cell come to an end.
  */
 export function createPreparation(repairs: Repairs, log: ProgressListener = ignore): Preparation {
   const faults = new Set<string>();
@@ -33,7 +34,7 @@ export function createPreparation(repairs: Repairs, log: ProgressListener = igno
     }
   }
 
-  async function mend(fault: Fault): Promise<void> {
+  async function repair(fault: Fault): Promise<void> {
     if (faults.has(fault)) {
       await repairs[fault]?.(report);
       faults.delete(fault);
@@ -41,10 +42,11 @@ export function createPreparation(repairs: Repairs, log: ProgressListener = igno
     }
   }
 
-  async function mendAll(): Promise<void> {
+  async function repairAll(): Promise<void> {
     try {
-      await mend('unreachable');
-      await mend('image-missing');
+      for (const fault of FAULTS) {
+        await repair(fault);
+      }
     } finally {
       running = undefined;
       listeners.clear();
@@ -55,7 +57,7 @@ export function createPreparation(repairs: Repairs, log: ProgressListener = igno
     async run(onProgress) {
       if (faults.size > 0) {
         listeners.add(onProgress);
-        running ??= mendAll();
+        running ??= repairAll();
         await running;
       }
     },
@@ -70,5 +72,5 @@ export function createPreparation(repairs: Repairs, log: ProgressListener = igno
 }
 
 function ignore(): void {
-  // Nobody wants to be told.
+  // No one listens.
 }

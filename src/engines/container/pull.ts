@@ -1,19 +1,18 @@
-/**
- * Pulling an image, with what can be told of its progress. The command's chatter goes to `onProgress` alone.
- */
+/** Pulls an image and reports progress. The command's output is not shown otherwise. */
 import { BridgeError } from '../../base/errors.ts';
 import { KEPT_STDERR_BYTES } from '../../base/limits.ts';
 import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineName, PrepareProgress } from '../engine.ts';
-import { hintOfImageFailure, lastWordsOf } from './image-failure.ts';
+import { NO_ERROR_OUTPUT } from '../last-words.ts';
+import { hintOfImageFailure, imageWords } from './image-failure.ts';
 
-/** Turns the lines of `pull` into progress. */
+/** Computes progress from the output of `pull`. */
 export interface PullProgress {
-  /** Takes the next line; gives the progress when it changed. */
+  /** Takes the next line. Returns the progress if it changed. */
   next(line: string): PrepareProgress | undefined;
 }
 
-/** Pulls `reference`. Rejects with `ENGINE_FAILED` and the engine's last words. */
+/** Pulls `reference`. Rejects with `ENGINE_FAILED`, which quotes the engine. */
 export async function pullImage(
   engine: EngineName,
   command: EngineCommand,
@@ -32,7 +31,7 @@ export async function pullImage(
     },
   });
   if (result.exitCode !== 0) {
-    const words = lastWordsOf(result.stderr.slice(-KEPT_STDERR_BYTES)) || 'it said nothing';
+    const words = imageWords(result.stderr.slice(-KEPT_STDERR_BYTES)) || NO_ERROR_OUTPUT;
     throw new BridgeError('ENGINE_FAILED', `${engine} could not pull ${reference}: ${words}`, {
       data: { engine, exitCode: result.exitCode },
       hint: reference.startsWith('localhost/')
@@ -44,8 +43,8 @@ export async function pullImage(
 }
 
 /**
- * Counts layers: without a terminal neither command prints bytes. docker names each layer when it is found, downloaded
- * and unpacked; podman names each when its copy begins, and the image's configuration when all are there.
+ * Counts layers, because without a terminal neither command prints bytes. docker prints a line when a layer is found, downloaded and
+ * unpacked. podman prints one when it starts to copy a layer, and one for the image's configuration at the end.
  */
 export function createPullProgress(reference: string): PullProgress {
   const stages = new Map<string, number>();
@@ -70,7 +69,7 @@ export function createPullProgress(reference: string): PullProgress {
 
 interface LayerStep {
   readonly layer: string;
-  /** 0 (known) … 1 (there). */
+  /** 0 (found) … 1 (complete). */
   readonly stage: number;
 }
 

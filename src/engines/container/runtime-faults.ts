@@ -1,23 +1,23 @@
-/** Versions of OCI runtimes that are known to give trouble: one table, read by a pure function. */
+/** Versions of OCI runtimes with known problems: a table and a pure function that reads it. */
 import type { EngineFact } from '../engine.ts';
 
 export interface OciRuntime {
   readonly name: string | undefined;
-  /** Three numbers at most; undefined when it is not known. */
+  /** At most three numbers; undefined if unknown. */
   readonly version: string | undefined;
-  /** As the distribution names its package, with its own patches in the name; podman tells it. */
+  /** Name of the distribution's package, which shows its patch level; only podman reports it. */
   readonly package?: string | undefined;
 }
 
 interface RuntimeFault {
   readonly runtime: string;
   readonly ids: readonly string[];
-  /** First version without it in each branch, the oldest first. A branch newer than these never had it. */
+  /** The first fixed version of each branch, oldest first. Newer branches were never affected. */
   readonly fixedIn: readonly string[];
 }
 
-/** Ways out of a container. Those that need rights which a sandbox of ours never has are left out. */
-const WAYS_OUT: readonly RuntimeFault[] = [
+/** Container escapes. Those that need privileges which our sandboxes never have are not listed. */
+const ESCAPES: readonly RuntimeFault[] = [
   // https://github.com/opencontainers/runc/security/advisories/GHSA-xr7r-f8xq-vfvv (January 2024)
   { runtime: 'runc', ids: ['CVE-2024-21626'], fixedIn: ['1.1.12'] },
   // https://github.com/opencontainers/runc/security/advisories: GHSA-9493-h29p-rfm2, GHSA-qw9x-cqr3-wc7r, GHSA-cgrx-mc8f-2prm
@@ -26,33 +26,35 @@ const WAYS_OUT: readonly RuntimeFault[] = [
 ];
 
 /**
- * Warnings about a runtime. Distributions mend old versions without changing their number, and the number is all that is told:
- * hence the reservation, and the name of the package, by which a user can look it up.
+ * Warnings about a runtime. Distributions patch old versions without changing the version number, which is all that the runtime
+ * reports. So the warning is conditional, and names the package so the user can look it up.
  */
 export function judgeRuntime(runtime: OciRuntime, cgroupVersion: string | undefined): EngineFact[] {
   const { name, version } = runtime;
   if (name === 'crun' && cgroupVersion === 'v1') {
     // Measured with crun 1.8: "cgroups in hybrid mode not supported".
     const hint = 'If starts fail: install runc and set MCP_BRIDGE_OCI_RUNTIME=runc.';
-    return [{ level: 'warning', text: 'crun does not run on mixed cgroup hierarchies', hint }];
+    return [{ level: 'warning', text: 'crun does not work with a hybrid cgroup hierarchy', hint }];
   }
-  const faults = WAYS_OUT.filter((fault) => fault.runtime === name && version !== undefined && has(fault, version));
+  const faults = ESCAPES.filter(
+    (fault) => fault.runtime === name && version !== undefined && isAffected(fault, version),
+  );
   if (faults.length === 0) {
     return [];
   }
   const ids = faults.flatMap((fault) => fault.ids).join(', ');
-  const origin = runtime.package === undefined ? '' : ` (its package here: ${runtime.package})`;
+  const origin = runtime.package === undefined ? '' : ` (package ${runtime.package})`;
   const newest = faults.at(-1)?.fixedIn.join(', ');
   return [
     {
       level: 'warning',
-      text: `${name} ${version} has known ways out of a container (${ids}), unless your distribution has patched it${origin}`,
-      hint: `Look these up in the changelog of the package, or update ${name} to ${newest} or newer.`,
+      text: `${name} ${version} has known container escapes (${ids}), unless your distribution has patched it${origin}`,
+      hint: `Look for these in the changelog of the package, or update ${name} to ${newest} or newer.`,
     },
   ];
 }
 
-function has({ fixedIn }: RuntimeFault, version: string): boolean {
+function isAffected({ fixedIn }: RuntimeFault, version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = numbersOf(version);
   for (const fixed of fixedIn.map(numbersOf)) {
     const [fixedMajor = 0, fixedMinor = 0, fixedPatch = 0] = fixed;

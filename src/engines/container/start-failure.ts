@@ -1,25 +1,36 @@
 /**
- * What the engine's last words mean when a sandbox did not start: a pure function of exit code and stderr. The texts are
- * those of podman 4.3 and docker 20.10 … 28 (measured), and of podman 5 (from its sources).
+ * Why a container did not start, read from the exit code and stderr of the engine's command, and the error that a person or a
+ * model gets. Pure functions. The patterns match podman 4.3 and docker 20.10 to 28 (observed), and podman 5 (from its sources).
  */
-
-import type { SandboxExit } from '../engine.ts';
+import { BridgeError, type ErrorCode } from '../../base/errors.ts';
+import type { EngineName, SandboxExit } from '../engine.ts';
+import { howEnded, lastWords, NO_ERROR_OUTPUT } from '../last-words.ts';
 import { OMITTABLE_FLAGS } from './argv.ts';
 
+/** `words` is what the engine said, shortened. */
 export type StartFailure =
   | {
       readonly kind: 'image-missing' | 'python-missing' | 'mount-missing' | 'unreachable' | 'forbidden' | 'other';
       readonly words: string;
     }
-  /** The engine does not take `flags`, all of which a start may do without. */
+  /** The engine refuses `flags`, all of which can be omitted. */
   | { readonly kind: 'flags-refused'; readonly words: string; readonly flags: readonly string[] };
 
-/** Last words quoted in a message, in characters. */
-const MAX_QUOTED_CHARS = 600;
+/** What the error messages name. */
+export interface StartErrorContext {
+  readonly engine: EngineName;
+  readonly image: string;
+  /** The exact command that pulls the image. */
+  readonly pullCommand: string;
+  readonly unreachableHint: string;
+  readonly forbiddenHint: string;
+  /** Becomes `data.retryNow`: whether the caller should run `prepare` and `start` again at once. */
+  readonly retryNow: boolean;
+}
 
 const IMAGE_MISSING = /image not known|no such image|unable to find image|did not resolve to an alias/i;
 const PROGRAM_MISSING = /executable file.* not found in \$PATH|exec: "[^"]*": stat .* no such file/i;
-/** podman 4 and 5, docker, Docker Desktop (a folder that is not shared with its virtual machine). */
+/** podman 4 and 5, docker, and Docker Desktop for a folder that is not shared with its virtual machine. */
 const MOUNT_MISSING =
   /statfs .*: no such file or directory|bind source path does not exist|mounts denied|is not shared from the host/i;
 const FORBIDDEN =
@@ -34,10 +45,14 @@ const FLAGS_OF_CONTROLLER: Readonly<Record<string, readonly string[]>> = {
   memory: ['--memory', '--memory-swap'],
   pids: ['--pids-limit'],
 };
+const ADVICE = /^(?:Run|See) '\w+ run --help'|^Usage:/;
+const MOUNT_HINT =
+  'If the engine runs in a virtual machine, share the folder with it: for Podman, ' +
+  '"podman machine init --volume FOLDER:FOLDER"; for Docker Desktop, Settings, Resources, File sharing.';
 
-/** Sorts a failed start by what can be done about it; `words` is what the engine said, shortened. */
+/** Sorts a failed start by its remedy. */
 export function classifyStartFailure(exit: SandboxExit, stderrTail: string): StartFailure {
-  const words = lastWords(stderrTail);
+  const words = lastWords(stderrTail, { noise: ADVICE, prefix: /^(?:Error|docker): / }) || NO_ERROR_OUTPUT;
   const flags = refusedFlags(stderrTail);
   if (flags.length > 0) {
     return { kind: 'flags-refused', words, flags };
@@ -57,7 +72,10 @@ export function classifyStartFailure(exit: SandboxExit, stderrTail: string): Sta
   return { kind: UNREACHABLE.test(stderrTail) ? 'unreachable' : 'other', words };
 }
 
-/** After one unknown flag all flags that can be left out are: an engine that lacks one is old and lacks more. */
+/**
+ * The flags to omit from the next start. One unknown flag means all omittable flags except limits, because an engine that lacks
+ * one flag is old and lacks others.
+ */
 function refusedFlags(stderrTail: string): readonly string[] {
   const [, ofClient, ofDaemon] = UNKNOWN_FLAG.exec(stderrTail) ?? [];
   const unknown = ofClient ?? ofDaemon;
@@ -69,12 +87,38 @@ function refusedFlags(stderrTail: string): readonly string[] {
   return controller === undefined ? [] : (FLAGS_OF_CONTROLLER[controller] ?? []);
 }
 
-/** The engine's text in one line: without its own name and its advice to read a manual, cut from the front when long. */
-function lastWords(stderrTail: string): string {
-  const lines = stderrTail
-    .split('\n')
-    .map((line) => line.trim().replace(/^(Error|docker): /, ''))
-    .filter((line) => line !== '' && !/^(Run|See) '\w+ run --help'/.test(line) && !line.startsWith('Usage:'));
-  const text = lines.length === 0 ? 'it said nothing' : lines.join(' ');
-  return text.length > MAX_QUOTED_CHARS ? `…${text.slice(-MAX_QUOTED_CHARS)}` : text;
+/** The error for `failure`: `IMAGE_MISSING`, `IMAGE_UNSUITABLE`, `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`. */
+export function startError(failure: StartFailure, exit: SandboxExit, context: StartErrorContext): BridgeError {
+  const { engine, image, pullCommand, retryNow } = context;
+  const { words } = failure;
+  const { exitCode, signal } = exit;
+  const data = { engine, exitCode, signal, stderr: words, retryNow };
+  const error = (code: ErrorCode, message: string, hint: string) => new BridgeError(code, message, { data, hint });
+  switch (failure.kind) {
+    case 'image-missing':
+      return new BridgeError('IMAGE_MISSING', `the image ${image} is not on this machine (${engine})`, {
+        data: { ...data, image, pullCommand },
+        hint: `Run: ${pullCommand}`,
+      });
+    case 'python-missing':
+      return error(
+        'IMAGE_UNSUITABLE',
+        `the image ${image} has no python3 on its PATH: ${words}`,
+        'Set MCP_BRIDGE_IMAGE to an image with Python 3.10 or newer, for example python:3.14-slim.',
+      );
+    case 'mount-missing':
+      return error('ENGINE_FAILED', `${engine} cannot see a folder of MCP_BRIDGE_MOUNTS: ${words}`, MOUNT_HINT);
+    case 'forbidden':
+      return error('ENGINE_UNAVAILABLE', `${engine} refused this user: ${words}`, context.forbiddenHint);
+    case 'unreachable':
+      return error('ENGINE_UNAVAILABLE', `${engine} does not answer: ${words}`, context.unreachableHint);
+    case 'flags-refused': {
+      const hint = `Update ${engine}, or set MCP_BRIDGE_RUNTIME to another engine.`;
+      return error('ENGINE_FAILED', `${engine} refused to start the sandbox: ${words}`, hint);
+    }
+    case 'other': {
+      const hint = `Check that this works: ${engine} run --rm ${image} python3 --version`;
+      return error('ENGINE_FAILED', `${engine} did not start the sandbox (${howEnded(exit)}): ${words}`, hint);
+    }
+  }
 }

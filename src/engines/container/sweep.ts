@@ -1,6 +1,6 @@
 /**
- * Finds and removes containers of ours on one engine: those of bridges that are gone, or one by name. Containers of a
- * living second bridge are never touched.
+ * Lists and removes our containers on one engine: those left by bridges that are gone, or one by name. Containers of another live
+ * bridge are never touched.
  */
 import { setTimeout } from 'node:timers/promises';
 import { type CommandResult, type EngineCommand, runEngineCommand } from '../client.ts';
@@ -14,15 +14,15 @@ export interface ListedContainer {
   readonly labels: SandboxLabels;
 }
 
-/** How long one short command may take. A loaded machine needs seconds; a hanging engine is left to the next sweep. */
+/** How long a short command may take. A busy machine needs seconds. If the engine hangs, the next sweep tries again. */
 const COMMAND_TIMEOUT_MS = 5_000;
-/** Rounds of kill, remove and look; one sufficed in nearly every measurement; a start or a removal under way needs more. */
-const REMOVE_ROUNDS = 5;
-const ROUND_PAUSE_MS = 300;
-/** A sandbox that is not running and this old belongs to nobody, wherever its owner was: a start takes seconds. */
+/** Attempts to kill, remove and check. One was nearly always enough (measured); a start or removal in progress needs more. */
+const REMOVE_ATTEMPTS = 5;
+const RETRY_PAUSE_MS = 300;
+/** A sandbox that is stopped and this old is abandoned, whatever machine its owner was on: a start takes only seconds. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 
-/** Containers with our labels in any state. Rejects with the engine's words when it cannot be asked. */
+/** Containers with our labels, in any state. If the engine fails or does not answer, rejects with its message. */
 export async function listContainers(engine: EngineName, command: EngineCommand): Promise<ListedContainer[]> {
   const format = engine === 'podman' ? 'json' : '{{json .}}';
   const result = await ask(command, [
@@ -38,7 +38,7 @@ export async function listContainers(engine: EngineName, command: EngineCommand)
   return parseListing(result.stdout);
 }
 
-/** Podman prints one JSON array with label objects, docker one object per line with labels as `a=b,c=d`. */
+/** podman prints one JSON array with label objects, docker one object per line with labels as `a=b,c=d`. */
 export function parseListing(text: string): ListedContainer[] {
   const entries = text.startsWith('[')
     ? (JSON.parse(text) as unknown[])
@@ -54,33 +54,33 @@ export function parseListing(text: string): ListedContainer[] {
   });
 }
 
-/** Whether the owner of `container` is gone for certain at `now`. */
+/** Whether the owner of `container` is certainly gone. */
 export function isOrphan(container: ListedContainer, now: Date): boolean {
   const ageMs = now.getTime() - container.labels.createdAt.getTime();
   return isOwnerGone(container.labels.owner) || (!container.isRunning && ageMs > ABANDONED_AFTER_MS);
 }
 
 /**
- * Removes a container by id or name, whatever its state; that there is none is success. Rejects with the engine's words
- * when it is still there after some rounds, and as soon as the engine does not answer.
+ * Removes a container by id or name, in any state. Resolves if there is none. Rejects with the engine's message if the container
+ * still exists after all attempts, or as soon as the engine does not answer.
  */
-export async function removeContainer(command: EngineCommand, id: string, rounds = REMOVE_ROUNDS): Promise<void> {
-  // Killed first: `podman rm -f` in state "Stopping" drops the record and leaves the process (4.3.1).
+export async function removeContainer(command: EngineCommand, id: string, attempts = REMOVE_ATTEMPTS): Promise<void> {
+  // Killed first: `podman rm -f` in state "Stopping" deletes the record but leaves the process (4.3.1).
   await ask(command, ['kill', '--signal=KILL', id]);
   const removed = await ask(command, ['rm', '--force', id]);
-  // Asked, because `docker rm --force` reports success while `--rm` is still removing the container.
+  // Checked, because `docker rm --force` reports success while `--rm` is still removing the container.
   const found = await ask(command, ['container', 'inspect', id]);
   if (found.exitCode !== 0 && /no such (container|object)/i.test(found.stderr)) {
     return;
   }
-  if (rounds <= 1) {
+  if (attempts <= 1) {
     throw new Error(describeFailure(removed));
   }
-  await setTimeout(ROUND_PAUSE_MS);
-  await removeContainer(command, id, rounds - 1);
+  await setTimeout(RETRY_PAUSE_MS);
+  await removeContainer(command, id, attempts - 1);
 }
 
-/** Rejects when there is no answer in time. */
+/** Rejects if there is no answer in time. */
 async function ask(command: EngineCommand, commandArguments: readonly string[]): Promise<CommandResult> {
   const result = await runEngineCommand(command, commandArguments, { timeoutMs: COMMAND_TIMEOUT_MS });
   if (result.isTimedOut) {

@@ -1,13 +1,13 @@
 /**
- * bubblewrap around the child: a root that holds Node, its shared objects and the built files, all read-only, and nothing
- * else: no /proc, no /dev, no place to write. No network, no privileges, our system-call filter.
+ * bubblewrap around the child. Its root contains only Node, its shared objects and the built files, all read-only: no /proc, no
+ * /dev, nothing writable. It has no network, no privileges, and our system-call filter.
  */
 import type { HostMachine, Surroundings } from './layer.ts';
-import { FOLDER, mountsOf, NODE } from './small-root.ts';
+import { FOLDER, mountsOf, NODE } from './layer.ts';
 
-/** Tells the loader where shared objects are, on systems where the folders do not tell. */
+/** Needed by the loader on systems that keep shared objects outside the default folders. */
 const LOADER_CACHE = '/etc/ld.so.cache';
-/** The descriptor on which bubblewrap reads the filter. */
+/** The descriptor from which bubblewrap reads the filter. */
 const FILTER_DESCRIPTOR = '3';
 
 /** 65534 is `nobody` on every Linux. */
@@ -16,7 +16,7 @@ const ISOLATION = [
   '--as-pid-1 --die-with-parent --new-session --uid 65534 --gid 65534 --hostname sandbox --cap-drop ALL --clearenv',
 ].flatMap((words) => words.split(' '));
 
-/** The layer; without `filter`, on a machine whose system-call numbers are not known, its words say so. */
+/** The layer. `filter` is undefined on architectures that the filter does not support; `words` then omits it. */
 export function buildBubblewrapLayer(
   machine: HostMachine,
   bwrap: string,

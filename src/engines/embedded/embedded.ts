@@ -1,7 +1,7 @@
 /**
- * The embedded engine: Python compiled to WebAssembly in a child process of this Node, for machines without a container
- * engine. The way out of WebAssembly is a handful of functions of ours; where the system has them, a layer of its own is
- * put around the child (layers.ts). Needs nothing but the files of this package.
+ * The embedded engine: CPython compiled to WebAssembly, in a child process of this Node, for machines without a container engine.
+ * The only way out of WebAssembly is a small set of our own functions. If the operating system offers a sandbox, the child runs
+ * inside it (layers.ts). The engine needs nothing but the files of this package.
  */
 
 import { existsSync } from 'node:fs';
@@ -13,8 +13,8 @@ import { hasSpoken, openPipe, type PipeProcess } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
 import { createSandbox } from '../sandbox.ts';
-import { BUILT_FILES_FOLDER, createBuiltFilesCheck } from './artifacts.ts';
-import { MANIFEST } from './child/artifacts.ts';
+import { BUILT_FILES_FOLDER, createBuiltFilesCheck } from './built-files.ts';
+import { MANIFEST } from './child/built-files.ts';
 import { childArguments } from './child-command.ts';
 import { type HostMachine, LAYER_NAMES, type LayerRefusal, type Surroundings } from './layer.ts';
 import { chooseSurroundings, readMachine } from './layers.ts';
@@ -22,43 +22,43 @@ import { embeddedStartError, missingFiles, noMounts } from './start-failure.ts';
 
 export interface EmbeddedOptions {
   readonly limits: SandboxLimits;
-  /** Folders the user wants in the sandbox; with any, the engine refuses to start one. */
+  /** Host folders that the user wants mounted. The engine cannot do that, and refuses to start if there are any. */
   readonly mounts?: readonly Mount[] | undefined;
-  /** Id of this bridge; sandboxes are named with it. */
+  /** Id of this bridge, part of the names of its sandboxes. */
   readonly instanceId: string;
   readonly env: Environment;
   readonly logger: Logger;
-  /** Folder of the built files; that of this package when left out. */
+  /** Folder of the built files; by default that of this package. */
   readonly folder?: string | undefined;
-  /** Path of the Node that runs the child; this one when left out. */
+  /** Path of the Node that runs the child; by default this one. */
   readonly node?: string | undefined;
-  /** Whether no layer of the operating system is put around the child. Tests of the inner boundary want that. */
+  /** Starts the child without any layer, for tests of the inner boundary. */
   readonly isBare?: boolean | undefined;
-  /** How long a child may say nothing; `SILENCE_LIMIT_MS` when left out. */
+  /** How long a child may print nothing; by default `SILENCE_LIMIT_MS`. */
   readonly silenceLimitMs?: number | undefined;
 }
 
-/** A start takes 0.1 to 0.3 s, a loaded laptop some seconds. Chosen: clients give up after 60 s. */
+/** A start takes 0.1 to 0.3 s, and a few seconds on a busy laptop. Chosen, because clients give up after 60 s. */
 const SILENCE_LIMIT_MS = 20_000;
 
-/** Exit code of a child that could not set Python up; the same as in `src/engines/embedded/child/child.ts`. */
+/** Exit code of a child that could not set up Python; the same as in `src/engines/embedded/child/child.ts`. */
 const CHILD_FAILED = 70;
 
 const MISSING =
-  'Threads, child processes, sockets, ctypes and packages with C code: Python runs in WebAssembly. ' +
+  'Threads, child processes, sockets, ctypes and packages with C code, because Python runs in WebAssembly. ' +
   'They need a container engine (podman or docker) on the machine of the bridge.';
 
-/** Whether the built files are there at all. */
+/** Whether the built files exist. */
 export function hasEmbeddedFiles(folder: string = BUILT_FILES_FOLDER): boolean {
   return existsSync(join(folder, MANIFEST));
 }
 
-/** An engine that needs nothing installed. */
+/** Creates the engine, which needs nothing installed. */
 export function createEmbeddedEngine(options: EmbeddedOptions): Engine {
   return new EmbeddedEngine(options);
 }
 
-/** What is known of a sandbox of ours. */
+/** What is known about a start. */
 interface Start {
   readonly surroundings: Surroundings;
   fault?: string | undefined;
@@ -83,7 +83,8 @@ class EmbeddedEngine implements Engine {
     this.#options = options;
     this.#folder = options.folder ?? BUILT_FILES_FOLDER;
     this.#check = createBuiltFilesCheck(this.#folder);
-    this.#refusedLayers = options.isBare === true ? LAYER_NAMES.map((layer) => ({ layer, reason: 'not wanted' })) : [];
+    this.#refusedLayers =
+      options.isBare === true ? LAYER_NAMES.map((layer) => ({ layer, reason: 'switched off' })) : [];
   }
 
   get description(): string {
@@ -93,16 +94,16 @@ class EmbeddedEngine implements Engine {
 
   get isolation(): string {
     const words = this.#surroundings === undefined ? '' : `, ${this.#surroundings.words}`;
-    return `Python in WebAssembly, in a process of its own${words}`;
+    return `Python in WebAssembly, in a separate process${words}`;
   }
 
   async prepare(): Promise<void> {
-    // Nothing to pull and nothing to wake.
+    // Nothing to pull and nothing to start.
   }
 
   async start(_request: StartRequest): Promise<Sandbox> {
-    this.#checkPossible();
-    // Begun before everything else: it takes about as long as the start.
+    this.#checkSupported();
+    // First, because the check takes about as long as the start and runs in parallel.
     const fault = this.#check.run();
     const surroundings = await this.#findSurroundings();
     const { instanceId, limits } = this.#options;
@@ -111,7 +112,7 @@ class EmbeddedEngine implements Engine {
     const nodeArguments = childArguments({ ...surroundings, limits, name, nodeVersion: process.versions.node });
     const launch = surroundings.launch(nodeArguments);
     const child = await openPipe({ ...launch, env: {} }, launch.arguments, launch.input).catch((error: unknown) => {
-      throw unstartable(launch.executable, error);
+      throw cannotRun(launch.executable, error);
     });
     return this.#watch(name, child, { surroundings }, fault);
   }
@@ -125,7 +126,7 @@ class EmbeddedEngine implements Engine {
     if (layer === undefined || isOwnFault) {
       return error;
     }
-    // The probe passed and the start did not: the layer may be the reason, which a start without it shows.
+    // The probe of the layer succeeded but the start failed. The layer may be the reason: the next start goes without it.
     if (!this.#refusedLayers.some((refusal) => refusal.layer === layer)) {
       this.#refusedLayers.push({ layer, reason: error.message });
     }
@@ -133,14 +134,14 @@ class EmbeddedEngine implements Engine {
     return explain(true);
   }
 
-  /** Sandboxes end with the pipe of their bridge; only own ones can be left. */
+  /** Sandboxes end with their bridge, so only those of this bridge can be left. */
   async sweep(options: { readonly own?: boolean } = {}): Promise<number> {
     const running = options.own === true ? [...this.#running] : [];
     await Promise.all(running.map((sandbox) => sandbox.kill()));
     return running.length;
   }
 
-  #checkPossible(): void {
+  #checkSupported(): void {
     if (!hasEmbeddedFiles(this.#folder)) {
       throw missingFiles(this.#folder);
     }
@@ -163,7 +164,7 @@ class EmbeddedEngine implements Engine {
   }
 
   #watch(name: string, child: PipeProcess, start: Start, fault: Promise<string | undefined>): Sandbox {
-    // Nothing is sent before the files are known to be right, so nothing is answered either.
+    // Nothing is sent until the files have been checked, so a damaged child gets no frames to answer.
     child.stdin.cork();
     const checked = fault.then((found) => {
       start.fault = found;
@@ -174,7 +175,7 @@ class EmbeddedEngine implements Engine {
       }
     });
     this.#limitSilence(child, start);
-    // There is nothing to remove: the child is all there is.
+    // There is nothing to remove apart from the child.
     const inner = createSandbox(name, child, async () => undefined, 0);
     const exited = Promise.all([inner.exited, checked]).then(([exit]) => exit);
     const sandbox = { ...inner, isPreloaded: true, exited };
@@ -196,15 +197,15 @@ class EmbeddedEngine implements Engine {
   }
 }
 
-/** Whether the child came as far as to say itself why it cannot go on. */
+/** Whether the child itself reported why it cannot continue. */
 function saidWhy({ exitCode }: SandboxExit): boolean {
   return exitCode === CHILD_FAILED;
 }
 
-function unstartable(executable: string, error: unknown): BridgeError {
-  return new BridgeError('ENGINE_UNAVAILABLE', `the embedded engine cannot start ${executable}: ${messageOf(error)}`, {
+function cannotRun(executable: string, error: unknown): BridgeError {
+  return new BridgeError('ENGINE_UNAVAILABLE', `the embedded engine cannot run ${executable}: ${messageOf(error)}`, {
     cause: error,
     data: { engine: 'embedded', retryNow: false },
-    hint: 'Check that this program is still there, and restart the bridge.',
+    hint: 'Check that this program still exists, then restart the bridge.',
   });
 }

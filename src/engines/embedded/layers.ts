@@ -1,6 +1,6 @@
 /**
- * The layers of the operating system that can be put around the child. Each is tried before the first sandbox, with the
- * command line of a real start and `--version` in place of the program; what did not work is kept, with the reason.
+ * Chooses the sandbox of the operating system in which the child runs. Each layer is tried before the first start, with the command
+ * line of a real start but `node --version` as the program. Layers that fail are recorded with the reason.
  */
 
 import { realpathSync } from 'node:fs';
@@ -17,8 +17,8 @@ import { buildSeatbeltLayer } from './seatbelt-layer.ts';
 import { buildUnshareLayer } from './unshare-layer.ts';
 
 /**
- * A probe that hangs must not hold a session up for ever, and one that is slow must not cost it the layer. One takes 5 to
- * 25 ms, and 250 ms on a machine with six times more work than processors (measured).
+ * Long enough that a slow machine does not lose the layer, and short enough that a probe that hangs does not block the session. A
+ * probe takes 5 to 25 ms, and 250 ms on a machine with six times more work than processors (measured).
  */
 const PROBE_LIMIT_MS = 10_000;
 const PLATFORMS: Readonly<Record<LayerName, NodeJS.Platform>> = {
@@ -28,7 +28,7 @@ const PLATFORMS: Readonly<Record<LayerName, NodeJS.Platform>> = {
 };
 const MAX_QUOTED_CHARS = 200;
 
-/** This machine and this Node. Takes 4 ms (measured). Throws `ENGINE_UNAVAILABLE` if this Node is gone. */
+/** Describes this machine and this Node; takes 4 ms (measured). Throws `ENGINE_UNAVAILABLE` if the Node binary no longer exists. */
 export function readMachine(folder: string, env: Environment): HostMachine {
   return {
     platform: process.platform,
@@ -40,7 +40,7 @@ export function readMachine(folder: string, env: Environment): HostMachine {
   };
 }
 
-/** The strongest surroundings that work here, but for the layers in `refused`, which grows by those that do not. */
+/** The strongest layer that works here, except those in `refused`. Adds the layers that do not work to `refused`. */
 export async function chooseSurroundings(machine: HostMachine, refused: LayerRefusal[]): Promise<Surroundings> {
   for (const layer of LAYER_NAMES.filter((name) => PLATFORMS[name] === machine.platform)) {
     if (!refused.some((refusal) => refusal.layer === layer)) {
@@ -55,16 +55,16 @@ export async function chooseSurroundings(machine: HostMachine, refused: LayerRef
   return plainSurroundings(machine);
 }
 
-/** The child as a process like any other. */
+/** The child as an ordinary process. */
 function plainSurroundings({ folder, node }: HostMachine): Surroundings {
   return {
-    words: 'with no layer of the operating system around it',
+    words: 'without an operating-system sandbox around it',
     folder,
     launch: (nodeArguments) => ({ executable: node, arguments: nodeArguments }),
   };
 }
 
-/** The layer, or why it cannot be built. */
+/** The layer, or why this machine does not have it. */
 function buildLayer(layer: LayerName, machine: HostMachine): Surroundings | string {
   const command = (name: string): string | undefined => findExecutable(name, machine.env);
   switch (layer) {
@@ -85,19 +85,19 @@ function buildLayer(layer: LayerName, machine: HostMachine): Surroundings | stri
   }
 }
 
-/** Undefined where there is none, or one of BusyBox, which lacks the options that are needed. */
+/** Undefined if there is none, or if it is the one of BusyBox, which lacks the options we need. */
 function findSetpriv(env: Environment): string | undefined {
   const setpriv = findExecutable('setpriv', env);
   return setpriv !== undefined && basename(realpathSync(setpriv)) === 'setpriv' ? setpriv : undefined;
 }
 
-/** Undefined for machines whose system-call numbers the filter does not know. */
+/** The filter; undefined for architectures that it does not support. */
 function filterFor(arch: string): Uint8Array | undefined {
   const program = FILTER_PROGRAMS[arch];
   return program === undefined ? undefined : Buffer.from(program, 'base64');
 }
 
-/** Starts Node in the layer, to print its version. Why that failed, or undefined. */
+/** Runs `node --version` in the layer. Returns why that failed, or undefined. */
 async function whyNot({ launch }: Surroundings): Promise<string | undefined> {
   const { arguments: words, executable, input } = launch(['--version']);
   const options = { extraInput: input, timeoutMs: PROBE_LIMIT_MS };
@@ -105,16 +105,16 @@ async function whyNot({ launch }: Surroundings): Promise<string | undefined> {
   return result.exitCode === 0 ? undefined : explainFailure(result);
 }
 
-/** The tool's first line, because what follows is advice such as to read dmesg, and the kernel setting that may be the reason. */
+/** The first line of stderr (the rest is advice, such as to read dmesg), and the kernel setting that may be the reason. */
 function explainFailure({ exitCode, isTimedOut, stderr }: CommandResult): string {
   const [line = ''] = stderr.slice(0, MAX_QUOTED_CHARS).trim().split('\n');
   const words = line.replace(/^(?:bwrap|unshare): /, '').replace(/\.$/, '');
-  const ending = exitCode === undefined ? 'it was ended by a signal' : `exit code ${exitCode}`;
+  const ending = exitCode === undefined ? 'killed by a signal' : `exit code ${exitCode}`;
   const reason = isTimedOut ? `no answer within ${PROBE_LIMIT_MS / 1_000} s` : words || ending;
   return [reason, findRestriction(readNamespaceSettings()) ?? []].flat().join(', and ');
 }
 
-/** The path of this Node without links. Throws `ENGINE_UNAVAILABLE` if it is not there. */
+/** The path of this Node, with links resolved. Throws `ENGINE_UNAVAILABLE` if it does not exist. */
 function findNode(): string {
   try {
     return realpathSync(process.execPath);
@@ -127,7 +127,7 @@ function findNode(): string {
   }
 }
 
-/** Node itself tells, without looking at its sockets, which takes long. */
+/** From Node's own report, without the network part, which takes long. */
 function readSharedObjects(): string[] {
   const report = process.report as typeof process.report & { excludeNetwork?: boolean };
   const before = report.excludeNetwork;

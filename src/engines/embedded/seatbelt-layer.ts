@@ -1,12 +1,12 @@
 /**
- * The sandbox of macOS around the child. Written from Apple's own profiles in /System/Library/Sandbox/Profiles and not run
- * on a Mac yet: if Node does not start in it, the probe or the first start says so, and it is left out.
+ * The macOS sandbox around the child. The profile follows Apple's own in /System/Library/Sandbox/Profiles and has not yet been run
+ * on a Mac. If Node does not start in it, the probe or the first start fails and the layer is not used.
  */
 import type { HostMachine, Surroundings } from './layer.ts';
 
 const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
 
-/** Everything is denied but running Node and reading what it is made of. `node` and `folder` are paths without links. */
+/** Denies everything except running Node and reading its files. Links in `node` and `folder` must be resolved. */
 export function seatbeltProfile({ folder, node }: Pick<HostMachine, 'folder' | 'node'>): string {
   return [
     '(version 1)',
@@ -20,11 +20,10 @@ export function seatbeltProfile({ folder, node }: Pick<HostMachine, 'folder' | '
   ].join('\n');
 }
 
-/** The layer. */
 export function buildSeatbeltLayer(machine: HostMachine): Surroundings {
   return {
     layer: 'seatbelt',
-    words: 'inside a sandbox of macOS',
+    words: 'inside a macOS sandbox',
     folder: machine.folder,
     launch: (nodeArguments) => ({
       executable: SANDBOX_EXEC,
@@ -33,7 +32,7 @@ export function buildSeatbeltLayer(machine: HostMachine): Surroundings {
   };
 }
 
-/** A string of the profile language, which is Scheme. */
+/** A string literal of the profile language, which is Scheme. */
 function quote(text: string): string {
   return `"${text.replaceAll(/["\\]/g, (character) => `\\${character}`)}"`;
 }

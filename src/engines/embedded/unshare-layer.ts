@@ -1,34 +1,35 @@
 /**
- * `unshare` of util-linux around the child, for machines without bubblewrap: the same namespaces and the same small
- * read-only root, made by a short shell script, but no system-call filter. `setpriv`, of util-linux too, ends all of it with
- * the bridge, whatever the child does, and keeps programs from gaining rights; without it the layer does without both. The script is root in its user namespace. The
- * last `unshare` leaves it for a second one, as a user without capabilities: Node can neither change a mount nor add one,
- * and because its root is changed, the kernel lets it make no third user namespace either.
+ * `unshare` from util-linux around the child, for machines without bubblewrap. A short shell script creates the same namespaces and
+ * the same small read-only root, but there is no system-call filter. `setpriv`, also from util-linux, kills everything when the
+ * bridge ends, and stops programs from gaining privileges; if it is missing, the layer works without these two.
+ *
+ * The script is root in its user namespace. The last `unshare` then enters a second user namespace as a user without capabilities,
+ * so Node cannot change or add mounts. Because its root has changed, the kernel also refuses it a third user namespace.
  */
 import type { HostMachine, Surroundings } from './layer.ts';
-import { FOLDER, mountsOf, NODE } from './small-root.ts';
+import { FOLDER, mountsOf, NODE } from './layer.ts';
 
 const USER = '65534';
 /**
- * Where the new root is mounted, in the sandbox's own mount namespace only: the first of these that exists. What it hides
- * is not needed, unless a file of ours lies below it.
+ * The new root is mounted on the first of these folders that exists, visible only in the layer's mount namespace. The layer needs
+ * nothing from the folder it hides; folders that contain a file we need are skipped.
  */
 const ROOTS = ['/sys', '/mnt', '/media', '/srv', '/boot', '/home', '/tmp'];
 
-/** Arguments of setpriv. `--kill-child` below ends the child with `unshare`; this ends `unshare` with the bridge. */
-const FOR_ALL_OF_IT = ['--pdeathsig', 'KILL', '--no-new-privs', '--'];
+/** Arguments of setpriv, which end `unshare` with the bridge. `--kill-child` below ends the child with `unshare`. */
+const SETPRIV = ['--pdeathsig', 'KILL', '--no-new-privs', '--'];
 const ISOLATION = '--user --map-root-user --mount --pid --fork --kill-child --net --ipc --uts --cgroup --'.split(' ');
 
 /**
- * Arguments: `unshare`, the folders in which the root may be mounted as one word, the number of mounts, then pairs of source
- * and place, then the command.
+ * Arguments: the path of `unshare`, the possible folders for the root as one word, the number of mounts, a pair of source and
+ * target for each mount, and the command.
  *
- * A remount without `bind` would hand the file system its own options back, among them `uid=` with the number of the user
- * on the host, which the kernel refuses in a user namespace that has no such number (util-linux 2.38, Linux 6.18).
+ * A remount without `bind` would repeat the file system's own options. One of them is `uid=` with the user id on the host, which
+ * the kernel refuses in a user namespace that does not map this id (util-linux 2.38, Linux 6.18).
  *
- * A mount of the host keeps the flags `ro`, `nosuid`, `nodev` and `noexec` in a user namespace, and a remount that lacks one
- * is refused (mount_namespaces(7)). So each is given: `noexec` on folders, because a file system that has it cannot hold Node
- * or a shared object, but may hold our files. The flags of access times stay as they are when none is named (mount(2)).
+ * In a user namespace, mounts of the host keep their flags `ro`, `nosuid`, `nodev` and `noexec`, and the kernel refuses a remount
+ * that omits one (mount_namespaces(7)). The script therefore sets them all, `noexec` only on folders: our files may be on a file
+ * system with `noexec`, Node and its shared objects cannot. Flags for access times are kept if none is given (mount(2)).
  */
 const SCRIPT = `set -e
 PATH=/usr/bin:/bin:/usr/sbin:/sbin:\${1%/*}
@@ -45,7 +46,7 @@ done
 mount -o remount,bind,ro,nosuid,nodev "$root"
 exec "$unshare" --user --map-user=${USER} --map-group=${USER} --root="$root" --wd=/ -- "$@"`;
 
-/** The layer. Needs `sh`, `mount` and `mkdir` beside `unshare`; the probe shows whether they are there. */
+/** The layer. It also needs `sh`, `mount` and `mkdir`; the probe fails if one is missing. */
 export function buildUnshareLayer(machine: HostMachine, unshare: string, setpriv?: string): Surroundings {
   const mounts = mountsOf(machine);
   const needed = [unshare, ...mounts.map(([source]) => source)];
@@ -56,7 +57,7 @@ export function buildUnshareLayer(machine: HostMachine, unshare: string, setpriv
     folder: FOLDER,
     launch: (nodeArguments) => {
       const [executable = unshare, ...words] = [
-        ...(setpriv === undefined ? [] : [setpriv, ...FOR_ALL_OF_IT]),
+        ...(setpriv === undefined ? [] : [setpriv, ...SETPRIV]),
         unshare,
         ...ISOLATION,
         '/bin/sh',

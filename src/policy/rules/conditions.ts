@@ -1,31 +1,31 @@
 /**
- * Conditions on the arguments of a call. A verdict is `yes` or `no` only when it is so for every way in which a server may
- * read the argument; a list fulfils a condition when all of its members do, and does not when none does.
+ * Conditions on the arguments of a call. A verdict is `yes` or `no` only if it holds however a server may interpret the
+ * argument. A list meets a condition if all its items do, and fails it if none does.
  */
 import { parametersOf } from '../../catalog/parameters.ts';
-import type { PolicyCall } from './decision.ts';
 import { matchesGlob } from './globs.ts';
 import { isUnder } from './paths.ts';
+import type { PolicyCall } from './policy-call.ts';
 import type { Condition } from './schema.ts';
 import { all, any, NO, unsure, type Verdict, YES } from './verdict.ts';
 
-/** Longer texts are not compared with patterns: that would take milliseconds. */
+/** Longer strings are not matched against patterns, which would take milliseconds. */
 const MAX_JUDGED_CHARS = 8_192;
-/** Members of a list that are looked at, those of lists in it included. Chosen. */
-const MAX_MEMBERS = 1_000;
+/** Items of a list that are checked, including those of nested lists. Chosen. */
+const MAX_ITEMS = 1_000;
 
 const MISSING = unsure('is missing or empty');
-const OTHER_TYPE = unsure('is of another type');
-const NEARLY = unsure('differs only in case, spaces or in how its characters are written');
-const MIXED = unsure('is a list, of which a part fits');
-const NUL = unsure('holds a NUL character, at which some programs end a text');
+const OTHER_TYPE = unsure('has a different type');
+const NEARLY = unsure('differs only in case, spacing or the form of its characters');
+const MIXED = unsure('is a list of which only some items match');
+const NUL = unsure('contains a NUL character, where some programs cut a string off');
 const TOO_LONG = unsure(`has more than ${MAX_JUDGED_CHARS} characters`);
-const TOO_MANY = unsure(`has more than ${MAX_MEMBERS} members`);
+const TOO_MANY = unsure(`has more than ${MAX_ITEMS} items`);
 
 /**
- * Whether the argument fulfils the condition.
+ * Whether the argument meets the condition.
  *
- * @param key its name, in the schema or in Python, or a JSON pointer to a value in it (RFC 6901) that begins with `/`.
+ * @param key the argument's name, in the schema or in Python, or a JSON pointer (RFC 6901) to a value inside the arguments.
  */
 export function judgeCondition(
   key: string,
@@ -36,16 +36,16 @@ export function judgeCondition(
   if (values.length === 0) {
     return condition.missing === undefined ? MISSING : condition.missing ? YES : NO;
   }
-  if (values.length > MAX_MEMBERS) {
+  if (values.length > MAX_ITEMS) {
     return TOO_MANY;
   }
   const verdicts = values.map((value) => judgeValue(condition, value));
   const [first = MISSING] = verdicts;
-  const odd = verdicts.find(({ is }) => is === 'unsure');
-  return odd ?? (verdicts.every(({ is }) => is === first.is) ? first : MIXED);
+  const doubt = verdicts.find(({ is }) => is === 'unsure');
+  return doubt ?? (verdicts.every(({ is }) => is === first.is) ? first : MIXED);
 }
 
-/** The values that the key names, with lists opened; none when it is missing, null or an empty list. */
+/** The values that the key names, with lists flattened; none if the argument is missing, null or an empty list. */
 function valuesAt(key: string, { arguments: given, tool }: Pick<PolicyCall, 'arguments' | 'tool'>): unknown[] {
   const names = key.startsWith('/') ? key.slice(1).split('/').map(unescapePointer) : [key];
   const [first = '', ...rest] = names;
@@ -55,30 +55,30 @@ function valuesAt(key: string, { arguments: given, tool }: Pick<PolicyCall, 'arg
   return found;
 }
 
-/** The names of an argument, in the schema and in Python. Who gives both at once leaves it to the server which one it reads. */
+/** The argument's names, in the schema and in Python. If a call has both, only the server knows which one it reads. */
 function bothNames(word: string, inputSchema: PolicyCall['tool']['inputSchema']): readonly string[] {
   const { names, list } = parametersOf(inputSchema);
   const found = list.find(({ name, alias }) => (names.has(word) ? name === word : alias === word));
   return found === undefined ? [word] : [...new Set([found.name, found.alias])];
 }
 
-/** A member of a list that has no such value counts as one that cannot be judged. */
-function collect(value: unknown, names: readonly string[], found: unknown[], isMember = false): void {
-  if (found.length > MAX_MEMBERS) {
+/** Adds undefined, which no condition can judge, for a list item without such a value. */
+function collect(value: unknown, names: readonly string[], found: unknown[], isItem = false): void {
+  if (found.length > MAX_ITEMS) {
     return;
   }
   if (Array.isArray(value)) {
-    value.forEach((member) => collect(member, names, found, true));
+    value.forEach((item) => collect(item, names, found, true));
     return;
   }
   const [name, ...rest] = names;
   if (value === undefined || value === null) {
-    found.push(...(isMember ? [undefined] : []));
+    found.push(...(isItem ? [undefined] : []));
   } else if (name === undefined) {
     found.push(value);
   } else {
     const isObject = typeof value === 'object' && Object.hasOwn(value, name);
-    collect(isObject ? (value as Record<string, unknown>)[name] : undefined, rest, found, isMember);
+    collect(isObject ? (value as Record<string, unknown>)[name] : undefined, rest, found, isItem);
   }
 }
 
@@ -103,7 +103,7 @@ function judgeValue({ under, equals, oneOf, matches, missing }: Condition, value
   if (matches !== undefined) {
     verdicts.push(judgeText(value, (text) => any(matches.map((pattern) => judgeMatch(pattern, text)))));
   }
-  // Alone, `missing` is a condition on whether the argument is given at all.
+  // On its own, `missing: true` requires that the argument is absent, and `missing: false` that it is present.
   return verdicts.length === 0 ? (missing === true ? NO : YES) : all(verdicts);
 }
 

@@ -1,15 +1,14 @@
-/** What stands in a policy, for people. */
-import type { ReadPolicy } from './read-policy.ts';
-import { type CompiledRule, compileRules, placed } from './rules.ts';
-import type { Limit } from './schema.ts';
+/** The content of a policy, for people. */
+import { type CompiledRule, compileRules } from './rules.ts';
+import { type Limit, placed, type ReadPolicy } from './schema.ts';
 
-/** One policy; also the JSON of `policy show`. */
+/** One policy; also the JSON output of `policy show`. */
 export interface ShownPolicy {
   /** `FILE` or `FILE (mcpServers.NAME.policy)`. */
   readonly place: string;
-  /** Null when it can be used. */
+  /** Why the policy cannot be used; null if it can. */
   readonly problem: string | null;
-  /** `all servers`, or the server of its entry in quotes. */
+  /** `all servers`, or the name of one server in quotes. */
   readonly about: string;
   readonly rules: readonly { readonly place: string; readonly effect: string; readonly text: string }[];
   readonly limits: readonly { readonly place: string; readonly text: string }[];
@@ -22,7 +21,7 @@ export function describePolicy(read: ReadPolicy, about: string): ShownPolicy {
   }
   const { policy } = read;
   const rules = compileRules(policy, read.place).map((rule) => {
-    // The file is named above it.
+    // The heading already names the file.
     return { place: rule.place.slice(0, -` of ${place}`.length), effect: rule.effect, text: textOf(rule) };
   });
   return { place, problem: null, about, rules, limits: policy.limits.map(describeLimit) };

@@ -1,11 +1,11 @@
 /**
- * Patterns in which `*` stands for any text and `?` for one character; nothing else is special. No regular expressions:
- * one that a person writes in good faith can take minutes on a text that hostile code chooses.
+ * Patterns in which `*` matches any text and `?` one character; nothing else is special. Not regular expressions, because
+ * one written in good faith can take minutes on a text that hostile code chooses.
  */
 
 /**
- * Whether the pattern describes the whole text. Both are compared as they are: fold them first to ignore case. Goes back
- * to the last `*` only, so it takes at most one step for each pair of characters.
+ * Whether the pattern matches the whole text. Case matters: fold both first to ignore it. Backtracks to the last `*` only,
+ * so it takes at most pattern × text steps.
  */
 export function matchesGlob(pattern: string, text: string): boolean {
   let at = 0;

@@ -1,18 +1,16 @@
 /**
- * Limits of one policy. Each entry is one budget, which all calls that it matches use up together; its counts outlive a
- * change of the file as long as the entry itself is the same.
+ * The limits of one policy. Each entry is one budget that all matching calls share. Its counts survive a change of the file
+ * as long as the entry itself stays the same.
  */
 import { BridgeError } from '../../base/errors.ts';
-import { type Caller, CallsOfCell, CallsOfMinute } from './counts.ts';
-import { InFlight } from './in-flight.ts';
-import { type PolicyPlace, placed } from './rules.ts';
-import type { Limit, Policy } from './schema.ts';
+import { type Caller, CallsOfCell, CallsOfMinute, InFlight } from './counters.ts';
+import { type Limit, type Policy, type PolicyPlace, placed } from './schema.ts';
 import type { Selector } from './selectors.ts';
 
 export interface CompiledLimit extends Selector {
   /** `limits[0] of FILE`. */
   readonly place: string;
-  /** The same for the same entry of the same file. */
+  /** Identifies the entry by its file and content. */
   readonly key: string;
   readonly callsPerCell: number | undefined;
   readonly callsPerMinute: number | undefined;
@@ -31,7 +29,7 @@ interface Counts {
 /** Counts by the key of their limit. */
 export type KeptCounts = ReadonlyMap<string, Counts>;
 
-/** The limits of a policy; their counts go on from `kept`. Of equal entries the first alone counts. */
+/** The limits of a policy, which continue the counts in `kept`. Duplicate entries are dropped. */
 export function compileLimits(policy: Policy, place: PolicyPlace, kept: KeptCounts): CompiledLimit[] {
   const limits = policy.limits.map((limit, index): CompiledLimit => {
     const { callsPerCell, callsPerMinute, callsInFlight, resultBytes, deadline, ...selector } = limit;
@@ -51,7 +49,7 @@ function newCounts({ callsPerMinute = 1, callsInFlight = 1 }: Limit): Counts {
   };
 }
 
-/** Counts a call in each of the limits, or in none: then it gives the refusal, `POLICY_LIMIT`. */
+/** Counts a call toward every limit. If one is exhausted, counts it toward none and returns the refusal, `POLICY_LIMIT`. */
 export function countCall(limits: readonly CompiledLimit[], caller: Caller, nowMs: number): BridgeError | undefined {
   for (const limit of limits) {
     const refusal = exceeded(limit, caller, nowMs);
@@ -73,18 +71,18 @@ export function countCall(limits: readonly CompiledLimit[], caller: Caller, nowM
 function exceeded(limit: CompiledLimit, caller: Caller, nowMs: number): BridgeError | undefined {
   const { counts, callsPerCell, callsPerMinute, place } = limit;
   if (callsPerCell !== undefined && counts.ofCell.count(caller) >= callsPerCell) {
-    const hint = 'Do with fewer calls, or go on in another cell.';
-    return overLimit(`${place} allows ${counted(callsPerCell)} in one cell`, hint);
+    const hint = 'Make fewer calls, or continue in another cell.';
+    return overLimit(`${place} allows ${counted(callsPerCell)} per cell`, hint);
   }
   const waitMs = callsPerMinute === undefined ? 0 : counts.ofMinute.waitMs(nowMs);
   if (callsPerMinute !== undefined && waitMs > 0) {
     const seconds = Math.ceil(waitMs / 1_000);
-    return overLimit(`${place} allows ${counted(callsPerMinute)} in a minute`, `The next is possible in ${seconds} s.`);
+    return overLimit(`${place} allows ${counted(callsPerMinute)} per minute`, `Try again in ${seconds} s.`);
   }
   return undefined;
 }
 
-/** @param clause which limit was reached and what became of the call. */
+/** @param clause which limit was exceeded and what happened to the call. */
 export function overLimit(clause: string, hint: string, wasMade = false): BridgeError {
   return new BridgeError('POLICY_LIMIT', wasMade ? clause : `the call was not made: ${clause}`, { hint });
 }

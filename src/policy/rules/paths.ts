@@ -1,7 +1,6 @@
 /**
- * Whether a path lies in a folder, judged by its text alone: the file system it is about may be another machine's, and
- * links in it cannot be followed here. So a path is only judged when every program reads it the same way; else the verdict
- * is that it cannot be told.
+ * Whether a path is in a folder, judged by its text alone: the file system may be on another machine, and links in it
+ * cannot be followed here. The verdict is `unsure` unless every program would read the path in the same way.
  */
 import { any, NO, unsure, type Verdict, YES } from './verdict.ts';
 
@@ -10,35 +9,33 @@ type Kind = 'absolute' | 'drive' | 'home' | 'relative';
 interface ParsedPath {
   readonly kind: Kind;
   readonly segments: readonly string[];
-  /** The same without the differences that some file systems do not make. */
+  /** The segments without the differences that some file systems ignore. */
   readonly folded: readonly string[];
 }
 
-const PARENT = unsure('holds ".."');
-const ENCODED = unsure('holds an encoded character such as %2e');
-const CONTROL = unsure('holds a control character');
-const ADDRESS = unsure('is an address, not a path');
-const NETWORK = unsure('begins with two slashes, which some systems read as the name of a machine');
-const BACKSLASH = unsure('holds a backslash, which only some systems read as a separator');
-const WINDOWS_NAME = unsure('holds a name that Windows reads as another one');
-const CASE = unsure('differs from the folder only in case, spaces or in how its characters are written');
-const LOOKALIKE = unsure('holds a character that some programs read as a dot or a separator');
-const BLANK = unsure('holds a name of nothing but spaces and dots');
-const ABOVE = unsure('lies above the folder, and a tool may reach down into it');
+const PARENT = unsure('contains ".."');
+const ENCODED = unsure('contains an encoded character such as %2e');
+const CONTROL = unsure('contains a control character');
+const ADDRESS = unsure('is a URL, not a path');
+const NETWORK = unsure('starts with two slashes, which some systems read as a host name');
+const BACKSLASH = unsure('contains a backslash, which only some systems treat as a separator');
+const WINDOWS_NAME = unsure('contains a name that Windows reads as a different one');
+const CASE = unsure('differs from the folder only in case, spacing or the form of its characters');
+const LOOKALIKE = unsure('contains a character that some programs read as a dot or a separator');
+const BLANK = unsure('contains a name made only of spaces and dots');
+const ABOVE = unsure('is above the folder, so the tool may reach into it');
 const EMPTY = unsure('is empty');
-const OTHER_HOME = unsure('begins with the home folder of a user by name');
-const OTHER_KIND = unsure(
-  'is not written from the same starting point as the folder (absolute, relative, home or drive)',
-);
+const OTHER_HOME = unsure("starts with a named user's home folder");
+const OTHER_KIND = unsure('does not have the same starting point as the folder (absolute, relative, home or drive)');
 
 const ASCII = /^[ -~]*$/;
 const DRIVE = /^[A-Za-z]:[\\/]/;
 
-/** Folders of policies, which are few and judged at every call. */
+/** Parsed folders of policies: there are few, and every call is compared with them. */
 const folders = new Map<string, ParsedPath | Verdict>();
 const MAX_FOLDERS = 1_000;
 
-/** Whether `path` is one of the folders or lies below one. */
+/** Whether `path` is one of the folders or is below one. */
 export function isUnder(wanted: readonly string[], path: string): Verdict {
   const parsed = parsePath(path);
   return 'is' in parsed ? parsed : any(wanted.map((folder) => isBelow(parseFolder(folder), parsed)));
@@ -69,7 +66,7 @@ function isBelow(folder: ParsedPath | Verdict, path: ParsedPath): Verdict {
   return startsWith(folder.folded, path.folded) ? ABOVE : NO;
 }
 
-/** Why a folder of a policy could never be judged; undefined when it can. */
+/** Why no path can be compared with this folder of a policy; undefined if paths can. */
 export function whyNoFolder(folder: string): string | undefined {
   const parsed = parsePath(folder);
   return 'why' in parsed ? parsed.why : undefined;
@@ -130,7 +127,7 @@ function doubtAbout(path: string, isDrive: boolean): Verdict | undefined {
   return path.includes('\\') && !isDrive ? BACKSLASH : undefined;
 }
 
-/** Streams (`a:b`), short names (`PROGRA~1`), and dots and spaces at the end, which Windows drops. */
+/** Streams (`a:b`), short names (`PROGRA~1`), and trailing dots and spaces, which Windows drops. */
 function isOddOnWindows(segment: string): boolean {
   return segment.includes(':') || /~\d/.test(segment) || /[. ]$/.test(segment);
 }
@@ -139,12 +136,12 @@ function startsWith(path: readonly string[], folder: readonly string[]): boolean
   return folder.length <= path.length && folder.every((segment, index) => path[index] === segment);
 }
 
-/** The characters of a path that mean something. */
+/** The characters that have a meaning in a path. */
 function marksOf(path: string): string {
   return path.replaceAll(/[^/\\.:%~]/g, '');
 }
 
 function fold(segment: string): string {
-  // Nearly every path is plain ASCII, for which the normal form is itself.
+  // Nearly every path is ASCII, which normalization does not change.
   return (ASCII.test(segment) ? segment : segment.normalize('NFKC')).trim().toLowerCase();
 }

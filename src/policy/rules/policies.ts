@@ -1,29 +1,29 @@
 /**
- * All policies of the moment as one: `policy.json` and those in the entries of servers. Each decides by itself and the
- * stricter counts, so an entry copied from somewhere can forbid more but never allow what `policy.json` does not.
+ * All current policies combined: `policy.json` and those in server entries. Each decides on its own and the strictest wins,
+ * so an entry copied from elsewhere can forbid more, but can never allow what `policy.json` does not.
  */
 import type { Decision } from '../../calls/contract.ts';
-import { type PolicyCall, type PolicyServer, type PolicyTool, stricter } from './decision.ts';
 import { describePolicy, type ShownPolicy } from './describe.ts';
 import { type CompiledLimit, compileLimits, type KeptCounts } from './limits.ts';
-import type { ReadPolicy } from './read-policy.ts';
-import { type CompiledRule, compileRules, decide, deniesServer, type PolicyPlace, rulesFor } from './rules.ts';
-import { selects } from './selectors.ts';
+import type { PolicyCall, PolicyServer, PolicyTool } from './policy-call.ts';
+import { type CompiledRule, compileRules, decide, deniesServer, rulesFor, stricter } from './rules.ts';
+import type { PolicyPlace, ReadPolicy } from './schema.ts';
+import { mismatch } from './selectors.ts';
 
-/** Rules of one policy, whole. */
+/** All rules of one policy. */
 export interface RuleSet {
   readonly place: PolicyPlace;
   readonly rules: readonly CompiledRule[];
 }
 
-/** What is settled for a tool before its arguments are known. */
+/** What the policies say about a tool before its arguments are known. */
 export interface ToolPolicy {
-  /** For each policy, the rules that may decide. */
+  /** For each policy, the rules that can decide. */
   readonly rules: readonly (readonly CompiledRule[])[];
   readonly limits: readonly CompiledLimit[];
-  /** When the arguments do not matter. */
+  /** Set if the arguments do not matter. */
   readonly decision: Decision | undefined;
-  /** When no call of it can ever be made. */
+  /** Set if every call to the tool is denied. */
   readonly denied: Decision | undefined;
 }
 
@@ -36,9 +36,9 @@ export class Policies {
   readonly #denials = new Map<string, string | undefined>();
 
   /**
-   * @param file `policy.json`; undefined when there is none.
-   * @param entries by name of the server, of those that have one.
-   * @param kept counts that go on.
+   * @param file `policy.json`; undefined if there is none.
+   * @param entries policies in server entries, by the name of the server.
+   * @param kept counts to continue.
    */
   constructor(file: ReadPolicy | undefined, entries: ReadonlyMap<string, ReadPolicy>, kept: KeptCounts = new Map()) {
     this.#file = file;
@@ -52,18 +52,18 @@ export class Policies {
     }
   }
 
-  /** Why no call at all can be made; undefined when `policy.json` can be used or is not there. */
+  /** Why every call is refused; undefined if `policy.json` can be used or does not exist. */
   get problem(): string | undefined {
     return this.#file === undefined ? undefined : problemOf(this.#file, 'every call');
   }
 
-  /** Why no call of the server can be made. */
+  /** Why every call to the server is refused, if a policy cannot be used. */
   problemOf(server: string): string | undefined {
     const entry = this.#entries.get(server);
-    return this.problem ?? (entry && problemOf(entry, `every call of '${server}'`));
+    return this.problem ?? (entry && problemOf(entry, `every call to '${server}'`));
   }
 
-  /** The policies about a server: `policy.json`, then that of its entry. */
+  /** The policies that apply to a server: `policy.json`, then that of its entry. */
   ruleSets(server: string): RuleSet[] {
     return this.#sets(server).map(({ set }) => set);
   }
@@ -73,7 +73,7 @@ export class Policies {
     return decision ?? rules.map((some) => decide(some, call)).reduce(stricter);
   }
 
-  /** What is settled for a tool; kept as long as the tool is the same object. */
+  /** What the policies say about a tool; cached per tool object. */
   of(server: PolicyServer, tool: PolicyTool): ToolPolicy {
     const known = this.#tools.get(tool);
     if (known !== undefined) {
@@ -84,7 +84,7 @@ export class Policies {
     return settled;
   }
 
-  /** Why every call of the server is refused, whatever its tools are; undefined when some may be made. */
+  /** Why every call to the server is refused, whatever its tools are; undefined if some calls may be made. */
   denial(server: PolicyServer): string | undefined {
     if (!this.#denials.has(server.name)) {
       this.#denials.set(server.name, this.problemOf(server.name) ?? this.#denialByRules(server));
@@ -98,13 +98,13 @@ export class Policies {
     return denying && decide(rulesFor(denying.rules, server, ANY_TOOL), call).reason;
   }
 
-  /** What there is to show of each policy, `policy.json` first. */
+  /** Each policy for display, `policy.json` first. */
   describe(): ShownPolicy[] {
     const file = this.#file === undefined ? [] : [describePolicy(this.#file, 'all servers')];
     return [...file, ...[...this.#entries].map(([server, read]) => describePolicy(read, `'${server}'`))];
   }
 
-  /** Counts to go on with, for the policies that follow these. */
+  /** Counts that the policies that replace these continue. */
   counts(): KeptCounts {
     const limits = [this.#fileSet, ...this.#entrySets.values()].flatMap((compiled) => compiled?.limits ?? []);
     return new Map(limits.map(({ key, counts }) => [key, counts]));
@@ -123,22 +123,22 @@ export class Policies {
     const sets = this.#sets(server.name);
     const rules = sets.map(({ set }) => rulesFor(set.rules, server, tool));
     const limits = sets
-      .flatMap((compiled) => compiled.limits.filter((limit) => selects(limit, server, tool) === undefined))
-      // In an order that no change of a file turns around: two calls could wait for each other.
+      .flatMap((compiled) => compiled.limits.filter((limit) => mismatch(limit, server, tool) === undefined))
+      // In an order that no change of a file reverses; otherwise two calls could deadlock.
       .toSorted((left, right) => (left.key < right.key ? -1 : 1));
     const isFixed = rules.every(([first]) => first?.conditions.length === 0);
     const fixed = rules.flatMap(([first]) => (first === undefined ? [] : [first.decision]));
-    const hopeless = rules.find((some) => some.every(({ effect }) => effect === 'deny'));
+    const denying = rules.find((some) => some.every(({ effect }) => effect === 'deny'));
     return {
       rules,
       limits,
       decision: isFixed ? fixed.reduce(stricter, fixed[0] ?? NOTHING_DENIES) : undefined,
-      denied: hopeless?.at(-1)?.decision,
+      denied: denying?.at(-1)?.decision,
     };
   }
 }
 
-const NOTHING_DENIES: Decision = { effect: 'allow', reason: 'no policy is about it' };
+const NOTHING_DENIES: Decision = { effect: 'allow', reason: 'no policy applies to it' };
 const ANY_TOOL: PolicyTool = { name: '', alias: '', inputSchema: {} };
 
 function compileOf(read: ReadPolicy | undefined, kept: KeptCounts) {

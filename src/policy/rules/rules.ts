@@ -1,48 +1,39 @@
 /**
- * The rules of one policy, in their order: the first that matches a call decides it. Where it cannot be told whether the
- * conditions of a rule hold, both ways are followed and the stricter decision counts, so that no doubt ever makes a policy
- * milder than it reads.
+ * The rules of one policy, in order: the first that matches a call decides it. If the conditions of a rule cannot be
+ * checked, both outcomes are followed and the stricter decision wins, so doubt never makes a policy more permissive than it reads.
  */
 
-import type { Decision, Effect } from '../../calls/contract.ts';
+import { type Decision, EFFECTS, type Effect } from '../../calls/contract.ts';
 import { judgeCondition } from './conditions.ts';
-import { type PolicyCall, type PolicyServer, type PolicyTool, stricter } from './decision.ts';
-import type { Condition, Policy, Rule } from './schema.ts';
-import { type Selector, selects, selectsServer } from './selectors.ts';
+import type { PolicyCall, PolicyServer, PolicyTool } from './policy-call.ts';
+import { type Condition, type Policy, type PolicyPlace, placed, type Rule } from './schema.ts';
+import { mismatch, type Selector, selectsServer } from './selectors.ts';
 import { all, type Verdict, YES } from './verdict.ts';
-
-/** Where a policy stands. */
-export interface PolicyPlace {
-  /** Absolute path. */
-  readonly file: string;
-  /** Where in the file; empty for all of it, else such as `mcpServers.files.policy`. */
-  readonly path: string;
-}
 
 export interface CompiledRule extends Selector {
   readonly effect: Effect;
   readonly conditions: readonly (readonly [key: string, condition: Condition])[];
   /** `rules[1] of FILE`. */
   readonly place: string;
-  /** The person's own words. */
+  /** The `reason` that the user wrote. */
   readonly reason: string | undefined;
   readonly decision: Decision;
 }
 
-/** The rules as `policy` has them, then its preset or default, which matches every call. */
+/** The rules of `policy`, then its preset or default, which matches every call. */
 export function compileRules(policy: Policy, place: PolicyPlace): CompiledRule[] {
   const written = policy.rules.map((rule, index) => compile(rule, placed(place, `rules[${index}]`)));
   return [...written, ...fallback(policy, place)];
 }
 
-/** The part of `rules` that may decide a call of the tool: those that match it, up to the first without conditions. */
+/** The rules that can decide a call to the tool: those that match it, up to the first without conditions. */
 export function rulesFor(rules: readonly CompiledRule[], server: PolicyServer, tool: PolicyTool): CompiledRule[] {
-  const matching = rules.filter((rule) => selects(rule, server, tool) === undefined);
+  const matching = rules.filter((rule) => mismatch(rule, server, tool) === undefined);
   const last = matching.findIndex(({ conditions }) => conditions.length === 0);
   return last < 0 ? matching : matching.slice(0, last + 1);
 }
 
-/** Whether the rules deny every call of the server, whatever its tools are. */
+/** Whether the rules deny every call to the server, whatever its tools are. */
 export function deniesServer(rules: readonly CompiledRule[], server: PolicyServer): boolean {
   for (const rule of rules.filter((candidate) => selectsServer(candidate, server))) {
     if (rule.effect !== 'deny') {
@@ -55,7 +46,7 @@ export function deniesServer(rules: readonly CompiledRule[], server: PolicyServe
   return false;
 }
 
-/** Decides a call by what `rulesFor` gave for its tool. */
+/** Decides a call, given the result of `rulesFor` for its tool. */
 export function decide(rules: readonly CompiledRule[], call: PolicyCall, from = 0): Decision {
   for (let index = from; index < rules.length; index += 1) {
     const rule = rules[index];
@@ -65,14 +56,19 @@ export function decide(rules: readonly CompiledRule[], call: PolicyCall, from = 
     }
     if (rule !== undefined && verdict.is === 'unsure') {
       const { effect, reason } = rule.decision;
-      const doubtful = { effect, reason: `${reason}, as it cannot be told whether it applies: ${verdict.why}` };
+      const doubtful = { effect, reason: `${reason}, because its conditions cannot be checked: ${verdict.why}` };
       return stricter(decide(rules, call, index + 1), doubtful);
     }
   }
   return ALLOWED;
 }
 
-/** Whether the conditions of a rule that matches the tool hold; what is unsure names the argument. */
+/** The stricter of two decisions, or `left` if they are equally strict. */
+export function stricter(left: Decision, right: Decision): Decision {
+  return EFFECTS.indexOf(right.effect) > EFFECTS.indexOf(left.effect) ? right : left;
+}
+
+/** Whether the conditions of a rule that matches the tool hold. An `unsure` verdict names the argument. */
 export function verdictOf({ conditions }: CompiledRule, call: PolicyCall): Verdict {
   if (conditions.length === 0) {
     return YES;
@@ -109,18 +105,13 @@ function fallback(policy: Policy, place: PolicyPlace): CompiledRule[] {
 }
 
 function endOf(place: PolicyPlace): CompiledRule {
-  const reason = `no rule of ${placed(place, undefined)} is about it`;
+  const reason = `no rule of ${placed(place, undefined)} matches it`;
   return { ...compile({ effect: 'allow' }, placed(place, 'end')), decision: { effect: 'allow', reason } };
-}
-
-/** `rules[1] of FILE (mcpServers.files.policy)`. */
-export function placed({ file, path }: PolicyPlace, what: string | undefined): string {
-  return `${what === undefined ? '' : `${what} of `}${file}${path === '' ? '' : ` (${path})`}`;
 }
 
 const SAYS: Readonly<Record<Effect, string>> = {
   allow: 'allows it',
-  ask: 'wants a person to be asked',
+  ask: 'asks for approval',
   deny: 'denies it',
 };
 

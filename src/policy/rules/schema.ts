@@ -1,27 +1,28 @@
 /**
- * The shape of a policy: `policy.json`, and `policy` in a server's entry. Strict, because a key that is misspelled would
- * otherwise be a rule for more than was meant.
+ * The schema of a policy, for `policy.json` and for `policy` in a server's entry, and its validation. Unknown keys are
+ * errors, because a rule with a misspelled key would match more than intended.
  */
 import { z } from 'zod';
+import { explainZodIssues } from '../../base/config-issue.ts';
 import { parseDurationMs, parseSizeBytes } from '../../base/units.ts';
 import { EFFECTS } from '../../calls/contract.ts';
 import { whyNoFolder } from './paths.ts';
 
-/** Longer patterns are mistakes, and the time of a match grows with them. */
+/** Longer patterns are mistakes, and matching them takes longer. */
 const MAX_PATTERN_CHARS = 256;
 const MAX_TEXT_CHARS = 4_096;
-/** The calls of a minute are remembered one by one. */
+/** Bounded because the time of each call in the last minute is kept. */
 const MAX_CALLS = 100_000;
-/** As long as the longest deadline of a server's entry: 24 days, which a timer can hold. */
+/** 24 days, which fits a timer; the longest deadline in a server's entry is the same. */
 const MAX_DEADLINE_MS = 24 * 24 * 3_600_000;
 
-const PATTERNS = 'must be a name, which may hold * and ?, or a list of them';
+const PATTERNS = 'must be a name or a pattern with * and ?, or a list of them';
 const pattern = z.string().min(1, PATTERNS).max(MAX_PATTERN_CHARS, `must have at most ${MAX_PATTERN_CHARS} characters`);
 const patterns = oneOrMore(pattern, PATTERNS);
 
 const scalar = z.union(
   [z.string().max(MAX_TEXT_CHARS), z.number(), z.boolean()],
-  'must be a text, a number, true or false',
+  'must be a string, a number, true or false',
 );
 
 const folder = z
@@ -29,7 +30,7 @@ const folder = z
   .min(1)
   .max(MAX_TEXT_CHARS)
   .refine((text) => whyNoFolder(text) === undefined, {
-    error: ({ input }) => `no path could be compared with this folder, because it ${whyNoFolder(String(input))}`,
+    error: ({ input }) => `cannot be compared with paths, because it ${whyNoFolder(String(input))}`,
   });
 
 const ConditionSchema = z
@@ -38,7 +39,7 @@ const ConditionSchema = z
     equals: scalar.optional(),
     oneOf: z.array(scalar).min(1).optional(),
     matches: oneOrMore(pattern, PATTERNS).optional(),
-    /** Whether a call without the argument fulfils the condition; when left out, that cannot be told. */
+    /** Whether a call without the argument meets the condition; if this is left out, the condition cannot be checked. */
     missing: z.boolean().optional(),
   })
   .refine(hasKey, 'must have at least one of under, equals, oneOf, matches and missing');
@@ -52,14 +53,14 @@ const AnnotationsSchema = z
   })
   .refine(hasKey, 'must have at least one of readOnlyHint, destructiveHint, idempotentHint and openWorldHint');
 
-/** Which calls a rule or a limit is about; what is left out is about all. */
+/** Which calls a rule or limit matches; a key that is left out matches all. */
 const selectors = { tool: patterns.optional(), annotations: AnnotationsSchema.optional() };
 const withServer = { server: patterns.optional(), ...selectors };
 
 const ruleKeys = {
   effect: z.enum(EFFECTS, 'must be "allow", "ask" or "deny"'),
   arguments: z.record(z.string().min(1), ConditionSchema).refine(hasKey, 'must name at least one argument').optional(),
-  /** For whoever reads the refusal. */
+  /** Shown to whoever reads the refusal. */
   reason: z.string().max(1_000).optional(),
 };
 
@@ -88,7 +89,7 @@ const common = {
   default: z.enum(EFFECTS, 'must be "allow", "ask" or "deny"').optional(),
 };
 const LIST = 'must be a list';
-const TWO_DEFAULTS = 'must not stand beside "preset", which says what happens to calls that no rule decides';
+const TWO_DEFAULTS = 'cannot be combined with "preset", which already decides the calls that no rule matches';
 
 /** `STATE_DIR/policy.json`. */
 export const PolicyFileSchema = z
@@ -99,7 +100,7 @@ export const PolicyFileSchema = z
   })
   .refine(hasOneDefault, { path: ['default'], message: TWO_DEFAULTS });
 
-/** `policy` in the entry of a server, which is about this server alone. */
+/** `policy` in a server's entry, which applies to this server only. */
 export const EntryPolicySchema = z
   .strictObject({
     ...common,
@@ -114,6 +115,41 @@ export type Limit = Policy['limits'][number];
 export type Condition = z.output<typeof ConditionSchema>;
 export type Annotations = z.output<typeof AnnotationsSchema>;
 
+/** Where a policy comes from. */
+export interface PolicyPlace {
+  /** Absolute path. */
+  readonly file: string;
+  /** Position in the file, such as `mcpServers.files.policy`; empty if the policy is the whole file. */
+  readonly path: string;
+}
+
+/** `rules[1] of FILE (mcpServers.files.policy)`. */
+export function placed({ file, path }: PolicyPlace, what: string | undefined): string {
+  return `${what === undefined ? '' : `${what} of `}${file}${path === '' ? '' : ` (${path})`}`;
+}
+
+/** A valid policy, or why it cannot be used: then every call it applies to is refused. */
+export type ReadPolicy = { readonly place: PolicyPlace } & ({ readonly policy: Policy } | { readonly problem: string });
+
+/** Errors named in one message; people rarely fix more at once. */
+const MAX_FAULTS = 3;
+
+/** @param keys the path to the policy in its file; empty if the policy is the whole file. */
+export function readPolicy(value: unknown, file: string, keys: readonly string[] = []): ReadPolicy {
+  const place: PolicyPlace = { file, path: keys.length === 0 ? '' : keys.join('.') };
+  const schema = keys.length === 0 ? PolicyFileSchema : EntryPolicySchema;
+  const parsed = schema.safeParse(value);
+  if (parsed.success) {
+    return { place, policy: parsed.data };
+  }
+  const issues = explainZodIssues(parsed.error, file, keys);
+  const more = issues.length > MAX_FAULTS ? [`and ${issues.length - MAX_FAULTS} more`] : [];
+  const faults = issues
+    .slice(0, MAX_FAULTS)
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  return { place, problem: `${file}: ${[...faults, ...more].join('; ')}` };
+}
+
 function hasKey(value: object): boolean {
   return Object.keys(value).length > 0;
 }
@@ -122,14 +158,14 @@ function hasOneDefault(policy: { readonly preset?: unknown; readonly default?: u
   return policy.preset === undefined || policy.default === undefined;
 }
 
-/** One value or a list of them, as a list. */
+/** A value or a list of values, parsed to a list. */
 function oneOrMore<Item extends z.ZodType<string, string>>(item: Item, message: string) {
   return z
     .union([item, z.array(item).min(1, message)], message)
     .transform((value): readonly string[] => [value].flat());
 }
 
-/** A number with or without a unit, as the number that `parse` makes of it. */
+/** A number, or a string with a unit, that `parse` converts. */
 function unit(parse: (text: string) => number, max: number, message: string) {
   return z
     .union([z.number(), z.string()], message)

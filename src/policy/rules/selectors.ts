@@ -1,7 +1,6 @@
-/** Which calls a rule or a limit is about: by server, by tool, by what the server says that the tool does. */
-import type { PolicyServer, PolicyTool } from './decision.ts';
+/** Which calls a rule or limit matches: by server, by tool, and by the tool's annotations. */
 import { matchesGlob } from './globs.ts';
-import { hintsOf } from './hints.ts';
+import type { PolicyServer, PolicyTool } from './policy-call.ts';
 import type { Annotations } from './schema.ts';
 
 export interface Selector {
@@ -10,18 +9,18 @@ export interface Selector {
   readonly annotations?: Annotations | undefined;
 }
 
-/** Patterns that begin like this name methods of MCP, and never a tool. */
+/** Patterns that start like this name MCP methods, never a tool. */
 const METHOD_PATTERN = /^(?:resources|prompts)\//;
 
-/** What keeps a selector from matching; undefined when it matches. */
-export function selects(selector: Selector, server: PolicyServer, tool: PolicyTool): keyof Selector | undefined {
+/** The first key of the selector that does not match; undefined if all match. */
+export function mismatch(selector: Selector, server: PolicyServer, tool: PolicyTool): keyof Selector | undefined {
   if (!selectsServer(selector, server)) {
     return 'server';
   }
   if (selector.tool !== undefined && !namesTool(selector.tool, tool)) {
     return 'tool';
   }
-  return selector.annotations === undefined || fitsHints(selector.annotations, tool) ? undefined : 'annotations';
+  return selector.annotations === undefined || matchesHints(selector.annotations, tool) ? undefined : 'annotations';
 }
 
 export function selectsServer({ server: patterns }: Selector, server: PolicyServer): boolean {
@@ -33,7 +32,7 @@ function namesTool(patterns: readonly string[], tool: PolicyTool): boolean {
   return names(ofKind, tool);
 }
 
-/** By name or alias, in any case: a denial that depends on capitals would be missed too easily. */
+/** By name or alias, ignoring case: a denial that depends on capitals would be too easy to get wrong. */
 function names(
   patterns: readonly string[],
   { name, alias }: { readonly name: string; readonly alias: string },
@@ -42,7 +41,24 @@ function names(
   return patterns.some((pattern) => candidates.some((text) => matchesGlob(pattern.toLowerCase(), text)));
 }
 
-function fitsHints(wanted: Annotations, { annotations }: PolicyTool): boolean {
+function matchesHints(wanted: Annotations, { annotations }: PolicyTool): boolean {
   const hints = hintsOf(annotations);
   return Object.entries(wanted).every(([hint, value]) => hints[hint as keyof typeof hints] === value);
+}
+
+export type Hints = Required<{ [Key in keyof Annotations]: boolean }>;
+
+/**
+ * The server's claims about a tool (MCP `ToolAnnotations`), with the defaults of the specification. They are unchecked, so
+ * if two contradict each other, the worse one counts.
+ */
+export function hintsOf(annotations: Readonly<Record<string, unknown>> = {}): Hints {
+  const saysDestructive = annotations['destructiveHint'] === true;
+  const readOnlyHint = annotations['readOnlyHint'] === true && !saysDestructive;
+  return {
+    readOnlyHint,
+    destructiveHint: saysDestructive || (!readOnlyHint && annotations['destructiveHint'] !== false),
+    idempotentHint: annotations['idempotentHint'] === true,
+    openWorldHint: annotations['openWorldHint'] !== false,
+  };
 }

@@ -1,19 +1,19 @@
 /**
- * Which addresses a server may send the bridge to. What the user wrote into an entry may be anywhere; an address that
- * comes out of an answer (a redirect, the metadata of a login) may not lead from the internet into the user's networks
- * (server-side request forgery; MCP "Security Best Practices").
+ * Which addresses a server may send the bridge to. An address in an entry is the user's choice and may be anywhere. An address
+ * from a response (a redirect, the metadata of a login) must not lead from the internet into the user's networks (server-side
+ * request forgery; MCP "Security Best Practices").
  */
 import { type LookupAddress, lookup, promises } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/** Never of use to a server's login, and where clouds keep the credentials of a machine. */
+/** Never needed for a login, and where clouds serve the credentials of a machine. */
 const LINK_LOCAL = blockList([
   ['169.254.0.0', 16],
   ['fe80::', 10],
   ['fd00:ec2::254', 128],
   ['100.100.100.200', 32],
 ]);
-/** Loopback, private and other networks that are not the internet (IANA special-purpose registries). */
+/** Loopback, private and other networks that are not on the internet (IANA special-purpose registries). */
 const PRIVATE = blockList([
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -32,40 +32,40 @@ const PRIVATE = blockList([
   ['ff00::', 8],
 ]);
 
-/** This machine, and `0.0.0.0` and `::`, which lead to it, too. */
+/** This machine, including `0.0.0.0` and `::`, which connect to it too. */
 const LOOPBACK = blockList([
   ['127.0.0.0', 8],
   ['0.0.0.0', 32],
   ['::', 127],
 ]);
-/** Names that are no names of the internet: those without a dot, and those set aside (RFC 6761, RFC 6762, ICANN 2024). */
+/** Names that do not exist on the internet: those without a dot, and reserved ones (RFC 6761, RFC 6762, ICANN 2024). */
 const INTERNAL_NAME = /^[^.]+$|\.(?:localhost|local|internal|home\.arpa|lan|corp|intranet)$/i;
 
-/** Gives the reason why an address may not be connected to, or undefined when it may. */
+/** Returns the reason why an address must not be connected to, or undefined if it may be. */
 export type AddressRule = (address: string) => string | undefined;
 
-/** For what the user wrote down. */
+/** For addresses that the user configured. */
 export const anyAddress: AddressRule = () => undefined;
 
-/** For what a server on the internet names. */
+/** For addresses from a server on the internet. */
 export const publicAddress: AddressRule = (address) =>
   isPrivateAddress(address) ? 'it is an address in a private network' : undefined;
 
-/** For what a server in a private network names: it is in there already. */
+/** For addresses from a server in a private network, which can reach that network anyway. */
 export const neighbourAddress: AddressRule = (address) =>
   holds(LINK_LOCAL, address) ? 'it is a link-local address' : undefined;
 
-/** Whether an IP address is no address of the internet; IPv4 in IPv6 notation counts as what it stands for. */
+/** Whether an IP address is not on the internet. An IPv4 address in IPv6 notation counts as the IPv4 address. */
 export function isPrivateAddress(address: string): boolean {
   return holds(PRIVATE, address);
 }
 
-/** Whether a host, a name or an address without brackets, is this machine. */
+/** Whether a host (a name, or an address without brackets) is this machine. */
 export function isThisMachine(host: string): boolean {
   return /(?:^|\.)localhost\.?$/i.test(host) || holds(LOOPBACK, host);
 }
 
-/** The rule for addresses that the server at `url` names. Looks its name up. */
+/** The rule for addresses from the server at `url`. Resolves its host name. */
 export async function ruleForAnswersOf(url: URL): Promise<AddressRule> {
   const host = hostOf(url);
   if (isIP(host) !== 0) {
@@ -75,14 +75,14 @@ export async function ruleForAnswersOf(url: URL): Promise<AddressRule> {
   return found.some(({ address }) => isPrivateAddress(address)) ? neighbourAddress : publicAddress;
 }
 
-/** The host of `url` as a name or an address without brackets. */
+/** The host of `url`: a name, or an address without brackets. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
 /**
- * A look-up of names for sockets that refuses what the rule refuses. The address that was checked is the one that is
- * connected to: a name that changes its address in between gains nothing.
+ * A DNS lookup for sockets that applies the rule. The socket connects to the address that was checked, so a name that changes
+ * its address in between (DNS rebinding) gains nothing.
  */
 export function guardedLookup(rule: AddressRule): LookupFunction {
   return (hostname, options, callback) => {
@@ -103,8 +103,8 @@ export function guardedLookup(rule: AddressRule): LookupFunction {
 }
 
 /**
- * The same for a host that a proxy looks up: what this machine finds of it is judged here. A name that only the proxy knows
- * may pass unless it is an internal one; where it leads to is up to the proxy.
+ * Applies the rule to a host that a proxy will resolve, as far as this machine can resolve it. A name that only the proxy can
+ * resolve passes unless it is internal; where it leads is up to the proxy.
  */
 export async function checkBehindProxy(host: string, rule: AddressRule): Promise<void> {
   if (rule === anyAddress || isIP(host) !== 0) {
@@ -123,7 +123,7 @@ export async function checkBehindProxy(host: string, rule: AddressRule): Promise
 /** A rule refused a host. */
 export class AddressRefusedError extends Error {
   constructor(host: string, reason: string) {
-    super(`${host} was not connected to: ${reason}`);
+    super(`refused to connect to ${host}: ${reason}`);
   }
 }
 

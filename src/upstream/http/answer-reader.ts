@@ -1,4 +1,4 @@
-/** Reads the answer to one request: JSON, or a stream of events that may break off and be taken up again. */
+/** Reads the response to one request: JSON, or an event stream that is resumed if it breaks. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject } from '../../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../../base/limits.ts';
@@ -8,13 +8,13 @@ import { BodyTooLongError, type HttpAnswer, readBody } from './http-client.ts';
 import { RemoteFailure, unreachable } from './remote-failure.ts';
 import { EventTooLongError } from './sse-events.ts';
 
-/** Times a broken answer is asked for again without anything new. Chosen. */
+/** How often a broken stream is resumed without a new event. Chosen. */
 const MAX_FRUITLESS_RESUMES = 5;
-/** Servers end the stream of an answer after the response; one that does not is cut off after this long. */
+/** Servers end a stream after the response. If one does not, the stream is closed after this long. */
 const AFTER_RESPONSE_MS = 1_000;
 const OPENING_BRACKET = 0x5b;
 
-/** Asks for the rest of a stream after an event. Rejects when the server does not give it. */
+/** Requests the rest of a stream after an event. Rejects if the server refuses. */
 export type Resume = (lastEventId: string, signal: AbortSignal) => Promise<HttpAnswer>;
 
 export class AnswerReader {
@@ -26,7 +26,7 @@ export class AnswerReader {
     this.#resume = resume;
   }
 
-  /** Resolves when the response to request `id` was handed on, or `signal` aborted. Rejects with a `RemoteFailure`. */
+  /** Resolves when the response to request `id` has been delivered, or when `signal` aborts. Rejects with a `RemoteFailure`. */
   async read(answer: HttpAnswer, id: MessageId, signal: AbortSignal): Promise<void> {
     try {
       await this.#readAs(mediaType(answer), answer, id, signal);
@@ -70,7 +70,7 @@ export class AnswerReader {
     }
   }
 
-  /** Gives the error with which the stream broke off; undefined when it ended, or the response is there. */
+  /** Resolves with the error that broke the stream; undefined if the stream ended or the response arrived. */
   #readUntilResponse(answer: HttpAnswer, id: MessageId, position: StreamPosition): Promise<unknown> {
     const { body } = answer;
     return new Promise((resolve) => {
@@ -88,7 +88,7 @@ export class AnswerReader {
     });
   }
 
-  /** Until 2025-03-26 an answer could be a list of messages. */
+  /** Up to 2025-03-26, a response could be an array of messages. */
   #takeJson(body: Buffer): void {
     if (body[0] !== OPENING_BRACKET) {
       this.#intake.takeLine(body);
@@ -99,13 +99,13 @@ export class AnswerReader {
   }
 }
 
-/** The type of a body without its parameters, in lower case; empty when it has none. */
+/** The content type without parameters, in lower case; empty if there is none. */
 export function mediaType({ headers }: HttpAnswer): string {
   return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
 function noResponse(answer: HttpAnswer): RemoteFailure {
-  return new RemoteFailure('protocol', 'ended its answer without a response to the request', answer);
+  return new RemoteFailure('protocol', 'ended the stream without a response to the request', answer);
 }
 
 function asFailure(error: unknown): Error {
@@ -113,7 +113,7 @@ function asFailure(error: unknown): Error {
     return error;
   }
   if (error instanceof SyntaxError) {
-    return new RemoteFailure('protocol', 'answered with something that is no JSON', { cause: error });
+    return new RemoteFailure('protocol', 'answered with a body that is not valid JSON', { cause: error });
   }
   return error instanceof RemoteFailure ? error : unreachable(error);
 }

@@ -1,15 +1,15 @@
-/** Reads the body of an answer as server-sent events, until it ends. */
+/** Reads a response body as server-sent events until it ends, and tracks where to resume it. */
 import type { Readable } from 'node:stream';
 import { readInSlices } from '../../base/slices.ts';
 import { type SseEvent, SseParser } from './sse-events.ts';
 
-/** A stream is not opened again sooner than this, whatever the server asks for, and not later than the other. */
+/** Bounds of the wait before a stream is reopened, whatever the server requests. */
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 60_000;
 
-/** What a stream told about going on where it ended. */
+/** Where and when to resume a stream. */
 export class StreamPosition {
-  /** Id of the last event that had one; undefined when the server cannot go on from anywhere. */
+  /** The last event id; undefined if the server sent none, so that the stream cannot be resumed. */
   lastEventId: string | undefined;
   #retryMs = 0;
   #fruitless = 0;
@@ -19,7 +19,7 @@ export class StreamPosition {
     this.noteProgress();
   }
 
-  /** The attempts so far were not in vain. */
+  /** Resets the count of fruitless attempts. */
   noteProgress(): void {
     this.#fruitless = 0;
   }
@@ -28,12 +28,12 @@ export class StreamPosition {
     this.#retryMs = retryMs;
   }
 
-  /** How many times in a row the stream was opened and gave nothing. */
+  /** How many times in a row the stream was opened without receiving anything. */
   get fruitless(): number {
     return this.#fruitless;
   }
 
-  /** How long to wait before the next attempt: what the server asked for, within bounds, doubled for each in vain. */
+  /** How long to wait before the next attempt: the server's retry time, within bounds, doubled for each fruitless attempt. */
   nextWaitMs(): number {
     const waitMs = Math.max(this.#retryMs, MIN_RETRY_MS) * 2 ** this.#fruitless;
     this.#fruitless += 1;
@@ -42,8 +42,8 @@ export class StreamPosition {
 }
 
 /**
- * Hands on every event. Resolves at the end of the stream. Rejects with `EventTooLongError`, and with the error of the
- * network when it breaks off.
+ * Calls `onEvent` for every event. Resolves at the end of the stream. Rejects with `EventTooLongError`, or with the network
+ * error that broke the stream.
  */
 export function readEvents(
   body: Readable,
@@ -67,7 +67,7 @@ export function readEvents(
       }
     });
     body.once('end', resolve);
-    // An abort destroys the body without an error, after which there is only this.
+    // An abort destroys the body without an error; only `close` follows.
     body.once('close', resolve);
     body.once('error', reject);
   });

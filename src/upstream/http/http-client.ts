@@ -1,6 +1,6 @@
 /**
- * HTTP requests of the bridge. On `node:http` and not on `fetch`: fetch of Node 20 gives up an answer that takes 300 s,
- * cannot be told which addresses to refuse, and has no way to close its sockets (docs/internals/decisions/026-remote-servers.md).
+ * Sends HTTP requests to remote servers. Uses `node:http` because `fetch` in Node 20 aborts responses that take 300 s, cannot
+ * refuse addresses, and cannot close its sockets (docs/internals/decisions/026-remote-servers.md).
  */
 import {
   type ClientRequest,
@@ -25,11 +25,11 @@ import { describeProxy, noProxy, type ProxyChoice, type ProxyServer } from './pr
 import { redirectTarget } from './redirects.ts';
 import { refusalOfProxy, TunnelAgent } from './tunnel-agent.ts';
 
-/** Time to reach a host, TLS included. Chosen; a name of no host fails much sooner. */
+/** Time to connect to a host, including TLS. Chosen; an unknown host name fails much sooner. */
 const CONNECT_TIMEOUT_MS = 15_000;
-/** Many servers close an idle connection after 5 s; one that is closed while it is used again fails a call. */
+/** Many servers close an idle connection after 5 s. A call fails if that happens while the connection is being reused. */
 const IDLE_SOCKET_MS = 4_000;
-/** Sockets to one server; further requests wait. Chosen below the 1,024 files a process may have open by default. */
+/** Sockets per server; more requests wait. Chosen below 1,024, the default limit of open files per process. */
 const MAX_SOCKETS = 256;
 const MAX_REDIRECTS = 5;
 
@@ -38,7 +38,7 @@ export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer | undefined;
-  /** Ends the request and its answer. */
+  /** Aborts the request and its response. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface HttpAnswer {
   readonly headers: IncomingHttpHeaders;
   /** Must be read or destroyed. */
   readonly body: IncomingMessage;
-  /** Where it came from, after redirects. */
+  /** The final address, after redirects. */
   readonly url: URL;
 }
 
@@ -59,15 +59,15 @@ export class HttpClient {
   readonly #agents = { http: new HttpAgent(AGENT_OPTIONS), https: new HttpsAgent(AGENT_OPTIONS) };
   #tunnels: TunnelAgent | undefined;
 
-  /** `rule` says which addresses are refused, `proxies` which proxy is asked instead. */
+  /** `rule` decides which addresses are refused, `proxies` which proxy is used. */
   constructor({ rule = anyAddress, proxies = noProxy }: { rule?: AddressRule; proxies?: ProxyChoice } = {}) {
     this.#rule = rule;
     this.#proxies = proxies;
   }
 
   /**
-   * Sends a request and gives the head of its answer. Redirects are followed within the origin alone, so that headers
-   * with secrets go nowhere else; another redirect is an answer. Rejects with the error of the network.
+   * Sends a request; resolves with the head of the response. Redirects are followed only within the origin, so that headers
+   * with secrets go nowhere else; any other redirect is returned as the response. Rejects with the network error.
    */
   async send(request: HttpRequest): Promise<HttpAnswer> {
     let { url } = request;
@@ -102,14 +102,14 @@ export class HttpClient {
     }
     const sent = this.#begin(url, proxy, {
       method,
-      // Compressed answers are not asked for: their size would be unknown until they are unpacked.
+      // No compression: the size of a response would be unknown until it is decompressed.
       headers: { 'accept-encoding': 'identity', ...headers, ...lengthOf(body) },
       ...(signal === undefined ? {} : { signal }),
     });
     return headOf(sent, url, body, proxy);
   }
 
-  /** A request to the server, through a tunnel of the proxy, or, without TLS, to the proxy, which hands it on. */
+  /** Starts a request to the server: directly, through a tunnel of the proxy or, without TLS, to the proxy, which forwards it. */
   #begin(url: URL, proxy: ProxyServer | undefined, options: RequestOptions): ClientRequest {
     const isSecure = url.protocol === 'https:';
     if (proxy === undefined) {
@@ -122,22 +122,22 @@ export class HttpClient {
       this.#tunnels ??= new TunnelAgent(proxy, { ...AGENT_OPTIONS, connectTimeoutMs: CONNECT_TIMEOUT_MS });
       return httpsRequest(url, { ...options, agent: this.#tunnels });
     }
-    const handedOn = { ...options, ...handingOn(url, proxy, options.headers) };
+    const forwarded = { ...options, ...forwardedBy(proxy, url, options.headers) };
     return proxy.url.protocol === 'https:'
-      ? httpsRequest(proxy.url, { ...handedOn, agent: this.#agents.https })
-      : httpRequest(proxy.url, { ...handedOn, agent: this.#agents.http });
+      ? httpsRequest(proxy.url, { ...forwarded, agent: this.#agents.https })
+      : httpRequest(proxy.url, { ...forwarded, agent: this.#agents.http });
   }
 }
 
-/** Sends the body, and gives the head of the answer. */
+/** Sends the body; resolves with the head of the response. */
 function headOf(
   sent: ClientRequest,
   url: URL,
   body: HttpRequest['body'],
   proxy: ProxyServer | undefined,
 ): Promise<HttpAnswer> {
-  const isHandedOn = proxy !== undefined && url.protocol === 'http:';
-  const isSecure = (isHandedOn ? proxy.url : url).protocol === 'https:';
+  const isForwarded = proxy !== undefined && url.protocol === 'http:';
+  const isSecure = (isForwarded ? proxy.url : url).protocol === 'https:';
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       sent.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`));
@@ -155,7 +155,7 @@ function headOf(
       }
     });
     sent.once('response', (answer) => {
-      const refusal = isHandedOn ? refusalOfProxy(proxy, answer) : undefined;
+      const refusal = isForwarded ? refusalOfProxy(proxy, answer) : undefined;
       if (refusal === undefined) {
         resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer, url });
       } else {
@@ -163,19 +163,20 @@ function headOf(
         reject(refusal);
       }
     });
-    // Stays: an error after the answer began reaches its reader through the body.
+    // Never removed: after the response has begun, an error reaches its reader through the body.
     sent.on('error', (cause) => {
       clearTimeout(timer);
-      const isOfProxy = isHandedOn && !isConnected;
-      const words = isOfProxy ? `${describeProxy(proxy)} could not be reached: ${messageOf(cause)}` : '';
-      reject(isOfProxy ? new Error(words, { cause }) : cause);
+      const isOfProxy = isForwarded && !isConnected;
+      reject(
+        isOfProxy ? new Error(`${describeProxy(proxy)} could not be reached: ${messageOf(cause)}`, { cause }) : cause,
+      );
     });
     sent.end(body);
   });
 }
 
-/** What makes a request one that a proxy hands on (RFC 9112, section 3.2.2). */
-function handingOn(url: URL, { authorization }: ProxyServer, headers: RequestOptions['headers']): RequestOptions {
+/** Options for a request that the proxy forwards (RFC 9112, section 3.2.2). */
+function forwardedBy({ authorization }: ProxyServer, url: URL, headers: RequestOptions['headers']): RequestOptions {
   const { username, password } = url;
   const plain = new URL(url);
   [plain.username, plain.password, plain.hash] = ['', '', ''];
@@ -190,7 +191,7 @@ function handingOn(url: URL, { authorization }: ProxyServer, headers: RequestOpt
   };
 }
 
-/** The body of an answer. Rejects with `BodyTooLongError` beyond `maxBytes`, and when the connection breaks. */
+/** Reads the body of a response. Rejects with `BodyTooLongError` beyond `maxBytes`, and if the connection breaks. */
 export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -205,10 +206,10 @@ export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Bu
   return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
 }
 
-/** An answer was longer than allowed. */
+/** A response was longer than allowed. */
 export class BodyTooLongError extends Error {
   constructor(maxBytes: number) {
-    super(`an answer of more than ${maxBytes} bytes`);
+    super(`a response of more than ${maxBytes} bytes`);
   }
 }
 

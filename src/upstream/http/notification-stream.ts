@@ -1,17 +1,17 @@
 /**
- * What a server of 2025-11-25 and before says without being asked: a stream that is opened with GET and kept open. A
- * server without one is no fault, and one that cannot be opened costs no more than news about tools.
+ * The stream for notifications of servers up to 2025-11-25, opened with GET and kept open. Servers need not have one. If it
+ * cannot be opened, only notifications such as changes of tools are missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../base/errors.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
 import type { HttpAnswer } from './http-client.ts';
 
-/** Attempts in a row that gave no event. With doubled waits the last one is about 4 minutes after the first. Chosen. */
+/** Attempts in a row without an event. With doubling waits, the last is about 4 minutes after the first. Chosen. */
 const MAX_FRUITLESS = 10;
-/** A stream that was open for this long was not in vain, also without news. */
+/** An attempt whose stream stayed open for this long counts as successful even without an event. */
 const FRUITFUL_MS = 60_000;
-/** News and pings are small. Chosen. */
+/** Notifications and pings are small. Chosen. */
 const MAX_EVENT_BYTES = 4 * 1024 * 1024;
 
 export interface NotificationStreamOptions {
@@ -31,11 +31,11 @@ export class NotificationStream {
     this.#options = options;
   }
 
-  /** Opens the stream in the background, again and again with growing waits. */
+  /** Opens the stream in the background, and reopens it with growing waits. */
   start(): void {
     void this.#run().catch((error: unknown) => {
       if (!this.#stopped.signal.aborted) {
-        this.#options.log(`its stream of notifications was given up: ${messageOf(error)}`);
+        this.#options.log(`its notification stream failed: ${messageOf(error)}`);
       }
     });
   }
@@ -55,7 +55,7 @@ export class NotificationStream {
     }
   }
 
-  /** Whether another attempt makes sense. */
+  /** Reads the stream once; resolves with whether to try again. */
   async #readOnce(position: StreamPosition, signal: AbortSignal): Promise<boolean> {
     const { lastEventId } = position;
     try {
@@ -65,7 +65,7 @@ export class NotificationStream {
       );
       if (answer.status !== 200 || answer.headers['content-type']?.startsWith('text/event-stream') !== true) {
         answer.body.destroy();
-        // Before the first stream it only means that there is none.
+        // Before the first stream, 404 only means that the server has none.
         if (answer.status === 404 && this.#wasOpen) {
           this.#options.onSessionLost();
         }
@@ -85,7 +85,7 @@ export class NotificationStream {
       if (signal.aborted) {
         return false;
       }
-      this.#options.log(`its stream of notifications broke off: ${messageOf(error)}`);
+      this.#options.log(`its notification stream broke: ${messageOf(error)}`);
     }
     return true;
   }

@@ -1,30 +1,33 @@
 /**
- * Connections to servers that run elsewhere. A server that refuses to initialize over Streamable HTTP is asked with the
- * older transport (specification 2025-11-25, "Transports", backwards compatibility).
+ * Opens connections to remote servers. If a server refuses to initialize over Streamable HTTP, the older transport is tried
+ * (specification 2025-11-25, "Transports", backwards compatibility).
  */
 import { BridgeError } from '../../base/errors.ts';
-import type { ConnectOptions, ServerConnection } from '../connection.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
+import {
+  type ConnectOptions,
+  createTraffic,
+  establish,
+  explainHandshake,
+  type ServerConnection,
+  type ServerTransport,
+  type Traffic,
+} from '../connection.ts';
 import { Deadline } from '../deadline.ts';
-import type { RemoteDefinition } from '../definition.ts';
-import { ServerQuestions } from '../elicitation.ts';
-import { establish, explainHandshake, intercept } from '../establish.ts';
 import { Failures } from '../failures.ts';
 import { type HandshakeMode, shakeHands } from '../handshake.ts';
-import { createMask } from '../mask.ts';
 import { createAuthorization } from '../oauth/authorization.ts';
-import { Requests } from '../requests.ts';
 import { createChangingMask } from '../result-mask.ts';
-import { secretsOf } from '../secrets.ts';
-import type { ServerTransport } from '../transport.ts';
+import { createMask, secretsOf } from '../secrets.ts';
 import { proxiesOf } from './proxies.ts';
 import type { RemoteAddress } from './remote-client.ts';
 import { remoteFailureIn } from './remote-failure.ts';
 import { SseTransport, type SseTransportOptions } from './sse-transport.ts';
 import { StreamableTransport } from './streamable-transport.ts';
 
-/** How some servers of older SDKs answer a method that they do not know. */
+/** How servers of some older SDKs answer an unknown method. */
 const FAILS_AT_UNKNOWN: ReadonlySet<number | undefined> = new Set([500, 501]);
-/** How servers that only know the older transport refuse a POST. */
+/** How servers that support only the older transport refuse a POST. */
 const OLD_TRANSPORT_STATUSES: ReadonlySet<number | undefined> = new Set([400, 404, 405]);
 
 /** Rejects with `SERVER_UNREACHABLE`, `SERVER_PROTOCOL`, `LOGIN_REQUIRED` and `SERVER_START_FAILED`. */
@@ -70,7 +73,7 @@ async function openEither(attempt: Attempt): Promise<ServerConnection> {
 
 async function openStreamable(attempt: Attempt): Promise<ServerConnection> {
   try {
-    // A server that sleeps takes a while for its first answer, which is always one: it is waited for.
+    // A sleeping server may answer late, but over HTTP it always answers, so the wait has no probe timeout.
     return await openWith(attempt, StreamableTransport, 'patient');
   } catch (error) {
     if (!FAILS_AT_UNKNOWN.has(remoteFailureIn(error)?.status)) {
@@ -84,38 +87,36 @@ type TransportClass = new (options: SseTransportOptions) => ServerTransport;
 
 async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeMode): Promise<ServerConnection> {
   const { definition, options, deadline, failures, address } = attempt;
-  // The transport hands messages to the requests, and the requests write to the transport: the loop is closed here.
-  const requests: Requests = new Requests((message) => transport.send(message));
-  const elicitation = options.elicitation();
-  const questions = elicitation && new ServerQuestions(requests, (message) => transport.send(message));
+  // The two refer to each other: the transport delivers messages to the traffic, which sends through the transport.
+  const traffic: Traffic = createTraffic((message) => transport.send(message), options);
   const transport: ServerTransport = new Kind({
     ...address,
     name: definition.name,
     logger: options.logger,
-    lines: requests,
-    mask: createChangingMask(options.masksSecrets ? secretsFor(definition, address) : () => NOTHING),
+    lines: traffic.requests,
+    mask: createChangingMask(options.masksSecrets ? secretsFor(definition, address) : () => NONE),
     maskText: createMask(definition),
-    intercept: (message, bytes) =>
-      intercept(message, bytes, requests, { questions, onToolsChanged: options.onToolsChanged }),
+    intercept: traffic.intercept,
   });
   try {
+    const { elicitation } = traffic;
     const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });
-    return await establish(definition, { client, transport, requests, failures, elicitation });
+    return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
     await transport.close();
     throw error;
   }
 }
 
-const NOTHING: readonly string[] = [];
+const NONE: readonly string[] = [];
 
-/** Those of the entry, and the login of now. */
+/** The secrets of the entry and of the current login. */
 function secretsFor(definition: RemoteDefinition, { authorization }: RemoteAddress): () => readonly string[] {
   const own = secretsOf(definition);
-  let login = NOTHING;
+  let login = NONE;
   let all = own;
   return () => {
-    const now = authorization?.secrets() ?? NOTHING;
+    const now = authorization?.secrets() ?? NONE;
     if (now !== login) {
       login = now;
       all = [...own, ...now];
@@ -129,10 +130,10 @@ function addressOf(definition: RemoteDefinition, { logins, env }: ConnectOptions
     Object.entries(definition.headers).map(([name, value]) => [name.toLowerCase(), value]),
   );
   const url = new URL(definition.url);
-  const hasOwnKey = headers['authorization'] !== undefined || url.username !== '';
+  const hasOwnCredentials = headers['authorization'] !== undefined || url.username !== '';
   const proxies = proxiesOf(env);
   const authorization =
-    hasOwnKey || logins === undefined ? undefined : createAuthorization(definition, logins, proxies);
+    hasOwnCredentials || logins === undefined ? undefined : createAuthorization(definition, logins, proxies);
   return { url, headers, authorization, proxies };
 }
 
@@ -145,7 +146,7 @@ function explain(error: unknown, failures: Failures, options: ConnectOptions): B
   return known ?? failures.notReady(explainHandshake(error, options, options.signal), '');
 }
 
-/** The SDK puts errors of its own around ours. */
+/** The SDK wraps our errors in its own. */
 function bridgeErrorIn(error: unknown): BridgeError | undefined {
   return error instanceof BridgeError
     ? error

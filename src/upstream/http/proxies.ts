@@ -1,28 +1,28 @@
 /**
- * Which proxy a request goes through, by the variables that curl and most other programs follow: `https_proxy`,
- * `http_proxy` and `no_proxy`, in small letters first, or in capitals. This machine itself is never asked through one. Pure.
+ * Chooses the proxy for a request by the variables that curl and most other programs use: `https_proxy`, `http_proxy` and
+ * `no_proxy`, in lower case first, then in upper case. This machine itself is never reached through a proxy. Pure.
  */
 import { BlockList, isIP } from 'node:net';
 import { hostOf, isThisMachine } from './addresses.ts';
 
 export interface ProxyServer {
-  /** `http:` or `https:`, without name and password. */
+  /** `http:` or `https:`, without user name and password. */
   readonly url: URL;
-  /** What belongs into `Proxy-Authorization`; it is told to nobody but the proxy. */
+  /** Value of `Proxy-Authorization`, sent only to the proxy. */
   readonly authorization: string | undefined;
   /** The variable that names it, for messages. */
   readonly variable: string;
 }
 
-/** The proxy for an address; undefined when it is asked directly. Throws when the variable names none that can be used. */
+/** The proxy for an address; undefined for a direct connection. Throws if the variable does not name a usable proxy. */
 export type ProxyChoice = (url: URL) => ProxyServer | undefined;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Asks every address directly. */
+/** Connects to every address directly. */
 export const noProxy: ProxyChoice = () => undefined;
 
-/** The choice that the variables of `env` make now. */
+/** The choice that the variables of `env` make. */
 export function proxiesOf(env: Environment): ProxyChoice {
   const isExcepted = exceptionsIn(firstOf(env, 'no_proxy')?.value ?? '');
   const named = {
@@ -37,7 +37,7 @@ export function proxiesOf(env: Environment): ProxyChoice {
   };
 }
 
-/** As a message names it. */
+/** The name of the proxy in messages. */
 export function describeProxy({ url, variable }: ProxyServer): string {
   return `the proxy ${url.origin} (${variable})`;
 }
@@ -55,18 +55,18 @@ function firstOf(env: Environment, name: string): Variable | undefined {
 
 /** The value is not repeated: it may hold a password. */
 function parseProxy(variable: string, value: string): ProxyServer {
-  // `proxy.example:3128` is common, and to be read as curl does.
+  // `proxy.example:3128` is common; curl reads it as http:.
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !(url.protocol === 'http:' || url.protocol === 'https:') || url.hostname === '') {
-    throw new Error(`${variable} names no proxy that is reached over http: or https:`);
+    throw new Error(`${variable} does not name a proxy with an http: or https: address`);
   }
   const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   const authorization = pair === ':' ? undefined : `Basic ${Buffer.from(pair).toString('base64')}`;
   return { url: new URL(url.origin), authorization, variable };
 }
 
-/** Whether `no_proxy` excepts an address: `*`, names with what is below them, addresses and networks, each with a port or not. */
+/** The test for `no_proxy`: `*`, names with their subdomains, addresses and networks, with or without a port. */
 function exceptionsIn(text: string): (url: URL) => boolean {
   const tests = text
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** Which redirects are followed: those that stay with the server the user named. Pure. */
+/** Which redirects are followed: those that stay on the server that the user configured. Pure. */
 import type { IncomingHttpHeaders } from 'node:http';
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -8,21 +8,21 @@ interface Answer {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Where to go on, or undefined when the answer is to be taken as it is. The method and its body are kept. */
+/** The address to follow, or undefined if the response is final. The method and the body are kept. */
 export function redirectTarget(method: string, from: URL, answer: Answer): URL | undefined {
   const target = locationOf(from, answer);
   const keepsMethod = method === 'GET' || answer.status === 307 || answer.status === 308;
   return target !== undefined && keepsMethod && isWithinOrigin(from, target) ? target : undefined;
 }
 
-/** What to say of a redirect that was not followed; undefined for any other answer. Secrets in its query are left out. */
+/** Describes a redirect that is not followed, without its query, which may hold secrets; undefined for any other response. */
 export function explainRedirect(from: URL, answer: Answer): string | undefined {
   if (!REDIRECT_STATUSES.has(answer.status)) {
     return undefined;
   }
   const target = locationOf(from, answer);
   return target === undefined
-    ? `redirects (HTTP ${answer.status}) to no address`
+    ? `redirects (HTTP ${answer.status}) without an address`
     : `redirects (HTTP ${answer.status}) to ${target.protocol}//${target.host}${target.pathname}, which is not followed`;
 }
 
@@ -34,12 +34,12 @@ function locationOf(from: URL, { status, headers }: Answer): URL | undefined {
   try {
     return new URL(location, from);
   } catch {
-    // The server wrote something that is no address: there is nowhere to go.
+    // Not an address, so there is nothing to follow.
     return undefined;
   }
 }
 
-/** The same scheme, host and port; or the same host with TLS from now on. Names and passwords in an address are refused. */
+/** The same scheme, host and port, or an upgrade of the same host to TLS. The user name and password must not change. */
 function isWithinOrigin(from: URL, to: URL): boolean {
   const isUpgrade = from.protocol === 'http:' && to.protocol === 'https:' && from.port === '' && to.port === '';
   return (

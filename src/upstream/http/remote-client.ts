@@ -1,4 +1,4 @@
-/** Requests to one remote server: its headers, its login, and what refusals mean. */
+/** Sends requests to one remote server with its headers and its login, and explains refusals. */
 import { SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { BridgeError } from '../../base/errors.ts';
 import { escapeControls } from '../../base/log.ts';
@@ -6,24 +6,38 @@ import { MASK } from '../result-mask.ts';
 import { type HttpAnswer, HttpClient, type HttpRequest, readBody } from './http-client.ts';
 import type { ProxyChoice } from './proxies.ts';
 import { explainRedirect } from './redirects.ts';
-import {
-  type Authorization,
-  RemoteFailure,
-  type RemoteFailureKind,
-  refusesHostName,
-  unreachable,
-} from './remote-failure.ts';
+import { RemoteFailure, type RemoteFailureKind, refusesHostName, unreachable } from './remote-failure.ts';
 
-/** What is read of an answer that says why it refuses. */
+/** How much of a refusal's body is read, and for how long. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const MAX_REFUSAL_MS = 5_000;
 const SHOWN_CHARS = 300;
 
+/** The credentials of a connection: the login of a user. */
+export interface Authorization {
+  /** The current value of the `Authorization` header, read again for each request; undefined if there is none. */
+  header(): Promise<string | undefined>;
+  /**
+   * Called when the server refused `used` with this `WWW-Authenticate`. Resolves if there are new credentials to try.
+   * Rejects with `LOGIN_REQUIRED` if a person must log in. Never opens a browser.
+   */
+  renew(refusal: TokenRefusal): Promise<void>;
+  /** The secrets of the login; the same array as long as the login is the same. */
+  secrets(): readonly string[];
+  /** The `LOGIN_REQUIRED` error for a scope that the login lacks. */
+  lacksScope(scope: string | undefined): BridgeError;
+}
+
+export interface TokenRefusal {
+  readonly used: string | undefined;
+  readonly challenge: string | undefined;
+}
+
 export interface RemoteAddress {
   readonly url: URL;
-  /** Of the entry; sent with each request. */
+  /** Headers of the entry, sent with each request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined when the entry has an `Authorization` header of its own. */
+  /** Undefined if the entry has its own `Authorization` header. */
   readonly authorization: Authorization | undefined;
   readonly proxies: ProxyChoice;
 }
@@ -31,7 +45,7 @@ export interface RemoteAddress {
 export class RemoteClient {
   readonly #address: RemoteAddress;
   readonly #http: HttpClient;
-  /** The login that was sent last; a server may repeat it in what it refuses with. */
+  /** The `Authorization` value sent last. A server may repeat it in a refusal. */
   #login: string | undefined;
 
   constructor(address: RemoteAddress) {
@@ -40,8 +54,8 @@ export class RemoteClient {
   }
 
   /**
-   * Sends one request, a second time when the login could be renewed in between. Rejects with a `RemoteFailure`, or with
-   * the `BridgeError` `LOGIN_REQUIRED`. An answer with any status but 401 is given as it is.
+   * Sends one request, and sends it again if the login could be renewed. Rejects with a `RemoteFailure` or with
+   * `LOGIN_REQUIRED`. A response with any status but 401 is returned as it is.
    */
   async send(request: HttpRequest): Promise<HttpAnswer> {
     const { authorization } = this.#address;
@@ -52,7 +66,7 @@ export class RemoteClient {
     }
     answer.body.destroy();
     if (authorization === undefined) {
-      throw new RemoteFailure('login', 'wants a key that its entry does not give (HTTP 401)', { status: 401 });
+      throw new RemoteFailure('login', 'requires credentials that its entry does not have (HTTP 401)', { status: 401 });
     }
     await authorization.renew({ used, challenge: answer.headers['www-authenticate'] });
     const second = await this.#sendWith(request, await authorization.header());
@@ -63,7 +77,7 @@ export class RemoteClient {
     return second;
   }
 
-  /** What an answer without success means. Rejects with `LOGIN_REQUIRED` when a scope is missing. */
+  /** What an unsuccessful response means. Rejects with `LOGIN_REQUIRED` if a scope is missing. */
   async refusalOf(answer: HttpAnswer): Promise<Refused> {
     const scope = missingScope(answer);
     if (scope !== undefined && this.#address.authorization !== undefined) {
@@ -103,8 +117,8 @@ export interface Refused {
 }
 
 /**
- * A refusal as the SDK's client understands it: its status tells which era a server has. What says nothing of that stays
- * ours, because the SDK would put an error of its own in its place.
+ * A refusal as an error of the SDK, whose client uses the status to find out which protocol era the server speaks. Refusals
+ * that say nothing about the era stay ours, because the SDK would replace them with an error of its own.
  */
 export function asSdkError({ status, text, failure }: Refused): Error {
   if (failure.kind !== 'protocol' || refusesHostName(status, text)) {
@@ -121,7 +135,7 @@ function kindOf(status: number, text: string): RemoteFailureKind {
   return status >= 500 || status === 429 ? 'unreachable' : 'protocol';
 }
 
-/** The scope that RFC 6750, section 3.1, says is missing; empty when it is not named, undefined when none is missing. */
+/** The missing scope (RFC 6750, section 3.1): empty if the server does not name it, undefined if none is missing. */
 function missingScope({ status, headers }: HttpAnswer): string | undefined {
   const challenge = headers['www-authenticate'] ?? '';
   return status === 403 && /error="?insufficient_scope/.test(challenge)
@@ -134,15 +148,15 @@ async function readRefusal(answer: HttpAnswer): Promise<string> {
   try {
     return (await readBody(answer, MAX_REFUSAL_BYTES)).toString('utf8');
   } catch {
-    // Too long, or it broke off: the status says enough.
+    // Too long, or the connection broke. The status says enough.
     return '';
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** The words of a refusal; web pages are left out. */
+/** The text of a refusal, for a message; web pages are left out. */
 function quote({ headers }: HttpAnswer, text: string): string {
-  const words = escapeControls(text.trim().replace(/\s+/g, ' ').slice(0, SHOWN_CHARS));
-  return words === '' || headers['content-type']?.includes('html') === true ? '' : `: ${words}`;
+  const quoted = escapeControls(text.trim().replace(/\s+/g, ' ').slice(0, SHOWN_CHARS));
+  return quoted === '' || headers['content-type']?.includes('html') === true ? '' : `: ${quoted}`;
 }

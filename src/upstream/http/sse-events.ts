@@ -1,6 +1,6 @@
 /**
- * Server-sent events out of bytes (WHATWG HTML, section "Server-sent events"), of bounded length. Works on bytes, so
- * that the text of a long message is made once, by whoever wants it.
+ * Parses server-sent events of bounded length (WHATWG HTML, section "Server-sent events"). Works on bytes, so that a long
+ * message is decoded only once, by its consumer.
  */
 const CR = 0x0d;
 const LF = 0x0a;
@@ -8,9 +8,9 @@ const COLON = 0x3a;
 const SPACE = 0x20;
 
 export interface SseEvent {
-  /** `message` when the event has no name. */
+  /** `message` if the event has no name. */
   readonly name: string;
-  /** Lines of data, joined with line feeds; empty for an event that only carries an id. */
+  /** Lines of data, joined with line feeds; empty for an event with only an id. */
   readonly data: Buffer;
   /** Its own id, if it has one. */
   readonly id: string | undefined;
@@ -18,11 +18,11 @@ export interface SseEvent {
 
 export interface SseHandlers {
   onEvent(event: SseEvent): void;
-  /** How long to wait before the stream is opened again, in milliseconds. */
+  /** The server's wait before the stream is reopened, in milliseconds. */
   onRetry(retryMs: number): void;
 }
 
-/** An event was longer than allowed; the stream cannot be read on. */
+/** An event was longer than allowed. The rest of the stream cannot be read. */
 export class EventTooLongError extends Error {
   constructor(maxBytes: number) {
     super(`an event of more than ${maxBytes} bytes`);
@@ -32,7 +32,7 @@ export class EventTooLongError extends Error {
 export class SseParser {
   readonly #maxEventBytes: number;
   readonly #handlers: SseHandlers;
-  /** Pieces of a line whose end has not come yet. */
+  /** Pieces of a line that is not complete yet. */
   #pieces: Buffer[] = [];
   #data: Buffer[] = [];
   #eventBytes = 0;
@@ -46,12 +46,12 @@ export class SseParser {
     this.#handlers = handlers;
   }
 
-  /** Takes the next bytes. Throws `EventTooLongError`. */
+  /** Parses the next bytes. Throws `EventTooLongError`. */
   push(chunk: Buffer): void {
     if (chunk.length === 0) {
       return;
     }
-    // Of a CRLF in two chunks the second half is no line of its own.
+    // If a CRLF is split across chunks, the LF is not a line of its own.
     let start = this.#endedWithCr && chunk[0] === LF ? 1 : 0;
     this.#endedWithCr = false;
     for (let end = lineEnd(chunk, start); end !== -1; end = lineEnd(chunk, start)) {
@@ -64,7 +64,7 @@ export class SseParser {
     }
     if (start < chunk.length) {
       this.#count(chunk.length - start);
-      // A copy, because the stream may use its buffer again.
+      // Copied, because the stream may reuse its buffer.
       this.#pieces.push(Buffer.from(chunk.subarray(start)));
     }
   }
@@ -91,7 +91,7 @@ export class SseParser {
     this.#onField(field, text.subarray(from));
   }
 
-  /** A line that begins with a colon is a comment: its field is empty, and unknown. */
+  /** A line that begins with a colon is a comment. Its field name is empty, so it is ignored like unknown fields. */
   #onField(field: string, value: Buffer): void {
     switch (field) {
       case 'data':

@@ -1,15 +1,15 @@
 /**
- * MCP over HTTP with server-sent events, as it was until 2024-11-05: one stream carries everything the server says, and
- * messages are posted to the address that its first event names. The end of the stream is the end of the connection.
+ * MCP over HTTP with server-sent events (specification 2024-11-05): one stream carries everything that the server sends, and
+ * messages are posted to the address that its first event names. The connection ends with the stream.
  */
 import { setMaxListeners } from 'node:events';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JsonObject } from '../../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../../base/limits.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
-import type { JsonObject } from '../definition.ts';
+import type { ServerTransport } from '../connection.ts';
 import { type MessageHandlers, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
-import type { ServerTransport } from '../transport.ts';
 import { mediaType } from './answer-reader.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
 import type { HttpAnswer } from './http-client.ts';
@@ -36,7 +36,7 @@ export class SseTransport implements ServerTransport {
 
   constructor(options: SseTransportOptions) {
     this.#options = options;
-    // Each message that is being posted waits for it.
+    // Each message that is being posted adds a listener.
     setMaxListeners(0, this.#ended.signal);
     this.#client = new RemoteClient(options);
     this.#intake = new MessageIntake(options, (message) => this.onmessage?.(message as unknown as JSONRPCMessage));
@@ -72,11 +72,11 @@ export class SseTransport implements ServerTransport {
     await this.#listen(answer);
   }
 
-  /** Posts one message; resolves when the server has taken it. Rejects with a `RemoteFailure`. */
+  /** Posts one message; resolves when the server has accepted it. Rejects with a `RemoteFailure`. */
   async send(message: JSONRPCMessage): Promise<void> {
     const sent = message as unknown as JsonObject;
     if (this.#endpoint === undefined || this.#ended.signal.aborted) {
-      throw new RemoteFailure('session', 'is not connected any more');
+      throw new RemoteFailure('session', 'is no longer connected');
     }
     this.#intake.noteSent(sent);
     const version = this.#protocolVersion;
@@ -123,29 +123,29 @@ export class SseTransport implements ServerTransport {
           reject(unreachable(error));
         })
         .finally(() => {
-          reject(new RemoteFailure('protocol', 'ended its stream before it said where to send messages', answer));
+          reject(new RemoteFailure('protocol', 'ended its stream before it named an address for messages', answer));
           this.#end(true);
         });
     });
   }
 
-  /** The address must be at the same server, because the headers of the entry are sent there. */
+  /** The address must be on the same server, because the entry's headers are sent there. */
   async #takeEndpoint({ data }: SseEvent): Promise<void> {
     const { url } = this.#options;
     const text = data.toString('utf8');
     const endpoint = URL.canParse(text, url.href) ? new URL(text, url) : undefined;
     if (endpoint?.origin !== url.origin) {
       this.#end(true);
-      throw new RemoteFailure('protocol', `wants messages sent to another server: ${text.slice(0, 200)}`);
+      throw new RemoteFailure('protocol', `names an address on another server for messages: ${text.slice(0, 200)}`);
     }
     this.#endpoint ??= endpoint;
   }
 
-  #end(isItself: boolean): void {
+  #end(isByServer: boolean): void {
     if (this.#ended.signal.aborted) {
       return;
     }
-    this.#endedItself = isItself;
+    this.#endedItself = isByServer;
     this.#ended.abort();
     this.#intake.close();
     this.#client.close();

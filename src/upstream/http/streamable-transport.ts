@@ -1,26 +1,24 @@
 /**
  * MCP over Streamable HTTP (specifications 2025-11-25 with sessions, and 2026-07-28 without): each message is a POST whose
- * answer is JSON or a stream of events. Not the SDK's transport (2.4.0), for the reasons in
- * docs/internals/decisions/026-remote-servers.md; its client does the handshakes on this one.
+ * response is JSON or an event stream. docs/internals/decisions/026-remote-servers.md says why the SDK's transport (2.4.0) is
+ * not used. The SDK's client does the handshake on this one.
  */
 
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
-import { isObject } from '../../base/is-object.ts';
+import { isObject, type JsonObject } from '../../base/is-object.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
-import type { JsonObject } from '../definition.ts';
+import type { AdmittedTools, ServerTransport } from '../connection.ts';
 import { isMessageId, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { UpstreamTool } from '../tool-list.ts';
-import type { AdmittedTools, ServerTransport } from '../transport.ts';
 import { AnswerReader, mediaType } from './answer-reader.ts';
 import type { HttpAnswer } from './http-client.ts';
-import { modernHeaders } from './modern-headers.ts';
 import { NotificationStream } from './notification-stream.ts';
-import { type HeaderParameters, parameterHeaders, sortByHeaders } from './parameter-headers.ts';
 import { asSdkError, type RemoteAddress, RemoteClient } from './remote-client.ts';
 import { RemoteFailure } from './remote-failure.ts';
+import { type HeaderParameters, modernHeaders, parameterHeaders, sortByHeaders } from './request-headers.ts';
 
-/** Time a server has to take note that its session ends. Chosen: the end of the bridge waits for it. */
+/** How long to wait for a server to end its session. Chosen, short because the shutdown of the bridge waits for it. */
 const END_SESSION_MS = 1_000;
 const ACCEPTED_TYPES = 'application/json, text/event-stream';
 
@@ -30,7 +28,7 @@ export class StreamableTransport implements ServerTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport['onmessage'];
-  /** Tells the SDK that a request is cancelled by ending its stream, from 2026-07-28 on. */
+  /** Tells the SDK that ending the stream cancels a request, as of 2026-07-28. */
   readonly hasPerRequestStream = true;
   readonly exited: Promise<ServerExit>;
 
@@ -85,13 +83,13 @@ export class StreamableTransport implements ServerTransport {
   async start(): Promise<void> {}
 
   /**
-   * Sends one message. For a request it resolves when the answer was handed on, and rejects with what the SDK
-   * understands: a `RemoteFailure` is the error or among its causes.
+   * Sends one message. For a request, it resolves when the response has been delivered. It rejects with an error that the
+   * SDK understands: a `RemoteFailure`, or an error with one among its causes.
    */
   async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
     const sent = message as unknown as JsonObject;
     if (this.#isOver || this.#isSessionLost) {
-      throw new RemoteFailure('session', 'is not connected any more');
+      throw new RemoteFailure('session', 'is no longer connected');
     }
     this.#intake.noteSent(sent);
     if (sent['method'] === 'notifications/cancelled') {
@@ -119,7 +117,7 @@ export class StreamableTransport implements ServerTransport {
     }
   }
 
-  /** Ends the session at the server, within a second, and every socket. */
+  /** Ends the session at the server, within a second, and closes every socket. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -130,13 +128,13 @@ export class StreamableTransport implements ServerTransport {
     if (this.#sessionId !== undefined && !this.#isOver && !this.#isSessionLost) {
       const signal = AbortSignal.timeout(END_SESSION_MS);
       const request = { url: this.#options.url, method: 'DELETE' as const, headers: this.#headers(), signal };
-      // A server that is gone, or does not end sessions, has nothing to lose.
+      // Failure does no harm: the server may be gone, or may not support ending sessions.
       await this.#client.send(request).catch(() => undefined);
     }
     this.#end(false);
   }
 
-  /** Other requests on this session get their own answers before the connection ends. */
+  /** Other requests on this session still get their responses before the connection ends. */
   #loseSession(): void {
     this.#isSessionLost = true;
     this.#notifications.stop();
@@ -145,18 +143,18 @@ export class StreamableTransport implements ServerTransport {
 
   #endIfIdle(): void {
     if (this.#isSessionLost && this.#running.size === 0) {
-      // Not at once: whoever waits for a request must first learn why it failed.
+      // Deferred, so that the caller of the failed request sees its error first.
       setImmediate(() => this.#end(true));
     }
   }
 
-  /** What the connection was is over; later messages are refused. */
-  #end(isItself: boolean): void {
+  /** Ends the connection. Later messages are refused. */
+  #end(isByServer: boolean): void {
     if (this.#isOver) {
       return;
     }
     this.#isOver = true;
-    this.#endedItself = isItself;
+    this.#endedItself = isByServer;
     this.#abortAll();
     this.#intake.close();
     this.#client.close();
@@ -169,7 +167,7 @@ export class StreamableTransport implements ServerTransport {
     [...this.#running.values()].forEach((abort) => abort.abort());
   }
 
-  /** Servers before 2026-07-28 are told; later ones notice that nobody reads. */
+  /** Servers before 2026-07-28 are sent the notification. Later ones notice that the stream was closed. */
   async #cancel(sent: JsonObject): Promise<void> {
     const id = isObject(sent['params']) ? (sent['params']['requestId'] as MessageId) : '';
     if (Object.keys(modernHeaders(sent)).length === 0) {
@@ -199,7 +197,7 @@ export class StreamableTransport implements ServerTransport {
     await this.#answers.read(answer, id, signal);
   }
 
-  /** A JSON-RPC error in a refusal answers the request; every other refusal is thrown. */
+  /** A refusal with a JSON-RPC error is the response to the request. Every other refusal is thrown. */
   async #refuse(answer: HttpAnswer, sent: JsonObject, id: MessageId | undefined): Promise<void> {
     const refused = await this.#client.refusalOf(answer);
     if (sent['method'] !== 'initialize' && this.#hasForgotten(refused)) {
@@ -213,7 +211,7 @@ export class StreamableTransport implements ServerTransport {
     this.#intake.takeMessage({ jsonrpc: '2.0', id, error }, refused.text.length);
   }
 
-  /** The specification says 404; servers of some SDKs say 400 and name the session in their words. */
+  /** The specification requires 404. Servers of some SDKs return 400 and mention the session in the text. */
   #hasForgotten({ status, text }: { readonly status: number; readonly text: string }): boolean {
     return this.#sessionId !== undefined && (status === 404 || (status === 400 && /session/i.test(text)));
   }
@@ -261,7 +259,7 @@ function rpcErrorIn(text: string): JsonObject | undefined {
     const body: unknown = JSON.parse(text);
     return isObject(body) && isObject(body['error']) && body['jsonrpc'] === '2.0' ? body['error'] : undefined;
   } catch {
-    // No JSON: a proxy or a web server speaks, and its words are in the refusal.
+    // Not JSON: it comes from a proxy or web server, and its text is quoted in the refusal.
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Connections with TLS through a proxy (CONNECT, RFC 9110, section 9.3.6). The proxy sees the name of the server and what
- * is encrypted. Not `https-proxy-agent`, which hands what a proxy refuses with to the caller as the answer of the server.
+ * TLS connections through a proxy (CONNECT, RFC 9110, section 9.3.6). The proxy sees the server's name and encrypted data.
+ * `https-proxy-agent` is not used because it returns a proxy's refusal as if the server had sent it.
  */
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -9,16 +9,16 @@ import type { Duplex } from 'node:stream';
 import { messageOf } from '../../base/errors.ts';
 import { describeProxy, type ProxyServer } from './proxies.ts';
 
-/** HTTP 407: the proxy wants a name and a password, or others. */
+/** HTTP 407: the proxy requires a user name and password, or rejected those it got. */
 const PROXY_AUTHENTICATION_REQUIRED = 407;
 
 interface TunnelOptions extends AgentOptions {
-  /** Time to reach a server through the proxy, TLS included. */
+  /** Time to connect to a server through the proxy, including TLS. */
   readonly connectTimeoutMs: number;
 }
 
 type TakeSocket = (error: Error | null, socket: Duplex) => void;
-/** What Node really wants: no socket when there is an error. */
+/** The real signature in Node: there is no socket if there is an error. */
 type TakeEither = (error: Error | null, socket?: Duplex) => void;
 
 export class TunnelAgent extends HttpsAgent {
@@ -36,9 +36,9 @@ export class TunnelAgent extends HttpsAgent {
     void this.#give(options, take as TakeEither);
   }
 
-  /** Also ends the connections that are being made. */
+  /** Also aborts connections in progress. */
   override destroy(): void {
-    [...this.#opening].forEach((abort) => abort.abort(new Error('the connection was given up')));
+    [...this.#opening].forEach((abort) => abort.abort(new Error('the connection was aborted')));
     super.destroy();
   }
 
@@ -51,7 +51,7 @@ export class TunnelAgent extends HttpsAgent {
     }
   }
 
-  /** Gives a socket whose handshake is done, so that what waits for it need not know of the tunnel. */
+  /** Resolves with a socket whose TLS handshake is done, so that its user need not know about the tunnel. */
   async #open(options: RequestOptions): Promise<Duplex> {
     const abort = new AbortController();
     this.#opening.add(abort);
@@ -63,7 +63,7 @@ export class TunnelAgent extends HttpsAgent {
         `${bracketed(options.host ?? '')}:${options.port}`,
         abort.signal,
       );
-      // `socket` is an option of tls.connect, which this comes to.
+      // `socket` is an option of tls.connect, which this calls.
       const secured = super.createConnection({ ...options, socket } as RequestOptions) as Duplex;
       await once(secured, 'secureConnect', { signal: abort.signal }).catch((error: unknown) => {
         secured.destroy();
@@ -77,10 +77,10 @@ export class TunnelAgent extends HttpsAgent {
   }
 }
 
-/** What the proxy said to a request that it did not hand on; undefined when it may have. */
+/** The error for a request that the proxy refused to forward; undefined if it may have forwarded it. */
 export function refusalOfProxy(proxy: ProxyServer, { statusCode, statusMessage }: IncomingMessage): Error | undefined {
   return statusCode === PROXY_AUTHENTICATION_REQUIRED
-    ? new Error(`${describeProxy(proxy)} wants another name and password (HTTP ${statusCode} ${statusMessage})`)
+    ? new Error(`${describeProxy(proxy)} requires another user name and password (HTTP ${statusCode} ${statusMessage})`)
     : undefined;
 }
 
@@ -94,13 +94,13 @@ function connectThrough(proxy: ProxyServer, target: string, signal: AbortSignal)
     asked.once('connect', (answer, socket, head) => {
       const status = answer.statusCode ?? 0;
       if (status >= 200 && status < 300) {
-        // Bytes of the server that came with the answer of the proxy.
+        // Bytes from the server that arrived with the proxy's response.
         socket.unshift(head);
         resolve(socket);
       } else {
         socket.destroy();
-        const words = `${describeProxy(proxy)} did not connect to ${target} (HTTP ${status} ${answer.statusMessage})`;
-        reject(refusalOfProxy(proxy, answer) ?? new Error(words));
+        const refusal = `${describeProxy(proxy)} did not connect to ${target} (HTTP ${status} ${answer.statusMessage})`;
+        reject(refusalOfProxy(proxy, answer) ?? new Error(refusal));
       }
     });
     asked.on('error', (error) => {

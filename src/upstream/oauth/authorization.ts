@@ -1,32 +1,33 @@
 /**
- * The login of a connection: its token for each request, renewed in silence as long as the authorization server allows.
- * It never opens a browser; when a person has to act it says so, with the command.
+ * Supplies the token of a stored login for each request, and renews it as long as the authorization server allows. It never
+ * opens a browser. If a person must log in, the error names the command.
  */
 import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
 import { BridgeError } from '../../base/errors.ts';
 import { COMMAND } from '../../base/package.ts';
-import { quoteShellWord } from '../../base/shell-word.ts';
-import type { RemoteDefinition } from '../definition.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
+import { quoteShellWord } from '../../base/shell-words.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
-import { type Authorization, RemoteFailure, type TokenRefusal } from '../http/remote-failure.ts';
+import type { Authorization, TokenRefusal } from '../http/remote-client.ts';
+import { RemoteFailure } from '../http/remote-failure.ts';
 import { secretsOf } from '../secrets.ts';
-import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
+import type { LoginKey, LoginRecord, LoginStore } from './login-store.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 
-/** A token that was refused so soon after it was made is not the fault of its age. Chosen. */
+/** A token that is refused this soon after it was issued has not expired. Chosen. */
 const FRESH_MS = 60_000;
 
-/** OAuth's words for faults of the authorization server that pass; with every other one a person has to log in. */
-const PASSING: ReadonlySet<string> = new Set([
+/** OAuth error codes for temporary faults of the authorization server. For every other code a person must log in. */
+const TEMPORARY: ReadonlySet<string> = new Set([
   'server_error',
   'temporarily_unavailable',
   'too_many_requests',
   'slow_down',
 ]);
-/** It has forgotten the client: the next login must register anew, or it would end at a page with an error. */
+/** The server has forgotten the client. The next login must register again, or the browser would show an error page. */
 const UNKNOWN_CLIENT: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
 
-/** The login at the server of `definition`, as it is kept in `store` now and later. */
+/** The login of `definition` in `store`. It is read again when it is refused or expires. */
 export function createAuthorization(
   definition: RemoteDefinition,
   store: LoginStore,
@@ -42,12 +43,12 @@ class StoredAuthorization implements Authorization {
   readonly #key: LoginKey;
   #current: string | undefined;
   #secrets: readonly string[] = [];
-  /** What the login may do. */
+  /** Scopes of the login. */
   #scope = '';
   #isLoaded = false;
   #renewing: Promise<void> | undefined;
   #freshUntil = Number.NEGATIVE_INFINITY;
-  /** What was renewed and could not be kept, and the login on disk that it came after and that is spent. */
+  /** A renewed login that could not be saved, and the token on disk that it replaces and that is now invalid. */
   #unsaved: { readonly record: LoginRecord; readonly spent: string } | undefined;
 
   constructor(definition: RemoteDefinition, store: LoginStore, proxies: ProxyChoice) {
@@ -64,7 +65,7 @@ class StoredAuthorization implements Authorization {
     return this.#current;
   }
 
-  /** Calls that are refused at the same time wait for one renewal. */
+  /** Requests that are refused at the same time share one renewal. */
   async renew(refusal: TokenRefusal): Promise<void> {
     this.#renewing ??= this.#renew(refusal).finally(() => {
       this.#renewing = undefined;
@@ -77,9 +78,9 @@ class StoredAuthorization implements Authorization {
   }
 
   lacksScope(scope: string | undefined): BridgeError {
-    const what = scope === undefined ? 'a permission' : `the scope '${scope}'`;
+    const missing = scope === undefined ? 'a permission' : `the scope '${scope}'`;
     const option = scope === undefined ? '' : ` --scope ${quoteShellWord(uniteScopes(this.#scope, scope))}`;
-    return this.#loginRequired(`wants ${what} that the login does not have (HTTP 403)`, { option });
+    return this.#loginRequired(`requires ${missing} that the login does not have (HTTP 403)`, { option });
   }
 
   async #renew({ used }: TokenRefusal): Promise<void> {
@@ -90,19 +91,19 @@ class StoredAuthorization implements Authorization {
       throw this.#loginRequired('refused a login that was just renewed (HTTP 401)');
     }
     await this.#store.exclusively(this.#key, async () => {
-      // Another bridge may have renewed it meanwhile, and its token must not be spent twice.
+      // Another bridge may have renewed it meanwhile, and a refresh token must not be used twice.
       const kept = await this.#store.load(this.#key);
       if (this.#takeIfNew(kept, used)) {
         return;
       }
       const record = this.#unsaved?.record ?? kept;
       if (record?.tokens.refresh_token === undefined) {
-        throw this.#loginRequired(record === undefined ? 'wants a login' : 'has ended the login');
+        throw this.#loginRequired(record === undefined ? 'requires a login' : 'no longer accepts the login');
       }
       const renewed = await this.#refresh(record, record.tokens.refresh_token);
       this.#freshUntil = performance.now() + Math.min(FRESH_MS, (renewed.tokens.expires_in ?? FRESH_MS) * 1000);
       this.#take(renewed);
-      // Of use to this process also when it cannot be kept, which fails this one call.
+      // Even if it cannot be saved, which fails this call, the process keeps using it.
       this.#unsaved = { record: renewed, spent: kept === undefined ? '' : bearerOf(kept) };
       await this.#store.save(this.#key, renewed);
       this.#unsaved = undefined;
@@ -123,13 +124,13 @@ class StoredAuthorization implements Authorization {
       });
       return { ...record, tokens };
     } catch (error) {
-      if (error instanceof OAuthError && !PASSING.has(error.code)) {
+      if (error instanceof OAuthError && !TEMPORARY.has(error.code)) {
         if (UNKNOWN_CLIENT.has(error.code)) {
           await this.#store.remove(this.#key);
         }
-        throw this.#loginRequired(`has ended the login (${error.code})`, { cause: error });
+        throw this.#loginRequired(`no longer accepts the login (${error.code})`, { cause: error });
       }
-      throw new RemoteFailure('unreachable', 'could not renew the login: its authorization server does not answer', {
+      throw new RemoteFailure('unreachable', 'could not renew the login: its authorization server does not respond', {
         cause: error,
       });
     } finally {
@@ -168,7 +169,7 @@ function bearerOf({ tokens }: LoginRecord): string {
   return `Bearer ${tokens.access_token}`;
 }
 
-/** A challenge may repeat what the login has (RFC 6750, section 3). */
+/** Merges scopes. A challenge may repeat scopes that the login has (RFC 6750, section 3). */
 function uniteScopes(...scopes: readonly string[]): string {
   return [...new Set(scopes.flatMap((scope) => scope.split(' ')))].filter((scope) => scope !== '').join(' ');
 }

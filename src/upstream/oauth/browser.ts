@@ -1,4 +1,4 @@
-/** Opens an address in the user's browser: by a program that gets it as one argument, never through a shell. */
+/** Opens an address in the user's browser. The address is passed to a program as one argument, never to a shell. */
 import { spawn } from 'node:child_process';
 import { systemProgram } from '../../base/windows.ts';
 
@@ -7,7 +7,7 @@ export interface BrowserCommand {
   readonly args: readonly string[];
 }
 
-/** The command that opens `url`; undefined where nobody would see the browser. Pure. */
+/** The command that opens `url`; undefined without a display. Pure. */
 export function browserCommand(
   url: string,
   platform: NodeJS.Platform,
@@ -25,7 +25,7 @@ export function browserCommand(
   }
 }
 
-/** Whether the program could be started; what it does then is between it and the user. */
+/** Resolves with whether the program could be started. Whether it opens the page is not known. */
 export async function openBrowser({ command, args }: BrowserCommand): Promise<boolean> {
   const child = spawn(command, args, { stdio: 'ignore', detached: true, windowsHide: true });
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Waits on loopback for the browser to come back from a login (RFC 8252, section 7.3). */
+/** A loopback HTTP server that the browser is redirected to after a login (RFC 8252, section 7.3). */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,14 +14,14 @@ const HEADERS = {
 };
 
 export interface CallbackServer {
-  /** Where the browser is sent back to. */
+  /** The address that the browser is redirected to. */
   readonly redirectUrl: string;
-  /** The parameters of the first request that has the right `state`; others are refused and change nothing. */
+  /** Resolves with the parameters of the first request that has the right `state`. Others are refused. */
   readonly answered: Promise<URLSearchParams>;
   close(): Promise<void>;
 }
 
-/** Listens at `port` of 127.0.0.1, or at any when it is 0. Rejects when the port is taken. */
+/** Listens on `port` of 127.0.0.1, or on any port if it is 0. Rejects if the port is in use. */
 export async function startCallbackServer(state: string, port: number): Promise<CallbackServer> {
   let resolveAnswered: (parameters: URLSearchParams) => void = () => undefined;
   const answered = new Promise<URLSearchParams>((resolve) => {
@@ -48,18 +48,18 @@ export async function startCallbackServer(state: string, port: number): Promise<
   };
 }
 
-/** The parameters, or why the request is none that is waited for. */
+/** Returns the parameters, or the reason why the request is refused. */
 function readCallback({ method, url = '', headers }: IncomingMessage, state: string): URLSearchParams | string {
-  // A page elsewhere whose name was pointed at this machine has another host.
+  // A page whose host name resolves to this machine (DNS rebinding) sends another host.
   if (method !== 'GET' || !/^(?:127\.0\.0\.1|localhost):\d+$/.test(headers.host ?? '')) {
-    return 'This is not for you.';
+    return 'This address is only for logins.';
   }
   const target = URL.canParse(url, 'http://127.0.0.1') ? new URL(url, 'http://127.0.0.1') : undefined;
   if (target?.pathname !== PATH || target.searchParams.get('state') !== state) {
-    return 'This is no login that is waited for.';
+    return 'No login is waiting for this request.';
   }
   const { searchParams } = target;
-  return searchParams.has('code') || searchParams.has('error') ? searchParams : 'There is no code in this address.';
+  return searchParams.has('code') || searchParams.has('error') ? searchParams : 'This address has no code.';
 }
 
 function reply(response: ServerResponse, status: number, text: string, whenSent?: () => void): void {

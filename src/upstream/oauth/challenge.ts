@@ -1,20 +1,20 @@
-/** Asks a server without a login, to learn which one it wants (RFC 9728, section 5). */
+/** Sends a request without a login to learn which login the server requires (RFC 9728, section 5). */
 import {
   type auth,
   discoverOAuthProtectedResourceMetadata,
   extractWWWAuthenticateParams,
 } from '@modelcontextprotocol/client';
 import { BridgeError, messageOf } from '../../base/errors.ts';
-import type { RemoteDefinition } from '../definition.ts';
-import { createMask } from '../mask.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
+import { createMask } from '../secrets.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 
-/** What a server says of the login that it wants. */
+/** The login that a server requires. */
 export type Challenge = Pick<Parameters<typeof auth>[1], 'resourceMetadataUrl' | 'scope'>;
 
 /**
- * What the server says when it is asked without a login; undefined when it wants none. One that answers and names an
- * authorization server wants it for some of its tools. Rejects with `SERVER_UNREACHABLE`.
+ * The login that the server requires; undefined if it requires none. A server that answers but publishes an authorization
+ * server needs the login for some of its tools. Rejects with `SERVER_UNREACHABLE`.
  */
 export async function readChallenge(
   url: URL,
@@ -38,10 +38,10 @@ const PING = {
   headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
   body: JSON.stringify({ jsonrpc: '2.0', id: 'login', method: 'ping' }),
 };
-/** Servers with the older transport know no POST at their address, and may say so before they look at who asks. */
+/** Servers with the older transport do not support POST at their address, and may refuse it before they check credentials. */
 const LISTEN = { method: 'GET', headers: { accept: 'text/event-stream' } };
 
-/** The answer to a request without a login; undefined when it is no refusal. Rejects with `SERVER_UNREACHABLE`. */
+/** The response to a request without a login if it is a refusal, else undefined. Rejects with `SERVER_UNREACHABLE`. */
 async function refusalTo(
   request: typeof PING | typeof LISTEN,
   url: URL,
@@ -54,7 +54,7 @@ async function refusalTo(
     .catch((cause: unknown) => {
       const words = createMask(definition)(messageOf(cause));
       throw new BridgeError('SERVER_UNREACHABLE', `server '${name}' could not be reached: ${words}`, {
-        hint: `Check that it is running and that "url" of '${name}' in ${file} is right.`,
+        hint: `Check that it is running and that "url" of '${name}' in ${file} is correct.`,
         cause,
       });
     });

@@ -1,4 +1,4 @@
-/** What the SDK is told about the bridge during a login, and what it learns; kept in memory until the login succeeded. */
+/** The bridge as an OAuth client of the SDK. What the SDK learns during a login stays in memory until the login succeeds. */
 import type {
   OAuthClientInformationContext,
   OAuthClientMetadata,
@@ -7,22 +7,23 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
-import type { JsonObject, RemoteDefinition } from '../definition.ts';
-import type { LoginRecord } from './login-record.ts';
+import type { JsonObject } from '../../base/is-object.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
+import type { LoginRecord } from './login-store.ts';
 
 export interface LoginProviderOptions {
   readonly state: string;
   readonly redirectUrl: string;
-  /** The login before this one, whose registration may be good still. */
+  /** The previous login, whose client registration may still be valid. */
   readonly before: LoginRecord | undefined;
-  /** Rejects when the browser must not be sent there. */
+  /** Sends the browser to the address. Rejects if the address is not allowed. */
   readonly onAddress: (url: URL) => Promise<void>;
 }
 
 export class LoginProvider implements OAuthClientProvider {
   readonly redirectUrl: string;
   readonly clientMetadata: OAuthClientMetadata;
-  /** Undefined when the entry names no document of its own: then the bridge registers itself. */
+  /** Undefined if the entry names no metadata document: then the bridge registers itself. */
   readonly clientMetadataUrl?: string;
 
   readonly #definition: RemoteDefinition;
@@ -109,14 +110,14 @@ export class LoginProvider implements OAuthClientProvider {
     this.#tokens = undefined;
   }
 
-  /** What came of the login. Throws when it did not succeed. */
+  /** The login as it is stored. Throws if the login did not succeed. */
   record(): LoginRecord {
     const client = this.clientInformation();
     if (this.#tokens === undefined || client === undefined || this.#discovery === undefined) {
-      throw new Error('the authorization server gave no token');
+      throw new Error('the authorization server returned no token');
     }
     if (!/^[\x21-\x7e]+$/.test(this.#tokens.access_token)) {
-      throw new Error('the authorization server gave a token that cannot stand in a header');
+      throw new Error('the authorization server returned a token with characters that are invalid in a header');
     }
     const metadata = this.#discovery.authorizationServerMetadata as unknown as JsonObject | undefined;
     return {

@@ -1,55 +1,77 @@
 /**
- * Logins at remote servers, below the state directory: one file each, for the owner alone, named after server and address,
- * so that a changed address gets no token of another one. Several bridges may use a login at the same time.
+ * Logins at remote servers, in the state directory: one file for each, readable by the owner only. The file name is derived
+ * from the server's name and address, so a changed address never gets the token of another. Several bridges may share a login.
  */
 import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { StoredOAuthClientInformation, StoredOAuthTokens } from '@modelcontextprotocol/client';
 import { BridgeError, messageOf } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/is-object.ts';
 import type { Logger } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
-import { quoteShellWord } from '../../base/shell-word.ts';
+import { quoteShellWord } from '../../base/shell-words.ts';
 import { withFileLock } from '../../state/file-lock.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../../state/state-files.ts';
 
 const FOLDER = '.logins';
-/** A token and metadata take a few KiB. */
+/** Tokens and metadata take a few KiB. */
 const MAX_FILE_BYTES = 256 * 1024;
 
-interface Key {
+/** One login at one server. Everything in it is secret. */
+export interface LoginRecord {
+  /** The `url` of the entry. The login is used for no other address. */
+  readonly url: string;
+  readonly tokens: StoredOAuthTokens;
+  /** The bridge's client registration at the authorization server. */
+  readonly client: StoredOAuthClientInformation;
+  /** Address of the authorization server. */
+  readonly authorizationServer: string;
+  /** The authorization server's metadata, unchanged; undefined if it publishes none. */
+  readonly metadata?: JsonObject | undefined;
+  /** The resource that tokens are requested for, if the server names one (RFC 8707). */
+  readonly resource?: string | undefined;
+  /** The redirect address of the login. The client registration is valid for this address. */
+  readonly redirectUrl: string;
+}
+
+/** Identifies a login. */
+export interface LoginKey {
   readonly name: string;
   readonly url: string;
 }
 
-/** What every login has; the rest is unchecked, because only the owner can write it. */
-interface KeptLogin {
-  readonly url: string;
-  readonly redirectUrl: string;
-  readonly tokens: { readonly access_token: string };
-  readonly client: { readonly client_id: string };
+/** Logins on disk, shared by all bridges of this user. */
+export interface LoginStore {
+  /** The current login; undefined if there is none, or if its file cannot be used. */
+  load(key: LoginKey): Promise<LoginRecord | undefined>;
+  /** Writes the login to a file that only the owner can read. Rejects with `STATE_WRITE_FAILED`. */
+  save(key: LoginKey, record: LoginRecord): Promise<void>;
+  /** Resolves with whether there was a login. */
+  remove(key: LoginKey): Promise<boolean>;
+  /** Runs `work` while no other process runs work for the same login. */
+  exclusively<Value>(key: LoginKey, work: () => Promise<Value>): Promise<Value>;
 }
 
-/** `Login` is what is kept of one. */
-export function createLoginStore<Login extends KeptLogin>(stateDir: string, logger: Logger) {
+export function createLoginStore(stateDir: string, logger: Logger): LoginStore {
   const folder = join(stateDir, FOLDER);
-  const fileOf = ({ name, url }: Key): string => join(folder, `${digestOf(`${name}\n${url}`)}.json`);
+  const fileOf = ({ name, url }: LoginKey): string => join(folder, `${digestOf(`${name}\n${url}`)}.json`);
   const reportedAsSealed = new Set<string>();
-  /** Versions before the first release could encrypt the file with a key from the system's keyring. */
-  const reportSealed = ({ name }: Key): void => {
+  /** Versions before the first release could encrypt the file with a key from the system keyring. */
+  const reportSealed = ({ name }: LoginKey): void => {
     if (!reportedAsSealed.has(name)) {
       reportedAsSealed.add(name);
       logger.warning(
-        `The login at server '${name}' is encrypted with a key from the system's keyring, which this version no longer reads. To log in again, run: ${COMMAND} servers login ${quoteShellWord(name)}`,
+        `The login at server '${name}' is encrypted with a key from the system keyring, which this version cannot read. To log in again, run: ${COMMAND} servers login ${quoteShellWord(name)}`,
       );
     }
   };
 
   return {
-    /** Undefined when there is none, and when the file is not a login that this version reads. */
-    async load(key: Key): Promise<Login | undefined> {
+    async load(key) {
       try {
         const text = (await readBounded(fileOf(key), MAX_FILE_BYTES)).toString('utf8');
-        const kept = JSON.parse(text) as Login | { readonly sealed: string };
+        const kept = JSON.parse(text) as LoginRecord | { readonly sealed: string };
         if ('sealed' in kept) {
           reportSealed(key);
           return undefined;
@@ -61,25 +83,25 @@ export function createLoginStore<Login extends KeptLogin>(stateDir: string, logg
       }
     },
 
-    async save(key: Key, login: Login): Promise<void> {
+    async save(key, login) {
       try {
         await ensureDirectory(folder);
         await writeAtomically(fileOf(key), [JSON.stringify(login)]);
       } catch (error) {
-        throw new BridgeError('STATE_WRITE_FAILED', `the login could not be kept in ${folder}: ${messageOf(error)}`, {
+        throw new BridgeError('STATE_WRITE_FAILED', `the login could not be saved in ${folder}: ${messageOf(error)}`, {
           hint: 'Make the state directory writable, then log in again.',
           cause: error,
         });
       }
     },
 
-    async remove(key: Key): Promise<boolean> {
+    async remove(key) {
       const existed = (await stat(fileOf(key)).catch(() => undefined)) !== undefined;
       await rm(fileOf(key), { force: true });
       return existed;
     },
 
-    exclusively<Value>(key: Key, work: () => Promise<Value>): Promise<Value> {
+    exclusively(key, work) {
       return withFileLock(`${fileOf(key)}.lock`, work);
     },
   };
@@ -89,6 +111,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }
 
-function isLogin({ url, redirectUrl, tokens, client }: Partial<KeptLogin>): boolean {
+/** Checks what every login has. The rest is unchecked, because only the owner can write the file. */
+function isLogin({ url, redirectUrl, tokens, client }: Partial<LoginRecord>): boolean {
   return [url, redirectUrl, tokens?.access_token, client?.client_id].every((text) => typeof text === 'string');
 }

@@ -1,7 +1,7 @@
 /**
- * A login at a remote server, with a person at a browser (MCP specification 2026-07-28, "Authorization"). The SDK finds the
- * authorization server, registers the bridge there, and exchanges the code; this listens, opens the browser, and keeps
- * what came of it.
+ * Logs in at a remote server with the user's browser (MCP specification 2026-07-28, "Authorization"). The SDK finds the
+ * authorization server, registers the bridge there, and exchanges the code. This file listens for the redirect, opens the
+ * browser, and saves the login.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,33 +9,33 @@ import { auth, UnauthorizedError } from '@modelcontextprotocol/client';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import { escapeControls } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
-import type { RemoteDefinition } from '../definition.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
 import { proxiesOf } from '../http/proxies.ts';
-import { createMask } from '../mask.ts';
+import { createMask } from '../secrets.ts';
 import { type CallbackServer, startCallbackServer } from './callback-server.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
 import { LoginProvider } from './login-provider.ts';
-import type { LoginKey, LoginRecord, LoginStore } from './login-record.ts';
+import type { LoginKey, LoginRecord, LoginStore } from './login-store.ts';
 import { createOAuthFetch, type OAuthFetch } from './oauth-fetch.ts';
 
-/** Providers send whole pages. */
+/** Providers may return whole pages. */
 const MAX_REASON_CHARS = 500;
 
 export interface LoginOptions {
   readonly store: LoginStore;
-  /** Shows the address to the person, and opens it or not. */
+  /** Shows the address to the person, and may open it in the browser. */
   readonly onAddress: (url: URL) => Promise<void>;
-  /** Port of loopback for the browser to come back to; any when undefined. */
+  /** Loopback port that the browser is redirected to; any port if undefined. */
   readonly port?: number | undefined;
-  /** Scopes to ask for instead of those of the entry or of the server. */
+  /** Scopes to request instead of those of the entry or the server. */
   readonly scope?: string | undefined;
-  /** Environment of the bridge, which may name proxies. */
+  /** The bridge's environment, which may name proxies. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Time the person has. */
+  /** How long the person may take. */
   readonly timeoutMs: number;
 }
 
-/** What came of it; `not-needed` when the server answers without a login. */
+/** `not-needed`: the server answers without a login. */
 export type LoginOutcome = 'logged-in' | 'not-needed';
 
 /** Logs in. Rejects with `LOGIN_FAILED`, `STATE_WRITE_FAILED` and `SERVER_UNREACHABLE`. */
@@ -89,8 +89,8 @@ async function logInWith(
     await auth(provider, { ...request, forceReauthorization: true });
     const parameters = await answerInTime(callback, timeoutMs, definition);
     if (parameters.has('error')) {
-      const words = parameters.get('error_description') ?? parameters.get('error') ?? '';
-      throw failed(definition, `the authorization server refused it: ${words.slice(0, 200)}`);
+      const reason = parameters.get('error_description') ?? parameters.get('error') ?? '';
+      throw failed(definition, `the authorization server refused it: ${reason.slice(0, 200)}`);
     }
     const iss = parameters.get('iss');
     const authorizationCode = parameters.get('code') ?? '';
@@ -98,14 +98,14 @@ async function logInWith(
     if (result !== 'AUTHORIZED') {
       throw new UnauthorizedError('the code was not accepted');
     }
-    // A renewal that is under way must not put the old login in its place.
+    // Exclusive, so that a renewal in progress cannot overwrite it with the old login.
     await store.exclusively(key, () => store.save(key, provider.record()));
   } finally {
     await callback.close();
   }
 }
 
-/** At the port of the last login if it is free, because a registration may be good for that one alone. */
+/** Listens on the port of the last login if it is free, because the client may be registered for that port only. */
 async function listen(
   state: string,
   port: number | undefined,
@@ -114,9 +114,9 @@ async function listen(
   if (port !== undefined) {
     return startCallbackServer(state, port);
   }
-  const usual = before === undefined ? 0 : Number(new URL(before.redirectUrl).port);
-  return startCallbackServer(state, usual).catch((error: unknown) => {
-    if (usual === 0) {
+  const lastPort = before === undefined ? 0 : Number(new URL(before.redirectUrl).port);
+  return startCallbackServer(state, lastPort).catch((error: unknown) => {
+    if (lastPort === 0) {
       throw error;
     }
     return startCallbackServer(state, 0);
@@ -134,46 +134,46 @@ async function answerInTime(
     const parameters = await Promise.race([answered, late]);
     if (parameters === undefined) {
       const { name } = definition;
-      throw failed(definition, `nobody came back from the browser within ${timeoutMs / 1000} s`, {
-        hint: `Did the page not know this client? Then run: ${COMMAND} servers logout ${name}, and log in again, which registers it anew.`,
+      throw failed(definition, `the browser did not return from the login page within ${timeoutMs / 1000} s`, {
+        hint: `If the page said that the client is unknown, run: ${COMMAND} servers logout ${name}. The next login registers the client again.`,
       });
     }
     return parameters;
   } finally {
     done.abort();
-    // The wait that is over early rejects; nobody needs to hear it.
+    // The aborted wait rejects; the error is of no interest.
     late.catch(() => undefined);
   }
 }
 
-/** What the bridge knows better than the words that come from elsewhere. */
+/** Hints for known errors of the SDK, the network and authorization servers. */
 const HINTS: readonly (readonly [RegExp, (definition: RemoteDefinition) => string])[] = [
   [
     /does not support dynamic client registration/,
     ({ name, file }) =>
-      `Register a client there by hand and write its id into "oauth": {"clientId": …} of '${name}' in ${file}; where it takes client metadata documents, "clientMetadataUrl". More: ${COMMAND} help remote logging-in`,
+      `Register a client there by hand and write its id into "oauth": {"clientId": …} of '${name}' in ${file}. If the authorization server accepts client metadata documents, use "clientMetadataUrl" instead. More: ${COMMAND} help remote logging-in`,
   ],
   [
     /Dynamic Client Registration rejected/,
     ({ name, file }) =>
-      `Where the server wants a key and no login, write it into "headers" of '${name}' in ${file}; else register a client there by hand, and write its id into "oauth": {"clientId": …}. More: ${COMMAND} help remote logging-in`,
+      `If the server requires a key and not a login, write the key into "headers" of '${name}' in ${file}. Otherwise register a client there by hand, and write its id into "oauth": {"clientId": …}. More: ${COMMAND} help remote logging-in`,
   ],
   [
     /EADDRINUSE/,
-    ({ name }) => `Another program listens there. Take another one: ${COMMAND} servers login ${name} --port PORT`,
+    ({ name }) => `Another program uses this port. Choose another: ${COMMAND} servers login ${name} --port PORT`,
   ],
 ];
 
-/** Secrets of the entry are masked: the words may be those of a server, or hold an address of it. */
+/** The `LOGIN_FAILED` error. Secrets of the entry are masked, because the reason may come from a server or contain an address. */
 function failed(
   definition: RemoteDefinition,
   reason: string,
   { hint, cause }: { readonly hint?: string; readonly cause?: unknown } = {},
 ): BridgeError {
   const { name } = definition;
-  const words = createMask(definition)(escapeControls(reason)).slice(0, MAX_REASON_CHARS);
-  const known = HINTS.find(([pattern]) => pattern.test(words))?.[1](definition);
-  return new BridgeError('LOGIN_FAILED', `the login at server '${name}' did not succeed: ${words}`, {
+  const shown = createMask(definition)(escapeControls(reason)).slice(0, MAX_REASON_CHARS);
+  const known = HINTS.find(([pattern]) => pattern.test(shown))?.[1](definition);
+  return new BridgeError('LOGIN_FAILED', `the login at server '${name}' did not succeed: ${shown}`, {
     hint: hint ?? known ?? `Try again: ${COMMAND} servers login ${name}`,
     data: { server: name },
     cause,

@@ -1,6 +1,6 @@
 /**
- * The `fetch` of logins: bounded in time and size, and kept out of private networks when a server on the internet names
- * the addresses. The SDK decides what to ask for; this decides what may be asked.
+ * The `fetch` function for logins: bounded in time and size, and barred from private networks if the addresses come from a
+ * server on the internet. The SDK decides what to request; this file decides what may be requested.
  */
 import { isIP } from 'node:net';
 import { messageOf } from '../../base/errors.ts';
@@ -14,16 +14,16 @@ const MAX_MS = 30_000;
 
 export interface OAuthFetch {
   readonly fetch: (input: string | URL, init?: RequestInit) => Promise<Response>;
-  /** The same without the body, which may be a stream without end. */
+  /** Like `fetch`, but without the body, which may be an endless stream. */
   readonly fetchHead: (input: string | URL, init?: RequestInit) => Promise<Response>;
-  /** Throws when a browser must not be sent there. */
+  /** Throws if the browser must not be sent to the address. */
   checkAddress(url: URL): void;
-  /** What the network did not allow last; the SDK goes on after some of it. */
+  /** The last network error. The SDK ignores some of them. */
   lastFailure(): Error | undefined;
   close(): void;
 }
 
-/** A fetch for the login at `server`, the address that the user wrote down: it and its own origin may be anywhere. */
+/** A fetch for the login at `server`. That address is the user's own choice, so its origin may be in any network. */
 export async function createOAuthFetch(server: URL, proxies: ProxyChoice): Promise<OAuthFetch> {
   const rule = await ruleForAnswersOf(server);
   const guarded = new HttpClient({ rule, proxies });
@@ -37,9 +37,9 @@ export async function createOAuthFetch(server: URL, proxies: ProxyChoice): Promi
     try {
       return await exchange(client, url, { ...init, signal }, wantsBody);
     } catch (error) {
-      // Not a TypeError, which the SDK takes for a fault of browsers and tries again.
+      // Not a TypeError, which the SDK would take for a CORS failure of a browser and retry.
       const why = signal.aborted ? `no answer within ${MAX_MS / 1000} s` : messageOf(error);
-      failure = new Error(`${url.origin} could not be asked: ${why}`, { cause: error });
+      failure = new Error(`${url.origin} could not be reached: ${why}`, { cause: error });
       throw failure;
     }
   };
@@ -76,21 +76,21 @@ async function exchange(
   return new Response(mayHaveBody ? new Uint8Array(bytes) : null, { status: answer.status, headers: copied });
 }
 
-/** The SDK sends texts and forms. */
+/** The SDK sends only strings and forms. */
 function bodyText(body: NonNullable<RequestInit['body']>): string {
   if (typeof body === 'string' || body instanceof URLSearchParams) {
     return String(body);
   }
-  throw new Error('a login has a body of an unknown kind');
+  throw new Error('a login request has a body of an unsupported type');
 }
 
 function checkScheme({ protocol }: URL): void {
   if (protocol !== 'https:' && protocol !== 'http:') {
-    throw new Error(`an address with the scheme "${protocol}" is not asked`);
+    throw new Error(`an address with the scheme "${protocol}" is not allowed`);
   }
 }
 
-/** Characters of RFC 3986 alone: whatever opens the address gets no quote, no backtick and no pipe. */
+/** Only characters of RFC 3986, so that the program that opens the address gets no quote, backtick or pipe. */
 const PLAIN_ADDRESS = /^[\w.~:/?#[\]@!$&'()*+,;=%-]+$/;
 
 function checkAddress(url: URL, server: URL, rule: AddressRule): void {
@@ -102,6 +102,6 @@ function checkAddress(url: URL, server: URL, rule: AddressRule): void {
     throw new Error(`${host} is not opened: ${refused}`);
   }
   if (url.username !== '' || url.password !== '' || !PLAIN_ADDRESS.test(url.href)) {
-    throw new Error(`an address at ${host} with characters that do not belong there is not opened`);
+    throw new Error(`an address at ${host} with invalid characters or a password is not opened`);
   }
 }

@@ -14,8 +14,7 @@ import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { assignServerAliases } from '../../../src/catalog/names.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
-import { createSavedTools } from '../../../src/saved-tools/index.ts';
+import { createSavedTools, savedToolMethods } from '../../../src/saved-tools/index.ts';
 import { createUpstreamPool, type ProcessDefinition, type UpstreamPool } from '../../../src/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, errorText, type Harness, textOf } from '../../support/session-harness.ts';
@@ -193,7 +192,7 @@ print(runtime.describe_server('memory').tools[0].alias, runtime.list_loaded_serv
 def double(n):
     return n * 2
 print(save_tool(double))`);
-    expect(out).toBe("Saved 'double': later sessions have it by that name.\n");
+    expect(out).toBe("Saved 'double'. Later sessions define it under that name.\n");
     const stored = await createSavedTools({ stateDir: folder, logger: silentLogger }).list();
     expect(stored).toEqual([{ name: 'double', source: 'def double(n):\n    return n * 2\n' }]);
   });

@@ -14,8 +14,7 @@ import { silentLogger } from '../../../src/base/log.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
-import { createSavedTools } from '../../../src/saved-tools/index.ts';
+import { createSavedTools, savedToolMethods } from '../../../src/saved-tools/index.ts';
 import { createUpstreamPool, type UpstreamPool } from '../../../src/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
@@ -91,13 +90,13 @@ print(hint)`);
     expect(out.split('\n')).toEqual([
       'from_ is missing',
       'from_ must be str, not 5 (int)',
-      "from_ must match the pattern '^[A-Z]{3}$', not be 'ber' (str)",
+      "from_ must match the pattern '^[A-Z]{3}$', not 'ber' (str)",
       'seats must be at most 9, not 10 (int)',
       "x_class must be one of 'economy', 'business', not 'busines' (str). Did you mean 'business'?",
       'guest.friends[0].name is missing',
       "seat is not a parameter of this tool. Did you mean 'seats'?",
       'seats must be int, not True',
-      'guest is bytes; pass text: data.decode(), or base64.b64encode(data).decode()',
+      'guest is bytes; pass a str: data.decode(), or base64.b64encode(data).decode()',
       "The signature is book(from_: str, seats: int = 1, x_class: Literal['economy', 'business'] = ..., " +
         'guest: BookPerson = ..., when: str | None = ...).',
       '',

@@ -103,14 +103,14 @@ for value in ({'a': [object()]}, ['x' * 9_000_000], list(range(300_000)), [[[]]]
     except Exception as error:
         print(type(error).__name__, error)`;
     const hint = 'Hint: Write fewer rows at once.';
-    const tooLarge = 'MCPError LIMIT_FRAME: the value is too large for runtime.to_toon: ';
+    const tooLarge = 'MCPError LIMIT_FRAME: the value passed to runtime.to_toon is too large: ';
     expect((await printed(code)).split('\n')).toEqual([
-      "TypeError value['a'][0]: object has no TOON form; convert it to dict, list, str or a number first",
+      "TypeError value['a'][0]: object has no TOON form; convert it to a dict, list, str or number",
       expect.stringMatching(
-        /^.*runtime.to_toon: a call of 9,000,\d+ bytes is too large; the limit is 8,388,608 bytes$/,
+        /^.*runtime.to_toon is too large: a call frame has 9,000,\d+ bytes; the limit is 8,388,608 bytes$/,
       ),
       hint,
-      `${tooLarge}the call was not read: its line is of more than 250,000 values`,
+      `${tooLarge}the call was not read: its line is too large: more than 250,000 values`,
       hint,
       'MCPError LIMIT_RESULT: the value is longer than 8,388,608 characters as TOON',
       hint,

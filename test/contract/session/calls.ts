@@ -131,7 +131,7 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
       const answer = await run(code, { session: 'hostile', timeoutMs: 1_500 });
       expect(['success', 'timeout', 'error']).toContain(answer.status);
       expect((await run('6', { session: 'hostile' })).value).toBe('6');
-      expect(harness().log.join('')).toContain('no proper frame');
+      expect(harness().log.join('')).toContain('dropped an invalid frame');
     });
 
     it('that forge a result lead to one answer, and the next cell is unaffected', async () => {

@@ -61,15 +61,15 @@ await asyncio.sleep(0)
 await asyncio.sleep(0)
 bad.status(), endless.status(), repr(bad)[:24]`;
       const answer = await run(code);
-      expect(answer.stdout.head).toBe("the job 'endless' is not done after 0.05 s; it goes on\nTrue\n");
+      expect(answer.stdout.head).toBe("job 'endless' is not done after 0.05 s; it keeps running\nTrue\n");
       expect(answer.value).toBe(`('failed', 'cancelled', "<job 'bad' failed, 0.0 s")`);
       expect(errorText(await run('await bad'))).toContain('ValueError: no');
     });
 
     it.each([
       ['runtime.background(7)', 'TypeError: background takes a coroutine'],
-      ['runtime.background(asyncio.sleep(0), "a b")', "ValueError: a job's name has"],
-      ['[runtime.background(asyncio.sleep(60), "twin") for _i in "ab"]', "the job 'twin' is running"],
+      ['runtime.background(asyncio.sleep(0), "a b")', "ValueError: 'a b' is not a valid job name"],
+      ['[runtime.background(asyncio.sleep(60), "twin") for _i in "ab"]', "job 'twin' is still running"],
     ])('is refused: %s', async (code, reason) => {
       expect(errorText(await run(code))).toContain(reason);
       await run('[job.cancel() for job in runtime.jobs()]');

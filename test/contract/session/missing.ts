@@ -6,7 +6,7 @@ import type { Subject } from './subject.ts';
 const WAY_OUT =
   'needs a container engine: install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME';
 const THREADS = /RuntimeError: threads are not available in the embedded sandbox; use asyncio\.gather/;
-const PROCESSES = /(OSError|AttributeError): .*processes cannot be started in the embedded sandbox/;
+const PROCESSES = /(OSError|AttributeError): .*the embedded sandbox cannot start processes/;
 const SOCKETS = /OSError.* sockets are not available in the embedded sandbox, and no sandbox has a network/;
 
 export function describeMissing({ run }: Subject): void {

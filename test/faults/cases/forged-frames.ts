@@ -223,5 +223,5 @@ async function dropsLines({ run, allow, log }: Attack, lines: string): Promise<v
 write(${lines})
 print(await mcp_echo.echo(text="after"))`);
   expect(answer).toMatchObject({ status: 'success', stdout: 'after', error: '' });
-  expect(log().split('no proper frame')).toHaveLength(2);
+  expect(log().split('dropped an invalid frame')).toHaveLength(2);
 }

@@ -51,14 +51,14 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
       expect(start.stdout).toContain(
         "SERVER_START_FAILED: server 'gone' could not be started: command 'no-such-command'",
       );
-      expect(start.stdout).toContain("server 'at_start' ended while it was starting (exit code 3)");
+      expect(start.stdout).toContain("server 'at_start' exited while it was starting (exit code 3)");
       const again = await run(tried('await mcp_at_start.x()', 'await mcp_at_start.x()'), { servers: ['at_start'] });
-      expect(again.stdout).toMatch(/failed \d times in a row and is tried again in \d s/);
+      expect(again.stdout).toMatch(/failed \d times in a row and can be started again in \d s/);
       const call = await run(
         `import asyncio\n${tried('await mcp_crashing.crash(code=3)', 'await mcp_crashing.echo(text="back")')}`,
         { servers: ['crashing'] },
       );
-      expect(call.stdout).toContain("SERVER_EXITED: server 'crashing' ended before it answered (exit code 3)");
+      expect(call.stdout).toContain("SERVER_EXITED: server 'crashing' exited before it answered (exit code 3)");
       expect(call.stdout).toContain('back');
       const idle = await run(
         'import asyncio\nprint(await mcp_crashing.crash_soon(after_ms=1))\nawait asyncio.sleep(0.5)\nprint(await mcp_crashing.echo(text="again"))',
@@ -129,7 +129,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
       expect(stdout.split('\n')).toEqual([
         'one',
         'after the dots',
-        "SERVER_PROTOCOL: server 'chatty' gave no usable answer to 'broken': it is no JSON",
+        "SERVER_PROTOCOL: server 'chatty' gave no usable answer to 'broken': it is not valid JSON",
         'flooded',
         'two',
       ]);

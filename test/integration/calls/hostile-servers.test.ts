@@ -137,9 +137,9 @@ describe('too much', () => {
       1,
       [
         'the list was cut at a tool of more than 500,000 members',
-        "the description of 'long' was cut",
+        "the description of 'long' was cut to 20,000 characters",
         'of texts longer than 256 KiB only the beginning was read',
-        'its instructions were cut',
+        'its instructions were cut to 20,000 characters',
       ],
     ],
   ])(

@@ -1,4 +1,4 @@
-/** What only the embedded engine guarantees. The suites of all engines run on it, too, as far as they send frames. */
+/** What only the embedded engine must guarantee. It also runs the tests of all engines that send frames. */
 import { once } from 'node:events';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -48,19 +48,19 @@ async function startDeaf(source = DEAF) {
 }
 
 describe('a child that does not start', () => {
-  it('because a file is damaged gets no input, and the error names the file', async () => {
+  it('because of a damaged file is sent nothing, and the error names the file', async () => {
     const folder = folderWithProgram('process.stdin.pipe(process.stdout);');
     appendFileSync(join(folder, 'child.mjs'), '// damaged');
     const { said, error } = await startToEnd(embeddedEngine({ folder }));
     expect(said).toBe('');
     expect(error).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: 'the files of the embedded engine are damaged: child.mjs is not what was built (SHA-256 differs)',
+      message: 'the files of the embedded engine are damaged: child.mjs differs from the build (SHA-256 mismatch)',
       data: { retryNow: false },
     });
   });
 
-  it('because there are no files leads to an error that says how to build them', async () => {
+  it('because of missing files says how to get them', async () => {
     const folder = folderWithProgram('');
     rmSync(join(folder, 'manifest.json'));
     await expect(embeddedEngine({ folder }).start({ command: [], session: 'test' })).rejects.toMatchObject({
@@ -69,27 +69,27 @@ describe('a child that does not start', () => {
     });
   });
 
-  it('because it dies is retried without each layer, and its last output is reported', async () => {
+  it('because it dies is tried without each layer, and the error quotes its stderr', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram('console.error("no luck"); process.exit(3);') });
     const rounds = [];
     for (let retryNow: unknown = true; retryNow === true; retryNow = rounds.at(-1)?.data['retryNow']) {
       rounds.push((await startToEnd(engine)).error);
     }
     expect(rounds.at(-1)?.message).toBe('the embedded engine did not start (exit code 3): no luck');
-    expect(engine.isolation).toContain('with no layer of the operating system around it');
+    expect(engine.isolation).toContain('without an operating-system sandbox around it');
     expect(engine.description).toContain('no luck');
   });
 
-  it('because it hangs is ended, and that is reported', async () => {
+  it('because it hangs is killed, and the error says so', async () => {
     const folder = folderWithProgram('setInterval(() => undefined, 1000);');
     const { error } = await startToEnd(embeddedEngine({ folder, silenceLimitMs: 500 }));
     expect(error).toMatchObject({
       code: 'ENGINE_FAILED',
-      message: 'the embedded engine said nothing for 0.5 s and was ended: it said nothing',
+      message: 'the embedded engine did not respond for 0.5 s and was killed: no error output',
     });
   });
 
-  it.runIf(embedded !== undefined)('because its Node has no WebAssembly leads to an error that says so', async () => {
+  it.runIf(embedded !== undefined)('because Node has no WebAssembly is reported as that', async () => {
     const engine = embeddedEngine({ node: nodeWith('--jitless'), isBare: true });
     const harness = await createHarness({ engine });
     onTestFinished(() => harness.close());
@@ -99,14 +99,14 @@ describe('a child that does not start', () => {
     });
   });
 
-  it.runIf(embedded !== undefined)('because the interpreter is damaged leads to an answer that says so', async () => {
+  it.runIf(embedded !== undefined)('because of a damaged interpreter is reported in the answer', async () => {
     const folder = copyOfBuilt();
     appendFileSync(join(folder, 'python.wasm'), 'damaged');
     const harness = await createHarness({ engine: embeddedEngine({ folder }) });
     onTestFinished(() => harness.close());
     await expect(harness.run('1')).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: expect.stringContaining('python.wasm is not what was built'),
+      message: expect.stringContaining('python.wasm differs from the build'),
       hint: expect.stringContaining('npm run build'),
     });
   });
@@ -114,7 +114,7 @@ describe('a child that does not start', () => {
 
 describe('a child that misbehaves later', () => {
   it.each([
-    ['is deaf to the end of its input', DEAF],
+    ['ignores the end of its input', DEAF],
     ['computes forever', `${READY} setImmediate(() => { for (;;); });`],
     ['floods stdout', `${READY} process.stdout._handle.setBlocking(true); for (;;) console.log("x".repeat(65536));`],
     ['floods stderr', `${READY} process.stderr._handle.setBlocking(true); for (;;) console.error("x".repeat(65536));`],
@@ -122,25 +122,25 @@ describe('a child that misbehaves later', () => {
       'closes its pipes',
       `${READY} process.stdout.end(() => process.stderr.end()); setInterval(() => undefined, 1000);`,
     ],
-  ])('and %s is ended', async (_what, source) => {
+  ])('is killed if it %s', async (_what, source) => {
     const { sandbox, processes } = await startDeaf(source);
     sandbox.stdout.removeAllListeners('data').pause();
     await sandbox.kill();
     await expect.poll(() => processes.filter(isAlive)).toEqual([]);
   });
 
-  it('and is stopped is ended', async () => {
+  it('is killed if it is stopped', async () => {
     const { sandbox, processes } = await startDeaf();
     processes.forEach((pid) => process.kill(pid, 'SIGSTOP'));
     await sandbox.kill();
     await expect.poll(() => processes.filter(isAlive)).toEqual([]);
   });
 
-  it('and is not ready yet is ended', async () => {
+  it('is killed if it is still starting', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF) });
     const sandbox = await engine.start({ command: [], session: 'test' });
     await sandbox.kill();
-    // Processes of an isolation layer end with it, which takes the kernel a moment.
+    // Processes of a layer end with it, but the kernel needs a moment.
     await expect.poll(() => clientsOf(sandbox.id)).toEqual([]);
   });
 });
@@ -152,7 +152,7 @@ describe.runIf(process.platform === 'linux')('a layer that does not work', () =>
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env });
     await firstOutput(await engine.start({ command: [], session: 'test' }));
     expect(engine.description).toMatch(
-      /, with no layer .* \(bubblewrap not used: bwrap is not on PATH; unshare not used: unshare failed: Operation not permitted[^\n]*\)$/,
+      /, without an operating-system sandbox .* \(bubblewrap not used: bwrap is not on PATH; unshare not used: unshare failed: Operation not permitted[^\n]*\)$/,
     );
     expect(engine.description).not.toContain('dmesg');
   });
@@ -161,7 +161,7 @@ describe.runIf(process.platform === 'linux')('a layer that does not work', () =>
 describe.each(surroundings)('a child $label', ({ commands, layer, userId, words }) => {
   const hostEnv = () => ({ PATH: pathWith(commands, userId) });
 
-  /** What Node prints inside this layer. Its own permission model is off, so only the layer protects. */
+  /** The output of Node in these surroundings, without its permission model, so only the layer protects the host. */
   async function runInside(code: string): Promise<unknown> {
     const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), hostEnv()), []);
     expect(chosen.layer).toBe(layer);
@@ -171,14 +171,14 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     return JSON.parse(await text(child.stdout));
   }
 
-  it('gets this layer, and the engine says so', async () => {
+  it('is chosen, and the description says so', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: hostEnv() });
     await firstOutput(await engine.start({ command: [], session: 'test' }));
-    expect(engine.description).toContain(`Python in WebAssembly, in a process of its own, ${words}`);
-    expect(engine.isolation).toBe(`Python in WebAssembly, in a process of its own, ${words}`);
+    expect(engine.description).toContain(`Python in WebAssembly, in a separate process, ${words}`);
+    expect(engine.isolation).toBe(`Python in WebAssembly, in a separate process, ${words}`);
   });
 
-  it.runIf(commands.length > 0)('sees only its own files, and can write none', async () => {
+  it.runIf(commands.length > 0)('sees only its own files, and cannot write any', async () => {
     const seen = await runInside(`
       const fs = require('fs');
       const attempt = (action) => { try { return action(); } catch (error) { return error.code; } };
@@ -203,7 +203,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     expect(env.filter((name) => name !== 'PWD')).toEqual([]);
   });
 
-  it.runIf(commands.length > 0)('reaches neither network nor processes of the host', async () => {
+  it.runIf(commands.length > 0)('cannot reach the network or processes of the host', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await once(server, 'listening');
@@ -216,10 +216,10 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     expect(seen).toEqual({ signalled: 'ESRCH', connected: expect.stringMatching(/ECONNREFUSED|ENETUNREACH/) });
   });
 
-  it.runIf(layer !== undefined)('starts from a file system that is mounted with every restriction', async () => {
+  it.runIf(layer !== undefined)('starts with files from a file system with all mount restrictions', async () => {
     const folder = folderWithProgram('');
     const chosen = await chooseSurroundings(readMachine(folder, { PATH: pathWith(commands) }), []);
-    // Mounts of the host keep these flags in a namespace, so a remount without one of them is refused.
+    // Mounts of the host keep these flags in a namespace, so a remount that omits one is refused.
     const script = [
       'mount -t tmpfs -o noexec,nosuid,nodev,noatime restricted "$1"',
       'echo found > "$1/child.js"',
@@ -235,7 +235,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     expect([chosen.layer, await text(child.stdout)]).toEqual([layer, 'found\n']);
   });
 
-  it.runIf(layer === 'unshare')('starts without /sys', async () => {
+  it.runIf(layer === 'unshare')('starts if there is no /sys', async () => {
     const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), hostEnv()), []);
     const { arguments: launchArguments, executable } = chosen.launch(['-p', '6 * 7']);
     const elsewhere = launchArguments.map((word) => word.replace(/^\/sys /, '/nowhere '));
@@ -245,7 +245,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     expect(await text(child.stdout)).toBe('42\n');
   });
 
-  it.runIf(layer !== undefined)('has no capabilities, and with bubblewrap our system-call filter', async () => {
+  it.runIf(layer !== undefined)('has no capabilities, and our filter with bubblewrap', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: hostEnv() });
     const sandbox = await engine.start({ command: [], session: 'test' });
     await firstOutput(sandbox);
@@ -260,7 +260,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     }
   });
 
-  it.runIf(layer !== undefined)('ends when its bridge is killed, even if it ignores the end of its input', async () => {
+  it.runIf(layer !== undefined)('ends if its bridge is killed, even if it ignores the end of its input', async () => {
     const engine = testEngine('embedded', 'embedded', { ...processEnvironment(), ...hostEnv() }, false);
     const owner = await startOwner(engine, folderWithProgram(DEAF));
     const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
@@ -269,7 +269,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     await expect.poll(() => processes.filter(isAlive)).toEqual([]);
   });
 
-  it.runIf(embedded !== undefined)('runs cells, and ends when its bridge is killed', async () => {
+  it.runIf(embedded !== undefined)('runs cells, and ends if its bridge is killed', async () => {
     const folder = userId === undefined ? undefined : copyOfBuilt();
     const harness = await createHarness({ engine: embeddedEngine({ env: hostEnv(), folder }) });
     onTestFinished(() => harness.close());
@@ -283,8 +283,8 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
   });
 });
 
-describe.runIf(embedded !== undefined)('a session on the embedded engine', () => {
-  it('keeps its state at the memory limit, which raises MemoryError', async () => {
+describe.runIf(embedded !== undefined)('a session on it', () => {
+  it('keeps its state if it hits the memory limit, which raises MemoryError', async () => {
     const harness = await createHarness({ engine: embeddedEngine() });
     onTestFinished(() => harness.close());
     await harness.run('kept = 42');
@@ -293,7 +293,7 @@ describe.runIf(embedded !== undefined)('a session on the embedded engine', () =>
     expect((await harness.run('b = None\nkept')).value).toBe('42');
   });
 
-  it('reports that its child was killed, and what is gone', async () => {
+  it('reports that its child was killed, and what was lost', async () => {
     const harness = await createHarness({ engine: embeddedEngine({ isBare: true, instanceId: 'to-kill' }) });
     onTestFinished(() => harness.close());
     await harness.run('gone = 1');
@@ -301,7 +301,7 @@ describe.runIf(embedded !== undefined)('a session on the embedded engine', () =>
     await expect.poll(async () => (await harness.run('1')).notices[0]).toContain('variables gone');
   });
 
-  it('answers at the deadline if its child is stopped, and starts a new one', async () => {
+  it('answers at the deadline if its child is stopped, and starts again', async () => {
     const harness = await createHarness({ engine: embeddedEngine({ isBare: true, instanceId: 'to-stop' }) });
     onTestFinished(() => harness.close());
     await harness.run('1');
@@ -311,7 +311,7 @@ describe.runIf(embedded !== undefined)('a session on the embedded engine', () =>
     expect((await harness.run('3')).value).toBe('3');
   });
 
-  it('works with any flags of the bridge itself', async () => {
+  it('works regardless of NODE_OPTIONS of the bridge', async () => {
     const env = { ...processEnvironment(), NODE_OPTIONS: '--jitless' };
     const harness = await createHarness({ engine: embeddedEngine({ env }) });
     onTestFinished(() => harness.close());

@@ -1,4 +1,4 @@
-/** What every engine guarantees. Each one runs the whole suite. Cases of a single engine do not belong here. */
+/** What every engine must guarantee. Each engine runs all of these tests; there are no cases for a single engine. */
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
@@ -22,21 +22,21 @@ import { describeInside } from './inside-suite.ts';
 import { createSuiteEngine } from './suite-engine.ts';
 
 const ECHO = 'import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.flush()';
-/** Ignores the end of its host. */
+/** Does not notice the end of its host. */
 const STUBBORN = 'import time\nprint("ready")\ntime.sleep(600)';
 const STARTS = 30;
-/** One start takes 100 to 400 ms here; several at once take longer. */
+/** A start takes 100 to 400 ms on a test machine; concurrent starts take longer. */
 const KILL_DELAYS_MS = [0, 0, 20, 40, 60, 80, 100, 150, 200, 300, 400, 500];
 
 /**
- * Docker forgets a container an instant before its list does (`inspect` finds nothing, `ps` still shows it: seen about once in
- * some hundred runs), so the list is polled.
+ * Polls, because Docker removes a container slightly before it disappears from the list: `inspect` finds nothing, but `ps` still
+ * shows it (seen once in a few hundred ends).
  */
 async function expectNoContainers(engine: TestEngine, instanceId: string): Promise<void> {
   await expect.poll(() => containersOf(engine, instanceId), { timeout: 5_000 }).toEqual([]);
 }
 
-/** A folder that everyone may read and write, whatever user of the host the sandbox runs as. */
+/** A folder that everyone can read and write, because the sandbox's user is another user on the host. */
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-mount-'));
   chmodSync(folder, 0o777);
@@ -60,7 +60,7 @@ for folder in ('/data/in', '/data/out'):
         print(folder, os.strerror(error.errno))
 print(sorted(os.listdir('/data')))`;
 
-      it('is visible, and read-only by default', async () => {
+      it('is visible, by default read-only', async () => {
         const [source, out] = [makeFolder(), makeFolder()];
         await writeFile(join(source, 'a.txt'), 'from the host');
         const { engine } = createEngine({
@@ -76,7 +76,7 @@ print(sorted(os.listdir('/data')))`;
           '/data/out written',
           "['in', 'out']",
         ]);
-        // Podman made it readable only for the sandbox's user, who is a different user on the host.
+        // Podman once made it readable only for the sandbox's user, who on the host is not the person.
         expect((await stat(join(out, 'new.txt'))).mode & 0o444).toBe(0o444);
         expect(await readFile(join(out, 'new.txt'), 'utf8')).toBe('written');
       });
@@ -102,7 +102,7 @@ print(sorted(os.listdir('/data')))`;
         expect(run.stderr).toContain('err\n');
       });
 
-      it('transfers 64 MiB intact', async () => {
+      it('carries 64 MiB out completely', async () => {
         const { engine } = createEngine();
         const sandbox = await startPython(engine, 'import os\nfor _ in range(1024): os.write(1, b"x" * 65536)');
         let bytes = 0;
@@ -120,10 +120,13 @@ print(sorted(os.listdir('/data')))`;
       const states: [string, string][] = [
         ['idle at the pipe', `print("ready")\n${ECHO}`],
         [
-          'busy and ignores signals',
+          'busy and ignoring signals',
           'import signal\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\nprint("ready")\nwhile True: pass',
         ],
-        ['flooding an unread stdout', 'import os\nos.write(1, b"ready\\n")\nwhile True: os.write(1, b"x" * 65536)'],
+        [
+          'flooding a stdout that is not read',
+          'import os\nos.write(1, b"ready\\n")\nwhile True: os.write(1, b"x" * 65536)',
+        ],
         [
           'with stdout and stderr closed',
           'import os, time\nos.write(1, b"ready\\n")\nos.close(1); os.close(2)\ntime.sleep(600)',
@@ -153,7 +156,7 @@ print(sorted(os.listdir('/data')))`;
         await expectNoContainers(testEngine, instanceId);
       });
 
-      it('a sandbox that is not ready yet', async () => {
+      it('a sandbox that is still starting', async () => {
         const { engine, instanceId } = createEngine();
         const sandbox = await startPython(engine, ECHO);
         await sandbox.kill();
@@ -162,11 +165,11 @@ print(sorted(os.listdir('/data')))`;
 
       it('a sandbox at any moment of its start, including its helpers', async () => {
         const { engine, instanceId } = createEngine();
-        // A podman client that is killed during a start leaves conmon and the container behind, and podman does not list them.
+        // A podman client killed during a start leaves behind conmon and a container that podman does not list.
         await Promise.all(
           KILL_DELAYS_MS.map(async (delayMs) => {
             const sandbox = await startPython(engine, ECHO);
-            await pause(delayMs, 'one of several moments of the start');
+            await pause(delayMs, 'one of several moments during the start');
             await sandbox.kill();
           }),
         );
@@ -182,7 +185,7 @@ print(sorted(os.listdir('/data')))`;
         await expectNoContainers(testEngine, instanceId);
       });
 
-      it.runIf(testEngine.isContainer)('is noticed when the container is removed from outside', async () => {
+      it.runIf(testEngine.isContainer)('is noticed if the container is removed from outside', async () => {
         const { engine } = createEngine();
         const sandbox = await startPython(engine, STUBBORN);
         await firstOutput(sandbox);
@@ -192,7 +195,7 @@ print(sorted(os.listdir('/data')))`;
         await sandbox.kill();
       });
 
-      it('is noticed when its process is killed from outside', async () => {
+      it('is noticed if its program is killed from outside', async () => {
         const { engine } = createEngine();
         const sandbox = await startPython(engine, STUBBORN);
         await firstOutput(sandbox);
@@ -201,7 +204,7 @@ print(sorted(os.listdir('/data')))`;
         await sandbox.kill();
       });
 
-      it('is noticed when the client of the engine is killed, and removes the container', async () => {
+      it('is noticed if the client of the engine is killed, and removes the container', async () => {
         const { engine, instanceId } = createEngine();
         const sandbox = await startPython(engine, STUBBORN);
         await firstOutput(sandbox);
@@ -214,7 +217,7 @@ print(sorted(os.listdir('/data')))`;
       });
     });
 
-    describe.runIf(testEngine.isContainer)('a failed start of an engine with images', () => {
+    describe.runIf(testEngine.isContainer)('a failed start on an engine with images', () => {
       async function explain(options: Partial<ContainerEngineOptions>, program = 'python3') {
         const { engine, instanceId } = createEngine(options);
         const sandbox = await engine.start({ command: [program, '-c', 'pass'], session: 'test' });
@@ -238,7 +241,7 @@ print(sorted(os.listdir('/data')))`;
         expect(error.data['retryNow']).toBe(false);
       });
 
-      it('offers a retry if a missing image may be pulled', async () => {
+      it('asks for another attempt if a missing image may be pulled', async () => {
         const error = await explain({ image: 'no-such-image:1', pullPolicy: 'missing' });
         expect(error.data['retryNow']).toBe(true);
       });
@@ -248,7 +251,7 @@ print(sorted(os.listdir('/data')))`;
         expect(error.code).toBe('IMAGE_UNSUITABLE');
       });
 
-      it('quotes the engine for any other failure', async () => {
+      it('quotes the engine about anything else', async () => {
         const error = await explain({ user: '9999999999:9999999999' });
         expect(error.code).toBe('ENGINE_FAILED');
         expect(error.message).toMatch(/9999999999|range/);
@@ -264,7 +267,7 @@ print(sorted(os.listdir('/data')))`;
           startPython(other.engine, STUBBORN),
         ]);
         await Promise.all([firstOutput(first), firstOutput(second)]);
-        // The total is unknown, because other bridges may have died on this machine.
+        // The count is not checked, because other bridges may have died on this machine.
         await mine.engine.sweep();
         expect(await containersOf(testEngine, mine.instanceId)).toHaveLength(1);
         await mine.engine.sweep({ own: true });
@@ -275,20 +278,20 @@ print(sorted(os.listdir('/data')))`;
       });
     });
 
-    it('removes the sandbox of a bridge only after that was killed', async () => {
+    it('removes the sandbox of a bridge only after the bridge was killed', async () => {
       const { engine } = createEngine();
       const owner = await startOwner(testEngine);
       await engine.sweep();
       expect(await containersOf(testEngine, owner.instanceId)).toHaveLength(1);
       await owner.kill();
       await engine.sweep();
-      // Without containers, there is nothing to sweep: the sandbox ends by itself.
+      // An engine without containers has nothing to sweep: the sandbox ends by itself.
       await expect.poll(() => containersOf(testEngine, owner.instanceId)).toHaveLength(0);
       // The client of the killed bridge ends when its container is gone.
       await expect.poll(() => findProcesses(owner.sandboxId)).toEqual([]);
     });
 
-    it('leaks no descriptor over many starts', async () => {
+    it('leaks no descriptors over many starts', async () => {
       const { engine, instanceId } = createEngine();
       await (await startPython(engine, ECHO)).kill();
       const before = countDescriptors();

@@ -1,4 +1,4 @@
-/** Engines that misbehave: the errors, and that nothing is left. The engines are small scripts. */
+/** Engines that misbehave: what is reported, and that nothing is left behind. The engines are small scripts. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -14,7 +14,7 @@ import { containersOf, findProcesses, firstOutput, startPython, startUntilReady 
 
 const READY = 'print("ready")\ninput()';
 const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures', 'engines');
-/** The limit for an engine that hangs. The test allows another second for a slow machine. */
+/** The documented limit for an engine that hangs. The test allows another second for a busy machine. */
 const ANSWER_WITHIN_MS = 5_000;
 
 const engines = await coverEngines();
@@ -23,7 +23,7 @@ const docker = engines.find(({ label }) => label === 'docker');
 
 let nextInstance = 0;
 
-/** What `auto` finds with the fixture folder first in PATH, or alone. The embedded engine is always available. */
+/** The engines that are found with the fixture folder in front of PATH, or as all of PATH. The embedded engine is always found. */
 function detectWith(
   folder: string,
   options: Partial<DetectOptions> & { alone?: boolean } = {},
@@ -49,7 +49,7 @@ function detectWith(
   return { engine, instanceId };
 }
 
-/** A folder for the notes of a fake engine, removed when the test ends. */
+/** A folder for the state of a fake engine, deleted when the test ends. */
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'fake-engine-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -65,18 +65,18 @@ describe('an engine that does not work', () => {
       message: 'podman does not answer: no answer within 4800 ms',
     });
     expect(clock.elapsed()).toBeLessThan(ANSWER_WITHIN_MS + 1_000);
-    // They got SIGKILL, but a busy kernel may take a moment.
+    // They got SIGKILL, but a busy kernel may need a moment.
     await expect.poll(() => findProcesses(join(FIXTURES, 'hanging'))).toEqual([]);
   });
 
-  it('is ended if the session stops waiting', async () => {
+  it('is killed while it hangs, if the session gives up', async () => {
     const { engine } = detectWith('hanging', { requested: 'podman' });
     const sandbox = await startPython(engine, READY);
     void sandbox.kill();
     expect(await sandbox.exited).toEqual({ exitCode: undefined, signal: 'SIGKILL' });
   });
 
-  it.runIf(docker)('gives way to the next one', async () => {
+  it.runIf(docker)('is replaced by the next one', async () => {
     const { engine } = detectWith('dead-podman');
     expect(engine.name).toBe('podman');
     const { sandbox, starts } = await startUntilReady(engine, READY);
@@ -85,7 +85,7 @@ describe('an engine that does not work', () => {
     await sandbox.kill();
   });
 
-  it('is listed with its reason and a next step if no engine is left', async () => {
+  it('is listed with its reason and a next step if none is left', async () => {
     const { engine } = detectWith('dead', { alone: true, requested: 'container' });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
@@ -110,7 +110,7 @@ describe('an engine that does not work', () => {
     await expect(startUntilReady(engine, READY)).rejects.toThrow('no engine can be used');
   });
 
-  it('is not started just to report that none is installed', () => {
+  it('need not run to find that none is installed', () => {
     expect(() => detectWith('no-such-folder', { alone: true, requested: 'container' })).toThrow(
       expect.objectContaining({
         code: 'ENGINE_UNAVAILABLE',
@@ -120,7 +120,7 @@ describe('an engine that does not work', () => {
     );
   });
 
-  it('is reported with its last output after 200 MB of noise', async () => {
+  it('is reported with the end of its stderr after 200 MB of noise', async () => {
     const { engine } = detectWith('noisy', { requested: 'podman' });
     await engine.prepare(() => undefined);
     const sandbox = await startPython(engine, READY);
@@ -140,12 +140,12 @@ describe('an engine that does not work', () => {
     const { engine } = detectWith('silent', { requested: 'podman' });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       code: 'ENGINE_FAILED',
-      message: 'podman did not start the sandbox (exit code 0): it said nothing',
+      message: 'podman did not start the sandbox (exit code 0): no error output',
     });
   });
 });
 
-it.runIf(docker)('a container that appears after its client was killed is removed anyway', async () => {
+it.runIf(docker)('a container created after its client was killed is removed, too', async () => {
   const state = temporaryFolder();
   const { engine, instanceId } = detectWith('late', { requested: 'docker', env: { CONTAINER_FAKE_STATE: state } });
   const sandbox = await startPython(engine, READY);
@@ -154,36 +154,36 @@ it.runIf(docker)('a container that appears after its client was killed is remove
   expect(docker === undefined ? [] : await containersOf(docker, instanceId)).toEqual([]);
 });
 
-describe.runIf(podman)('an engine that can be made to work', () => {
-  it('is started again without the flags it does not know', async () => {
+describe.runIf(podman)('an engine with a problem that can be solved', () => {
+  it('starts again without the flags it does not know', async () => {
     const { engine } = detectWith('old', { requested: 'podman' });
     const { sandbox, starts } = await startUntilReady(engine, READY);
     expect(starts).toBe(2);
     await sandbox.kill();
   });
 
-  it('is started again without a limit that this user may not set', async () => {
+  it('starts again without a limit that this user may not set', async () => {
     const { engine } = detectWith('undelegated', { requested: 'podman', limits: { ...TEST_LIMITS, cpus: 1 } });
     const { sandbox, starts } = await startUntilReady(engine, READY);
     expect(starts).toBe(2);
     await sandbox.kill();
   });
 
-  it('may warn about anything on stderr', async () => {
+  it('may print warnings on stderr', async () => {
     const { engine } = detectWith('warning', { requested: 'podman' });
     const sandbox = await startPython(engine, READY);
     expect(await firstOutput(sandbox)).toMatch(/^ready/);
     await sandbox.kill();
   });
 
-  it('leaves no container if it is ended during the start', async () => {
+  it('leaves no container if it is ended while it starts', async () => {
     const { engine, instanceId } = detectWith('slow', { requested: 'podman' });
     const sandbox = await startPython(engine, READY);
     await sandbox.kill();
     expect(podman === undefined ? [] : await containersOf(podman, instanceId)).toEqual([]);
   });
 
-  it('starts a stopped Podman machine, and changes nothing else', async () => {
+  it('has its stopped Podman machine started, and nothing else done to it', async () => {
     const state = temporaryFolder();
     const { engine } = detectWith('machine', {
       requested: 'podman',
@@ -199,7 +199,7 @@ describe.runIf(podman)('an engine that can be made to work', () => {
     expect(seen).toEqual([{ message: 'starting the Podman machine podman-machine-default' }]);
   });
 
-  it('pulls a missing image once, before the start, with progress and the proxies of the user', async () => {
+  it('pulls a missing image once, outside the start, with progress and the proxies of the user', async () => {
     const state = temporaryFolder();
     const proxy = 'http://user:password@proxy.example';
     const env = { CONTAINER_FAKE_STATE: state, HTTPS_PROXY: proxy };
@@ -219,7 +219,7 @@ describe.runIf(podman)('an engine that can be made to work', () => {
     expect(readFileSync(join(state, 'proxies-of-run'), 'utf8').trim()).toBe('');
   });
 
-  it('names the command that pulls the image if pulling is disabled', async () => {
+  it('names the command that pulls the image if the bridge may not', async () => {
     const state = temporaryFolder();
     const { engine } = detectWith('pulling', { requested: 'podman', env: { CONTAINER_FAKE_STATE: state } });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
@@ -230,7 +230,7 @@ describe.runIf(podman)('an engine that can be made to work', () => {
   });
 });
 
-it('finds commands by absolute paths, and none in relative folders of PATH', () => {
+it('finds commands as absolute paths, and skips relative folders of PATH', () => {
   const fixture = join(FIXTURES, 'dead');
   expect(findExecutable('docker', { PATH: `relative${delimiter}${fixture}` })).toBe(join(fixture, 'docker'));
   expect(findExecutable('docker', { PATH: `test/fixtures/engines/dead${delimiter}` })).toBeUndefined();

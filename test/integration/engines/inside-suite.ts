@@ -1,4 +1,4 @@
-/** What code in a sandbox can and cannot do on every engine, measured from inside. */
+/** What code in a sandbox can and cannot do, tested from inside, on every engine. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -15,7 +15,7 @@ export function describeInside(testEngine: TestEngine): void {
   const createEngine = (options: Partial<ContainerEngineOptions> = {}) => createSuiteEngine(testEngine, options);
 
   describe('seen from inside', () => {
-    it('has the promised limits', async () => {
+    it('has the documented limits', async () => {
       const { engine } = createEngine({
         env: { ...testEngine.env, HTTP_PROXY: 'http://user:password@proxy.example', SECRET: 's' },
       });
@@ -44,7 +44,7 @@ export function describeInside(testEngine: TestEngine): void {
       expect(Number(seen.oom_score_adj)).toBeGreaterThanOrEqual(500);
     });
 
-    it('sees nothing of the environment of the host', async () => {
+    it('sees no environment variables of the host', async () => {
       const secrets = {
         HTTP_PROXY: 'http://user:password@proxy.example',
         https_proxy: 'http://p',
@@ -70,7 +70,7 @@ export function describeInside(testEngine: TestEngine): void {
     });
 
     it.runIf(testEngine.hasCgroupLimits)(
-      'is ended at the memory limit, and leaves no core file on the host',
+      'is killed at the memory limit, and leaves no file in the working directory',
       async () => {
         const { engine } = createEngine();
         const run = await runPython(engine, 'x = bytearray(1 << 30)');
@@ -79,7 +79,7 @@ export function describeInside(testEngine: TestEngine): void {
       },
     );
 
-    it.runIf(testEngine.isContainer)('ignores what an image declares', async () => {
+    it.runIf(testEngine.isContainer)('ignores the settings of the image', async () => {
       const image = await commitHostileImage(testEngine);
       onTestFinished(async () => {
         await testEngine.run('rmi', image);
@@ -92,7 +92,7 @@ export function describeInside(testEngine: TestEngine): void {
       });
     });
 
-    it('cannot block another sandbox with its processes', async () => {
+    it('does not use up the processes of another sandbox', async () => {
       const { engine } = createEngine();
       const fill =
         'import threading, time\nfor _ in range(100): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\nprint("full", flush=True)\ninput()';
@@ -105,7 +105,7 @@ export function describeInside(testEngine: TestEngine): void {
   });
 }
 
-/** An image whose declarations would run another program, as root, in another folder, with a volume and a health check. */
+/** An image whose settings ask for another program, root, another folder and a volume. */
 async function commitHostileImage(testEngine: TestEngine): Promise<string> {
   nextImage += 1;
   const name = `hostile-${process.pid}-${nextImage}`;

@@ -1,4 +1,4 @@
-/** Engines that are reached through a socket: a podman service, DOCKER_HOST, a Docker context. */
+/** Remote engines: a podman service, DOCKER_HOST, and a docker context. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ afterAll(async () => {
   await Promise.all(cleanups.map((cleanup) => cleanup()));
 });
 
-it('remote podman refuses an OCI runtime, which only its own settings can choose', () => {
+it('a remote podman refuses an OCI runtime, which only its own configuration can choose', () => {
   const remote = testEngine(
     'podman-remote',
     'podman',
@@ -37,11 +37,11 @@ it('remote podman refuses an OCI runtime, which only its own settings can choose
   expect(() => remote.create({ ociRuntime: 'runsc' })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
 });
 
-describe.runIf(engines.some(({ label }) => label === 'docker'))('remote Docker', () => {
+describe.runIf(engines.some(({ label }) => label === 'docker'))('a remote docker', () => {
   it.each([
-    ['named by the environment', 'elsewhere', { DOCKER_CONTEXT: 'elsewhere' }],
-    // As Docker Desktop sets it up: its socket is in the home of the user on macOS, and a pipe on Windows.
-    ['in use by its settings', 'desktop-linux', {}],
+    ['from the environment', 'elsewhere', { DOCKER_CONTEXT: 'elsewhere' }],
+    // Docker Desktop configures this; its socket is in the user's home on macOS, and a pipe on Windows.
+    ['in its configuration', 'desktop-linux', {}],
   ])('is found through the context %s', async (_how, name, variables) => {
     const env = { ...processEnvironment(), DOCKER_CONFIG: temporaryFolder() };
     const local = { executable: 'docker', env: clientEnvironment(processEnvironment()) };
@@ -56,7 +56,7 @@ describe.runIf(engines.some(({ label }) => label === 'docker'))('remote Docker',
     await expectEcho({ ...env, DOCKER_HOST: '', ...variables });
   });
 
-  it('passes no proxy from its settings into a sandbox', async () => {
+  it('passes no proxy from its configuration into a sandbox', async () => {
     const folder = temporaryFolder();
     const proxies = { default: { httpProxy: 'http://user:password@proxy.example', noProxy: 'secret.example' } };
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ proxies }));
@@ -73,7 +73,7 @@ describe.runIf(engines.some(({ label }) => label === 'docker'))('remote Docker',
     expect(stdout).toBe("['']\n");
   });
 
-  it('is reported as unavailable if its host does not answer', async () => {
+  it('is reported if its host does not answer', async () => {
     const engine = testEngine(
       'docker-host',
       'docker',
@@ -100,9 +100,9 @@ async function expectEcho(env: Record<string, string>): Promise<void> {
   await sandbox.kill();
 }
 
-/** Starts a podman service. Returns the URL of its socket. */
+/** Starts a podman service and returns the URL of its socket. */
 async function startService(): Promise<string> {
-  // conmon leaves a file in the working directory of the service.
+  // conmon writes a file to the working directory of the service.
   const folder = temporaryFolder();
   const socket = join(folder, 'podman.sock');
   const service = spawn('podman', ['system', 'service', '--time', '0', `unix://${socket}`], {
@@ -116,7 +116,7 @@ async function startService(): Promise<string> {
   });
   while (!existsSync(socket)) {
     await Promise.race([
-      pause(50, 'between two looks'),
+      pause(50, 'between two checks'),
       exited.then(() => Promise.reject(new Error('the podman service ended'))),
     ]);
   }

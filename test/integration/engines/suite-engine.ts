@@ -1,16 +1,16 @@
-/** Engines that live for one test. */
+/** Creates an engine for one test. */
 import { expect, onTestFinished } from 'vitest';
 import type { ContainerEngineOptions } from '../../../src/engines/container/container-engine.ts';
 import type { Engine } from '../../../src/engines/engine.ts';
 import type { TestEngine } from '../../support/engines.ts';
 import { findProcesses } from '../../support/sandbox.ts';
 
-/** Limits a wait; asserts no speed. */
+/** Limits a wait; does not test speed. */
 const HELPERS_GONE_MS = 10_000;
 
 let nextInstance = 0;
 
-/** An engine with its own instance id, swept when the test ends. */
+/** An engine with its own instance id. The test fails if processes of it remain at its end. */
 export function createSuiteEngine(
   testEngine: TestEngine,
   options: Partial<ContainerEngineOptions> = {},
@@ -20,7 +20,7 @@ export function createSuiteEngine(
   const engine = testEngine.create({ instanceId, ...options });
   onTestFinished(async () => {
     await engine.sweep({ own: true });
-    // Clients, conmon and shims have the name of the container in their command lines, and some take a moment to end.
+    // The command lines of clients, conmon and shims contain the container's name; some need a moment to end.
     await expect.poll(() => findProcesses(`mcp-bridge-${instanceId}-`), { timeout: HELPERS_GONE_MS }).toEqual([]);
   });
   return { engine, instanceId };

@@ -187,7 +187,7 @@ describe('strict', () => {
     ]);
     expect(JSON.stringify(await bridge.call('look', { the_thing: 'x' }))).toContain('the-thing');
     expect((await documentOf(bridge, 'look')).description).toBe(POISON.look.description);
-    expect((await person.approve()).text).toBe("Nothing of 'cat' differs from what was accepted.\n");
+    expect((await person.approve()).text).toBe("No tool of 'cat' differs from its accepted definition.\n");
   });
 
   it('is shown without mere changes of order', async () => {
@@ -241,7 +241,7 @@ describe('the accepted definitions', () => {
     await bridge.call('look');
     await bridge.become(POISON);
     expect(await failureOf(bridge.call('look'))).toMatchObject(REFUSED);
-    expect(bridge.log.filter((line) => line.includes('are not kept, so that changes'))).toHaveLength(1);
+    expect(bridge.log.filter((line) => line.includes('cannot be saved, so changes'))).toHaveLength(1);
   });
 
   it('cannot include a tool that does not exist, and the error names it', async () => {

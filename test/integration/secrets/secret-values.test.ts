@@ -10,7 +10,7 @@ import { isRunning, rejectionOf, until } from '../../support/upstream.ts';
 
 const NODE = `"${process.execPath}"`;
 
-/** A folder with a server file, and a function that resolves the secrets in its entries. */
+/** A folder with a server file, and a function that resolves the references in its entries. */
 function setUp() {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-secrets-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,13 +32,13 @@ function setUp() {
   return { folder, file, put, options, prepare, entry };
 }
 
-/** A command that runs this script. */
+/** A reference to a command that runs this script. */
 function script(text: string): string {
   return `\${cmd:${NODE} -e '${text}'}`;
 }
 
 describe('a value', () => {
-  it('is inserted into command, args, env, url and headers, and is treated as a secret', async () => {
+  it('is inserted in command, args, env, url and headers, and becomes a secret', async () => {
     const { put, prepare, entry } = setUp();
     put('key', 'of-the-file\r\n\n');
     const texts = {
@@ -57,13 +57,13 @@ describe('a value', () => {
     });
   });
 
-  it('does not change an entry without references', async () => {
+  it('leaves an entry without references unchanged', async () => {
     const { prepare, entry } = setUp();
     const plain = entry({ A: '$HOME ${NOT_SET} {file:x}' });
     expect(await prepare(plain)).toBe(plain);
   });
 
-  it('from a file follows links, as container secrets use them, and is read again at each start', async () => {
+  it('from a file is read at each start, through links too, which is how containers mount secrets', async () => {
     const { folder, put, prepare, entry } = setUp();
     symlinkSync(put('target', 'one'), join(folder, 'link'));
     const values = async () => (await prepare(entry({ A: '${file:link}' }))).env['A'];
@@ -72,7 +72,7 @@ describe('a value', () => {
     expect(await values()).toBe('two');
   });
 
-  it('from a command takes one run, without a shell, in the folder of the file, with the environment of the bridge', async () => {
+  it('from a command is read once, without a shell, in the folder of the file, with the environment of the bridge', async () => {
     const { folder, prepare, entry } = setUp();
     const text = script('require("fs").appendFileSync("runs", "x"); process.stdout.write(process.env.MINE)');
     const both = [entry({ A: text, B: text }), entry({ C: text })];
@@ -84,7 +84,7 @@ describe('a value', () => {
     expect((await prepare(entry({ A: '${cmd:echo $MINE; echo x > y}' }))).env['A']).toBe('$MINE; echo x > y');
   });
 
-  it('may look like a reference or a pattern', async () => {
+  it('may look like a reference or a replacement pattern', async () => {
     const { put, prepare, entry } = setUp();
     put('key', '${cmd:exit 1} $& $1 \\');
     expect((await prepare(entry({ A: '<${file:key}>' }))).env['A']).toBe('<${cmd:exit 1} $& $1 \\>');
@@ -94,9 +94,9 @@ describe('a value', () => {
 describe('no value', () => {
   it.each<[string, string, string]>([
     ['a file that is missing', '${file:none}', 'none cannot be read: ENOENT'],
-    ['a folder', '${file:.}', 'is no file of at most 65,536 bytes'],
+    ['a folder', '${file:.}', 'is not a file of at most 65,536 bytes'],
     ['an empty file', '${file:empty}', 'it is empty'],
-    ['a file that is no text', '${file:binary}', 'it is no text in UTF-8'],
+    ['a binary file', '${file:binary}', 'it is not UTF-8 text'],
     [
       'a command that fails',
       script('console.log("canary"); console.error("canary"); process.exit(3)'),
@@ -113,12 +113,12 @@ describe('no value', () => {
       "'no-such-keyring' could not be started: it was not found",
     ],
     [
-      'a command without end of output',
+      'a command with endless output',
       script('process.stdout.write("canary".repeat(20000))'),
       'printed more than 65,536 bytes',
     ],
     ['a command with an open quote', '${cmd:echo "canary}', 'a quote in it is not closed'],
-    ['a command that says nothing', '${cmd:true}', 'it is empty'],
+    ['a command that prints nothing', '${cmd:true}', 'it is empty'],
   ])('from %s: the error names server, key and reason', async (_what, text, reason) => {
     const { put, prepare, entry, file } = setUp();
     put('empty', '\n');
@@ -127,13 +127,13 @@ describe('no value', () => {
     expect(error).toMatchObject({
       code: 'SECRET_UNAVAILABLE',
       message: expect.stringContaining(reason),
-      hint: `Look at env.KEY of 'x' in ${file}; run its command by hand, or look at its file.`,
+      hint: `Check env.KEY of 'x' in ${file}: run its command yourself, or look at its file.`,
       data: { server: 'x', key: 'env.KEY' },
     });
     expect(JSON.stringify([error, (error as Error).message])).not.toContain('canary');
   });
 
-  it.each(['url', 'headers'])('with a line end is inserted into %s', async (place) => {
+  it.each(['url', 'headers'])('with a line break is inserted in %s', async (place) => {
     const { put, prepare, entry } = setUp();
     put('key', 'canary\r\nX-Evil: 1');
     const more = place === 'url' ? { url: 'http://h/${file:key}' } : { headers: { A: '${file:key}' } };
@@ -154,7 +154,7 @@ describe('no value', () => {
     await until(() => !pids.some(isRunning));
   });
 
-  it('from a command that failed, which runs again at the next start', async () => {
+  it('from a command that failed, which is run again at the next start', async () => {
     const { put, prepare, entry } = setUp();
     const locked = entry({ A: '${cmd:cat key}' });
     await rejectionOf(prepare(locked));
@@ -176,7 +176,7 @@ describe('discovery', () => {
     expect(() => readFileSync(join(folder, MARK))).toThrow('ENOENT');
   });
 
-  it.each([0o620, 0o602, 0o666])('skips entries with commands in a file of mode %o, and keeps the others', (mode) => {
+  it.each([0o620, 0o602, 0o666])('ignores entries with commands in a file of mode %o, but keeps the others', (mode) => {
     const { folder, file, put } = setUp();
     put(
       'servers.json',
@@ -190,7 +190,7 @@ describe('discovery', () => {
     ]);
   });
 
-  it('distinguishes two entries whose references point to different files', () => {
+  it('distinguishes two entries whose references name different files', () => {
     const { folder, put } = setUp();
     const entry = { command: 'run', env: { A: '${file:k}' } };
     put('servers.json', JSON.stringify({ mcpServers: { x: entry } }));

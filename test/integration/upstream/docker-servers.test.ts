@@ -14,7 +14,7 @@ it.skipIf(!hasDocker)(`${prefix}a server in a container reports what is missing`
   });
   expect(await failureOf(pool.describe('fetch'))).toMatchObject({
     code: 'SERVER_START_FAILED',
-    hint: expect.stringContaining("'docker info' shows when it is there"),
+    hint: expect.stringContaining("'docker info' shows when it is ready"),
   });
   const hasToolkit = spawnSync('docker', ['mcp', 'version']).status === 0;
   expect(await failureOf(pool.describe('gateway'))).toMatchObject({

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
-import type { Elicit } from '../../../src/upstream/elicit.ts';
 import type { JsonObject, UpstreamPool } from '../../../src/upstream/pool.ts';
+import type { Elicit } from '../../../src/upstream/requests.ts';
 import { RequestError } from '../../../src/upstream/requests.ts';
 import { pause } from '../../support/pause.ts';
 import { failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
@@ -100,7 +100,7 @@ describe('a server of 2026-07-28', () => {
     const made = pool.callTool({ server: 'new', tool: 'ask', arguments: args, elicit: createRecorder().elicit });
     expect(await failureOf(made)).toMatchObject({
       code: 'SERVER_PROTOCOL',
-      message: expect.stringContaining('it asked for input 10 times and wants more'),
+      message: expect.stringContaining('it requested input more than 10 times'),
     });
   });
 

@@ -60,7 +60,7 @@ describe('close', () => {
     expect((await starting).code).toBe('CALL_CANCELLED');
     expect((await hanging).code).toBe('SERVER_EXITED');
     const late = await failureOf(pool.callTool({ server: 'hang', tool: 'echo', arguments: {} }));
-    expect(late.message).toContain('it is being ended');
+    expect(late.message).toContain('it is being stopped');
     expect(pool.states().map((state) => state.pid)).toEqual([undefined, undefined]);
   });
 });

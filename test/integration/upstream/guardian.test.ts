@@ -65,7 +65,7 @@ describe('the guardian', () => {
     guardian.watch(before.group);
     process.kill(shells()[0] ?? 0, 'SIGKILL');
     await until(() => warnings.length > 0);
-    expect(warnings[0]).toContain('the process that watches over them ended');
+    expect(warnings[0]).toContain('the process that watches them ended');
     const after = await startGroup(STUBBORN);
     guardian.watch(after.group);
     guardian.close();

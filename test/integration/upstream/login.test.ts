@@ -48,27 +48,27 @@ it('logs in, reports the tools of the server, and logs out', async () => {
   const { run, stateDir } = setUp({ tracker: { url: server.url } });
   expect(await failureOf(run('tools', 'tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
   const login = await run('login', 'tracker', '--no-browser');
-  expect(login).toMatchObject({ exitCode: 0, out: "Logged in at server 'tracker', which has 1 tool.\n" });
+  expect(login).toMatchObject({ exitCode: 0, out: "Logged in to server 'tracker', which has 1 tool.\n" });
   expect(login.errors).toMatch(/^Open this address:\nhttp:\/\/127\.0\.0\.1:\d+\/authorize\?\S+\n$/);
   expect((await run('tools', 'tracker')).out).toContain('act');
   expect((await run('logout', 'tracker', '--json')).out).toBe('{\n  "server": "tracker",\n  "removed": true\n}\n');
   expect(readdirSync(join(stateDir, '.logins'))).toEqual([]);
-  expect((await run('logout', 'tracker')).out).toBe("There was no login at server 'tracker'.\n");
+  expect((await run('logout', 'tracker')).out).toBe("There was no login for server 'tracker'.\n");
 });
 
-it('ignores a login that an earlier version encrypted with a keyring, until the next login', async () => {
+it('ignores a login that an earlier version encrypted with the keyring, until the next login', async () => {
   const server = await startOAuth();
   const { run, stateDir } = setUp({ tracker: { url: server.url } });
   await run('login', 'tracker', '--no-browser');
   const [name = ''] = readdirSync(join(stateDir, '.logins'));
   writeFileSync(join(stateDir, '.logins', name), '{"sealed":"b2xk"}');
   expect((await run('list')).exitCode).toBe(0);
-  expect((await run('refresh', 'tracker')).out).toContain('wants a login');
+  expect((await run('refresh', 'tracker')).out).toContain('requires a login');
   await run('login', 'tracker', '--no-browser');
   expect((await run('refresh', 'tracker')).exitCode).toBe(0);
 });
 
-it('shows in list and test that a server requires a login, and the state of the login', async () => {
+it('shows a server that needs a login as such in lists and tests, and reports its login', async () => {
   const server = await startOAuth();
   const { run, stateDir } = setUp({ tracker: { url: server.url }, hidden: { url: '${file:address}' } });
   writeFileSync(join(stateDir, 'address'), server.url);
@@ -97,18 +97,18 @@ it('shows in list and test that a server requires a login, and the state of the 
   });
 });
 
-it('refuses a login for servers that cannot use one', async () => {
+it('explains which servers need no login', async () => {
   const { run } = setUp({
     here: fixtureServer('echo'),
     keyed: { url: 'http://127.0.0.1:9/mcp', headers: { authorization: 'Bearer x' } },
   });
   expect(await failureOf(run('login', 'here'))).toMatchObject({
     code: 'USAGE_INVALID',
-    message: expect.stringContaining('is started here'),
+    message: expect.stringContaining('runs on this machine'),
   });
   expect(await failureOf(run('login', 'keyed'))).toMatchObject({
     code: 'USAGE_INVALID',
-    message: expect.stringContaining('has an Authorization header of its own'),
+    message: expect.stringContaining('uses the Authorization header of its entry'),
   });
 });
 
@@ -129,17 +129,17 @@ it('resolves the address and the client from files, variables and commands, as c
     said.push(await failureOf(run('tools', name)));
     expect(said.at(-1)).toMatchObject({ code: 'LOGIN_REQUIRED' });
     const login = await run('login', name, '--no-browser');
-    expect(login.out).toBe(`Logged in at server '${name}', which has 1 tool.\n`);
+    expect(login.out).toBe(`Logged in to server '${name}', which has 1 tool.\n`);
     said.push(login.out, await run('show', name), await run('show', name, '--json'));
     expect((await run('tools', name)).out).toContain('act');
-    expect((await run('logout', name)).out).toContain('is forgotten here');
+    expect((await run('logout', name)).out).toContain('Deleted the login for server');
   }
   expect(server.log).toContain('register');
   expect(JSON.stringify(said)).not.toMatch(/(?:url|client)-secret-12345/);
   expect(await failureOf(run('login', 'wrong'))).toMatchObject({
     code: 'SECRET_UNAVAILABLE',
     message: expect.stringMatching(
-      /no value for url: with what was put in, the entry has a "url" that is not a full address/,
+      /because url cannot be resolved: with its references resolved, the entry has a "url" that is not a full address/,
     ),
   });
 });

@@ -3,7 +3,7 @@
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { LoginKey } from '../../../src/upstream/oauth/login-record.ts';
+import type { LoginKey } from '../../../src/upstream/oauth/login-store.ts';
 import { startMini } from '../../support/http-servers.ts';
 import { type Logins, useLogins } from '../../support/logins.ts';
 import { startOAuth } from '../../support/oauth-provider.ts';
@@ -36,7 +36,7 @@ describe('an attacker', () => {
   it('cannot inject a header line through a token', async () => {
     const server = await startOAuth({ tokens: { access_token: 'good\r\nx-evil: 1' } });
     const failure = await failureOf(logins.logIn(server.url));
-    expect(failure.message).toContain('a token that cannot stand in a header');
+    expect(failure.message).toContain('a token with characters that are invalid in a header');
     expect(await logins.store().load(keyOf(server.url))).toBeUndefined();
   });
 });
@@ -84,7 +84,7 @@ describe('a client', () => {
     server.forgetClients();
     expect(await failureOf(logins.poolOf(server.url).describe('tracker'))).toMatchObject({
       code: 'LOGIN_REQUIRED',
-      message: expect.stringContaining('has ended the login (invalid_client)'),
+      message: expect.stringContaining('no longer accepts the login (invalid_client)'),
     });
     await logins.logIn(server.url);
     expect(countOf(server.log, 'register')).toBe(2);
@@ -112,7 +112,7 @@ it('with a port in use: the error says what to do', async () => {
   const failure = await failureOf(logins.logIn(server.url, {}, { oauth: { callbackPort: server.mcp.port } }));
   expect(failure).toMatchObject({
     code: 'LOGIN_FAILED',
-    hint: 'Another program listens there. Take another one: mcp-server-code-execution-mode servers login tracker --port PORT',
+    hint: 'Another program uses this port. Choose another: mcp-server-code-execution-mode servers login tracker --port PORT',
   });
 });
 

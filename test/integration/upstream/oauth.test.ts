@@ -145,7 +145,7 @@ describe('a login that fails', () => {
   it('the browser never returns', async () => {
     const server = await startOAuth();
     const failure = await failureOf(logIn(server.url, { timeoutMs: 50, onAddress: async () => undefined }));
-    expect(failure.message).toContain('nobody came back from the browser within 0.05 s');
+    expect(failure.message).toContain('the browser did not return from the login page within 0.05 s');
   });
 
   it('the port is in use', async () => {
@@ -162,7 +162,7 @@ describe('a call', () => {
     for (let count = 0; count < 3; count += 1) {
       expect(await failureOf(pool.describe('tracker'))).toMatchObject({
         code: 'LOGIN_REQUIRED',
-        message: expect.stringContaining("server 'tracker' wants a login"),
+        message: expect.stringContaining("server 'tracker' requires a login"),
         hint: 'Run this in a terminal: mcp-server-code-execution-mode servers login tracker',
       });
     }
@@ -200,7 +200,7 @@ describe('a call', () => {
     server.revoke();
     expect(await failureOf(callText(pool, 'tracker', 'act'))).toMatchObject({
       code: 'LOGIN_REQUIRED',
-      message: expect.stringContaining('has ended the login (invalid_grant)'),
+      message: expect.stringContaining('no longer accepts the login (invalid_grant)'),
     });
     await logIn(server.url);
     expect(await callText(pool, 'tracker', 'act')).toBe('done');
@@ -220,7 +220,7 @@ describe('a call', () => {
     await server.provider.stop();
     expect(await failureOf(poolOf(server.url).describe('tracker'))).toMatchObject({
       code: 'SERVER_UNREACHABLE',
-      message: expect.stringContaining('its authorization server does not answer'),
+      message: expect.stringContaining('its authorization server does not respond'),
     });
   });
 

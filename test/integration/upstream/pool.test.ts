@@ -116,13 +116,15 @@ describe('starting', () => {
     const pool = startPool({ broken: { ...fixtureServer('crashing', 'at-start'), env } });
     const error = await failureOf(pool.describe('broken'));
     expect(error.message).toBe(
-      "server 'broken' ended while it was starting (exit code 3); last lines of its stderr:\n" +
+      "server 'broken' exited while it was starting (exit code 3); last lines of its stderr:\n" +
         '  fatal: giving up, token ***',
     );
     expect(error.data).toMatchObject({ server: 'broken', exit_code: 3 });
     await failureOf(pool.describe('broken'));
     const waiting = await failureOf(pool.describe('broken'));
-    expect(waiting.message).toMatch(/^server 'broken' failed 2 times in a row and is tried again in 1 s\. Last: /);
+    expect(waiting.message).toMatch(
+      /^server 'broken' failed 2 times in a row and can be started again in 1 s\. Last error: /,
+    );
     expect(JSON.stringify(waiting)).not.toContain('sk-12345678');
   });
 });
@@ -235,7 +237,7 @@ describe('crashes', () => {
     const error = await failureOf(pool.callTool({ server: 'crashing', tool: 'crash', arguments: { code: 9 } }));
     expect(error.code).toBe('SERVER_EXITED');
     expect(error.message).toBe(
-      "server 'crashing' ended before it answered (exit code 9); last lines of its stderr:\n" +
+      "server 'crashing' exited before it answered (exit code 9); last lines of its stderr:\n" +
         '  fatal: giving up, token ***',
     );
     expect((await hanging).code).toBe('SERVER_EXITED');

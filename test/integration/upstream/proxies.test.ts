@@ -42,7 +42,7 @@ describe('without TLS', () => {
     const refused = await failureWith(`http://me:wrong-password@${proxy.place}`);
     expect(refused).toMatchObject({
       code: 'SERVER_UNREACHABLE',
-      message: `server 'far' could not be reached: the proxy http://${proxy.place} (HTTP_PROXY) wants another name and password (HTTP 407 Proxy Authentication Required)`,
+      message: `server 'far' could not be reached: the proxy http://${proxy.place} (HTTP_PROXY) requires another user name and password (HTTP 407 Proxy Authentication Required)`,
       hint: expect.stringContaining('Check the value of HTTP_PROXY '),
     });
     const gone = await startHttp(() => undefined);
@@ -50,7 +50,7 @@ describe('without TLS', () => {
     const missing = await failureWith(`http://me:wrong-password@127.0.0.1:${gone.port}`);
     expect(missing.message).toContain(`the proxy ${gone.origin} (HTTP_PROXY) could not be reached: `);
     const unusable = await failureWith('socks5://me:wrong-password@127.0.0.1:1');
-    expect(unusable.message).toContain('HTTP_PROXY names no proxy');
+    expect(unusable.message).toContain('HTTP_PROXY does not name a proxy');
     expect(JSON.stringify([refused, missing, unusable].map((error) => [error.message, error.hint]))).not.toContain(
       'wrong-password',
     );
@@ -124,7 +124,7 @@ describe('with TLS', () => {
       `the proxy http://${proxy.place} (HTTPS_PROXY) did not connect to mcp.test:443 (HTTP 403 Forbidden)`,
     );
     const refused = await failureWith(`http://me:wrong-word@${proxy.place}`);
-    expect(refused.message).toContain('wants another name and password (HTTP 407');
+    expect(refused.message).toContain('requires another user name and password (HTTP 407');
     expect(refused.hint).toContain('HTTPS_PROXY');
   });
 

@@ -179,7 +179,7 @@ it('sends no messages to an endpoint on another server', async () => {
   });
   const pool = startPool({ old: { url: `${server.origin}/sse`, transport: 'sse' } });
   const failure = await failureOf(pool.describe('old'));
-  expect(failure.message).toContain('wants messages sent to another server');
+  expect(failure.message).toContain('names an address on another server for messages');
   expect(other.requests).toEqual([]);
   await server.untilUnused();
 });

@@ -15,7 +15,7 @@ describe('noise', () => {
     expect(await callText(pool, 'chatty', 'text_id')).toBe('id as a text');
     expect(await callText(pool, 'chatty', 'echo', { text: 'two' })).toBe('two');
     expect(lines.filter((line) => line.includes('no JSON-RPC message'))).toEqual([
-      expect.stringContaining("Server 'chatty' wrote a line that is no JSON-RPC message (1): Starting the server"),
+      expect.stringContaining("Server 'chatty' wrote a line that is not a JSON-RPC message (1): Starting the server"),
     ]);
   });
 
@@ -25,7 +25,7 @@ describe('noise', () => {
     const error = await failureOf(pool.callTool({ server: 'chatty', tool: 'broken', arguments: {} }));
     expect(error).toMatchObject({
       code: 'SERVER_PROTOCOL',
-      message: "server 'chatty' gave no usable answer to 'broken': it is no JSON",
+      message: "server 'chatty' gave no usable answer to 'broken': it is not valid JSON",
     });
     expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
   });

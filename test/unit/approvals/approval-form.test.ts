@@ -1,4 +1,4 @@
-/** What the person reads, and what their reply means. */
+/** What the form shows, and how its reply is read. */
 import { describe, expect, it, test } from 'vitest';
 import { approvalForm, readChoices, type ShownCall } from '../../../src/approvals/approval-form.ts';
 import type { Reply } from '../../../src/base/cell.ts';
@@ -14,11 +14,11 @@ const call = (more: Partial<ShownCall> = {}): ShownCall => ({
 });
 const messageOf = (...calls: ShownCall[]): string => approvalForm('default', calls).message;
 
-test('one call is shown with everything that is known of it', () => {
+test('shows a single call with everything known about it', () => {
   const line = { number: 3, text: '    await mcp_github.delete_repo(owner="acme", name=site)' };
   expect(approvalForm('default', [call({ line, count: 2 })])).toEqual({
     mode: 'form',
-    message: `Code of session 'default' wants to call a tool, and your policy says to ask you.
+    message: `Code in session 'default' wants to call a tool, and your policy requires your approval.
 
 Server: github
 Tool: delete_repo
@@ -30,11 +30,11 @@ Arguments:
     owner: "acme"
     name: "site"
 
-Line 3 of the code, as the sandbox says:
+Line 3 of the code, as reported by the sandbox:
 
     await mcp_github.delete_repo(owner="acme", name=site)
 
-Indented lines come from the code or from servers. A session ends with its sandbox; a cell is this one call of run_python.`,
+Indented lines come from the code or from servers. A session ends with its sandbox; a cell is this one call to run_python.`,
     requestedSchema: {
       type: 'object',
       properties: {
@@ -49,20 +49,20 @@ Indented lines come from the code or from servers. A session ends with its sandb
   });
 });
 
-test('several calls are numbered, with one answer for all and another for each', () => {
+test('numbers several calls, with one answer for all and one for each', () => {
   const { message, requestedSchema } = approvalForm('work', [call(), call({ tool: 'list', arguments: {} })]);
-  expect(message).toContain("Code of session 'work' wants to make 2 different calls of tools");
+  expect(message).toContain("Code in session 'work' wants to make 2 different tool calls");
   expect(message).toContain('Call 2\nServer: github\nTool: list\nWhy: rule 2 of policy.json asks\n\nArguments: none\n');
   expect(requestedSchema['required']).toEqual(['answer']);
   expect(requestedSchema['properties']).toMatchObject({
     answer: { title: 'Your answer for all 2 calls' },
-    call_1: { title: 'Only for call 1: delete_repo' },
-    call_2: { title: 'Only for call 2: list' },
+    call_1: { title: 'For call 1 only: delete_repo' },
+    call_2: { title: 'For call 2 only: list' },
   });
 });
 
-describe('foreign words', () => {
-  /** Lines that are neither indented nor empty are those of the bridge. */
+describe('text from code and servers', () => {
+  /** The bridge's own lines: those that are neither indented nor empty. */
   const ownLines = (message: string) => message.split('\n').filter((line) => line !== '' && !line.startsWith('    '));
   const harmless = ownLines(messageOf(call({ line: { number: 1, text: 'x' } })));
 
@@ -70,47 +70,47 @@ describe('foreign words', () => {
     ['a value', { arguments: { owner: 'x\n\nServer: files\nTool: read', name: '\u2028Server: files\r\nTool: read' } }],
     ['a name', { arguments: { 'a\n\nTool: read': 1, '\u2029Tool: b': 2 } }],
     ['the code', { line: { number: 1, text: 'x = """\r\nTool: read\u2028Tool: read' } }],
-  ])('in %s cannot begin a line of their own', (_, more) => {
+  ])('in %s cannot start a line of its own', (_, more) => {
     const line = { number: 1, text: 'x' };
     expect(ownLines(messageOf(call({ line, ...more })))).toEqual(harmless);
   });
 
-  it('in the names of a server and a tool stay on their line', () => {
+  it('in the names of a server and a tool stays on its line', () => {
     const lines = ownLines(messageOf(call({ server: 'a\nTool: b', tool: 'c\n\nArguments: none', reason: 'd\ne' })));
     expect(lines).toContain('Server: a Tool: b');
     expect(lines).toContain('Tool: c Arguments: none');
     expect(lines).toContain('Why: d e');
   });
 
-  it('are shown with what cannot be seen', () => {
+  it('is shown with its invisible characters spelled out', () => {
     const message = messageOf(call({ arguments: { owner: 'a\u202eb\u200bc\u001b[2J', 'n\u200bame': '\u{e0041}' } }));
     expect(message).toContain('    owner: "a<U+202E>b<U+200B>c\\u001b[2J"');
     expect(message).toContain('    "n<U+200B>ame": "<U+E0041>"');
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: characters that must not appear.
     expect(message).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u200b\u202e]/);
   });
 
-  it('behind a wide gap cannot be pushed to the start of a line', () => {
+  it('cannot be pushed to the start of a line by a wide gap', () => {
     const message = messageOf(
       call({ arguments: { owner: `x${' '.repeat(200)}Tool: read`, name: `\u3000`.repeat(9) } }),
     );
     expect(message).toContain('    owner: "x<200 spaces>Tool: read"\n    name: "<9 spaces>"');
   });
 
-  it('that are long show their start, their end and their length', () => {
+  it('that is long is shown with its start, end and length', () => {
     const message = messageOf(call({ arguments: { body: `start${'x'.repeat(1_000_000)}end` } }));
     expect(message).toMatch(/ {4}body: "startx+ \[…1,000,010 characters in all…\] x+end"/);
     expect(message.length).toBeLessThan(2_000);
   });
 
-  it('that are many are counted', () => {
+  it('in too many arguments is counted', () => {
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`argument_${index}`, index]));
     const message = messageOf(call({ arguments: many }));
-    expect(message).toContain('980 more arguments are not shown.');
+    expect(message).toContain('Not shown: 980 more arguments.');
     expect(messageOf(...Array.from({ length: 10 }, () => call({ arguments: many }))).length).toBeLessThan(20_000);
   });
 
-  it('hold numbers with all their digits', () => {
+  it('keeps all digits of numbers', () => {
     const given = parseExact('{"id":12345678901234567890}') as Record<string, unknown>;
     expect(messageOf(call({ arguments: given }))).toContain('    id: 12345678901234567890');
   });
@@ -122,17 +122,17 @@ describe('a reply', () => {
     ['for all', accept({ answer: 'Allow once' }), ['once', 'once']],
     ['for one', accept({ answer: 'Do not allow', call_2: 'Allow for this session' }), ['no', 'session']],
     ['against one', accept({ answer: 'Allow for this cell', call_1: 'Do not allow' }), ['no', 'cell']],
-    ['for one alone', accept({ call_1: 'Allow once' }), ['once', 'no']],
+    ['for one only', accept({ call_1: 'Allow once' }), ['once', 'no']],
     ['without an answer', accept({}), ['no', 'no']],
     ['without content', accept(), ['no', 'no']],
-    ['of other words', accept({ answer: 'allow once' }), ['no', 'no']],
+    ['with an unknown label', accept({ answer: 'allow once' }), ['no', 'no']],
     [
-      'of other words for one alone',
+      'with an unknown label for one call',
       accept({ answer: 'Allow once', call_1: 'no', call_2: 'allow once' }),
       ['no', 'no'],
     ],
-    ['with a field that was left empty', accept({ answer: 'Allow once', call_1: '' }), ['once', 'once']],
-    ['of a name every object has', accept({ answer: 'constructor' }), ['no', 'no']],
+    ['with an empty field', accept({ answer: 'Allow once', call_1: '' }), ['once', 'once']],
+    ['with the name of an inherited property', accept({ answer: 'constructor' }), ['no', 'no']],
     ['that declines', { action: 'decline', content: { answer: 'Allow once' } }, ['no', 'no']],
     ['that closes', { action: 'cancel', content: { answer: 'Allow once' } }, ['no', 'no']],
   ])('%s', (_, reply, choices) => {

@@ -1,4 +1,4 @@
-/** Who is asked how often, what an answer holds for, and how a question ends without one. */
+/** When the person is asked, what an answer covers, and how a question ends without one. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createCellApprovals } from '../../../src/approvals/cell-approvals.ts';
 import { type CancelSignal, CancelSource } from '../../../src/base/cancel.ts';
@@ -62,7 +62,7 @@ function setUp() {
     sandbox,
     ...more,
   });
-  /** Gives `allowed`, or the code of the refusal. */
+  /** Resolves with `allowed`, or with the code and message of the refusal. */
   const approve = (what: CallToApprove, more: Partial<CallContext>): Promise<string> =>
     approvals.approve(what, context(more)).then(
       () => 'allowed',
@@ -71,15 +71,15 @@ function setUp() {
   return { approvals, approve, context };
 }
 
-/** Lets the time pass in which calls are collected. */
+/** Advances the clock past the time in which calls are collected. */
 const collected = () => vi.advanceTimersByTimeAsync(50);
 const answer = (label: string, more: Record<string, string> = {}): Reply => ({
   action: 'accept',
   content: { answer: label, ...more },
 });
 
-describe('calls that come together', () => {
-  it('are asked about in one question, those that are alike once', async () => {
+describe('calls that arrive together', () => {
+  it('share one question, in which identical calls appear once', async () => {
     const { approve } = setUp();
     const { asker, asked } = createAsker();
     const made = [call('close', { id: 1 }), call('close', { id: 2 }), call('close', { id: 1 })].map((what) =>
@@ -87,17 +87,17 @@ describe('calls that come together', () => {
     );
     await collected();
     expect(asked).toHaveLength(1);
-    expect(asked[0]?.question.message).toContain('make 2 different calls');
+    expect(asked[0]?.question.message).toContain('make 2 different tool calls');
     expect(asked[0]?.question.message).toContain('Times: 2, with the same arguments');
     asked[0]?.reply(answer('Allow once', { call_2: 'Do not allow' }));
     expect(await Promise.all(made)).toEqual([
       'allowed',
-      'APPROVAL_DENIED: github.close was not called: the person was asked and said no',
+      'APPROVAL_DENIED: github.close was not called: the user was asked and said no',
       'allowed',
     ]);
   });
 
-  it('while a question is open are asked about in the next, unless its answer holds for them', async () => {
+  it('while a question is open go into the next, unless its answer covers them', async () => {
     const { approve } = setUp();
     const { asker, asked } = createAsker();
     const first = approve(call('close', { id: 1 }), { asker });
@@ -114,8 +114,8 @@ describe('calls that come together', () => {
     expect(await Promise.all(later)).toEqual(['allowed', 'allowed']);
   });
 
-  // A call is given up while its server starts; the person was asked about it all the same.
-  it('are not asked about when they were given up before', async () => {
+  // A call can be cancelled while its server starts; the person was asked about it anyway.
+  it('are left out if they are already cancelled', async () => {
     const { approve } = setUp();
     const { asker, asked } = createAsker();
     const given = new CancelSource();
@@ -123,10 +123,10 @@ describe('calls that come together', () => {
     const made = approve(call('close'), { asker, signal: given });
     await collected();
     expect(asked).toEqual([]);
-    expect(await made).toBe('CALL_CANCELLED: github.close was not called: it was given up');
+    expect(await made).toBe('CALL_CANCELLED: github.close was not called: it was cancelled');
   });
 
-  it('are spread over forms that can be read', async () => {
+  it('are split into forms of readable length', async () => {
     const { approve } = setUp();
     const { asker, asked } = createAsker();
     const made = Array.from({ length: 25 }, (_, id) => approve(call('close', { id }), { asker }));
@@ -138,7 +138,7 @@ describe('calls that come together', () => {
     expect(asked.map(({ question }) => /make (\d+) /.exec(question.message)?.[1])).toEqual(['10', '10', '5']);
   });
 
-  it('of different cells are asked about apart', async () => {
+  it('from different cells get separate questions', async () => {
     const { approve } = setUp();
     const [one, two] = [createAsker(), createAsker()];
     void approve(call('close'), { asker: one.asker });
@@ -153,12 +153,12 @@ describe('an answer', () => {
     ['Allow once', 'once', undefined],
     ['Allow for this cell', 'cell', 'cell'],
     ['Allow for this session', 'session', 'session'],
-  ])('%s tells for how long it holds, also later calls', async (label, first, later) => {
+  ])('%s covers later calls accordingly', async (label, first, later) => {
     const { approvals, context } = setUp();
     const { asker, asked } = createAsker();
     const made = approvals.approve(call('close', { id: 1 }), context({ asker }));
     await collected();
-    // Came after the question was put, and waits for the next one.
+    // Arrives after the question was sent, and waits for the next one.
     const meanwhile = approvals.approve(call('close', { id: 2 }), context({ asker }));
     asked[0]?.reply(answer(label));
     expect(await made).toBe(first);
@@ -185,23 +185,23 @@ describe('an answer', () => {
   const nextCell = { asker: createAsker().asker };
   const nextSandbox = { ...nextCell, sandbox: {} };
 
-  it('for once holds once', async () => {
+  it('for once covers one call', async () => {
     expect(await asksAgain('Allow once')).toBe(true);
   });
 
-  it('for the cell holds for other arguments, and not in the next cell', async () => {
+  it('for the cell covers other arguments, but not the next cell', async () => {
     expect(await asksAgain('Allow for this cell', {}, call('close', { id: 2 }))).toBe(false);
     expect(await asksAgain('Allow for this cell', {}, call('open', { id: 1 }))).toBe(true);
     expect(await asksAgain('Allow for this cell', nextCell)).toBe(true);
   });
 
-  it('for the session holds in the next cell, and not in the next sandbox', async () => {
+  it('for the session covers the next cell, but not the next sandbox', async () => {
     expect(await asksAgain('Allow for this session', nextCell, call('close', { id: 2 }))).toBe(false);
     expect(await asksAgain('Allow for this session', nextCell, { ...call('close'), server: 'other' })).toBe(true);
     expect(await asksAgain('Allow for this session', nextSandbox)).toBe(true);
   });
 
-  it('for the session lets jobs call, which cannot ask', async () => {
+  it('for the session covers background jobs, which cannot ask', async () => {
     expect(await asksAgain('Allow for this session', { asker: undefined, job: 'watch' })).toBe(false);
     const { approve, approvals, context } = setUp();
     expect(await approve(call('close'), { job: 'watch' })).toBe(
@@ -212,17 +212,17 @@ describe('an answer', () => {
     });
   });
 
-  it('of no holds for the same call in the rest of the cell', async () => {
+  it('of no covers the same call for the rest of the cell', async () => {
     expect(await asksAgain('Do not allow')).toBe(false);
     expect(await asksAgain('Do not allow', {}, call('close', { id: 2 }))).toBe(true);
     expect(await asksAgain('Do not allow', nextCell)).toBe(true);
   });
 
   it.each<[string, Reply, string]>([
-    ['a no', { action: 'decline' }, 'the person was asked and said no'],
-    ['a closed window', { action: 'cancel' }, 'the person was asked and closed the question without an answer'],
-    ['a yes to nothing', { action: 'accept' }, 'the person was asked, and the reply holds no answer'],
-  ])('of %s is told', async (_, reply, why) => {
+    ['a no', { action: 'decline' }, 'the user was asked and said no'],
+    ['a closed window', { action: 'cancel' }, 'the user was asked and closed the question without an answer'],
+    ['a yes to nothing', { action: 'accept' }, 'the user was asked, and the reply contains no answer'],
+  ])('is reported as %s', async (_, reply, why) => {
     const { approve } = setUp();
     const { asker, asked } = createAsker();
     const made = approve(call('close'), { asker });
@@ -239,27 +239,27 @@ describe('without an answer', () => {
       code: 'APPROVAL_UNAVAILABLE',
       message:
         'github.close was not called: rule 1 asks, and this client cannot ask (it offers no elicitation; exec asks at a terminal only)',
-      hint: 'The person alone can allow it: with {"effect":"allow","server":"github","tool":"close"} as the first of "rules" in /home/ada/MCPs/policy.json.',
+      hint: 'Only the user can allow this call, by adding {"effect":"allow","server":"github","tool":"close"} as the first of "rules" in /home/ada/MCPs/policy.json.',
     });
   });
 
-  it('each call of the question learns why', async () => {
+  it('each call of a failed question is refused with the reason', async () => {
     const { approve } = setUp();
     const { asker, asked } = createAsker();
     const made = [approve(call('close'), { asker }), approve(call('open'), { asker })];
     await collected();
-    asked[0]?.fail(new BridgeError('APPROVAL_TIMEOUT', 'nobody answered the question within 1 s'));
+    asked[0]?.fail(new BridgeError('APPROVAL_TIMEOUT', 'no one answered the question within 1 s'));
     expect(await Promise.all(made)).toEqual([
-      'APPROVAL_TIMEOUT: github.close was not called: nobody answered the question within 1 s',
-      'APPROVAL_TIMEOUT: github.open was not called: nobody answered the question within 1 s',
+      'APPROVAL_TIMEOUT: github.close was not called: no one answered the question within 1 s',
+      'APPROVAL_TIMEOUT: github.open was not called: no one answered the question within 1 s',
     ]);
-    // It is no answer, so the next such call asks again.
+    // A timeout is not an answer, so the same call asks again.
     void approve(call('close'), { asker });
     await collected();
     expect(asked).toHaveLength(2);
   });
 
-  it('a call that is given up leaves the question to the others, and the last one takes it back', async () => {
+  it('a cancelled call leaves the question open for the others, and the last one withdraws it', async () => {
     const { approve } = setUp();
     const { asker, asked } = createAsker();
     const [one, two] = [new CancelSource(), new CancelSource()];
@@ -273,7 +273,7 @@ describe('without an answer', () => {
     expect(asked[0]?.signal.aborted).toBe(true);
   });
 
-  it('a call that is given up before it was asked about is not asked about', async () => {
+  it('a call that is cancelled before the question is left out', async () => {
     const { approve } = setUp();
     const { asker, asked } = createAsker();
     const signal = new CancelSource();
@@ -293,7 +293,7 @@ it('shows the line of the code, with secrets masked', async () => {
   await collected();
   expect(asked[0]?.question.message).toContain('    token: "***"\n');
   expect(asked[0]?.question.message).toContain(
-    'Line 2 of the code, as the sandbox says:\n\n    mcp_github.close.sync(token="***")\n',
+    'Line 2 of the code, as reported by the sandbox:\n\n    mcp_github.close.sync(token="***")\n',
   );
   expect(asked[0]?.question.message).not.toContain('Line 77');
 });

@@ -1,4 +1,4 @@
-/** The store of kept files: whole or not at all, nothing outside of it, bounded. */
+/** The store of artifacts: files appear whole or not at all, stay inside the store, and are limited in size and number. */
 import {
   mkdirSync,
   mkdtempSync,
@@ -26,7 +26,7 @@ function save(artifacts: Artifacts, name: string, text: string, session = 'defau
 }
 
 describe('a file', () => {
-  it('comes in pieces, appears as a whole and replaces the one before', async () => {
+  it('arrives in pieces, appears when it is complete, and replaces the previous one', async () => {
     const { artifacts, folder } = store();
     await save(artifacts, 'report.csv', 'old');
     const piece = { session: 'default', name: 'report.csv' };
@@ -45,7 +45,7 @@ describe('a file', () => {
     expect((await artifacts.read('default', 'empty', 0, 10)).data).toHaveLength(0);
   });
 
-  it('is read in parts and listed, those of other sessions too', async () => {
+  it('can be read in parts and is listed, in other sessions too', async () => {
     const { artifacts } = store();
     await save(artifacts, 'b.txt', 'hello', 'two');
     await save(artifacts, 'ä b.txt', 'x');
@@ -56,7 +56,7 @@ describe('a file', () => {
     ]);
   });
 
-  it('that is saved twice at once fails or is whole, and leaves nothing half', async () => {
+  it('that is saved twice at the same time never appears incomplete', async () => {
     const { artifacts, folder } = store();
     const piece = { session: 'default', name: 'x', isLast: false };
     await artifacts.write({ ...piece, offset: 0, data: Buffer.from('11') });
@@ -90,12 +90,12 @@ describe('refused', () => {
     await expect(artifacts.read('default', name, 0, 1)).rejects.toMatchObject({ code: 'CALL_REFUSED' });
   });
 
-  it('is a session that is no name', async () => {
+  it('is an invalid session name', async () => {
     const { artifacts } = store();
     await expect(save(artifacts, 'x', 'x', '../..')).rejects.toMatchObject({ code: 'CALL_REFUSED' });
   });
 
-  it('is more than the limit, whose pieces are dropped', async () => {
+  it('is a file over the size limit, whose pieces are removed', async () => {
     const { artifacts, folder } = store();
     const piece = { session: 'default', name: 'big', isLast: false };
     await artifacts.write({ ...piece, offset: 0, data: Buffer.alloc(1) });
@@ -104,7 +104,7 @@ describe('refused', () => {
     expect(readdirSync(join(folder, 'default'))).toEqual([]);
   });
 
-  it('is one file too many, but not the replacement of one', async () => {
+  it('is a file over the number limit, but not a replacement', async () => {
     const { artifacts, folder } = store();
     await save(artifacts, 'n0', '');
     for (let index = 1; index < MAX_ARTIFACTS_PER_SESSION; index += 1) {
@@ -114,7 +114,7 @@ describe('refused', () => {
     await expect(save(artifacts, 'n1', 'new')).resolves.toMatchObject({ sizeBytes: 3 });
   });
 
-  it('is a link, in the place of a file or of a folder', async () => {
+  it('is a link, to a file or to a folder', async () => {
     const { artifacts, folder } = store();
     mkdirSync(join(folder, 'default'), { recursive: true });
     symlinkSync('/etc/passwd', join(folder, 'default/secret'));

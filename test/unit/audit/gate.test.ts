@@ -1,4 +1,4 @@
-/** What the record says of who decided about a call: a rule, or a person, and for how long. */
+/** What the record says about who decided a call, a rule or a person, and for how long. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import type { Approvals, CallGate, ToolCall } from '../../../src/calls/contract.
 import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
 import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../src/policy/rules/read-policy.ts';
+import { readPolicy } from '../../../src/policy/rules/schema.ts';
 
 const fails = (code: ErrorCode) => () => Promise.reject(new BridgeError(code, 'no'));
 const answers = async () => 'result';
@@ -25,13 +25,13 @@ interface Setup {
   readonly policy: unknown;
   readonly approve?: Approvals['approve'];
   readonly send?: () => Promise<unknown>;
-  /** The policy in force once a person has answered; the same when left out. */
+  /** The policy in force after a person has answered; `policy` by default. */
   readonly later?: unknown;
-  /** How often the call is made. */
+  /** Number of times the call is made. */
   readonly times?: number;
 }
 
-/** The last line of a call, as far as it says who decided. */
+/** The fields of the last record that say who decided. */
 async function recordOf({ policy, approve = once, send = answers, later = policy, times = 1 }: Setup) {
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-gate-'));
   const settings = { stateDir, audit: '1', auditMaxBytes: 1e6, auditMaxAgeDays: 1 } as const;
@@ -45,7 +45,7 @@ async function recordOf({ policy, approve = once, send = answers, later = policy
       return approval;
     },
   };
-  // A gate between the two that passes a copy on must not cost the record anything.
+  // The record must be complete even if a gate in between passes on a copy of the call.
   const copying: CallGate = (one, next) => next({ ...one });
   const gates = [createAuditGate(trail), copying, createPolicyGate(() => policies, approvals)];
   const pipeline = createCallPipeline({ gates });
@@ -78,25 +78,21 @@ test.each<[string, Setup, object]>([
     { decision: 'asked', answer: 'allowed', approval: 'cell' },
   ],
   [
-    'a person allows, and the call is given up then',
+    'a person allows, and the call is cancelled afterwards',
     { policy: ASK, send: fails('CALL_CANCELLED') },
     { decision: 'asked', answer: 'allowed', approval: 'once' },
   ],
-  [
-    'a person allows, and a policy that came meanwhile does not',
-    { policy: ASK, later: { default: 'deny' } },
-    { decision: 'denied' },
-  ],
+  ['a person allows, and a new policy denies', { policy: ASK, later: { default: 'deny' } }, { decision: 'denied' }],
   ['a person says no', { policy: ASK, approve: fails('APPROVAL_DENIED') }, { decision: 'asked', answer: 'denied' }],
-  // It was told as allowed.
+  // It was recorded as allowed.
   [
-    'the call is given up before an answer',
+    'the call is cancelled before an answer',
     { policy: ASK, approve: fails('CALL_CANCELLED') },
     { decision: 'asked', answer: 'cancelled' },
   ],
-  // So was this, though nobody was asked.
+  // So was this, although no one was asked.
   [
-    'a limit refuses before anybody is asked',
+    'a limit refuses before anyone is asked',
     { policy: { ...ASK, limits: [{ callsPerCell: 1 }] }, times: 2 },
     { decision: 'denied' },
   ],

@@ -1,4 +1,4 @@
-/** What was written is read back, joined and counted; what is damaged is counted and left out. */
+/** Reading, joining and counting records; damaged lines are counted and skipped. */
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,12 +55,12 @@ const ids = async (reader: AuditReader, sinceMs?: number) =>
   (await all(reader.read(sinceMs))).map(({ record }) => ('id' in record ? record.id : record.type));
 
 describe('reading', () => {
-  it('nothing where there is no folder', async () => {
+  it('yields nothing if there is no folder', async () => {
     rmSync(directory, { recursive: true });
     expect(await ids(new AuditReader(directory))).toEqual([]);
   });
 
-  it('files by day and number, lines in order', async () => {
+  it('yields files by day and number, and their lines in order', async () => {
     write('2026-11-22.jsonl', ended(5));
     write('2026-11-21.10.jsonl', ended(4));
     write('2026-11-21.2.jsonl', ended(3));
@@ -71,7 +71,7 @@ describe('reading', () => {
     expect(reader.badLines).toBe(0);
   });
 
-  it('goes on where it was, also in the middle of a line and with a new file', async () => {
+  it('continues where it ended, even in the middle of a line and with a new file', async () => {
     write('2026-11-21.jsonl', ended(1), JSON.stringify(ended(2)).slice(0, 20));
     const reader = new AuditReader(directory);
     expect(await ids(reader)).toEqual(['b1/default/1/1']);
@@ -82,7 +82,7 @@ describe('reading', () => {
     expect(reader.badLines).toBe(0);
   });
 
-  it('counts and leaves out what is no record, and empty lines for nothing', async () => {
+  it('skips and counts invalid lines, but ignores empty ones', async () => {
     const wrong = JSON.stringify({ ...ended(1), status: 'fine' });
     write('2026-11-21.jsonl', 'torn{"type":\n', '\n', '[]\n', `${wrong}\n`, ended(2), '\0\0\0\n');
     const reader = new AuditReader(directory);
@@ -90,14 +90,14 @@ describe('reading', () => {
     expect(reader.badLines).toBe(4);
   });
 
-  it('a line of 17 MB costs no more than itself', async () => {
+  it('a line of 17 MB does not affect the next one', async () => {
     write('2026-11-21.jsonl', `${'x'.repeat(17 * 1024 * 1024)}\n`, ended(1));
     const reader = new AuditReader(directory);
     expect(await ids(reader)).toEqual(['b1/default/1/1']);
     expect(reader.badLines).toBe(1);
   });
 
-  it('reads no link, and says so', async () => {
+  it('does not follow a link, and reports it', async () => {
     writeFileSync(join(directory, '..', 'elsewhere'), `${JSON.stringify(ended(1))}\n`);
     symlinkSync(join(directory, '..', 'elsewhere'), join(directory, '2026-11-20.jsonl'));
     write('2026-11-21.jsonl', ended(2));
@@ -106,7 +106,7 @@ describe('reading', () => {
     expect(reader.unreadable).toEqual([expect.stringMatching(/2026-11-20\.jsonl: ELOOP/)]);
   });
 
-  it('leaves out what is older, without opening files of earlier days', async () => {
+  it('leaves out older records, without opening the files of earlier days', async () => {
     write('2026-11-20.jsonl', 'this is no record\n');
     write('2026-11-21.jsonl', { ...ended(1), at: '2026-11-21T10:00:00.000Z' }, ended(2));
     const reader = new AuditReader(directory);
@@ -123,7 +123,7 @@ describe('joining', () => {
     return all(joinRecords(each()));
   }
 
-  it('a cell has its code, its calls and its end, whatever else runs meanwhile', async () => {
+  it('gives a cell its code, calls and end, whatever runs at the same time', async () => {
     const [second, first] = await join_(started(1), started(2), call(1, 1), call(2, 2), ended(2), call(1, 3), ended(1));
     expect(first).toMatchObject({
       id: 'b1/default/1/1',
@@ -132,7 +132,7 @@ describe('joining', () => {
     expect(second).toMatchObject({ kind: 'cell', id: 'b1/default/1/2', calls: [{ id: 'b1/default/1/2/2' }] });
   });
 
-  it('what has no end comes last, what has no beginning and what belongs to no cell stands by itself', async () => {
+  it('puts cells without an end last, and keeps other records on their own', async () => {
     const entries = await join_(started(1), ended(7), call(0, 9, { job: 'watch' }), call(1, 1));
     expect(entries).toMatchObject([
       { id: 'b1/default/1/7', started: undefined },
@@ -152,7 +152,7 @@ describe('joining', () => {
     [{ isFailed: true }, 2],
     [{ isFailed: true, session: 'default' }, 1],
     [{}, 3],
-  ])('%j fits %i entries', async (filter, count) => {
+  ])('%j matches %i entries', async (filter, count) => {
     const failed = call(1, 1, { outcome: 'error', error_code: 'TOOL_FAILED' });
     const entries = await join_(started(1), failed, ended(1), started(2), ended(2), ended(1, 'timeout', 'other'));
     expect(entries.filter((entry) => matches(entry, filter))).toHaveLength(count);
@@ -160,7 +160,7 @@ describe('joining', () => {
 });
 
 describe('statistics', () => {
-  it('count cells and calls, and tell times within 5 %', () => {
+  it('count cells and calls, with times accurate to 5 %', () => {
     const builder = new StatisticsBuilder();
     builder.add(ended(1));
     builder.add(ended(2, 'timeout'));
@@ -187,7 +187,7 @@ describe('statistics', () => {
     expect(Math.abs((tools[0]?.p95_ms ?? 0) - 95)).toBeLessThan(4.9);
   });
 
-  it('of nothing are nothing', () => {
+  it('of an empty log are empty', () => {
     const { from, cell_p50_ms: p50 } = new StatisticsBuilder().result();
     expect({ from, p50 }).toEqual({ from: null, p50: null });
   });

@@ -13,7 +13,7 @@ it.each([
   expect(shapeOf(value)).toBe(shape);
 });
 
-it('names are told where they are declared, and counted where they are data', () => {
+it('includes declared names, and counts others, which may be data', () => {
   const given = { path: '/etc', 'sk-12345': 1, __proto__: 2, hasOwnProperty: 3 };
   expect(shapeOfArguments(given, new Set(['path', 'limit']))).toEqual({ shapes: { path: 'string(4)' }, undeclared: 2 });
   const hostile = JSON.parse('{"__proto__": [1]}') as Record<string, unknown>;
@@ -21,7 +21,7 @@ it('names are told where they are declared, and counted where they are data', ()
 });
 
 it.each([null, true, 12.5, '', 'ä€😀', [], {}, [1, [2, 'x']], { a: { b: [1, 2, { c: null }] }, é: 'x' }, [[], {}]])(
-  'the size of %j is that of its JSON',
+  'the size of %j is the size of its JSON',
   (value) => {
     expect(jsonBytes(value)).toBe(Buffer.byteLength(JSON.stringify(value)));
   },

@@ -1,4 +1,4 @@
-/** The writer on a real disk: order, bounds, rotation, and what it does when nothing can be written. */
+/** The writer on a real disk: order, limits, rotation, and what it does when nothing can be written. */
 import {
   appendFileSync,
   chmodSync,
@@ -65,8 +65,8 @@ function linesOf(file: string): Record<string, unknown>[] {
 
 const reasons = (file: string) => linesOf(file).map(({ reason }) => reason);
 
-describe('what is written', () => {
-  it('stands in the file of its day in the order it came, for the owner alone', async () => {
+describe('a record', () => {
+  it('goes into the file of its day in order, readable by the owner only', async () => {
     const writer = createWriter();
     for (let index = 0; index < 500; index += 1) {
       writer.add(ended(String(index)));
@@ -78,14 +78,14 @@ describe('what is written', () => {
     expect(log).toEqual([]);
   });
 
-  it('is written soon without being asked for, also after what came during a long write', async () => {
+  it('is written soon without a flush, even after records that arrived during a long write', async () => {
     const writer = createWriter();
-    // The next write was due while this one was still under way, and then no further one was ever made.
+    // The next write was due while this one was still running, and then no further one was ever made.
     writer.add(() => {
       writer.add(ended('during the write'));
       const end = performance.now() + 150;
       while (performance.now() < end) {
-        // As a slow disk would, but for certain.
+        // Like a slow disk, but deterministic.
       }
       return ended('long')();
     });
@@ -98,14 +98,14 @@ describe('what is written', () => {
     expect(reasons('2026-11-21.jsonl')).toHaveLength(103);
   });
 
-  it('is written at the end at the latest', async () => {
+  it('is written at the latest when the writer closes', async () => {
     const writer = createWriter();
     writer.add(ended('the end'));
     await writer.close();
     expect(reasons('2026-11-21.jsonl')).toEqual(['the end']);
   });
 
-  it('leaves out nothing but a record that cannot be made, which is logged and counted', async () => {
+  it('that cannot be formatted is logged and counted, and the others are written', async () => {
     const writer = createWriter();
     writer.add(() => {
       throw new Error('a bug');
@@ -115,12 +115,12 @@ describe('what is written', () => {
     writer.add(ended('later'));
     await writer.flush();
     expect(linesOf('2026-11-21.jsonl').map(({ type }) => type)).toEqual(['session_ended', 'lost', 'session_ended']);
-    expect(log).toEqual([expect.stringContaining('could not be made: a bug')]);
+    expect(log).toEqual([expect.stringContaining('could not be formatted: a bug')]);
   });
 });
 
-describe('files', () => {
-  it('change with the UTC day', async () => {
+describe('a file', () => {
+  it('is replaced by a new one when the UTC day changes', async () => {
     const writer = createWriter();
     now = Date.parse('2026-11-21T23:59:59.999Z');
     writer.add(ended('before midnight'));
@@ -132,18 +132,16 @@ describe('files', () => {
     expect(reasons('2026-11-22.jsonl')).toEqual(['after midnight']);
   });
 
-  it('are followed by another of the day when they are full, and the oldest go when there are too many bytes', async () => {
+  it('that is full is followed by another, and the oldest files are removed when the total is too large', async () => {
     const writer = createWriter({ maxFileBytes: 1_000, maxTotalBytes: 3_000 });
     for (let index = 0; index < 12; index += 1) {
       writer.add(ended('x'.repeat(400)));
       await writer.flush();
     }
-    await expect
-      .poll(() => readdirSync(directory).toSorted())
-      .toEqual([3, 4, 5].map((number) => `2026-11-21.${number}.jsonl`));
+    expect(readdirSync(directory).toSorted()).toEqual([3, 4, 5].map((number) => `2026-11-21.${number}.jsonl`));
   });
 
-  it('go when they are too old, but others in the folder are left alone', async () => {
+  it('that is too old is removed, but other files in the folder are not', async () => {
     mkdirSync(directory, { mode: 0o700 });
     for (const name of [
       '2026-11-10.jsonl',
@@ -159,10 +157,10 @@ describe('files', () => {
     writer.add(ended('today'));
     await writer.flush();
     const kept = ['2020-01-01.jsonl.gz', '2026-11-11.1.jsonl', '2026-11-11.jsonl', '2026-11-21.jsonl', 'notes.txt'];
-    await expect.poll(() => readdirSync(directory).toSorted()).toEqual(kept);
+    expect(readdirSync(directory).toSorted()).toEqual(kept);
   });
 
-  it('are made anew when somebody moved or removed them', async () => {
+  it('that was removed is created again', async () => {
     const writer = createWriter();
     writer.add(ended('1'));
     await writer.flush();
@@ -172,7 +170,7 @@ describe('files', () => {
     expect(reasons('2026-11-21.jsonl')).toEqual(['2']);
   });
 
-  it('that others could read are closed to them', async () => {
+  it('that others could read becomes private', async () => {
     mkdirSync(directory, { mode: 0o755 });
     chmodSync(directory, 0o755);
     writeFileSync(join(directory, '2026-11-21.jsonl'), '', { mode: 0o644 });
@@ -183,7 +181,7 @@ describe('files', () => {
     expect(statSync(join(directory, '2026-11-21.jsonl')).mode & 0o777).toBe(0o600);
   });
 
-  it('that end in the middle of a line get a new one first', async () => {
+  it('that ends in the middle of a line gets a line break first', async () => {
     mkdirSync(directory, { mode: 0o700 });
     appendFileSync(join(directory, '2026-11-21.jsonl'), '{"type":"sess');
     const writer = createWriter();
@@ -195,16 +193,16 @@ describe('files', () => {
   });
 });
 
-describe('what stands in the way', () => {
+describe('when nothing can be written', () => {
   it.each([
     [
-      'a link in place of the folder',
+      'a link at the path of the folder',
       () => symlinkSync(mkdtempSync(join(folder, 'elsewhere-')), directory),
       'is a link',
     ],
-    ['a file in place of the folder', () => writeFileSync(directory, ''), 'not a directory|EEXIST'],
+    ['a file at the path of the folder', () => writeFileSync(directory, ''), 'not a directory|EEXIST'],
     [
-      'a link in place of the file',
+      'a link at the path of the file',
       () => {
         mkdirSync(directory);
         writeFileSync(join(folder, 'victim'), '');
@@ -213,16 +211,16 @@ describe('what stands in the way', () => {
       'ELOOP',
     ],
     [
-      'a file with a second name',
+      'a file with a second hard link',
       () => {
         mkdirSync(directory);
         writeFileSync(join(folder, 'victim'), '');
         linkSync(join(folder, 'victim'), join(directory, '2026-11-21.jsonl'));
       },
-      'second name',
+      'more than one hard link',
     ],
     [
-      'a folder in place of the file',
+      'a folder at the path of the file',
       () => mkdirSync(join(directory, '2026-11-21.jsonl'), { recursive: true }),
       'EISDIR',
     ],
@@ -236,7 +234,7 @@ describe('what stands in the way', () => {
     }
   });
 
-  it('is said once, what waits is written when it is gone', async () => {
+  it('is logged once, and queued records are written once it works again', async () => {
     writeFileSync(directory, '');
     const writer = createWriter();
     for (const reason of ['1', '2', '3']) {
@@ -250,7 +248,7 @@ describe('what stands in the way', () => {
     expect(writer.failure).toBeUndefined();
   });
 
-  it('costs bounded memory: the oldest records are kept, and the log says how many are missing, where they are', async () => {
+  it('memory is bounded: the oldest records are kept, and a record in the log counts the missing ones', async () => {
     writeFileSync(directory, '');
     const writer = createWriter();
     const [large, megabyte] = ['x'.repeat(1e6), 1e6];
@@ -271,15 +269,15 @@ describe('what stands in the way', () => {
     expect(lines.slice(-2)).toMatchObject([{ type: 'lost', bridge: 'b1', records: lost }, { reason: 'afterwards' }]);
   });
 
-  it('is said at the end when records are lost with it', async () => {
+  it('records that are lost on close are logged', async () => {
     writeFileSync(directory, '');
     const writer = createWriter();
     writer.add(ended('1'));
     await writer.close();
-    expect(log.at(-1)).toMatch(/lacks its last 1 records/);
+    expect(log.at(-1)).toMatch(/The last 1 records are missing/);
   });
 
-  it('a moved folder is made again', async () => {
+  it('a folder that was moved is created again', async () => {
     const writer = createWriter();
     writer.add(ended('1'));
     await writer.flush();

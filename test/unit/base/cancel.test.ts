@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
 
-it('calls each listener once, and none that came too late or went before', () => {
+it('calls each listener once, but none that was removed or added after the abort', () => {
   const source = new CancelSource();
   const calls: string[] = [];
   const note = (name: string) => () => void calls.push(name);

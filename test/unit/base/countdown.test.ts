@@ -23,7 +23,7 @@ test('ends once, after its time', () => {
   expect([ended, countdown.leftMs()]).toEqual([1, 0]);
 });
 
-test('stands still while it is held, until the last hold is let go', () => {
+test('pauses until the last hold is released', () => {
   const countdown = start(1_000);
   vi.advanceTimersByTime(400);
   const first = countdown.hold();
@@ -40,7 +40,7 @@ test('stands still while it is held, until the last hold is let go', () => {
   expect(ended).toBe(1);
 });
 
-test('ends once even when it is held after its end', () => {
+test('ends only once, even if held after its end', () => {
   const countdown = start(1_000);
   vi.advanceTimersByTime(1_000);
   countdown.hold()();
@@ -48,7 +48,7 @@ test('ends once even when it is held after its end', () => {
   expect([ended, countdown.leftMs()]).toEqual([1, 0]);
 });
 
-test('does nothing any more once it is stopped, held or not', () => {
+test('does nothing after it was stopped, held or not', () => {
   const running = start(1_000);
   const held = start(1_000);
   const release = held.hold();

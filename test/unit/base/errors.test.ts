@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { BridgeError, ERROR_CODES, messageOf, renderError, toBridgeError } from '../../../src/base/errors.ts';
+import {
+  BridgeError,
+  ERROR_CODES,
+  messageOf,
+  renderError,
+  renderErrorReport,
+  reportError,
+  toBridgeError,
+} from '../../../src/base/errors.ts';
 
 describe('error codes', () => {
   it('are these, with these exit codes', () => {
@@ -66,7 +74,7 @@ describe('BridgeError', () => {
     expect(error.cause).toBe(cause);
   });
 
-  it('has no own cause when none was given', () => {
+  it('has no own `cause` property if none was given', () => {
     expect(Object.hasOwn(new BridgeError('INTERNAL', 'x'), 'cause')).toBe(false);
   });
 });
@@ -83,6 +91,24 @@ describe('renderError', () => {
   });
 });
 
+describe('reportError', () => {
+  it.each([
+    [{ code: 'ENGINE_FAILED', message: 'it failed: no room', hint: 'Make room.' }],
+    [{ code: 'CELL_CANCELLED', message: 'the client cancelled the cell' }],
+  ] as const)('reports an error as %j', (report) => {
+    const error = new BridgeError(report.code, report.message, { hint: 'hint' in report ? report.hint : undefined });
+    expect(reportError(error)).toEqual(report);
+  });
+});
+
+describe('renderErrorReport', () => {
+  it('is one line', () => {
+    expect(renderErrorReport({ code: 'INTERNAL', message: 'a\nb' })).toBe(
+      '{"error":{"code":"INTERNAL","message":"a\\nb"}}\n',
+    );
+  });
+});
+
 describe('messageOf', () => {
   it.each([
     [new Error('why'), 'why'],
@@ -95,7 +121,7 @@ describe('messageOf', () => {
 });
 
 describe('toBridgeError', () => {
-  it('gives a BridgeError back as it is', () => {
+  it('returns a BridgeError unchanged', () => {
     const error = new BridgeError('CALL_REFUSED', 'no');
     expect(toBridgeError(error)).toBe(error);
   });

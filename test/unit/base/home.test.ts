@@ -6,26 +6,26 @@ import { messageOf } from '../../../src/base/errors.ts';
 import { homeFolder, refuseUnusableHome } from '../../../src/base/home.ts';
 
 describe('the home folder', () => {
-  it('is that of the user, and on Windows that of the account whatever a shell says', () => {
+  it('is HOME, but on Windows USERPROFILE even if a shell sets HOME', () => {
     const env = { HOME: '/c/Users/u', USERPROFILE: 'C:\\Users\\u' };
     expect(homeFolder(env, 'win32')).toBe('C:\\Users\\u');
     expect(homeFolder(env, 'linux')).toBe('/c/Users/u');
     expect(homeFolder(env, 'darwin')).toBe('/c/Users/u');
   });
 
-  it('is that of the account where the variable is empty or not set', () => {
+  it('is that of the account if the variable is empty or not set', () => {
     expect(homeFolder({}, 'linux')).toBe(userInfo().homedir);
-    // It led to /MCPs, or to the working directory.
+    // An empty HOME used to mean /MCPs or the working directory.
     expect(homeFolder({ HOME: '' }, 'linux')).toBe(userInfo().homedir);
     expect(homeFolder({ HOME: '' }, 'linux', () => '/home/of-account')).toBe('/home/of-account');
   });
 
-  it('is never a part of the working directory', () => {
+  it('is never relative to the working directory', () => {
     expect(() => homeFolder({ HOME: 'me' }, 'linux')).toThrow("HOME is 'me', which is not an absolute path");
   });
 });
 
-it('a home folder that is not there, or is a file, is named', async () => {
+it('refuses a home folder that does not exist or is a file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'home-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'file');

@@ -19,7 +19,7 @@ describe('createLogger', () => {
     },
   );
 
-  it('writes time, level and message on one line', () => {
+  it('writes the time, level and message on one line', () => {
     expect(collect('ERROR')).toEqual([expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z ERROR e\n$/)]);
   });
 

@@ -9,14 +9,14 @@ const TASKKILL = {
   args: ['/PID', '4711', '/T', '/F'],
 };
 
-it.each(['linux', 'darwin'] as const)('on %s the group gets the signal, also when its leader is gone', (platform) => {
+it.each(['linux', 'darwin'] as const)('on %s, signals the group even if its leader has ended', (platform) => {
   expect(treeEnding(RUNNING, 'SIGTERM', platform, {})).toEqual({ kind: 'signal', pid: -4711 });
   expect(treeEnding(ENDED, 'SIGKILL', platform, {})).toEqual({ kind: 'signal', pid: -4711 });
 });
 
-it('on Windows taskkill ends the tree of a child that runs, and nothing else', () => {
+it('on Windows, runs taskkill for the tree of a running child, and nothing else', () => {
   expect(treeEnding(RUNNING, 'SIGKILL', 'win32', { SYSTEMROOT: 'C:\\Windows' })).toEqual(TASKKILL);
   expect(treeEnding(RUNNING, 'SIGTERM', 'win32', {})).toBeUndefined();
-  // Its number may be that of a stranger by now.
+  // Its id may belong to another process by now.
   expect(treeEnding(ENDED, 'SIGKILL', 'win32', {})).toBeUndefined();
 });

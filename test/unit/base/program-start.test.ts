@@ -1,4 +1,4 @@
-/** How the program was started, and what starts it again, in layouts of installations as package managers make them. */
+/** How the program was started, and what starts it again, in the folder layouts of the package managers. */
 import { describe, expect, it } from 'vitest';
 import { findProgramStart, type ProgramStart, type StartContext } from '../../../src/base/program-start.ts';
 
@@ -8,7 +8,7 @@ const WINDOWS_NODE = 'C:\\Program Files\\nodejs\\node.exe';
 
 interface Layout extends Partial<Pick<StartContext, 'platform' | 'execPath' | 'cwd'>> {
   readonly path?: string;
-  /** Links, by where they lead; a file leads to itself. */
+  /** Each path and its target; the target of a file is the file itself. */
   readonly links?: Readonly<Record<string, string>>;
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -32,37 +32,37 @@ const NPX_ROOT = `/home/u/.npm/_npx/0f1e/node_modules/${NAME}`;
 
 describe('npx', () => {
   it.each([
-    ['nothing that can be read', {}, ['npx', '-y', NAME]],
+    ['an unreadable package', {}, ['npx', '-y', NAME]],
     ['the name', npxOf(JSON.stringify({ _npx: { packages: [NAME] } })), ['npx', '-y', NAME]],
     ['a version', npxOf(JSON.stringify({ _npx: { packages: [`${NAME}@0.1.0`] } })), ['npx', '-y', `${NAME}@0.1.0`]],
     [
-      'another package beside',
+      'another package as well',
       npxOf(JSON.stringify({ _npx: { packages: ['cowsay', `${NAME}@1`] } })),
       ['npx', '-y', `${NAME}@1`],
     ],
     [
-      'an archive, which npx names from its own folder',
+      'an archive, whose path npx stores relative to its own folder',
       npxOf(JSON.stringify({ _npx: { packages: ['./b.tgz'] }, dependencies: { [NAME]: 'file:../../../w/b.tgz' } })),
       ['npx', '-y', '--package=/home/u/w/b.tgz', NAME],
     ],
-    // npm 10 keeps no `packages`: the name of this package stood there, which is not published.
+    // npm 10 does not record `packages`. The hint used to name this package, which is not published.
     [
       'an archive of npm 10',
       npxOf(JSON.stringify({ dependencies: { [NAME]: 'file:../../../w/b.tgz' } })),
       ['npx', '-y', '--package=/home/u/w/b.tgz', NAME],
     ],
-    ['a name of npm 10', npxOf(JSON.stringify({ dependencies: { [NAME]: '^0.1.0' } })), ['npx', '-y', NAME]],
+    ['a name, with npm 10', npxOf(JSON.stringify({ dependencies: { [NAME]: '^0.1.0' } })), ['npx', '-y', NAME]],
     [
       'a repository',
       npxOf(JSON.stringify({ _npx: { packages: ['a/b'] }, dependencies: { [NAME]: 'github:a/b' } })),
       ['npx', '-y', '--package=github:a/b', NAME],
     ],
-  ])('that was asked for %s is asked for the same', (_what, files, words) => {
+  ])('started with %s is started with the same again', (_what, files, words) => {
     const start = find(NPX_ROOT, { files });
     expect(start).toEqual({ kind: 'npx', shellWords: words, clientWords: words, nodePath: NODE });
   });
 
-  it('is found in the cache of Windows', () => {
+  it('is recognized by its cache on Windows', () => {
     const root = `C:\\Users\\u\\AppData\\Local\\npm-cache\\_npx\\0f1e\\node_modules\\${NAME}`;
     const text = JSON.stringify({ _npx: { packages: ['b.tgz'] }, dependencies: { [NAME]: 'file:../../../w/b.tgz' } });
     const files = { 'C:\\Users\\u\\AppData\\Local\\npm-cache\\_npx\\0f1e\\package.json': text };
@@ -76,7 +76,7 @@ describe('npx', () => {
 });
 
 describe('a checkout', () => {
-  it('is its file and this Node, by the name `node` in a shell where that is the same', () => {
+  it('is started with its file and this Node, or with `node` in a shell whose `node` is this one', () => {
     expect(find('/src/bridge', { links: { '/usr/bin/node': NODE } })).toEqual({
       kind: 'checkout',
       shellWords: ['node', '/src/bridge/dist/cli.js'],
@@ -87,7 +87,7 @@ describe('a checkout', () => {
     expect(find('/src/bridge', { path: '/usr/local/bin:/usr/bin', links: other }).shellWords[0]).toBe(NODE);
   });
 
-  it('has a name when it is linked globally, unless another program of that name comes first', () => {
+  it('is started by name if linked globally, unless another program of that name comes first', () => {
     const links = { [`/usr/local/bin/${NAME}`]: '/src/bridge/dist/cli.js' };
     const path = '/home/u/bin:/usr/local/bin';
     expect(find('/src/bridge', { path, links })).toMatchObject({ kind: 'global', shellWords: [NAME] });
@@ -101,7 +101,7 @@ describe('a global installation', () => {
   const cli = `${root}/dist/cli.js`;
   const links = { [`/usr/local/bin/${NAME}`]: cli };
 
-  it('is the name where that is on PATH, and the absolute path where it is not', () => {
+  it('is started by name if that is on PATH, otherwise by its absolute path', () => {
     const clientWords = [NODE, cli];
     const onPath = find(root, { path: '/usr/local/bin:/usr/bin', links });
     expect(onPath).toMatchObject({ kind: 'global', shellWords: [NAME], clientWords });
@@ -109,7 +109,7 @@ describe('a global installation', () => {
     expect(hidden).toMatchObject({ kind: 'global', shellWords: [`/usr/local/bin/${NAME}`], clientWords });
   });
 
-  it('is registered by paths that updates of pnpm and Homebrew keep', () => {
+  it('is registered with paths that survive updates by pnpm and Homebrew', () => {
     const global = '/home/u/.local/share/pnpm/global/5';
     const versioned = `${global}/.pnpm/${NAME}@0.1.0/node_modules/${NAME}`;
     const cellar = '/opt/homebrew/Cellar/node/25.1.0/bin/node';
@@ -126,7 +126,7 @@ describe('a global installation', () => {
     expect(find(inModules, { links: linked }).clientWords[1]).toBe(`${global}/node_modules/${NAME}/dist/cli.js`);
   });
 
-  it('is a script on Windows, which clients need not start', () => {
+  it('is a script on Windows, but clients start Node directly', () => {
     const npm = 'C:\\Users\\u\\AppData\\Roaming\\npm';
     const file = `${npm}\\node_modules\\${NAME}\\dist\\cli.js`;
     const known = { [`${npm}\\${NAME}.cmd`]: `${npm}\\${NAME}.cmd`, [file]: file };
@@ -143,8 +143,8 @@ describe('a dependency of a project', () => {
   const bin = `/home/u/project/node_modules/.bin/${NAME}`;
   const links = { [bin]: `${root}/dist/cli.js` };
 
-  it('is what npx finds in the project, and a path elsewhere', () => {
-    // npx and npm put that folder on the PATH of what they start; the shell does not have it.
+  it('is started with npx inside the project, and by its path elsewhere', () => {
+    // npx and npm add this folder to the PATH of what they start; a shell does not have it.
     const path = '/home/u/project/node_modules/.bin:/usr/bin';
     const inside = find(root, { cwd: '/home/u/project/src', path, links });
     expect(inside).toMatchObject({ kind: 'dependency', shellWords: ['npx', NAME] });
@@ -152,7 +152,7 @@ describe('a dependency of a project', () => {
     expect(inside.clientWords).toEqual([NODE, `${root}/dist/cli.js`]);
   });
 
-  it('is found on Windows too', () => {
+  it('is recognized on Windows too', () => {
     const folder = 'C:\\project\\node_modules';
     const file = `${folder}\\${NAME}\\dist\\cli.js`;
     const known = { [`${folder}\\.bin\\${NAME}.cmd`]: 'x', [file]: file };

@@ -9,13 +9,16 @@ test.each([
   ['1.5h', 5_400_000],
   ['500ms', 500],
   ['0', 0],
-])('the duration %j', (text, ms) => {
+])('parses the duration %j', (text, ms) => {
   expect(parseDurationMs(text)).toBe(ms);
 });
 
-test.each(['', 's', '-1', '+1', '1d', '1e3', '1 000', '1s2', 'NaN', 'Infinity', '٣'])('no duration: %j', (text) => {
-  expect(parseDurationMs(text)).toBeNaN();
-});
+test.each(['', 's', '-1', '+1', '1d', '1e3', '1 000', '1s2', 'NaN', 'Infinity', '٣'])(
+  'rejects the duration %j',
+  (text) => {
+    expect(parseDurationMs(text)).toBeNaN();
+  },
+);
 
 test.each([
   ['536870912', 536_870_912],
@@ -27,10 +30,10 @@ test.each([
   ['512MiB', 536_870_912],
   ['1.5g', 1_610_612_736],
   ['1t', 1_099_511_627_776],
-])('the size %j', (text, bytes) => {
+])('parses the size %j', (text, bytes) => {
   expect(parseSizeBytes(text)).toBe(bytes);
 });
 
-test.each(['', 'm', '-1m', '512m --privileged', '512x', '1mm', '1ib', '1e9'])('no size: %j', (text) => {
+test.each(['', 'm', '-1m', '512m --privileged', '512x', '1mm', '1ib', '1e9'])('rejects the size %j', (text) => {
   expect(parseSizeBytes(text)).toBeNaN();
 });

@@ -11,7 +11,7 @@ describe('on Windows', () => {
     expect(run('server.EXE')).toMatchObject({ command: 'C:\\tools\\server.EXE' });
   });
 
-  it('does not let the operating system look for a name, because that begins in the working directory', () => {
+  it('never lets Windows look up a name, because it would look in the working directory first', () => {
     expect(() => run('missing', 'x')).toThrow('spawn missing ENOENT');
     expect(run('C:\\gone\\server', 'x')).toEqual({ command: 'C:\\gone\\server', args: ['x'], isVerbatim: false });
     const here = { PATH: '.;tools;C:\\node', PATHEXT: '.JS;.CMD' };
@@ -19,12 +19,12 @@ describe('on Windows', () => {
     expect(windowsCommand('npx', [], here, (path) => found.includes(path)).args.at(-1)).toBe('"C:\\node\\npx.CMD"');
   });
 
-  it('names its own programs by their place', () => {
+  it("names the system's programs by their full path", () => {
     expect(systemProgram('taskkill.exe', { SystemRoot: 'D:\\Win' })).toBe('D:\\Win\\System32\\taskkill.exe');
     expect(systemProgram('cmd.exe', {})).toBe('C:\\Windows\\System32\\cmd.exe');
   });
 
-  it('runs a batch file by cmd.exe', () => {
+  it('runs a batch file with cmd.exe', () => {
     expect(run('npx', '-y')).toEqual({
       command: 'C:\\Windows\\cmd.exe',
       args: ['/d', '/s', '/c', '"C:\\node\\npx.CMD ^^^"-y^^^""'],
@@ -39,7 +39,7 @@ describe('on Windows', () => {
     ['%PATH%', '^^^"^^^%PATH^^^%^^^"'],
     ['say "hi"', '^^^"say^^^ \\^^^"hi\\^^^"^^^"'],
     ['C:\\dir\\', '^^^"C:\\dir\\\\^^^"'],
-  ])('lets cmd.exe interpret nothing in %s', (argument, escaped) => {
+  ])('escapes everything in %s that cmd.exe would interpret', (argument, escaped) => {
     expect(run('npx', argument).args.at(-1)).toBe(`"C:\\node\\npx.CMD ${escaped}"`);
   });
 });

@@ -1,27 +1,27 @@
-/** The figures of the benchmark are only as good as these. */
+/** The statistics behind the figures of the benchmark. */
 import { describe, expect, it } from 'vitest';
 import { interleave, median, percentile } from '../../../bench/support/statistics.ts';
 
 describe('percentile', () => {
-  it('is a sample, whatever their order', () => {
+  it('is one of the samples, in any order', () => {
     expect(median([9, 1, 5])).toBe(5);
     expect(median([4, 1, 3, 2])).toBe(2);
     expect(percentile([3, 1, 2], 0)).toBe(1);
     expect(percentile([3, 1, 2], 1)).toBe(3);
   });
 
-  it('of a hundred samples has as many below it as it says', () => {
+  it('has the given fraction of samples at or below it', () => {
     const samples = Array.from({ length: 100 }, (_, index) => 100 - index);
     expect(percentile(samples, 0.95)).toBe(95);
   });
 
-  it('of nothing is an error, never a number', () => {
+  it('throws if there are no samples', () => {
     expect(() => median([])).toThrow('nothing was measured');
   });
 });
 
 describe('interleave', () => {
-  it('takes samples in turn, one or several at a time', async () => {
+  it('samples in turn, one or several at a time', async () => {
     const order: string[] = [];
     const samples = await interleave(2, {
       one: async () => {

@@ -1,4 +1,4 @@
-/** The table of the benchmark: what a row says, and that goals are judged as they are written. */
+/** The table of the benchmark: the text of rows, and whether goals are met. */
 import { describe, expect, it } from 'vitest';
 import { atLeastTimes, atMost, atMostMore, atMostTimes, type Row, rowsOrReason } from '../../../bench/rows.ts';
 import { renderTable } from '../../../bench/table.ts';
@@ -36,21 +36,21 @@ describe('a row', () => {
     ]);
   });
 
-  it('says why there is no figure, on one line', async () => {
+  it('gives the reason for a missing figure on one line', async () => {
     const [row] = await rowsOrReason('f', () => Promise.reject(new Error('needs\nan engine')));
     expect(row && cellsOf(row)).toEqual(['f', '–', 'not measured: needs an engine', '–', '–', '–', '–']);
   });
 });
 
 describe('a goal', () => {
-  it('is met at its bound', () => {
+  it('is met at its limit', () => {
     expect(atMost(measured, 0.5)).toEqual({ text: '≤ 0.5 ms', isMet: true });
     expect(atMostTimes(measured, floor, 5).isMet).toBe(true);
     expect(atMostMore(measured, floor, 0.4)).toEqual({ text: '≤ floor + 0.4 ms', isMet: true });
     expect(atLeastTimes(measured, floor, 5).isMet).toBe(true);
   });
 
-  it('is missed beyond it', () => {
+  it('is missed beyond its limit', () => {
     expect(atMost(measured, 0.49).isMet).toBe(false);
     expect(atMostTimes(measured, floor, 4.9).isMet).toBe(false);
     expect(atMostMore(measured, floor, 0.39).isMet).toBe(false);

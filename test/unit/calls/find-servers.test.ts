@@ -53,7 +53,7 @@ function setUp(autoload = false) {
   };
 }
 
-test('a server is found by what its tools do, with how to load it', async () => {
+test('a server is found by its tools, with instructions to load it', async () => {
   expect((await setUp().find({ query: 'open an issue' }))[0]).toEqual({
     server: 'github',
     alias: 'github',
@@ -71,14 +71,14 @@ test('a server is found by its name and by its description', async () => {
   expect((await find({ query: 'project folder' }))[0]).toMatchObject({ server: 'files', loaded: true });
 });
 
-test('without a query all servers come in their order, at most as many as asked for', async () => {
+test('an empty query gives all servers in their order, up to the limit', async () => {
   const { find } = setUp();
   expect((await find({})).map(({ server }) => server)).toEqual(['github', 'files', 'mail']);
   expect(await find({ query: '', limit: 1 })).toHaveLength(1);
   expect(await find({ query: 'xyzzy' })).toEqual([]);
 });
 
-test('a server that is not loaded is refused, and loaded only where the operator allows it', async () => {
+test('a server that is not loaded is refused, or loaded if the operator allows it', async () => {
   const closed = setUp();
   await expect(closed.findCallable('github')).rejects.toMatchObject({ code: 'SERVER_NOT_AVAILABLE' });
   expect(closed.loadedByCode).toEqual([]);

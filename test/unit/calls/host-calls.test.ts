@@ -10,7 +10,7 @@ import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
-import { savedToolMethods } from '../../../src/saved-tools/calls.ts';
+import { savedToolMethods } from '../../../src/saved-tools/index.ts';
 
 const AT = { session: 'default', generation: 1, cell: 1, call: 1 };
 const TOOLS: Readonly<Record<string, readonly { name: string; description?: string; inputSchema?: unknown }[]>> = {
@@ -33,7 +33,7 @@ interface Setup {
   readonly searchWaitMs?: number;
 }
 
-/** A directory of these servers, over servers that list what `list` gives. */
+/** A directory of these servers, whose tools `list` gives. */
 function directoryOf(
   servers: ReadonlyMap<string, CallableServer>,
   list: NonNullable<Setup['list']>,
@@ -55,7 +55,7 @@ function directoryOf(
   return createServerDirectory(source, () => servers, silentLogger);
 }
 
-/** Host calls over a pool of two servers that remembers what reached it. */
+/** Host calls to a pool of two servers that collects what reaches it. */
 function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
   const called: unknown[] = [];
   const listed: string[] = [];
@@ -105,7 +105,7 @@ test('every method of the protocol has an answer, except those of the session', 
 });
 
 describe('call_tool', () => {
-  test('names are resolved and the exact original ones are sent', async () => {
+  test('resolves names and sends the exact original ones', async () => {
     const { ask, called } = setUp();
     await ask('call_tool', { server: 'FILES', tool: 'READ_FILE', arguments: { from_line: 1, path: 'a' } });
     await ask('call_tool', { server: 'files', tool: 'list' });
@@ -115,7 +115,7 @@ describe('call_tool', () => {
     ]);
   });
 
-  test('a server that is not loaded is refused before anything is started, with the way to load it', async () => {
+  test('refuses a server that is not loaded before starting anything, with instructions to load it', async () => {
     const { refusal, called, listed } = setUp();
     expect(await refusal('call_tool', { server: 'git-hub', tool: 'create_issue' })).toEqual({
       code: 'SERVER_NOT_AVAILABLE',
@@ -125,7 +125,7 @@ describe('call_tool', () => {
     expect([called, listed]).toEqual([[], []]);
   });
 
-  test('a server that is not configured names the near ones', async () => {
+  test('suggests similar names for a server that is not configured', async () => {
     expect(await setUp().refusal('call_tool', { server: 'githbu', tool: 'x' })).toEqual({
       code: 'SERVER_UNKNOWN',
       message: "Server 'githbu' is not available",
@@ -133,19 +133,19 @@ describe('call_tool', () => {
     });
   });
 
-  test('a disabled server says where it is disabled, and is offered nowhere', async () => {
+  test('says where a disabled server is disabled, and suggests it nowhere', async () => {
     const { ask, refusal, listed } = setUp();
     const message = "Server 'old-one' is not available: it is disabled in /home/me/MCPs/old.json";
     const disabled = { code: 'SERVER_NOT_AVAILABLE', message, hint: expect.stringMatching(/servers enable \S+\./) };
     expect(await refusal('call_tool', { server: 'old-one', tool: 'x' })).toEqual(disabled);
-    // As names of other servers, by its alias and in any case, too.
+    // Like other servers, also by alias and in any case.
     expect(await refusal('list_tools', { server: 'OLD_one' })).toEqual(disabled);
     expect((await refusal('list_tools', { server: 'old-on' }))?.hint).not.toContain('old-one');
     await ask('search_tool_docs', { query: 'x' });
     expect(listed).not.toContain('old-one');
   });
 
-  test('a tool the server does not list never reaches it', async () => {
+  test('never sends a tool that the server does not list', async () => {
     const { refusal, called } = setUp();
     expect(await refusal('call_tool', { server: 'files', tool: 'reed_file' })).toEqual({
       code: 'TOOL_UNKNOWN',
@@ -182,7 +182,7 @@ describe('call_tool', () => {
 });
 
 describe('documents', () => {
-  test('describe_server is for loaded servers and tells the working directory', async () => {
+  test('describe_server works for loaded servers and gives the working directory', async () => {
     const { ask, refusal } = setUp();
     expect(await ask('describe_server', { server: 'Files' })).toMatchObject({
       name: 'files',
@@ -193,7 +193,7 @@ describe('documents', () => {
     expect((await refusal('describe_server', { server: 'git-hub' }))?.code).toBe('SERVER_NOT_AVAILABLE');
   });
 
-  test('describe_server without a name describes what is loaded, also when it does not start', async () => {
+  test('describe_server without a name describes all loaded servers, even one that does not start', async () => {
     const failing = setUp({
       list: async () => {
         throw new BridgeError('SERVER_START_FAILED', 'no such program');
@@ -211,7 +211,7 @@ describe('documents', () => {
     ]);
   });
 
-  test('documents of a server that is not loaded are given, and say so', async () => {
+  test('documents exist for servers that are not loaded, and say so', async () => {
     const answer = await setUp().ask('query_tool_docs', { server: 'git_hub', tool: 'CREATE_ISSUE', detail: 'full' });
     expect(answer).toEqual({
       documents: [
@@ -251,7 +251,7 @@ describe('search_tool_docs', () => {
     });
   });
 
-  test('words that no tool has are named when there is no close match; a long query is read from its beginning', async () => {
+  test('names words without any match; reads the start of a long query', async () => {
     const { ask } = setUp();
     expect(await ask('search_tool_docs', { query: 'teleport directry quasars' })).toMatchObject({
       documents: [{ tool: 'List' }],
@@ -280,7 +280,7 @@ describe('search_tool_docs', () => {
     });
   });
 
-  test('does not wait for a server that hangs, starts it once, and finds its tools when they have come', async () => {
+  test('does not wait for a hanging server, starts it once, and finds its tools when they arrive', async () => {
     let answer: (tools: readonly { name: string }[]) => void = () => undefined;
     const hanging = new Promise<readonly { name: string }[]>((resolve) => {
       answer = resolve;
@@ -294,7 +294,7 @@ describe('search_tool_docs', () => {
     await expect.poll(search).toMatchObject({ not_searched: [] });
   });
 
-  test('a search that is cancelled ends, and the start goes on', async () => {
+  test('ends when it is cancelled, while the start continues', async () => {
     const signals: CancelSignal[] = [];
     const { ask } = setUp({
       list: async (_, signal) => {
@@ -341,7 +341,7 @@ describe('search_tool_docs', () => {
 });
 
 describe('save_tool', () => {
-  test('hands name and source to the store; a keyword is no name', async () => {
+  test('passes name and source to the store; refuses a keyword as a name', async () => {
     const { ask, refusal, saved } = setUp();
     await ask('save_tool', { name: 'add', source: 'def add(): pass' });
     expect((await refusal('save_tool', { name: 'class', source: '' }))?.message).toMatch(/keyword/);

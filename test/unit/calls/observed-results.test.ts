@@ -30,7 +30,7 @@ test.each([
   [{ content: [{ type: 'image' }] }],
   [null],
   [text(`[${' '.repeat(70_000)}]`)],
-])('of others nothing is kept', (result) => {
+])('nothing is kept of other results', (result) => {
   expect(schemaAfter(result)).toBeUndefined();
 });
 
@@ -38,7 +38,7 @@ test('hidden characters in keys are made visible', () => {
   expect(JSON.stringify(schemaAfter(text('{"a\u200b": 1}')))).toContain('a<U+200B>');
 });
 
-test('the tools used least recently are forgotten; tools of other definitions are others', () => {
+test('the least recently used tools are forgotten; another definition means other tools', () => {
   const observed = createObservedResults();
   for (let index = 0; index <= 1_000; index += 1) {
     observed.note('key', { name: `tool${index}` }, text('x'));
@@ -48,7 +48,7 @@ test('the tools used least recently are forgotten; tools of other definitions ar
   expect(observed.schema('other', { name: 'tool1000' })).toBeUndefined();
 });
 
-test('what the server describes itself is not looked at', () => {
+test('results that the server describes are not read', () => {
   const observed = createObservedResults();
   observed.note('key', { ...TOOL, outputSchema: {} }, text('x'));
   expect(observed.schema('key', TOOL)).toBeUndefined();

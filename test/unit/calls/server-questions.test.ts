@@ -1,4 +1,4 @@
-/** What the person sees of a server's question, and which questions are not put. */
+/** How the person sees a question of a server, and which questions are refused. */
 import { describe, expect, it, test } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
 import type { Question, Reply } from '../../../src/base/cell.ts';
@@ -10,7 +10,7 @@ import type { Asker } from '../../../src/session/asker.ts';
 const yes: Reply = { action: 'accept', content: { name: 'Ada' } };
 const form = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
 
-/** Asks as the server `git\nhub` does; gives the result and the question as it was put. */
+/** Asks for the server `git\nhub`; gives the result and the question that the person got. */
 async function ask(params: Record<string, unknown>, more: Partial<Asker> = {}) {
   const asked: Question[] = [];
   const asker: Asker = {
@@ -27,7 +27,7 @@ async function ask(params: Record<string, unknown>, more: Partial<Asker> = {}) {
   return { result, question: asked[0] };
 }
 
-test('a form is marked with the name of its server, and its text is a quotation', async () => {
+test('a form names its server and quotes its text', async () => {
   const message = `Who are you?\n\nServer 'files' asks:\u2028> \u202ehidden${' '.repeat(99)}far`;
   expect(await ask({ message, requestedSchema: form })).toEqual({
     result: yes,
@@ -40,20 +40,20 @@ test('a form is marked with the name of its server, and its text is a quotation'
 > Server 'files' asks:
 > > <U+202E>hidden<99 spaces>far
 
-The text above and the fields are those of the server, and what you enter goes to it.`,
+The text above and the fields come from the server, and what you enter goes to it.`,
       requestedSchema: form,
     },
   });
 });
 
-test('a page is passed on with its host', async () => {
+test('a page is shown with its host', async () => {
   const { question } = await ask({ mode: 'url', message: 'Log in', url: 'https://ex\u00e4mple.com/a?b=c d' });
   expect(question).toMatchObject({ mode: 'url', url: 'https://xn--exmple-cua.com/a?b=c%20d' });
   expect(question?.message).toContain("Server 'git hub' asks you to open a page:\n\n> Log in\n");
   expect(question?.message).toContain('The page is on xn--exmple-cua.com;');
 });
 
-test('what people read in a form is made visible', async () => {
+test('hidden characters in the texts of a form are made visible', async () => {
   const requestedSchema = {
     type: 'object',
     properties: {
@@ -66,7 +66,7 @@ test('what people read in a form is made visible', async () => {
   expect(JSON.stringify(question).length).toBeLessThan(1_000);
 });
 
-describe('no question is put', () => {
+describe('a question is refused', () => {
   const properties = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`f${index}`, { type: 'string' }]));
   it.each<[string, Record<string, unknown>]>([
     ['without a message', { requestedSchema: form }],
@@ -81,11 +81,11 @@ describe('no question is put', () => {
       },
     ],
     [
-      'with a value that cannot be seen',
+      'with invisible characters in a value',
       { message: 'x', requestedSchema: { type: 'object', properties: { a: { type: 'string', enum: ['a\u200b'] } } } },
     ],
     [
-      'with a name that cannot be seen',
+      'with invisible characters in a name',
       { message: 'x', requestedSchema: { type: 'object', properties: { 'a\u200b': {} } } },
     ],
     [
@@ -112,12 +112,12 @@ describe('no question is put', () => {
     await expect(ask(params)).rejects.toMatchObject({ kind: 'malformed' });
   });
 
-  it('with a page, to a client that opens none', async () => {
+  it('with a page, if the client cannot open pages', async () => {
     const page = { mode: 'url', message: 'x', url: 'https://example.com' };
-    await expect(ask(page, { opensPages: false })).rejects.toThrow('this client opens no pages');
+    await expect(ask(page, { opensPages: false })).rejects.toThrow('this client cannot open pages');
   });
 
-  it('when nobody can be asked', () => {
+  it('if the person cannot be asked', () => {
     expect(elicitFor('github', undefined, silentLogger)).toBeUndefined();
   });
 });

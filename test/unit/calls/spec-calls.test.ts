@@ -50,7 +50,7 @@ async function ask(method: string, params: Record<string, unknown>): Promise<unk
 }
 
 describe('tool_specs', () => {
-  test('one for each name, in order, loaded or not; null for a tool there is not', async () => {
+  test('gives one spec for each name, in order, loaded or not; null for an unknown tool', async () => {
     expect(await ask('tool_specs', { server: 'files', tools: ['LIST', 'nope', 'read_file'] })).toMatchObject([
       { name: 'List', alias: 'List', open: true, signature: 'List(**kwargs)' },
       null,
@@ -58,25 +58,25 @@ describe('tool_specs', () => {
     ]);
   });
 
-  test('the text is signature, description and parameters', async () => {
+  test('has signature, description and parameters as text', async () => {
     const text = "read_file(from_line=..., path=...)\n\nRead a file\n\nParameters:\n  from_line ('from-line')\n  path";
     expect(await ask('tool_specs', { server: 'files', tools: ['read_file'] })).toMatchObject([{ text }]);
   });
 
-  test('a tool that a policy hides has no spec, but says what its call would be answered', async () => {
+  test('has the error of a call instead of a spec for a tool that a policy hides', async () => {
     expect(await ask('tool_specs', { server: 'files', tools: ['wipe'] })).toEqual([
       { refused: { code: 'POLICY_DENIED', message: 'files.wipe was not called', hint: 'Ask.' } },
     ]);
   });
 
-  test('the running server is asked where that is wanted', async () => {
+  test('asks the running server on request', async () => {
     await ask('tool_specs', { server: 'files', tools: ['list'] });
     expect(refreshed).toBe(0);
     await ask('tool_specs', { server: 'files', tools: ['list'], fresh: true });
     expect(refreshed).toBe(1);
   });
 
-  test('lists without an end are refused', async () => {
+  test('refuses long lists', async () => {
     const tools = Array.from({ length: 201 }, () => 'a');
     await expect(ask('tool_specs', { server: 'files', tools })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
     await expect(ask('tool_specs', { server: 'files', tools: [] })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
@@ -84,7 +84,7 @@ describe('tool_specs', () => {
 });
 
 describe('stubs', () => {
-  test('all tools of a server, or those named in that order', async () => {
+  test('contain all tools of a server, or the named ones in their order', async () => {
     expect(await ask('stubs', { server: 'files' })).toMatch(
       /async def read_file\(.*\): 'Read a file'\nasync def List\(\*\*kwargs\): 'List a directory'\n$/,
     );

@@ -18,7 +18,7 @@ const LISTING = {
   notices: [],
 };
 
-/** Calls tools of the server `files` through the gates; remembers what reached the server. */
+/** Calls tools of the server `files` through the gates; collects what reached the server. */
 function callThrough(gates: readonly CallGate[]) {
   const sent: unknown[] = [];
   const source = createMetadataSource({ describe: async () => LISTING }, undefined);
@@ -45,7 +45,7 @@ function callThrough(gates: readonly CallGate[]) {
   return { call, sent };
 }
 
-test('gates stand around a call in their order, see what the server would get, and may refuse or change it', async () => {
+test('gates get a call in their order, as the server will get it, and may refuse or change it', async () => {
   const passed: unknown[] = [];
   const outer: CallGate = async (made, proceed) => {
     const { server, tool, arguments: given, context } = made;
@@ -71,13 +71,13 @@ test('gates stand around a call in their order, see what the server would get, a
   expect(sent).toEqual([['read-file', { 'from-line': 1, added: true }]]);
 });
 
-test('without gates a call goes straight to the server', async () => {
+test('without gates a call goes directly to the server', async () => {
   const { call, sent } = callThrough([]);
   expect(await call('list')).toEqual({ content: [] });
   expect(sent).toEqual([['List', {}]]);
 });
 
-test('a gate that fails refuses the call, and gates around it learn of it', async () => {
+test('a gate that fails refuses the call, and outer gates get the failure', async () => {
   const seen: unknown[] = [];
   const outer: CallGate = async (made, proceed) => {
     const outcome = await proceed(made);

@@ -22,14 +22,14 @@ async function names(catalog: Catalog, query: string): Promise<string[]> {
   return found.map(({ tool }) => tool.name);
 }
 
-test('servers have aliases and are found by either name in any case', () => {
+test('finds servers by name or alias, in any case', () => {
   const { catalog } = filled();
   expect(catalog.servers().map((server) => server.alias)).toEqual(['files', 'git_hub']);
   expect(catalog.findServer('GIT_HUB')?.description).toBe('Issues and code');
   expect(catalog.findServer('nope')).toBeUndefined();
 });
 
-test('tools are unknown until they are set, and then searched', async () => {
+test('knows and finds tools once they are set', async () => {
   const { catalog, files } = filled();
   expect(catalog.tools(files)).toBeUndefined();
   expect(await names(catalog, 'file')).toEqual([]);
@@ -38,7 +38,7 @@ test('tools are unknown until they are set, and then searched', async () => {
   expect(await names(catalog, 'read')).toEqual(['read-file']);
 });
 
-test('the same metadata again keep the same tools; others replace them in the search too, and none forget them', async () => {
+test('setting the same metadata again changes nothing; new metadata replaces the tools, also in the search; undefined forgets them', async () => {
   const { catalog, files } = filled();
   catalog.setMetadata(files, TOOLS);
   const before = catalog.tools(files);
@@ -52,7 +52,7 @@ test('the same metadata again keep the same tools; others replace them in the se
   expect([catalog.metadata(files), await names(catalog, 'write')]).toEqual([undefined, []]);
 });
 
-test('a server that is not configured any more takes its tools along; an equal list changes nothing', async () => {
+test('a removed server loses its tools; setting an equal list changes nothing', async () => {
   const { catalog, files } = filled();
   catalog.setMetadata(files, TOOLS);
   catalog.setServers([{ name: 'Files' }, { name: 'git-hub', description: 'Issues and code' }]);
@@ -63,7 +63,7 @@ test('a server that is not configured any more takes its tools along; an equal l
   expect(catalog.tools(files)).toBeUndefined();
 });
 
-test('searches at the same time do not disturb each other; a new description of a server is searched too', async () => {
+test('searches can run concurrently; a new description of a server is searched too', async () => {
   const { catalog, files } = filled();
   catalog.setMetadata(files, TOOLS);
   const first = names(catalog, 'read');
@@ -73,11 +73,20 @@ test('searches at the same time do not disturb each other; a new description of 
   expect(await names(catalog, 'papers')).toEqual(['read-file']);
 });
 
-test('what is found comes with its server, its tool and a score', async () => {
+test('a result has its server, its tool and a score', async () => {
   const { catalog, files } = filled();
   catalog.setMetadata(files, TOOLS);
   const { found, unmatched } = await catalog.search('read teleport quasar', 5);
   expect(found).toMatchObject([{ server: { alias: 'files' }, tool: { alias: 'read_file' } }]);
   expect(found[0]?.score).toBeGreaterThan(0);
   expect(unmatched.map(({ word }) => word)).toEqual(['teleport', 'quasar']);
+});
+
+test('searches the names of parameters; a schema without properties has none', async () => {
+  const { catalog, files } = filled();
+  const properties = { from: {}, 'issue-number': {} };
+  const schemas = [{ type: 'object', properties }, { properties: null }];
+  const tools = schemas.map((inputSchema, index) => ({ name: `tool_${index}`, description: '', inputSchema }));
+  catalog.setMetadata(files, { tools, notices: [] });
+  expect(await names(catalog, 'issue number')).toEqual(['tool_0']);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { describeTool, toolMetadata } from '../../../src/catalog/describe.ts';
+import { describeHit, describeTool, toolMetadata } from '../../../src/catalog/describe.ts';
 
 const server = { name: 'git-hub', alias: 'git_hub', description: '' };
-const tool = {
+const storedTool = {
   name: 'create-issue',
   alias: 'create_issue',
   description: 'Creates an issue.',
@@ -10,8 +10,8 @@ const tool = {
 };
 
 describe('describeTool', () => {
-  test('a summary names server and tool by both names and says how to load the server', () => {
-    expect(describeTool(server, tool, { detail: 'summary', isLoaded: false })).toEqual({
+  test('a summary has both names of server and tool, and says how to load the server', () => {
+    expect(describeTool(server, storedTool, { detail: 'summary', isLoaded: false })).toEqual({
       server: 'git-hub',
       serverAlias: 'git_hub',
       tool: 'create-issue',
@@ -22,14 +22,14 @@ describe('describeTool', () => {
     });
   });
 
-  test('full adds the schema; a loaded server needs no loading; an empty description is left out', () => {
-    expect(describeTool(server, { ...tool, description: '' }, { detail: 'full', isLoaded: true })).toEqual({
+  test('full detail adds the schema; `load` and an empty description are left out', () => {
+    expect(describeTool(server, { ...storedTool, description: '' }, { detail: 'full', isLoaded: true })).toEqual({
       server: 'git-hub',
       serverAlias: 'git_hub',
       tool: 'create-issue',
       toolAlias: 'create_issue',
       signature: 'create_issue(from_: str = ..., title: str = ...)',
-      inputSchema: tool.inputSchema,
+      inputSchema: storedTool.inputSchema,
       loaded: true,
     });
   });
@@ -37,20 +37,59 @@ describe('describeTool', () => {
   test('a summary cuts a long description', () => {
     const { description } = describeTool(
       server,
-      { ...tool, description: 'x'.repeat(2_000) },
+      { ...storedTool, description: 'x'.repeat(2_000) },
       { detail: 'summary', isLoaded: true },
     );
     expect(description).toBe(`${'x'.repeat(500)}… (2,000 characters in all)`);
   });
 });
 
+describe('describeHit', () => {
+  const longText = 'Create an issue\nin a repository. It may have labels, assignees and a milestone.';
+  const issueTool = {
+    name: 'create_issue',
+    alias: 'create_issue',
+    description: longText,
+    inputSchema: { type: 'object', properties: { title: { type: 'string' } }, required: ['title'] },
+  };
+  const options = { detail: 'summary', isLoaded: false, score: 7.4567 } as const;
+
+  test('a hit is short: signature, first sentence and score', () => {
+    expect(describeHit(server, issueTool, options)).toEqual({
+      server: 'git-hub',
+      serverAlias: 'git_hub',
+      tool: 'create_issue',
+      toolAlias: 'create_issue',
+      signature: 'create_issue(title: str)',
+      description: 'Create an issue in a repository.',
+      loaded: false,
+      load: "servers=['git-hub']",
+      score: 75,
+    });
+  });
+
+  test('leaves out `load` for a loaded server, and an empty description', () => {
+    const hit = describeHit(server, { ...issueTool, description: ' ' }, { ...options, isLoaded: true });
+    expect(Object.keys(hit)).toEqual(['server', 'serverAlias', 'tool', 'toolAlias', 'loaded', 'signature', 'score']);
+  });
+
+  test('cuts a long sentence, but not with detail `full`', () => {
+    const tool = { ...issueTool, description: `Creates ${'very '.repeat(100)}much.` };
+    expect(describeHit(server, tool, options).description).toMatch(/^Creates very .{100,165}…$/);
+    expect(describeHit(server, tool, { ...options, detail: 'full' })).toMatchObject({
+      description: tool.description,
+      inputSchema: { type: 'object' },
+    });
+  });
+});
+
 describe('toolMetadata', () => {
-  test('names parameters that Python spells differently', () => {
-    expect(toolMetadata(tool)).toEqual({
+  test('lists parameters with another name in Python', () => {
+    expect(toolMetadata(storedTool)).toEqual({
       name: 'create-issue',
       alias: 'create_issue',
       description: 'Creates an issue.',
-      input_schema: tool.inputSchema,
+      input_schema: storedTool.inputSchema,
       parameter_aliases: { from: 'from_' },
     });
   });

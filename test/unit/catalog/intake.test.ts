@@ -9,7 +9,7 @@ function takeIn(tools: readonly ListedTool[], words: ServerWords = {}, notices: 
 }
 
 describe('tools', () => {
-  test('what needs no change is taken over without a copy', () => {
+  test('uses what needs no change without copying it', () => {
     const inputSchema = { type: 'object', properties: { 'from-line': { enum: [1, 2n.toString()] } } };
     const outputSchema = { type: 'object' };
     const annotations = { readOnlyHint: true };
@@ -23,12 +23,12 @@ describe('tools', () => {
     expect(notices).toEqual([]);
   });
 
-  test('wrong types everywhere leave a tool that takes anything', () => {
+  test('a tool with wrong types everywhere takes any arguments', () => {
     const odd = { name: 'odd', title: 5, description: [], inputSchema: 'none', outputSchema: 7, annotations: null };
     expect(takeIn([odd]).tools).toEqual([{ name: 'odd', description: '', inputSchema: {} }]);
   });
 
-  test('names with hidden characters are shown, and the exact one is kept for the server', () => {
+  test('makes hidden characters in names visible, and keeps the exact name for the server', () => {
     const { tools } = takeIn([{ name: 'a\u200bb' }, { name: '__proto__' }, { name: 'x'.repeat(300) }]);
     expect(tools.map(({ name, wireName }) => [name, wireName])).toEqual([
       ['a<U+200B>b', 'a\u200bb'],
@@ -37,23 +37,23 @@ describe('tools', () => {
     ]);
   });
 
-  test('names that look the same once shown, and endless ones, are left out with a notice', () => {
+  test('leaves out, with a notice, names that become equal once visible, and names that are too long', () => {
     const { tools, notices } = takeIn([{ name: 'a\u200b' }, { name: 'a<U+200B>' }, { name: 'x'.repeat(1_001) }]);
     expect(tools).toHaveLength(1);
     expect(notices).toEqual([
       'of tools with the same name only the first was kept',
-      'tools with endless names were left out',
+      'tools with names longer than 1,000 characters were left out',
     ]);
   });
 
-  test('a description of 10 MB is cut, with a notice', () => {
+  test('cuts a description of 10 MB, with a notice', () => {
     const { tools, notices } = takeIn([{ name: 'long', description: 'x'.repeat(10_000_000) }]);
     expect(tools[0]?.description).toMatch(/x… \(10,000,000 characters in all\)$/);
     expect(tools[0]?.description.length).toBeLessThan(21_000);
-    expect(notices).toEqual(["the description of 'long' was cut"]);
+    expect(notices).toEqual(["the description of 'long' was cut to 20,000 characters"]);
   });
 
-  test('a schema that is too large or too deep becomes a word about it', () => {
+  test('replaces a schema that is too large or too deep by a note', () => {
     let deep: Record<string, unknown> = {};
     for (let level = 0; level < 100_000; level += 1) {
       deep = { not: deep };
@@ -71,7 +71,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('many large tools end at 16 million characters', () => {
+  test('keeps at most 16 million characters of tools', () => {
     const description = 'x'.repeat(20_000);
     const { tools, notices } = takeIn(
       Array.from({ length: 2_000 }, (_, number) => ({ name: `t${number}`, description })),
@@ -81,11 +81,11 @@ describe('tools', () => {
     expect(notices).toEqual([expect.stringMatching(/^only the first 8\d\d tools were kept/)]);
   });
 
-  test('a thousand cut descriptions are not a thousand notices', () => {
+  test('limits the number of notices', () => {
     const description = 'x'.repeat(20_001);
     const { notices } = takeIn(Array.from({ length: 100 }, (_, number) => ({ name: `t${number}`, description })));
     expect(notices).toHaveLength(21);
-    expect(notices.at(-1)).toBe('and 80 more of this kind');
+    expect(notices.at(-1)).toBe('and 80 more like these');
   });
 });
 
@@ -96,21 +96,21 @@ describe('hidden characters in schemas', () => {
   };
   const [tool] = takeIn([{ name: 't', inputSchema: { type: 'object', properties } }]).tools;
 
-  test('every name and text is shown', () => {
+  test('become visible in every name and text', () => {
     expect(JSON.stringify(tool?.inputSchema)).toBe(
       '{"type":"object","properties":{"a<U+200B>":{"type":"string","description":"hi<U+E0041>dden",' +
         '"enum":["x<U+000D>","plain"]},"__proto__":{"const":"é"}}}',
     );
   });
 
-  test('arguments get back what the server expects, at any depth', () => {
+  test('are restored in arguments, at any depth', () => {
     const given = { 'a<U+200B>': ['x<U+000D>', { 'a<U+200B>': 'hi<U+E0041>dden' }], ['__proto__']: 1 };
     const restored = restoreHidden(given, tool?.hiddenTexts ?? []);
     expect(JSON.stringify(restored)).toBe('{"a\u200b":["x\\r",{"a\u200b":"hi<U+E0041>dden"}],"__proto__":1}');
   });
 });
 
-test('what a server says of itself is shown and cut', () => {
+test('makes what a server says about itself visible, and cuts it', () => {
   const words = {
     protocolVersion: '2025-11-25',
     serverName: 'x\u202e',
@@ -120,7 +120,7 @@ test('what a server says of itself is shown and cut', () => {
   };
   expect(takeIn([], words, ['only the first page was read'])).toEqual({
     tools: [],
-    notices: ['only the first page was read', 'its instructions were cut'],
+    notices: ['only the first page was read', 'its instructions were cut to 20,000 characters'],
     protocolVersion: '2025-11-25',
     serverName: 'x<U+202E>',
     instructions: expect.stringMatching(/… \(30,000 characters in all\)$/),

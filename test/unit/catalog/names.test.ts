@@ -4,7 +4,6 @@ import {
   assignAliases,
   assignServerAliases,
   isPythonKeyword,
-  parameterNames,
   resolveName,
   toIdentifier,
 } from '../../../src/catalog/names.ts';
@@ -39,32 +38,32 @@ describe('toIdentifier', () => {
 });
 
 describe('assignAliases', () => {
-  test('equal aliases are numbered in the order of the names, however they are listed', () => {
+  test('numbers equal aliases in the order of the names, however they are listed', () => {
     expect(assignAliases(['a-b', 'a b', 'a.b'])).toEqual(['a_b_2', 'a_b', 'a_b_3']);
     expect(assignAliases(['a.b', 'a-b', 'a b'])).toEqual(['a_b_3', 'a_b_2', 'a_b']);
   });
 
-  test('a name that is an identifier keeps itself, wherever it stands', () => {
+  test('keeps a name that is an identifier, at any position', () => {
     expect(assignAliases(['a-b', 'a_b', 'a_b_2', 'a b'])).toEqual(['a_b_4', 'a_b', 'a_b_2', 'a_b_3']);
   });
 
-  test('the same name twice gets two aliases', () => {
+  test('gives two aliases to a name that occurs twice', () => {
     expect(assignAliases(['ok', 'ok'])).toEqual(['ok', 'ok_2']);
   });
 
-  test('aliases are unique identifiers whatever the names are', () => {
+  test('gives unique identifiers for any names', () => {
     const names = ['__proto__', 'constructor', 'a-b', 'a_b', 'ok', 'ok', 'class', 'class_', '', '_', '日', '本'];
     const aliases = assignAliases(names);
     expect(new Set(aliases).size).toBe(names.length);
     expect(aliases.every((alias) => IDENTIFIER.test(alias))).toBe(true);
   });
 
-  test('50,000 equal names are numbered without counting each from the start', () => {
+  test('numbers 50,000 equal names without counting from the start each time', () => {
     const aliases = assignAliases(Array.from({ length: 50_000 }, () => 'a-b'));
     expect(aliases.at(-1)).toBe('a_b_50000');
   });
 
-  test('aliases of servers are lower case', () => {
+  test('gives lower-case aliases to servers', () => {
     expect(assignServerAliases(['GitHub', 'github', 'My Server'])).toEqual(['github_2', 'github', 'my_server']);
   });
 });
@@ -78,7 +77,7 @@ describe('aliases of any names', () => {
   );
   const names = fc.uniqueArray(name, { maxLength: 12 });
 
-  test('are identifiers, distinct, and mean nothing else to Python', () => {
+  test('are distinct identifiers without another meaning in Python', () => {
     fc.assert(
       fc.property(names, (given) => {
         const aliases = assignAliases(given);
@@ -102,7 +101,7 @@ describe('aliases of any names', () => {
     );
   });
 
-  test('lead back to the names: both spellings of a parameter reach the server as its own', () => {
+  test('resolve to the names: both spellings of a parameter become the one of the server', () => {
     fc.assert(
       fc.property(names, (given) => {
         const schema = { properties: Object.fromEntries(given.map((one) => [one, {}])) };
@@ -131,19 +130,11 @@ describe('resolveName', () => {
     ['A-B', 'a-b'],
     ['list', 'List'],
     ['getUser', 'getUser'],
-  ])('%s means %s', (wanted, name) => {
+  ])('%s resolves to %s', (wanted, name) => {
     expect(resolveName(tools, wanted)?.name).toBe(name);
   });
 
-  test.each(['getuser', 'nope', '', '__proto__', 'toString'])('%j means nothing', (wanted) => {
+  test.each(['getuser', 'nope', '', '__proto__', 'toString'])('%j does not resolve', (wanted) => {
     expect(resolveName(tools, wanted)).toBeUndefined();
-  });
-});
-
-describe('parameterNames', () => {
-  test('they come in the order of the schema', () => {
-    const schema = { type: 'object', properties: { from: {}, 'issue-number': {}, plain: {} } };
-    expect(parameterNames(schema)).toEqual(['from', 'issue-number', 'plain']);
-    expect(parameterNames({ properties: null })).toEqual([]);
   });
 });

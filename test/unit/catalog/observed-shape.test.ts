@@ -10,7 +10,7 @@ function shapeOf(...values: unknown[]) {
 }
 
 describe('the shape of values', () => {
-  test('keys that all objects had are required; types that differ are alternatives', () => {
+  test('requires keys that every object had, and joins different types', () => {
     expect(
       shapeOf([
         { a: 1, b: 'x' },
@@ -31,14 +31,14 @@ describe('the shape of values', () => {
     expect(shapeOf('x', [])).toEqual({ anyOf: [{ type: 'string' }, { type: 'array' }] });
   });
 
-  test('objects whose keys are data are maps, and depth ends', () => {
+  test('treats objects whose keys are data as maps, and limits the depth', () => {
     const ids = Object.fromEntries(Array.from({ length: 41 }, (_, index) => [`id${index}`, 1]));
     expect(shapeOf(ids)).toEqual({ type: 'object' });
     expect(shapeOf(...Array.from({ length: 41 }, (_, index) => ({ [`id${index}`]: 1 })))).toEqual({ type: 'object' });
     expect(JSON.stringify(shapeOf([[[[[[1]]]]]])).length).toBeLessThan(150);
   });
 
-  test('a number that JavaScript cannot hold is a number, and a key __proto__ a key', () => {
+  test('handles numbers that JavaScript cannot hold, and a key `__proto__`', () => {
     expect(shapeOf({ big: '12345678901234567890' })).toEqual({ type: 'integer' });
     expect(Object.keys(shapeOf(JSON.parse('{"__proto__": 1}'))['properties'] as object)).toEqual(['__proto__']);
   });

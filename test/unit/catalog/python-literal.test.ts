@@ -26,7 +26,7 @@ describe('pythonLiteral', () => {
     expect(pythonLiteral(value, 40)).toBe(literal);
   });
 
-  test('what is too long, or has no literal, is undefined', () => {
+  test('is undefined for a value that is too long or has no literal', () => {
     expect(pythonLiteral('x'.repeat(39), 40)).toBeUndefined();
     expect(
       pythonLiteral(

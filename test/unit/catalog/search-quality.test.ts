@@ -1,4 +1,4 @@
-/** Floors of what the search finds, on tools and queries made up for this test. Nothing was tuned to them. */
+/** Minimum quality of the search, on tools and queries that were made up for this test. Nothing was tuned to them. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createSearchIndex, type SearchServer } from '../../../src/catalog/search.ts';
@@ -21,7 +21,7 @@ const FLOORS: Readonly<Record<string, readonly [number, number]>> = {
   all: [0.85, 0.95],
 };
 
-test('the right tool comes first, or at least among five', async () => {
+test('ranks the right tool first, or at least among five', async () => {
   expect(SERVERS.flatMap((server) => server.tools).length).toBeGreaterThanOrEqual(60);
   expect(QUERIES.length).toBeGreaterThanOrEqual(60);
   const index = createSearchIndex();

@@ -28,7 +28,7 @@ describe('stemOf', () => {
     ['search', 'searches', 'searching'],
     ['person', 'people', 'persons'],
     ['issue', 'issues'],
-  ])('the forms of %s are one', (...forms) => {
+  ])('gives all forms of %s the same stem', (...forms) => {
     expect(new Set(forms.map(stemOf)).size).toBe(1);
   });
 
@@ -37,17 +37,17 @@ describe('stemOf', () => {
     ['news', 'new'],
     ['string', 'str'],
     ['dns', 'dn'],
-  ])('%s is not %s', (left, right) => {
+  ])('gives %s another stem than %s', (left, right) => {
     expect(stemOf(left)).not.toBe(stemOf(right));
   });
 });
 
-test('a brand is indexed whole and in parts', () => {
+test('indexes a brand as a whole and in parts', () => {
   const [run] = createReader()('GitHub');
   expect(run).toEqual({ stems: ['git', 'hub'], indexed: ['git', 'hub', 'github'] });
 });
 
-test('plurals', () => {
+test('recognizes plurals', () => {
   expect(['issues', 'queries', 'files'].every(isPlural)).toBe(true);
   expect(['status', 'class', 'news', 'as', 'file'].some(isPlural)).toBe(false);
 });

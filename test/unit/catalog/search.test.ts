@@ -47,7 +47,7 @@ beforeEach(async () => {
   index = await indexOf(...SERVERS);
 });
 
-describe('what is found first', () => {
+describe('the first result', () => {
   test.each([
     ['create an issue', 'create_issue'],
     ['issue, create', 'create_issue'],
@@ -67,7 +67,7 @@ describe('what is found first', () => {
     ['show the folder', 'listDirectory'],
     ['send a msg', 'slack_post_message'],
     ['chat', 'slack_post_message'],
-  ])('words of the same meaning, %s: %s', (query, expected) => {
+  ])('synonyms, %s: %s', (query, expected) => {
     expect(found(query)[0]).toBe(expected);
   });
 
@@ -80,7 +80,7 @@ describe('what is found first', () => {
     expect(found(query)[0]).toBe(expected);
   });
 
-  test('the tool whose whole name was asked for, not one with more of the words in its text', async () => {
+  test('is the tool whose whole name the query contains, not one with more of its words in the text', async () => {
     const plane = server('plane', [
       tool('get_worklog', 'List all work items and their work logs: items of work, listed by work item'),
       tool('list_work_items', 'Work of a project'),
@@ -89,14 +89,14 @@ describe('what is found first', () => {
     expect(found('list work items', 3, await indexOf(plane))[0]).toBe('list_work_items');
   });
 
-  test('a list when many are asked for, one when one is', async () => {
+  test('is a list if the query asks for many, and a single item if it asks for one', async () => {
     const shop = await indexOf(server('shop', [tool('get_order', 'Get an order'), tool('list_orders', 'List orders')]));
     expect(found('Show me my orders', 2, shop)[0]).toBe('list_orders');
     expect(found('Show me the order', 2, shop)[0]).toBe('get_order');
     expect(found('Show me the details of the order', 2, shop)[0]).toBe('get_order');
   });
 
-  test('what is wanted, not where it is', async () => {
+  test('matches what the query asks for, not where that is', async () => {
     const quarry = await indexOf(
       server('quarry', [tool('drop_database', 'Drop a database'), tool('drop_table', 'Drop a table')]),
     );
@@ -105,7 +105,7 @@ describe('what is found first', () => {
     );
   });
 
-  test('a brand is one word however it is written', async () => {
+  test('treats a brand as one word in any spelling', async () => {
     const databases = await indexOf(
       server('a', [tool('sql_server_list', 'List the SQL servers'), tool('mysql_server_list', 'List the servers')]),
     );
@@ -113,31 +113,31 @@ describe('what is found first', () => {
     expect(found('mysql servers', 1, databases)).toEqual(['mysql_server_list']);
   });
 
-  test('the server that is named', () => {
+  test('belongs to the server that the query names', () => {
     expect(found('slack')).toEqual(['slack_post_message']);
   });
 });
 
-describe('nothing, little and much', () => {
-  test('nothing fits, or nothing is asked: nothing is found', async () => {
+describe('the results', () => {
+  test('are empty if nothing matches or the query is empty', async () => {
     expect(found('quantum')).toEqual([]);
     expect(found('')).toEqual([]);
     expect(found(';--')).toEqual([]);
     expect(found('issue', 5, await indexOf())).toEqual([]);
   });
 
-  test('words that match nothing are named, with the nearest, when the answer is weak', () => {
+  test('name the words that match nothing, with the most similar ones, if the best hit is weak', () => {
     expect(index.search('quantum repositry teleport', 5)).toMatchObject({ hits: [{}, {}, {}], unmatched: [{}, {}] });
     expect(index.search('entanglement', 5).unmatched).toEqual([{ word: 'entanglement', nearest: [] }]);
     expect(index.search('contxxts', 5).unmatched).toEqual([{ word: 'contxxts', nearest: ['content'] }]);
     expect(index.search('create issue', 5).unmatched).toEqual([]);
   });
 
-  test('a query of common words alone still searches for them', async () => {
+  test('include common words if the query has no others', async () => {
     expect(found('what', 5, await indexOf(server('a', [tool('what')])))).toEqual(['what']);
   });
 
-  test('the limit holds and equal scores are ordered by server and name', async () => {
+  test('respect the limit, and order equal scores by server and name', async () => {
     const twins = await indexOf(server('b', [tool('same')]), server('a', [tool('same'), tool('same_2')]));
     expect(found('repository', 1)).toHaveLength(1);
     expect(twins.search('same', 3).hits.map((hit) => `${hit.server}.${hit.name}`)).toEqual([
@@ -147,14 +147,14 @@ describe('nothing, little and much', () => {
     ]);
   });
 
-  test('the order in which servers are put in changes nothing', async () => {
+  test('do not depend on the order in which servers were added', async () => {
     const backwards = await indexOf(...SERVERS.toReversed());
     for (const query of ['issue', 'list', 'creat a mesage', 'repository file']) {
       expect(backwards.search(query, 20)).toEqual(index.search(query, 20));
     }
   });
 
-  test('more than are looked at closely are all candidates', async () => {
+  test('come from all tools, even from more than are examined closely', async () => {
     const many = Array.from({ length: 500 }, (_, number) => tool(`list_things_${number}`, 'List things'));
     const large = await indexOf(server('many', many), server('one', [tool('list_things', 'List things')]));
     expect(found('list things', 1, large)).toEqual(['list_things']);
@@ -163,7 +163,7 @@ describe('nothing, little and much', () => {
 });
 
 describe('hostile input', () => {
-  test('names of Object members and of nothing readable are names', async () => {
+  test('names like those of Object members, and unreadable ones', async () => {
     const odd = await indexOf(server('constructor', [tool('__proto__'), tool('constructor'), tool('💥'), tool('')]));
     expect(found('proto', 5, odd)).toEqual(['__proto__']);
     expect(found('toString hasOwnProperty valueOf', 5, odd)).toEqual([]);
@@ -181,7 +181,7 @@ describe('hostile input', () => {
     expect(query.includes('create') ? found(query)[0] : 'create_issue').toBe('create_issue');
   });
 
-  test('a long description has an end', async () => {
+  test('reads only the start of a long description', async () => {
     const long = await indexOf(server('long', [tool('a', `${'word '.repeat(500_000)} zebra`)]));
     expect(found('zebra', 5, long)).toEqual([]);
   });
@@ -201,19 +201,19 @@ describe('hostile input', () => {
 });
 
 describe('servers come and go', () => {
-  test('one that is replaced or removed leaves nothing behind', async () => {
+  test('a replaced or removed server leaves nothing behind', async () => {
     await index.put(server('files', [tool('write_file', 'Write a file')]), async () => undefined);
     expect(found('directory')).toEqual([]);
     expect(found('write')).toEqual(['write_file']);
     index.remove('files');
-    index.remove('never there');
+    index.remove('never added');
     const fresh = await indexOf(...SERVERS.filter(({ name }) => name !== 'files'));
     for (const query of ['file', 'write', 'create', 'list issues', 'slack']) {
       expect(index.search(query, 20)).toEqual(fresh.search(query, 20));
     }
   });
 
-  test('while one is read, searches find the old one, and others get their turn', async () => {
+  test('while a server is read, searches use its old tools, and other work goes on', async () => {
     let resume = (): void => undefined;
     let pauses = 0;
     const put = index.put(server('files', [tool('write_file'), tool('move_file')]), () => {

@@ -21,14 +21,14 @@ const TOOL = {
   fingerprint: 'f',
 };
 
-it('a change that is only shown stands before the description', () => {
+it('notes a change before the description', () => {
   const change = { parts: ['description', 'input schema'], since: '2026-11-21', isRefused: false };
   const { description, ...rest } = withChange(TOOL, change, 'Approve it.');
   expect(description).toBe('[changed since 2026-11-21: description, input schema]\nReads!');
   expect(rest).toMatchObject({ title: 'Read!', change });
 });
 
-it('of a refused tool no prose is shown, and its parameters keep their names and types', () => {
+it('removes all prose of a refused tool, but keeps the names and types of its parameters', () => {
   const change = { parts: [], since: '', isRefused: true };
   expect(withChange(TOOL, change, 'Approve it.')).toEqual({
     name: 'read',

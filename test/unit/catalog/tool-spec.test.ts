@@ -11,7 +11,7 @@ function tool(properties: unknown, more: Record<string, unknown> = {}, outputSch
   };
 }
 
-/** Annotation of a parameter `value`, and the types it names. */
+/** The annotation of a parameter `value`, and the types in it. */
 function typeOf(schema: unknown, more: Record<string, unknown> = {}): string {
   const { parameters, types } = toolSpec(tool({ value: schema }, more));
   return [parameters[0]?.annotation, ...types].join('\n');
@@ -55,7 +55,7 @@ describe('annotations', () => {
     expect(typeOf(schema)).toBe(annotation);
   });
 
-  test('an object that names its members is a TypedDict; keys that are no names are strings', () => {
+  test('an object with named members is a TypedDict; keys that are not identifiers are strings', () => {
     expect(typeOf({ properties: { a: { type: 'string' }, b: {} }, required: ['a'] })).toBe(
       'ListIssuesValue\nclass ListIssuesValue(TypedDict): a: str; b: NotRequired[Any]',
     );
@@ -64,7 +64,7 @@ describe('annotations', () => {
     );
   });
 
-  test('equal objects share a type; others of the same name are numbered', () => {
+  test('equal objects share a type; different ones with the same name are numbered', () => {
     const point = { properties: { x: { type: 'number' } }, required: ['x'] };
     expect(typeOf({ properties: { a: point, b: { ...point, description: 'same' } } })).toBe(
       'ListIssuesValue\nclass ListIssuesValue(TypedDict, total=False): a: ListIssuesA; b: ListIssuesA\n' +
@@ -73,7 +73,7 @@ describe('annotations', () => {
     expect(typeOf({ properties: { value: point } })).toContain('value: ListIssuesValue2');
   });
 
-  test('references in the document are followed, recursive ones by name', () => {
+  test('follow references in the document, recursive ones by name', () => {
     const $defs = {
       node: { properties: { next: { $ref: '#/$defs/node' }, 'a/b': { $ref: '#/$defs/a~1b' } } },
       'a/b': { type: 'string' },
@@ -87,7 +87,7 @@ describe('annotations', () => {
     ).toBe('list');
   });
 
-  test('depth, width and number of types are bounded', () => {
+  test('limit the depth, width and number of types', () => {
     let deep: unknown = { type: 'string' };
     for (let level = 0; level < 20; level += 1) {
       deep = { properties: { [`level${level}`]: deep } };
@@ -100,7 +100,7 @@ describe('annotations', () => {
     expect(typeOf({ enum: Array.from({ length: 500 }, (_, index) => `value ${index}`) })).toBe('str');
   });
 
-  test('a reference bomb costs little', () => {
+  test('handle a bomb of references quickly', () => {
     const $defs = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [
         `d${index}`,
@@ -115,7 +115,7 @@ describe('annotations', () => {
 });
 
 describe('signature', () => {
-  test('required parameters, then optional ones with their defaults, then the result', () => {
+  test('has required parameters, then optional ones with their defaults, then the result', () => {
     const properties = {
       limit: { type: 'integer', default: 10 },
       from: { type: 'string' },
@@ -132,13 +132,13 @@ describe('signature', () => {
     expect(spec.types).toEqual(['class ListIssuesResult(TypedDict): issues: list[str]']);
   });
 
-  test('a tool that takes anything says so, beside a parameter of any name', () => {
+  test('shows that a tool takes any arguments, without a clash of names', () => {
     expect(toolSpec(tool({ kwargs: {} }, { additionalProperties: true })).signature).toBe(
       'list_issues(kwargs=..., **kwargs_)',
     );
   });
 
-  test('the result is what the kernel makes of it: envelopes are opened', () => {
+  test('gives the result as the kernel returns it, without its envelope', () => {
     const returns = (properties: unknown) => toolSpec(tool({}, {}, { type: 'object', properties })).returns;
     expect(returns({ result: { type: 'array', items: { type: 'integer' } } })).toBe('list[int]');
     expect(returns({ content: { type: 'string' } })).toBe('str');
@@ -146,7 +146,7 @@ describe('signature', () => {
     expect(returns(undefined)).toBe('dict');
   });
 
-  test('what was observed is used where the server describes nothing, and told apart', () => {
+  test('uses the observed type if the server declares none, and marks it', () => {
     const observed = { type: 'array', items: { type: 'integer' } };
     const spec = toolSpec(tool({}), { observed });
     expect([spec.returns, spec.observed]).toEqual(['list[int]', true]);
@@ -154,7 +154,7 @@ describe('signature', () => {
     expect(toolSpec(tool({}, {}, { type: 'object' }), { observed })).not.toHaveProperty('observed');
   });
 
-  test('the text names originals and describes each parameter in one line', () => {
+  test('the text gives original names and describes each parameter in one line', () => {
     const properties = { 'x-loc-lat': { type: 'number', description: 'Latitude,\n in degrees' }, b: {} };
     expect(specText(toolSpec(tool(properties)))).toBe(
       'list_issues(x_loc_lat: float = ..., b=...)\n\nLists issues.\n\nParameters:\n' +
@@ -162,12 +162,12 @@ describe('signature', () => {
     );
   });
 
-  test('a schema with texts that were made visible is not for checking: the server compares with others', () => {
+  test('leaves out a schema with texts that were made visible: the server expects others', () => {
     const hidden = { ...tool({ a: { enum: ['x<U+200B>'] } }), hiddenTexts: [['x<U+200B>', 'x\u200b']] as const };
     expect(toolSpec(hidden)).toMatchObject({ input_schema: {}, parameters: [{ name: 'a' }] });
   });
 
-  test('nothing of a server stands in code unescaped', () => {
+  test('escapes everything from a server in code', () => {
     const hostile = { "a'); import os #": { enum: ["'] = 1\nimport os #", '\u202e'] } };
     const { signature } = toolSpec(tool(hostile));
     expect(signature).toBe(`list_issues(a____import_os__: Literal["'] = 1\\nimport os #", '\\u202e'] = ...)`);
@@ -175,7 +175,7 @@ describe('signature', () => {
 });
 
 describe('signatureLine', () => {
-  test('objects are dict, long literals their type, and it ends where it gets long', () => {
+  test('shows objects as dict and long literals as their type, and cuts a long line', () => {
     const properties = {
       where: { properties: { a: {} } },
       kind: { enum: Array.from({ length: 12 }, (_, index) => `kind number ${index}`) },
@@ -188,7 +188,7 @@ describe('signatureLine', () => {
     expect(line.length).toBeLessThan(180);
   });
 
-  test('every required parameter is named', () => {
+  test('names every required parameter', () => {
     const names = Array.from({ length: 20 }, (_, index) => `parameter_number_${index}`);
     const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
     const line = signatureLine(tool(properties, { required: names }));

@@ -37,7 +37,7 @@ const doctorOf = (fields: object) => ({
 const SERVERS = { command: 'servers', names: [], limit: 10, isJson: false };
 const serversOf = (fields: object) => ({ ...SERVERS, ...fields });
 
-const NO_WISHES = { words: [], env: [], headers: [] };
+const NO_OPTIONS = { words: [], env: [], headers: [] };
 const editOf = (fields: object) => ({
   command: 'edit-servers',
   action: 'add',
@@ -48,7 +48,7 @@ const editOf = (fields: object) => ({
   ...fields,
 });
 
-describe('understood', () => {
+describe('a valid command line', () => {
   test.each([
     ['', { command: 'run' }],
     ['run', { command: 'run' }],
@@ -76,12 +76,12 @@ describe('understood', () => {
       'servers add x --env A=1 -e B --dry-run -- npx -y pkg --json',
       editOf({
         names: ['x'],
-        entry: { ...NO_WISHES, words: ['npx', '-y', 'pkg', '--json'], env: ['A=1', 'B'] },
+        entry: { ...NO_OPTIONS, words: ['npx', '-y', 'pkg', '--json'], env: ['A=1', 'B'] },
         isDryRun: true,
       }),
     ],
-    ['servers add --example', editOf({ entry: { ...NO_WISHES, example: true } })],
-    ['servers add --example memory', editOf({ entry: { ...NO_WISHES, example: 'memory' } })],
+    ['servers add --example', editOf({ entry: { ...NO_OPTIONS, example: true } })],
+    ['servers add --example memory', editOf({ entry: { ...NO_OPTIONS, example: 'memory' } })],
     ['servers remove a b a --json', editOf({ action: 'remove', names: ['a', 'b'], isJson: true })],
     ['servers enable a', editOf({ action: 'enable', names: ['a'] })],
     ['servers disable a', editOf({ action: 'disable', names: ['a'] })],
@@ -116,7 +116,7 @@ describe('understood', () => {
 });
 
 describe('--json', () => {
-  /** What prints text by its nature, or speaks MCP. */
+  /** Commands that print only text, or speak MCP. */
   const WITHOUT = ['run', 'completion', 'complete', 'help'];
 
   function leavesOf(command: Command, path: readonly string[] = []): [string, Command][] {
@@ -130,7 +130,7 @@ describe('--json', () => {
     expect(command.options.map(({ long }) => long)).toContain('--json');
   });
 
-  test('there are commands to look at', () => {
+  test('is checked for a number of commands', () => {
     expect(leaves.length).toBeGreaterThan(25);
   });
 });
@@ -152,23 +152,23 @@ describe('help', () => {
     expect(understood).toEqual({ command: 'help', text: expect.stringContaining(`${usage}\n`) });
   });
 
-  test('names every command but the one that only shells ask', async () => {
+  test('lists every command except the hidden one for shells', async () => {
     const text = JSON.stringify(await parseCommandLine(['help']));
     expect(text).toMatch(/run.*exec.*servers.*install.*uninstall.*doctor.*completion/s);
     expect(text).not.toMatch(/ complete (?!our)/);
   });
 });
 
-describe('refused', () => {
+describe('an invalid command line', () => {
   test.each([
     ['exce x', "unknown command 'exce' (Did you mean exec?)"],
     ['--verison', "unknown option '--verison' (Did you mean --version?)"],
     ['run -x', "unknown option '-x'"],
     ['run more', "too many arguments for 'run'. Expected 0 arguments but got 1."],
-    ['install', 'no client is named'],
+    ['install', 'no client was given'],
     [
       'install cursr',
-      expect.stringMatching(/^there is no client 'cursr'; there are claude-code, .* Did you mean 'cursor'\?$/),
+      expect.stringMatching(/^'cursr' is not a known client; known clients: claude-code, .* Did you mean 'cursor'\?$/),
     ],
     [
       'install zed --scope all',
@@ -182,7 +182,7 @@ describe('refused', () => {
     ['policy check', 'policy check needs exactly one of a file, - (standard input) and --code'],
     [
       'policy explain x.y --args [1]',
-      `option '--args <json>' argument '[1]' is invalid. It must be an object in JSON, such as {"path": "/tmp/x"}.`,
+      `option '--args <json>' argument '[1]' is invalid. It must be a JSON object, such as {"path": "/tmp/x"}.`,
     ],
     ['servers search', "missing required argument 'words'"],
     [

@@ -50,7 +50,7 @@ test.each([
   expect(complete(line)).toEqual(expected);
 });
 
-test('the first word may be any command but the one that only shells ask', () => {
+test('the first word can be any command except the hidden one for shells', () => {
   const words = complete('');
   expect(words).toEqual(
     expect.arrayContaining(['run', 'exec', 'servers', 'install', 'uninstall', 'doctor', 'completion']),
@@ -58,16 +58,16 @@ test('the first word may be any command but the one that only shells ask', () =>
   expect(words).not.toContain('complete');
 });
 
-test('help offers commands and topics first, each once', () => {
+test('help offers commands and topics first, without duplicates', () => {
   const words = complete('help ');
   expect(words).toEqual(expect.arrayContaining(['servers', 'policy', 'security']));
   expect(words.filter((word, index) => words.indexOf(word) !== index || /[A-Z]/.test(word))).toEqual([]);
 });
 
-test('bash completes with the script, whatever the words are', async () => {
+test('the bash script completes any words', async () => {
   const line = await parseCommandLine(['completion', 'bash']);
   const script = line.command === 'completion' ? line.script : '';
-  // The command is stood in for by one that shows what it is asked.
+  // A stand-in for the command prints its arguments.
   const shell = `mcp-server-code-execution-mode() { shift 2; printf 'one two\\nasked:%s\\n' "$*"; }
 ${script}
 COMP_WORDS=(mcp-server-code-execution-mode servers 'show' 'a b'); COMP_CWORD=3

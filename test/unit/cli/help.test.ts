@@ -1,11 +1,11 @@
-/** `help TOPIC`: pages of the documentation for someone who has only the command. */
+/** `help TOPIC`: pages of the documentation on the command line. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { ERROR_CODES } from '../../../src/base/errors.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import type { TopicCommand } from '../../../src/cli/help/define.ts';
+import type { TopicCommand } from '../../../src/cli/help/command-line.ts';
 import { ERROR_PAGES } from '../../../src/cli/help/error-texts.ts';
 import { sectionsOf } from '../../../src/cli/help/page.ts';
 import { help } from '../../../src/cli/help/run.ts';
@@ -14,13 +14,13 @@ import { TOPIC_NAMES } from '../../../src/cli/help/topics.ts';
 import { SETTINGS_TABLE } from '../../../src/settings/settings.ts';
 import { ROOT } from '../../support/bridge-client.ts';
 
-const PLAIN: TerminalLook = { columns: 80, hasColours: false };
+const PLAIN: TerminalLook = { columns: 80, hasColors: false };
 const helpOn = (line: string, terminal?: TerminalLook) =>
   help({ command: 'topic', words: line.split(' '), commands: ['servers'] }, terminal);
 
 describe('a topic', () => {
-  // It was an internal error: some installers leave out folders called docs.
-  it('of which the page is missing is refused with a next step', async () => {
+  // This used to be an internal error. Some installers leave out folders called docs.
+  it('whose page is missing is refused with a next step', async () => {
     const missing = { words: ['audit'], commands: [], command: 'topic' } as const;
     onTestFinished(() => vi.doUnmock('../../../src/base/package.ts'));
     vi.doMock('../../../src/base/package.ts', async (original) => ({
@@ -32,11 +32,11 @@ describe('a topic', () => {
     await expect(withoutDocs.help(missing, undefined)).rejects.toMatchObject({
       code: 'USAGE_INVALID',
       message: expect.stringMatching(/^the page on 'audit' cannot be read: ENOENT/),
-      hint: expect.stringContaining('Install this package again'),
+      hint: expect.stringContaining('Reinstall the package'),
     });
   });
 
-  it.each(TOPIC_NAMES)('%s is a page in which every link can be followed', async (topic) => {
+  it.each(TOPIC_NAMES)('%s is a page whose links all work', async (topic) => {
     const page = await helpOn(topic);
     expect(page).toMatch(/^# .+\n\n/);
     expect(page).not.toMatch(/<!--|\]\((?!https?:)/);
@@ -48,7 +48,7 @@ describe('a topic', () => {
     }
   });
 
-  it('loses no word but those of links and comments', async () => {
+  it('keeps every word except those of links and comments', async () => {
     const source = readFileSync(join(ROOT, 'docs/guide.md'), 'utf8');
     expect(await helpOn('guide')).toBe(
       source
@@ -60,7 +60,7 @@ describe('a topic', () => {
     expect(await helpOn('settings')).toContain('how values are written.\n\n| Variable | Default |');
   });
 
-  it('shows links as commands, and those that no command prints as their text', async () => {
+  it('shows links as commands, or as plain text if no command prints the target', async () => {
     const page = await helpOn('policy');
     expect(page).toContain(' in the entry of a server (`help servers server-files`) takes the same keys');
     expect(page).toContain('see below (`help policy resources-and-prompts`)');
@@ -68,7 +68,7 @@ describe('a topic', () => {
     expect(await helpOn('errors')).toContain('| `LIMIT_CALLS` | the cell made too many calls |');
   });
 
-  it('may have a section, by its words or as in links', async () => {
+  it('may be followed by a section, as words or as an anchor', async () => {
     const section = await helpOn('security engines');
     expect(section).toMatch(/^## Engines\n\n[\s\S]*\n### Without cgroup limits\n/);
     expect(section).not.toContain('## Secrets');
@@ -79,7 +79,7 @@ describe('a topic', () => {
     });
   });
 
-  it('that is a command too suggests its subcommands', async () => {
+  it('that is also a command suggests its subcommands', async () => {
     const line = await parseCommandLine(['help', 'servers', 'lst']);
     await expect(help(line as TopicCommand, undefined)).rejects.toMatchObject({
       code: 'USAGE_INVALID',
@@ -87,7 +87,7 @@ describe('a topic', () => {
     });
   });
 
-  it('that is a command too has its usage above', async () => {
+  it('that is also a command begins with its usage', async () => {
     const text = await help({ command: 'topic', words: ['policy'], usage: 'Usage: policy\n', commands: [] }, undefined);
     expect(text).toMatch(/^```\nUsage: policy\n```\n\n# Policies/);
   });
@@ -98,7 +98,7 @@ describe('a topic', () => {
 });
 
 describe('an error code', () => {
-  it.each(['CELL_DEADLINE', 'cell_deadline'])('%s says what it means, who can fix it and what to do', async (code) => {
+  it.each(['CELL_DEADLINE', 'cell_deadline'])('%s shows its meaning, who can fix it and what to do', async (code) => {
     const text = await helpOn(code);
     expect(text).toMatch(/^# CELL_DEADLINE\n\n- \*\*Meaning\*\*: The cell reached its deadline\.\n/);
     expect(text).toContain(`- **What to do**: ${ERROR_PAGES.CELL_DEADLINE.remedy}\n`);
@@ -129,19 +129,19 @@ it.each([
 ])('%s is refused with the nearest, and the topics', async (word, near) => {
   await expect(helpOn(word)).rejects.toMatchObject({
     code: 'USAGE_INVALID',
-    message: expect.stringMatching(new RegExp(`^There is no help on '${word}'\\. Did you mean .*${near}`)),
+    message: expect.stringMatching(new RegExp(`^there is no help on '${word}'\\. Did you mean .*${near}`)),
     hint: expect.stringContaining(TOPIC_NAMES.join(', ')),
   });
 });
 
-it.each(['nonsense', 'foo', 'blah'])('%s is like no topic', async (word) => {
-  await expect(helpOn(word)).rejects.toMatchObject({ message: `There is no help on '${word}'.` });
+it.each(['nonsense', 'foo', 'blah'])('%s resembles no topic', async (word) => {
+  await expect(helpOn(word)).rejects.toMatchObject({ message: `there is no help on '${word}'.` });
 });
 
 describe('at a terminal', () => {
   const render = (text: string, look: Partial<TerminalLook> = {}) => renderForTerminal(text, { ...PLAIN, ...look });
 
-  it.each(TOPIC_NAMES)('%s has lines that fit, but for code and words that are longer', async (topic) => {
+  it.each(TOPIC_NAMES)('%s has lines that fit, except for code and longer words', async (topic) => {
     const lines = (await helpOn(topic, PLAIN)).split('\n');
     expect(lines.filter((line) => line.length > 80 && !line.startsWith('    ') && !/\S{70}/.test(line))).toEqual([]);
   });
@@ -150,14 +150,14 @@ describe('at a terminal', () => {
     const wordsOf = (text: string) =>
       text.replaceAll(/^\|[ |:-]*-{3}.*$|^```.*$|<br>/gm, ' ').match(/[\p{L}\p{N}]+/gu) ?? [];
     const counts = new Map<string, number>();
-    wordsOf(await helpOn(topic, { columns: 100, hasColours: false })).forEach((word) =>
+    wordsOf(await helpOn(topic, { columns: 100, hasColors: false })).forEach((word) =>
       counts.set(word, (counts.get(word) ?? 0) + 1),
     );
     wordsOf(await helpOn(topic)).forEach((word) => counts.set(word, (counts.get(word) ?? 0) - 1));
     expect([...counts].filter(([, more]) => more < 0)).toEqual([]);
   });
 
-  it('breaks paragraphs and items of lists between words', () => {
+  it('wraps paragraphs and list items between words', () => {
     const text = 'one two three four five six seven eight nine ten';
     expect(render(`${text}\n${text}\n\n- ${text}\n- b\n1. c`, { columns: 40 })).toBe(
       'one two three four five six seven eight\nnine ten one two three four five six\nseven eight nine ten\n\n' +
@@ -165,7 +165,7 @@ describe('at a terminal', () => {
     );
   });
 
-  it('shows a narrow table in columns and a wide one row by row', () => {
+  it('shows a narrow table as columns and a wide one row by row', () => {
     const wide = 'x'.repeat(30);
     expect(render('| a | long |\n| --- | --- |\n| one | `x\\|y` |\n| 2 | z |')).toBe('a    long\none  `x|y`\n2    z\n');
     expect(render(`| a | b | c |\n| --- | --- | --- |\n| 1 | ${wide} | ${wide} |\n| 2 | | z |`, { columns: 40 })).toBe(
@@ -173,16 +173,16 @@ describe('at a terminal', () => {
     );
   });
 
-  it('has colours only where they are wanted; without them code keeps its marks', () => {
+  it('has colors only if enabled, and otherwise keeps the backticks of code', () => {
     const text = '# T\n\n**Use** `x` of *this*: [a](https://a.example) <https://b.example>';
     expect(render(text)).toBe('# T\n\nUse `x` of this: a (https://a.example) https://b.example\n');
-    expect(render(text, { hasColours: true })).toBe(
+    expect(render(text, { hasColors: true })).toBe(
       '\u001B[1m\u001B[4mT\u001B[24m\u001B[22m\n\n\u001B[1mUse\u001B[22m \u001B[36mx\u001B[39m of this: a (https://a.example) https://b.example\n',
     );
   });
 });
 
-it('a section ends before the next heading of its level, and a line of code is no heading', () => {
+it('a section ends before the next heading of its level, and a comment in code is not a heading', () => {
   const page = '# Title\n\n## A\n\n```sh\n# a comment\n```\n\n### B!\n\nb\n\n## `C` and D\n\nc\n';
   expect(sectionsOf(page)).toEqual([
     { slug: 'a', text: '## A\n\n```sh\n# a comment\n```\n\n### B!\n\nb\n' },

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Work of 100 ms that notes what it was done for. */
+/** Work of 100 ms that notes its subject. */
 function setUp() {
   const done: string[] = [];
   const work = new BackgroundWork<string>(async (subject) => {
@@ -21,7 +21,7 @@ function setUp() {
   return { done, work };
 }
 
-test('what is asked for while it is done is done once more, after a rest of ten times as long', async () => {
+test('work that is asked for while it runs runs once more, after a rest ten times as long', async () => {
   const { done, work } = setUp();
   for (let times = 0; times < 1_000; times += 1) {
     work.start('a', 'a');
@@ -36,7 +36,7 @@ test('what is asked for while it is done is done once more, after a rest of ten 
   expect(done).toEqual(['a', 'b', 'a']);
 });
 
-test('after the end nothing is started', async () => {
+test('nothing starts after the end', async () => {
   const { done, work } = setUp();
   work.start('a', 'a');
   work.start('a', 'a');

@@ -32,13 +32,13 @@ beforeEach(() => {
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
 });
 
-/** A cache as a new bridge has it. */
+/** The cache of a new bridge. */
 const cache = () => createMetadataCache({ stateDir, logger: createLogger('WARNING', (line) => log.push(line)) });
 const kept = () => readdirSync(directory).filter((name) => name.endsWith('.jsonl'));
 const fileOf = (name = kept()[0]) => join(directory, name ?? 'none');
 
 describe('what was kept', () => {
-  test('is there for the next bridge, exactly, and for the owner alone', async () => {
+  test('is exact for the next bridge, and readable only for the owner', async () => {
     await cache().save(HASH, METADATA, []);
     const loaded = await cache().load(HASH);
     expect(JSON.stringify(loaded?.tools)).toBe(JSON.stringify(METADATA.tools));
@@ -47,14 +47,14 @@ describe('what was kept', () => {
     expect([statSync(fileOf()).mode & 0o777, statSync(directory).mode & 0o777]).toEqual([0o600, 0o700]);
   });
 
-  test('is not found for another definition, nor is anything made by looking', async () => {
+  test('is not found for another definition, and reading writes nothing', async () => {
     expect(await cache().load(HASH)).toBeUndefined();
     expect(readdirSync(stateDir)).toEqual([]);
     await cache().save(HASH, METADATA, []);
     expect(await cache().load('b'.repeat(64))).toBeUndefined();
   });
 
-  test('is named by a keyed hash: the definition cannot be found by trying', async () => {
+  test('has a keyed hash as its name, so the definition cannot be guessed', async () => {
     await cache().save(HASH, METADATA, []);
     const [first] = kept();
     expect(first).not.toContain(HASH.slice(0, 8));
@@ -63,8 +63,8 @@ describe('what was kept', () => {
     expect(kept()).not.toEqual([first]);
   });
 
-  // Each save once made a key of its own, and only the files under the last one were found again.
-  test('is found when several were kept at once into a new directory', async () => {
+  // Each save once made its own key, and only files of the last key were found.
+  test('is found if several were kept at once in a new directory', async () => {
     const bridge = cache();
     const hashes = ['a', 'b', 'c', 'd', 'e'];
     await Promise.all(hashes.map(async (hash) => bridge.save(hash, { ...METADATA, notices: [hash] }, [])));
@@ -73,12 +73,12 @@ describe('what was kept', () => {
     expect(loaded.map((metadata) => metadata?.notices)).toEqual(hashes.map((hash) => [hash]));
   });
 
-  test('is not written when a secret stands in it', async () => {
+  test('is not written if it contains a secret', async () => {
     await cache().save(HASH, { ...METADATA, instructions: 'Your token is "s3cr\n3t".' }, ['s3cr\n3t']);
     expect(await cache().load(HASH)).toBeUndefined();
   });
 
-  test('is not written again when nothing changed', async () => {
+  test('is not written again if nothing changed', async () => {
     const bridge = cache();
     await bridge.save(HASH, METADATA, []);
     const before = statSync(fileOf()).ino;
@@ -88,7 +88,7 @@ describe('what was kept', () => {
     expect((await cache().load(HASH))?.notices).toEqual([]);
   });
 
-  test('of 5,000 tools comes in several lines', async () => {
+  test('has several lines for 5,000 tools', async () => {
     const tools = Array.from({ length: 5_000 }, (_, number) => {
       return { name: `t${number}`, description: 'x'.repeat(100), inputSchema: {} };
     });
@@ -117,7 +117,7 @@ describe('a file that is', () => {
     expect(log).toEqual([]);
   });
 
-  test('a key that is damaged is made anew', async () => {
+  test('a damaged key is replaced', async () => {
     await cache().save(HASH, METADATA, []);
     writeFileSync(join(directory, 'key'), 'abc');
     const bridge = cache();
@@ -127,7 +127,7 @@ describe('a file that is', () => {
   });
 });
 
-test('two bridges that write at once leave a whole file', async () => {
+test('two bridges that write at once leave a valid file', async () => {
   const [left, right] = [cache(), cache()];
   await Promise.all(
     Array.from({ length: 20 }, (_, round) => {
@@ -139,7 +139,7 @@ test('two bridges that write at once leave a whole file', async () => {
   expect(readdirSync(directory).filter((name) => name.endsWith('.tmp'))).toEqual([]);
 });
 
-test('a directory that cannot be made is warned about once', async () => {
+test('a directory that cannot be created gives one warning', async () => {
   writeFileSync(join(stateDir, '.cache'), 'a file in its place');
   const bridge = cache();
   expect(await bridge.load(HASH)).toBeUndefined();
@@ -148,7 +148,7 @@ test('a directory that cannot be made is warned about once', async () => {
   expect(log).toEqual([expect.stringMatching(/Tool lists are not kept for the next start: .*\.cache/)]);
 });
 
-test('what nobody used for long, and what was left half written, is removed', async () => {
+test('files that were long unused or half written are removed', async () => {
   await cache().save('old', METADATA, []);
   const old = fileOf();
   const yearsAgo = new Date(Date.now() - 400 * 24 * 60 * 60 * 1000);
@@ -161,7 +161,7 @@ test('what nobody used for long, and what was left half written, is removed', as
   expect(await cache().load(HASH)).toEqual(METADATA);
 });
 
-test('a file that is used is not removed, however old it is', async () => {
+test('a file in use is not removed, however old it is', async () => {
   await cache().save('old', METADATA, []);
   const yearsAgo = new Date(Date.now() - 400 * 24 * 60 * 60 * 1000);
   utimesSync(fileOf(), yearsAgo, yearsAgo);

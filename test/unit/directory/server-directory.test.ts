@@ -13,7 +13,7 @@ const metadataOf = (...names: string[]): ServerMetadata => ({
   notices: [],
 });
 
-/** A directory of `files` and `git`, of which the tools of `files` were kept by an earlier bridge. */
+/** A directory of `files` and `git`; an earlier bridge kept the tools of `files`. */
 function setUp() {
   const described: string[] = [];
   const listings = new Map<string, Listing | BridgeError>();
@@ -52,8 +52,8 @@ function setUp() {
   return { directory, configuration, described, listings, list, kept, toolsOf };
 }
 
-describe('what was kept', () => {
-  test('is known without starting the server', async () => {
+describe('kept metadata', () => {
+  test('is used without starting the server', async () => {
     const { directory, toolsOf, described } = setUp();
     await directory.ready();
     expect((await directory.search('kept', 5)).found).toHaveLength(1);
@@ -61,7 +61,7 @@ describe('what was kept', () => {
     expect(described).toEqual([]);
   });
 
-  test('is brought up to date in the background when the server is used, and kept again', async () => {
+  test('is updated in the background when the server is used, and kept again', async () => {
     const { directory, toolsOf, kept } = setUp();
     directory.noteUse(await directory.find('files'));
     await expect.poll(() => toolsOf('files')).toEqual(['new_tool']);
@@ -69,7 +69,7 @@ describe('what was kept', () => {
     expect(kept.get('hash of files')?.tools.map(({ name }) => name)).toEqual(['new_tool']);
   });
 
-  test('is not asked whether it has a tool that it lacks: the server is', async () => {
+  test('does not decide that a tool is missing: the server is asked', async () => {
     const { directory, described } = setUp();
     const server = await directory.find('files');
     expect((await directory.findTool(server, 'kept_tool', never)).name).toBe('kept_tool');
@@ -78,7 +78,7 @@ describe('what was kept', () => {
     await expect(directory.findTool(server, 'no_tool', never)).rejects.toThrow("server 'files' has no tool 'no_tool'");
   });
 
-  test('belongs to the definition: another one starts with nothing', async () => {
+  test('belongs to the definition: another definition starts with nothing', async () => {
     const { configuration, directory, toolsOf, described } = setUp();
     await directory.ready();
     configuration.servers = new Map([['files', { name: 'files', definitionHash: 'another hash' }]]);
@@ -101,7 +101,7 @@ describe('what was kept', () => {
 });
 
 describe('a running server', () => {
-  test('that was never seen is asked, once', async () => {
+  test('that was never asked is asked once', async () => {
     const { toolsOf, described, kept } = setUp();
     expect(await toolsOf('git')).toEqual(['commit']);
     expect(await toolsOf('git')).toEqual(['commit']);
@@ -109,7 +109,7 @@ describe('a running server', () => {
     expect([...kept.keys()]).toEqual(['hash of files', 'hash of git']);
   });
 
-  test('that announces a change is asked again, by the search in the background, by a call at once', async () => {
+  test('that announces a change is asked again: by a search in the background, by a call at once', async () => {
     const { directory, toolsOf, list } = setUp();
     await toolsOf('git');
     list('git', 'push');
@@ -121,7 +121,7 @@ describe('a running server', () => {
     directory.noteChange('gone');
   });
 
-  test('that fails keeps what is known of it, with the reason', async () => {
+  test('that fails keeps its metadata, with the reason', async () => {
     const { directory, toolsOf, listings, list } = setUp();
     listings.set('files', new BridgeError('SERVER_START_FAILED', 'no such \u001b program'));
     const server = await directory.find('files');

@@ -10,7 +10,7 @@ import { createMetadataSource } from '../../../src/directory/server-metadata.ts'
 
 const HASH = 'a'.repeat(64);
 const BROKEN = new BridgeError('SERVER_START_FAILED', "server 'x' ended; last lines of its stderr:\n  why", {
-  hint: 'Mend it.',
+  hint: 'Fix it.',
 });
 const { signal } = new CancelSource();
 let stateDir: string;
@@ -20,16 +20,16 @@ beforeEach(() => {
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
 });
 
-/** As a new run of the program has it. */
+/** The failures as a new run of the program reads them. */
 const failures = () => createServerFailures({ stateDir, logger: silentLogger });
 
 describe('failures of servers', () => {
-  test('are there for the next run, with one line of the reason, until the server answers', async () => {
+  test('are kept for the next run, with one line of the reason, until the server answers', async () => {
     await failures().note(HASH, BROKEN, []);
     expect(await failures().load(HASH)).toEqual({
       code: 'SERVER_START_FAILED',
       message: "server 'x' ended",
-      hint: 'Mend it.',
+      hint: 'Fix it.',
       at: expect.stringMatching(/^\d{4}-.*Z$/),
     });
     expect(await failures().load('b'.repeat(64))).toBeUndefined();
@@ -37,7 +37,7 @@ describe('failures of servers', () => {
     expect(await failures().load(HASH)).toBeUndefined();
   });
 
-  test('are not kept when the caller gave up, when it only has to wait, or with a secret in them', async () => {
+  test('are not kept if the caller gave up, if the server was not asked again yet, or with a secret in them', async () => {
     await failures().note(HASH, new BridgeError('CALL_CANCELLED', 'stopped'), []);
     await failures().note(
       HASH,
@@ -49,15 +49,15 @@ describe('failures of servers', () => {
     expect(readdirSync(stateDir)).toEqual([]);
   });
 
-  test('count as none when their file was damaged', async () => {
+  test('are ignored if their file is damaged', async () => {
     await failures().note(HASH, BROKEN, []);
     const folder = join(stateDir, '.cache', 'failures');
     const file = join(folder, readdirSync(folder).find((name) => name.endsWith('.jsonl')) ?? '');
-    writeFileSync(file, readFileSync(file, 'utf8').replace('ended', 'mended'));
+    writeFileSync(file, readFileSync(file, 'utf8').replace('ended', 'extended'));
     expect(await failures().load(HASH)).toBeUndefined();
   });
 
-  test('are noted by whoever asks the server, and forgotten by the first who gets an answer', async () => {
+  test('are noted when the server fails, and forgotten when it answers', async () => {
     let isBroken = true;
     const listing = { info: {}, tools: [], notices: [] };
     const describeServer = () => (isBroken ? Promise.reject(BROKEN) : Promise.resolve(listing));

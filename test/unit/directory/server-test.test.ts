@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { StartTimes } from '../../../src/directory/server-test.ts';
-import { renderTests } from '../../../src/manage-servers/test-text.ts';
+import { renderTests } from '../../../src/manage-servers/test.ts';
 
 const done = { isDone: true, ms: expect.any(Number) };
 const open = { isDone: false, ms: expect.any(Number) };
 const UNANSWERED = { tools: null, protocolVersion: null, serverVersion: null, notices: [] };
 
 describe('the steps of a start', () => {
-  test('end with the first that was not done', () => {
+  test('end with the first one that was not done', () => {
     const times = new StartTimes();
     times.note('x', 'resolved');
     times.note('x', 'started');
@@ -21,7 +21,7 @@ describe('the steps of a start', () => {
     expect(times.stepsOf('x', false, 0, true).at(-1)).toEqual({ step: 'list tools', ...done });
   });
 
-  test('of a remote server have no process, and of one that was not reached nothing', () => {
+  test('have no process for a remote server, and none follow one that failed to connect', () => {
     const times = new StartTimes();
     expect(times.stepsOf('x', true, 0, false)).toEqual([{ step: 'resolve', ...open }]);
     times.note('x', 'resolved');
@@ -35,8 +35,8 @@ describe('the steps of a start', () => {
   });
 });
 
-describe('what a person reads of it', () => {
-  test('is one line for each that works, and the reason and the next step for each that does not', () => {
+describe('the text for a person', () => {
+  test('has one line for each server that works, and reason and next step for each other', () => {
     const text = renderTests(
       [
         {
@@ -59,7 +59,7 @@ describe('what a person reads of it', () => {
           steps: [{ step: 'start', isDone: false, ms: 3 }],
           ms: 3,
           ...UNANSWERED,
-          error: { code: 'SERVER_START_FAILED', message: 'it ended\n  \u001b[2Jwhy', hint: 'Mend it.' },
+          error: { code: 'SERVER_START_FAILED', message: 'it ended\n  \u001b[2Jwhy', hint: 'Fix it.' },
         },
       ],
       'None.',
@@ -70,7 +70,7 @@ describe('what a person reads of it', () => {
       'x      failed  start failed after 3 ms',
       '  it ended',
       '    \\x1b[2Jwhy',
-      '  → Mend it.',
+      '  → Fix it.',
       '',
     ]);
     expect(renderTests([], 'None.')).toBe('None.\n');

@@ -1,4 +1,4 @@
-/** What `doctor` says of figures and places that are not well; what it says of engines and servers is tested with real ones. */
+/** What `doctor` reports about bad values and directories. Its reports about engines and servers are tested with real ones. */
 
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -7,12 +7,11 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { createContext } from '../../../src/bridge/context.ts';
-import { tryOne, whyNoCell } from '../../../src/doctor/engine-verdicts.ts';
-import { judgeMemory } from '../../../src/doctor/machine.ts';
-import { renderFindings } from '../../../src/doctor/render-findings.ts';
+import { tryOne, whyNoCell } from '../../../src/doctor/engines.ts';
+import { examineStateDirectory, judgeDisk, judgeMemory } from '../../../src/doctor/machine.ts';
+import { renderFindings } from '../../../src/doctor/run.ts';
 import { judgeBounds } from '../../../src/doctor/session.ts';
 import { examineSettings } from '../../../src/doctor/settings.ts';
-import { examineStateDirectory, judgeDisk } from '../../../src/doctor/state-directory.ts';
 import type { Engine } from '../../../src/engines/engine.ts';
 import { discoverServers } from '../../../src/servers/discover.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
@@ -24,14 +23,14 @@ const HINT = 'Run: this';
 describe('a finding', () => {
   const finding = { section: 'engines', level: 'problem', text: 'no', hint: HINT } as const;
 
-  it('is one line in a log, and two on a terminal, coloured when it knows colours', () => {
+  it('is one line in a log, and two lines on a terminal, with colors if enabled', () => {
     expect(renderLine(finding)).toBe('problem: no → Run: this');
     expect(renderLine({ ...finding, level: 'ok', hint: undefined })).toBe('ok: no');
     expect(renderFindings([finding], false)).toBe('Engines\n  problem  no\n           → Run: this\n');
     expect(renderFindings([finding], true)).toContain('\u001B[31mproblem\u001B[39m  no');
   });
 
-  it('of an error keeps its words and its code', () => {
+  it('keeps the message and the code of an error', () => {
     const error = new BridgeError('IMAGE_MISSING', 'the image x is not here', { hint: HINT });
     expect(noCellRuns(error)).toEqual({
       section: 'engines',
@@ -46,13 +45,13 @@ describe('a finding', () => {
     ['error', 'problem'],
     ['warning', 'warning'],
     ['debug', 'ok'],
-  ] as const)('of an issue of a server file, %s, is a %s', (level, expected) => {
+  ] as const)('about an issue of level %s in a server file has the level %s', (level, expected) => {
     const found = findingOfIssue({ level, file: '/a.json', path: 'mcpServers.a', message: 'is missing' });
     expect(found).toMatchObject({ level: expected, text: '/a.json: mcpServers.a: is missing' });
     expect(found.hint?.startsWith('Fix /a.json')).toBe(level === 'debug' ? undefined : true);
   });
 
-  it('of a file that is not there names the setting, not the form of a server file', () => {
+  it('about a missing file names the setting, not the format of server files', () => {
     const { issues } = discoverServers({ stateDir: '/nowhere', extraFile: '/nowhere/a.json', env: {} });
     expect(issues.map(findingOfIssue).map(renderLine)).toEqual([
       'problem: /nowhere/a.json: named by MCP_SERVERS_CONFIG, does not exist → Correct MCP_SERVERS_CONFIG, or put a file there.',
@@ -61,26 +60,29 @@ describe('a finding', () => {
 });
 
 describe('the machine', () => {
-  it('has too little memory or disk', () => {
+  it('is reported if it has too little memory or disk space', () => {
     expect(judgeMemory(600 * MEBIBYTE, 512 * MEBIBYTE).level).toBe('ok');
     expect(judgeMemory(500 * MEBIBYTE, 512 * MEBIBYTE)).toMatchObject({
       level: 'warning',
-      text: '500 MiB of memory available; one session may take 512 MiB',
+      text: '500 MiB of memory available; one session may use 512 MiB',
       hint: expect.stringContaining('MCP_BRIDGE_MEMORY'),
     });
     expect(judgeDisk(201 * MEBIBYTE).level).toBe('ok');
-    expect(judgeDisk(199 * MEBIBYTE)).toMatchObject({ level: 'warning', hint: expect.stringContaining('Make room') });
+    expect(judgeDisk(199 * MEBIBYTE)).toMatchObject({
+      level: 'warning',
+      hint: expect.stringContaining('Free some space'),
+    });
   });
 
-  it('has no limits and no system-call filter in a session', () => {
+  it('is reported if a session has no limits or no system-call filter', () => {
     const held = { report: 'started', memory_limit_bytes: 512 * MEBIBYTE, pids_limit: 128, seccomp: true } as const;
     expect(judgeBounds(held).map(({ level, text }) => [level, text])).toEqual([
-      ['ok', 'limits hold, measured inside: 512 MiB, 128 processes'],
-      ['ok', 'the system-call filter (seccomp) is in force'],
+      ['ok', 'limits measured inside the sandbox: 512 MiB of memory, 128 processes'],
+      ['ok', 'the system-call filter (seccomp) is active'],
     ]);
     expect(judgeBounds({ ...held, memory_limit_bytes: null, seccomp: false })).toMatchObject([
       { level: 'warning', text: expect.stringMatching(/^the engine enforces no memory or process limit/) },
-      { level: 'warning', text: expect.stringMatching(/^there is no system-call filter/) },
+      { level: 'warning', text: expect.stringMatching(/^the bridge has no system-call filter/) },
     ]);
   });
 });
@@ -92,19 +94,19 @@ describe('the state directory', () => {
     onTestFinished(() => rm(folder, { recursive: true }));
   });
 
-  it('is there and leaves nothing of the attempt to write', async () => {
+  it('is usable, and the attempt to write leaves nothing behind', async () => {
     expect(await examineStateDirectory(folder, false)).toMatchObject([
       { level: 'ok', text: `state directory ${folder}` },
-      { level: 'ok', text: expect.stringMatching(/ MiB of disk free/) },
+      { level: 'ok', text: expect.stringMatching(/ MiB free on the disk/) },
     ]);
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('is not there yet, and is made by --fix alone', async () => {
+  it('does not exist yet, and only --fix creates it', async () => {
     const path = join(folder, 'a', 'MCPs');
     expect((await examineStateDirectory(path, false))[0]).toMatchObject({
       level: 'ok',
-      text: expect.stringMatching(/ yet; it is made when something is kept$/),
+      text: expect.stringMatching(/ does not exist yet; it is created when it is first needed$/),
     });
     expect(await readdir(folder)).toEqual([]);
     await examineStateDirectory(path, true);
@@ -113,9 +115,9 @@ describe('the state directory', () => {
 
   it.each([
     ['is a file', ['file'], /cannot be used: it is a file, not a directory$/],
-    ['lies in a file', ['file', 'MCPs'], /cannot be used: .*ENOTDIR/],
-    // Not even the administrator can make anything there.
-    ['lies where nothing can be made', ['/proc/none/MCPs'], /cannot be used: E/],
+    ['is inside a file', ['file', 'MCPs'], /cannot be used: .*ENOTDIR/],
+    // Not even root can create anything there.
+    ['is inside a folder where nothing can be created', ['/proc/none/MCPs'], /cannot be used: E/],
   ])('%s', async (_name, path, text) => {
     await writeFile(join(folder, 'file'), '');
     const [, absolute] = /^(\/.*)$/.exec(path[0] ?? '') ?? [];
@@ -124,7 +126,7 @@ describe('the state directory', () => {
         section: 'machine',
         level: 'problem',
         text: expect.stringMatching(text),
-        hint: expect.stringMatching(/^Set MCP_BRIDGE_STATE_DIR to a folder of yours\./),
+        hint: expect.stringMatching(/^Set MCP_BRIDGE_STATE_DIR to a folder that you own\./),
         code: 'STATE_WRITE_FAILED',
       },
     ]);
@@ -132,14 +134,14 @@ describe('the state directory', () => {
 
   const hasProc = existsSync('/proc/self');
   it.skipIf(!hasProc)(
-    `${hasProc ? '' : 'not covered: there is no /proc: '}cannot be written: names itself, not what it lies in`,
+    `${hasProc ? '' : 'not covered: there is no /proc: '}is not writable: the hint names it, not its parent`,
     async () => {
       const [finding] = await examineStateDirectory('/proc', false);
       expect(finding?.hint).toMatch(/^Fix the permissions of \/proc, /);
     },
   );
 
-  it('can be written by others', async () => {
+  it('is writable by other users', async () => {
     const path = join(folder, 'MCPs');
     await mkdir(path);
     await import('node:fs/promises').then(({ chmod }) => chmod(path, 0o777));
@@ -155,7 +157,7 @@ describe('the state directory', () => {
 describe('the settings', () => {
   const created = { createContext: async (env: NodeJS.ProcessEnv) => createContext(env) };
 
-  it('are named without their values', async () => {
+  it('are listed without their values', async () => {
     const { context, findings } = await examineSettings({
       env: { MCP_BRIDGE_IMAGE: 'secret/image', PATH: '' },
       ...created,
@@ -164,7 +166,7 @@ describe('the settings', () => {
     expect(context.settings.image).toBe('secret/image');
   });
 
-  it('that are refused are problems, each on its own, and the rest still counts', async () => {
+  it('that are invalid are one problem each, and the others still apply', async () => {
     const env = {
       MCP_BRIDGE_TIMEOUT: 'soon',
       MCP_BRIDGE_MEMORY: '1',
@@ -189,7 +191,7 @@ describe('engines that cannot be used', () => {
   const absent = [{ engine: 'docker', reason: 'docker is not on PATH', hint: 'Install Docker.' }] as const;
   const dead = new BridgeError('ENGINE_UNAVAILABLE', 'podman does not answer', { hint: 'Start it.' });
 
-  it('are all named in one error, as a cell would be told', async () => {
+  it('are all named in the one error that a cell would get', async () => {
     expect(whyNoCell([await engine('podman', dead)], absent)).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
       message: 'no engine can be used (podman does not answer; docker is not on PATH)',
@@ -198,7 +200,7 @@ describe('engines that cannot be used', () => {
     expect(whyNoCell([await engine('podman', dead)], [])).toBe(dead);
   });
 
-  it('keep others back when only the image is missing', async () => {
+  it('block weaker ones if only the image is missing', async () => {
     const missing = new BridgeError('IMAGE_MISSING', 'the image none is not here', { hint: 'Run: podman pull none' });
     const tried = [await engine('podman', missing), await engine('bubblewrap', dead)];
     expect(tried[0]?.verdict).toMatchObject({ isUsable: false, isBlocking: true });

@@ -23,12 +23,12 @@ const env = {
 const NEVER = ['GITHUB_TOKEN', 'NODE_OPTIONS', 'LD_PRELOAD', 'EMPTY'];
 const FOR_PULLS = ['HTTP_PROXY', 'https_proxy', 'SSL_CERT_FILE'];
 
-it('lets the engine find itself and its service, and nothing else', () => {
+it('passes on what the engine needs to find its service, and nothing else', () => {
   const expected = Object.keys(env).filter((name) => ![...NEVER, ...FOR_PULLS].includes(name));
   expect(Object.keys(clientEnvironment(env))).toEqual(expected);
 });
 
-it('gives proxies and certificates to pulls alone', () => {
+it('passes proxies and certificates only to pulls', () => {
   const expected = Object.keys(env).filter((name) => !NEVER.includes(name));
   expect(Object.keys(clientEnvironment(env, true))).toEqual(expected);
 });

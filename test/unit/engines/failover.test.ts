@@ -10,10 +10,10 @@ const absentDocker: Refusal = { engine: 'docker', reason: 'docker is not on PATH
 const absentEmbedded: Refusal = { engine: 'embedded', reason: 'it was not built', hint: 'Build it.' };
 
 function failure(code: ErrorCode, engine: EngineName, retryNow = false): BridgeError {
-  return new BridgeError(code, `${engine} failed`, { hint: `mend ${engine}`, data: { retryNow } });
+  return new BridgeError(code, `${engine} failed`, { hint: `fix ${engine}`, data: { retryNow } });
 }
 
-/** An engine whose sandboxes all fail with `code`; the failures are explained, or thrown at the start. */
+/** An engine on which every start fails with `code`, either at once or as an explained failure. */
 function failingEngine(
   name: EngineName,
   code: ErrorCode,
@@ -40,7 +40,7 @@ async function startAndExplain(engine: Engine): Promise<BridgeError> {
 }
 
 describe('several engines as one', () => {
-  it('gives way to the next engine, and asks for another round', async () => {
+  it('switches to the next engine and asks for another attempt', async () => {
     const engine = createFailoverEngine(
       [failingEngine('podman', 'ENGINE_UNAVAILABLE'), failingEngine('docker', 'ENGINE_FAILED')],
       [],
@@ -51,12 +51,12 @@ describe('several engines as one', () => {
     expect(engine.name).toBe('docker');
   });
 
-  it('lists every attempt when none is left, and begins again with the first', async () => {
+  it('lists every attempt if none is left, and starts over with the first', async () => {
     const engine = createFailoverEngine([failingEngine('podman', 'ENGINE_FAILED')], [absentDocker], silentLogger);
     expect(await startAndExplain(engine)).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
       message: 'no engine can be used (podman failed; docker is not on PATH)',
-      hint: 'mend podman Or: Install Docker.',
+      hint: 'fix podman Or: Install Docker.',
       data: { retryNow: false },
     });
     expect(engine.name).toBe('podman');
@@ -65,12 +65,12 @@ describe('several engines as one', () => {
     );
   });
 
-  it('leaves the error of a single engine as it is', async () => {
+  it('does not change the error of a single engine', async () => {
     const engine = createFailoverEngine([failingEngine('podman', 'ENGINE_FAILED')], [], silentLogger);
     expect(await startAndExplain(engine)).toMatchObject({ code: 'ENGINE_FAILED', message: 'podman failed' });
   });
 
-  it('stays with an engine that lacks the image, or that wants another round itself', async () => {
+  it('keeps an engine that lacks the image, or that asks for another attempt itself', async () => {
     const docker = failingEngine('docker', 'ENGINE_FAILED');
     for (const podman of [
       failingEngine('podman', 'IMAGE_MISSING'),
@@ -83,7 +83,7 @@ describe('several engines as one', () => {
     }
   });
 
-  it('goes on at once when a command cannot even be run', async () => {
+  it('tries the next engine at once if a command cannot be run', async () => {
     const engine = createFailoverEngine(
       [failingEngine('podman', 'ENGINE_UNAVAILABLE', { atStart: true }), failingEngine('docker', 'IMAGE_MISSING')],
       [],
@@ -93,7 +93,7 @@ describe('several engines as one', () => {
     expect(engine.name).toBe('docker');
   });
 
-  it('gives up when no command can be run', async () => {
+  it('gives up if no command can be run', async () => {
     const engine = createFailoverEngine(
       [
         failingEngine('podman', 'ENGINE_UNAVAILABLE', { atStart: true }),
@@ -105,7 +105,7 @@ describe('several engines as one', () => {
     await expect(engine.start(request)).rejects.toThrow('no engine can be used (podman failed; docker failed)');
   });
 
-  it('lets a start that failed beside another one only follow to the next engine', async () => {
+  it('switches engines only once if two concurrent starts fail', async () => {
     const engine = createFailoverEngine(
       [failingEngine('podman', 'ENGINE_UNAVAILABLE'), failingEngine('docker', 'IMAGE_MISSING')],
       [],
@@ -117,7 +117,7 @@ describe('several engines as one', () => {
     expect(engine.name).toBe('docker');
   });
 
-  it('tells which engines would have come first, with every reason, in the order of their strength', async () => {
+  it('lists the engines with precedence, with every reason, strongest first', async () => {
     const engines = [failingEngine('podman', 'ENGINE_FAILED'), failingEngine('bubblewrap', 'ENGINE_FAILED')] as const;
     const engine = createFailoverEngine(engines, [absentDocker, absentEmbedded], silentLogger);
     expect(engine.refused).toEqual([]);
@@ -126,7 +126,7 @@ describe('several engines as one', () => {
     expect(engine.refused?.map(({ reason }) => reason)).toEqual(['podman failed', 'docker is not on PATH']);
   });
 
-  it('sweeps on every engine', async () => {
+  it('sweeps every engine', async () => {
     const engines = [failingEngine('podman', 'ENGINE_FAILED'), failingEngine('docker', 'ENGINE_FAILED')] as const;
     expect(await createFailoverEngine(engines, [], silentLogger).sweep({ own: true })).toBe(2);
     expect(engines.map(({ sweep }) => vi.mocked(sweep).mock.calls)).toEqual([[[{ own: true }]], [[{ own: true }]]]);

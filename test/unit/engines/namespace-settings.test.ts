@@ -7,6 +7,6 @@ it.each([
   [{ maxNamespaces: '15000', appArmorRestricts: '1' }, 'kernel.apparmor_restrict_unprivileged_userns is 1'],
   [{ maxNamespaces: '15000', unprivilegedClone: '1', appArmorRestricts: '0' }, undefined],
   [{}, undefined],
-])('of %j names the setting that keeps users from making namespaces', (settings, found) => {
+])('with %j finds the setting that forbids user namespaces', (settings, found) => {
   expect(findRestriction({ isInContainer: false, ...settings })).toBe(found);
 });

@@ -13,20 +13,20 @@ const WINDOWS: ClientSystem = {
 const isHere = (id: ClientId, system: ClientSystem, path: string) =>
   isClientHere(clientOf(id), system, (wanted) => wanted === path);
 
-describe('a client is on the machine', () => {
+describe('a client is installed', () => {
   it.each<[string, ClientId, ClientSystem, string]>([
     ['its folder', 'cursor', LINUX, '/home/u/.cursor'],
-    ['its file, where that lies in the home itself', 'claude-code', LINUX, '/home/u/.claude.json'],
+    ['its file directly in the home folder', 'claude-code', LINUX, '/home/u/.claude.json'],
     ['its program', 'zed', LINUX, '/opt/bin/zeditor'],
     ['its app', 'cursor', MAC, '/Applications/Cursor.app'],
-    ['its app of one user', 'windsurf', MAC, '/Users/u/Applications/Windsurf.app'],
+    ['its app in the home folder', 'windsurf', MAC, '/Users/u/Applications/Windsurf.app'],
     ['its folder on Windows', 'vscode', WINDOWS, 'C:\\Users\\u\\AppData\\Roaming\\Code\\User'],
-    ['its program on Windows, where PATH has another case', 'gemini', WINDOWS, 'C:\\bin\\gemini.cmd'],
+    ['its program on Windows, with another case of PATH', 'gemini', WINDOWS, 'C:\\bin\\gemini.cmd'],
   ])('when there is %s', (_what, id, system, path) => {
     expect(isHere(id, system, path)).toBe(true);
   });
 
-  it.each(CLIENT_IDS)('but not only because there is a home: %s', (id) => {
+  it.each(CLIENT_IDS)('but not just because the home folder exists: %s', (id) => {
     for (const system of [LINUX, MAC, WINDOWS]) {
       expect(isHere(id, system, system.home)).toBe(false);
     }

@@ -1,4 +1,4 @@
-/** Servers that Claude Code keeps for single folders: `install --import` moves them, and `uninstall` puts each back where it stood. */
+/** Servers that Claude Code keeps for single folders: `install --import` moves them, and `uninstall` moves each back to where it was. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ beforeEach(() => {
 const run = (call: Parameters<Home['run']>[1] = {}) => home.run('claude-code', call);
 const stored = () => JSON.parse(read(store));
 
-/** A folder that is there. */
+/** Creates a folder. */
 function folder(name: string): string {
   const made = join(home.path, name);
   mkdirSync(made, { recursive: true });
@@ -41,7 +41,7 @@ function putFile(projects: Readonly<Record<string, unknown>>, servers: unknown =
 const stdio = (command: string, ...args: string[]) => ({ type: 'stdio', command, args, env: { API_KEY: SECRET } });
 
 describe('moving', () => {
-  it('takes the servers of every folder, which then run there, and puts them back byte for byte', async () => {
+  it('covers the servers of every folder, keeps their working folder, and can be undone byte for byte', async () => {
     const [a, b] = [folder('a'), folder('b')];
     const before = putFile(
       {
@@ -72,7 +72,7 @@ describe('moving', () => {
     expect(read(path)).toBe(after);
 
     expect(await run({ command: 'uninstall' })).toContain(
-      `'files', 'memory' (${a}), 'docs' (${a}), 'git' (${b}): put back from ${store}.`,
+      `'files', 'memory' (${a}), 'docs' (${a}), 'git' (${b}): moved back from ${store}.`,
     );
     expect(read(path)).toBe(before);
     expect(existsSync(store)).toBe(false);
@@ -80,11 +80,11 @@ describe('moving', () => {
 
   it.each([
     ['tabs', (text: string) => text.replaceAll(/^(?: {2})+/gm, (spaces) => '\t'.repeat(spaces.length / 2))],
-    ['the line ends of Windows', (text: string) => text.replaceAll('\n', '\r\n')],
+    ['Windows line endings', (text: string) => text.replaceAll('\n', '\r\n')],
     ['a byte order mark', (text: string) => `\uFEFF${text}`],
     ['a single line', (text: string) => JSON.stringify(JSON.parse(text))],
     ['comments', (text: string) => text.replace('"mcpServers"', '// mine\n"mcpServers"')],
-  ])('gives a file with %s back byte for byte', async (_what, change) => {
+  ])('restores a file with %s byte for byte', async (_what, change) => {
     const before = change(
       putFile({ [folder('a')]: { one: stdio('one'), two: stdio('two') }, [folder('b')]: { three: stdio('three') } }),
     );
@@ -95,8 +95,8 @@ describe('moving', () => {
     expect(read(path)).toBe(before);
   });
 
-  it.each(['with blanks', 'a.b', 'quote\'s "here"', 'tilde~1#x', 'ünï 漢字', '$HOME', '{x}', 'back\\slash'])(
-    'knows a folder called %s again',
+  it.each(['with spaces', 'a.b', 'quote\'s "here"', 'tilde~1#x', 'ünï 漢字', '$HOME', '{x}', 'back\\slash'])(
+    'recognizes a folder called %s again',
     async (name) => {
       const made = folder(name);
       const before = putFile({ [made]: { memory: stdio('memory') } });
@@ -108,7 +108,7 @@ describe('moving', () => {
     },
   );
 
-  it('leaves the bridge where it is registered for one folder', async () => {
+  it('leaves a registration of the bridge for one folder in place', async () => {
     const a = folder('a');
     putFile({ [a]: { code: BRIDGE, memory: stdio('memory') } });
     await run({ isImport: true });
@@ -116,7 +116,7 @@ describe('moving', () => {
     expect(Object.keys(stored().mcpServers)).toEqual(['memory']);
   });
 
-  it('does not take the bridge out of a folder, and puts it in for all folders', async () => {
+  it('registers the bridge for all folders beside a registration for one folder', async () => {
     const a = folder('a');
     putFile({ [a]: { code: BRIDGE } });
     await run();
@@ -128,7 +128,7 @@ describe('moving', () => {
     expect(JSON.parse(read(path)).projects[a].mcpServers).toEqual({ code: BRIDGE });
   });
 
-  it('passes over settings of folders that hold no servers', async () => {
+  it('ignores folder settings without servers', async () => {
     const odd = { '/none': {}, '/null': null, '/list': { mcpServers: [1] }, '/text': 'x' };
     put(path, JSON.stringify({ projects: odd }));
     await run({ isImport: true });
@@ -138,7 +138,7 @@ describe('moving', () => {
     expect(JSON.parse(read(path)).projects).toEqual([1]);
   });
 
-  it('touches neither these servers with --scope project, nor those of other clients', async () => {
+  it('does not apply to --scope project, nor to other clients', async () => {
     const projects = { [folder('a')]: { mcpServers: { memory: { command: 'memory' } } } };
     for (const [id, scope, file] of [
       ['claude-code', 'project', join(home.path, 'project/.mcp.json')],
@@ -152,8 +152,8 @@ describe('moving', () => {
   });
 });
 
-describe('equal names', () => {
-  it('move once: first those for all folders, and what stays is named with the reason', async () => {
+describe('servers with the same name', () => {
+  it('move once, those for all folders first, and each one that stays is listed with the reason', async () => {
     const [a, b, c] = [folder('a'), folder('b'), folder('c')];
     const before = putFile(
       { [a]: { files: stdio('other'), memory: stdio('memory') }, [b]: { memory: stdio('memory') }, [c]: {} },
@@ -161,22 +161,26 @@ describe('equal names', () => {
     );
     const out = await run({ isImport: true });
     expect(out).toContain(`'files', 'memory' (${a}): moved to`);
-    expect(out).toContain(`'files' (${a}) stays: it is not the server of that name in ${path}; rename one of them.`);
-    expect(out).toContain(`'memory' (${b}) stays: it is not the server of that name in ${a}; rename one of them.`);
     expect(out).toContain(
-      `keeps these servers for one folder each, and they cannot be moved: files (${a}), memory (${b}). To let`,
+      `'files' (${a}) stays: it has the same name as a different server in ${path}; rename one of them.`,
+    );
+    expect(out).toContain(
+      `'memory' (${b}) stays: it has the same name as a different server in ${a}; rename one of them.`,
+    );
+    expect(out).toContain(
+      `defines these servers for one folder each, and they cannot be moved: files (${a}), memory (${b}). To let`,
     );
     expect(stored().mcpServers).toMatchObject({ files: { command: 'files' }, memory: { cwd: a } });
     const after = read(path);
     expect(await run({ isImport: true })).toContain(
-      `'memory' (${b}) stays: it is not the server of that name in ${store}`,
+      `'memory' (${b}) stays: it has the same name as a different server in ${store}`,
     );
     expect(read(path)).toBe(after);
     await run({ command: 'uninstall' });
     expect(read(path)).toBe(before);
   });
 
-  it('move from every folder when they are the same server', async () => {
+  it('move from every folder if their definitions are identical', async () => {
     const [a, b] = [folder('a'), folder('b')];
     const docs = { type: 'http', url: 'https://docs.example/mcp' };
     const before = putFile({ [a]: { docs }, [b]: { docs } }, { docs });
@@ -191,21 +195,21 @@ describe('equal names', () => {
   });
 });
 
-it('leaves a server whose folder is not there any more, and takes the one of that name that works', async () => {
+it('leaves a server whose folder no longer exists, and moves the working one of the same name', async () => {
   const [gone, a] = [folder('gone'), folder('a')];
   rmSync(gone, { recursive: true });
   putFile({ [gone]: { memory: stdio('memory') }, [a]: { memory: stdio('memory') } });
   const out = await run({ isImport: true });
-  expect(out).toContain(`'memory' (${gone}) stays: it runs in a folder that is not there.`);
+  expect(out).toContain(`'memory' (${gone}) stays: it runs in a folder that does not exist.`);
   expect(stored().mcpServers.memory.cwd).toBe(a);
 });
 
-describe('what install says', () => {
-  it('offers these servers with the others', async () => {
+describe('the output of install', () => {
+  it('offers to move these servers with the others', async () => {
     const a = folder('a');
     const before = putFile({ [a]: { memory: stdio('memory') } }, { files: stdio('files') });
     const line =
-      'To move those of Claude Code (files, memory) here: mcp-server-code-execution-mode install claude-code --import.';
+      'To move those of Claude Code (files, memory) to the bridge: mcp-server-code-execution-mode install claude-code --import.';
     expect(await run({ isDryRun: true })).toContain(line);
     const asked: Question[] = [];
     const person: Person = {
@@ -213,14 +217,14 @@ describe('what install says', () => {
       ask: async (question) => (asked.push(question), { action: 'accept', content: { move: true } }),
     };
     const out = await run({ person });
-    expect(asked[0]?.message).toContain(`In ${path} there are 2 other MCP servers: files, memory (${a}). `);
+    expect(asked[0]?.message).toContain(`${path} defines 2 other MCP servers: files, memory (${a}). `);
     expect(out).toContain('Code can call: files, memory. To add one');
     await run({ command: 'uninstall' });
     expect(read(path)).toBe(before);
     expect(await run({ isImport: false })).not.toContain('memory');
   });
 
-  it('has them in the report', async () => {
+  it('lists them in the JSON report', async () => {
     const a = folder('a');
     putFile({ [a]: { memory: stdio('memory') } });
     const out = await run({ isImport: true, isJson: true });
@@ -235,31 +239,33 @@ describe('what install says', () => {
   });
 });
 
-describe('what the user did meanwhile', () => {
-  it('stays in the client: other bytes, and names that are taken again', async () => {
+describe('changes that the user made in the meantime', () => {
+  it('stay in the file of the client, including names that are used again', async () => {
     const [a, b] = [folder('a'), folder('b')];
     putFile({ [a]: { memory: stdio('memory'), git: stdio('git') }, [b]: { docs: stdio('docs') } }, {}, '\t');
     await run({ isImport: true });
     const root = JSON.parse(read(path));
     root.projects[a].mcpServers.memory = { command: 'new' };
     root.projects[a].allowedTools.push('Bash');
-    // Claude Code forgot the folder.
+    // As if Claude Code had removed the folder.
     delete root.projects[b];
     const edited = JSON.stringify(root, undefined, '\t');
     writeFileSync(path, edited);
     const out = await run({ command: 'uninstall' });
-    expect(out).toContain(`'git' (${a}), 'docs' (${b}): put back from ${store}.`);
-    expect(out).toContain(`'memory' (${a}) of ${store} was not put back: ${path} already has a server of that name.`);
+    expect(out).toContain(`'git' (${a}), 'docs' (${b}): moved back from ${store}.`);
+    expect(out).toContain(
+      `'memory' (${a}) was not moved back from ${store}: ${path} already has a server with that name.`,
+    );
     delete root.mcpServers.code;
     root.projects[a].mcpServers.git = stdio('git');
     root.projects[b] = { mcpServers: { docs: stdio('docs') } };
     expect(JSON.parse(read(path))).toEqual(root);
-    // But for what came and went, every line is as the user left it.
+    // Apart from the moved servers, every line is as the user left it.
     const kept = edited.split('\n').filter((line) => /numStartups|allowedTools|Bash|userID|hasTrust/.test(line));
     expect(read(path).split('\n')).toEqual(expect.arrayContaining(kept));
   });
 
-  it('stays in the state directory as well', async () => {
+  it('stay in the state directory as well', async () => {
     const [a, b] = [folder('a'), folder('b')];
     const docs = { type: 'http', url: 'https://docs.example/mcp' };
     const before = putFile({ [a]: { docs }, [b]: { docs } });
@@ -269,14 +275,14 @@ describe('what the user did meanwhile', () => {
       read(store).replace('"url": "https://docs.example/mcp",', '"url": "https://new.example/mcp",'),
     );
     const out = await run({ command: 'uninstall' });
-    expect(out.match(/'docs' was changed in .*, and stays there too\./g)).toHaveLength(1);
+    expect(out.match(/'docs' was changed in .* and also stays there\./g)).toHaveLength(1);
     expect(read(path)).toBe(before);
     expect(stored()).toMatchObject({ mcpServers: { docs: { url: 'https://new.example/mcp' } }, importedFrom: {} });
   });
 });
 
 describe('a state directory of an earlier version', () => {
-  /** What `install --import` wrote when it moved the servers for all folders alone. */
+  /** What `install --import` wrote when it moved only the servers for all folders. */
   const putOld = (memory: unknown) => {
     const a = folder('a');
     const before = putFile({ [a]: { memory } }, { files: stdio('files') });
@@ -296,7 +302,7 @@ describe('a state directory of an earlier version', () => {
     expect(existsSync(store)).toBe(false);
   });
 
-  it('takes the servers of folders in addition, and uninstall still gives the first file back', async () => {
+  it('also gets the servers of folders, and uninstall still restores the original file', async () => {
     const { a, before } = putOld(stdio('memory'));
     expect(await run({ isImport: true })).toContain(`'memory' (${a}): moved to ${store}.`);
     expect(Object.keys(stored().importedFrom)).toEqual([path, `${path}#${a}`]);

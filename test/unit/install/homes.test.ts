@@ -1,4 +1,4 @@
-/** `install` and `uninstall` on real files, for every client in homes of three systems: what was there stays, byte for byte. */
+/** `install` and `uninstall` with real files, for every client on three operating systems: other content stays, byte for byte. */
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -31,7 +31,7 @@ async function serversOf(id: ClientId, { stateDir, system }: Home): Promise<stri
   return [...discoverServers({ stateDir, sources, env: {} }).servers.keys()];
 }
 
-/** Whether `lines` has all of `part`, in that order. */
+/** Whether `lines` contains all of `part`, in that order. */
 function isPartOf(part: readonly string[], lines: readonly string[]): boolean {
   let next = 0;
   for (const line of lines) {
@@ -40,7 +40,7 @@ function isPartOf(part: readonly string[], lines: readonly string[]): boolean {
   return next === part.length;
 }
 
-/** Files as they are found: each is a change of a well-kept one. */
+/** Variants of files as they occur, each as a change of a tidy one. */
 const VARIANTS: Readonly<Record<string, (text: string, id: ClientId) => string>> = {
   'as it is usually': (text) => text,
   'with the line ends of Windows': (text) => text.replaceAll('\n', '\r\n'),
@@ -55,7 +55,7 @@ const VARIANTS: Readonly<Record<string, (text: string, id: ClientId) => string>>
 };
 
 describe.each(everywhere)('%s on %s', (id, platform) => {
-  it.each(Object.entries(VARIANTS))('comes into a file %s, and goes without a trace', async (_variant, change) => {
+  it.each(Object.entries(VARIANTS))('is added to a file %s, and removed without a trace', async (_variant, change) => {
     const home = makeHome(platform);
     const path = home.fileOf(id);
     const before = put(path, change(existing(id), id), 0o640);
@@ -83,8 +83,8 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
       {
         section: 'clients',
         level: 'ok',
-        text: `${clientOf(id).title}: registered in ${path}; npx asks the registry at each start, and waits over a minute for it when there is no network`,
-        hint: `To start without network, run: mcp-server-code-execution-mode install ${id} --global`,
+        text: `${clientOf(id).title}: registered in ${path}; npx contacts the registry at every start, and waits more than a minute without a network`,
+        hint: `For a start that needs no network, run: mcp-server-code-execution-mode install ${id} --global`,
       },
     ]);
     expect(await serversOf(id, home)).toEqual(before.includes('files') ? ['files'] : []);
@@ -94,7 +94,7 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
     expect(await home.run(id, { command: 'uninstall' })).toContain('is not registered');
   });
 
-  it('makes file and folder where there is none, for the user alone, and takes the file away', async () => {
+  it('creates a missing file and folder, readable only by the user, and removes the file again', async () => {
     const home = makeHome(platform);
     const path = home.fileOf(id);
     await home.run(id);
@@ -105,7 +105,7 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
   });
 
   const withServers = Object.entries(VARIANTS).filter(([, change]) => change(existing(id), id).includes('files'));
-  it.each(withServers)('moves the servers out of a file %s, and puts them back', async (_variant, change) => {
+  it.each(withServers)('moves the servers out of a file %s, and back', async (_variant, change) => {
     const home = makeHome(platform);
     const path = home.fileOf(id);
     const before = put(path, change(existing(id), id));
@@ -125,7 +125,7 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
     expect(existsSync(store)).toBe(false);
   });
 
-  it('follows the link of a manager of dotfiles, and keeps it', async () => {
+  it('follows the symbolic link of a dotfiles manager, and keeps it', async () => {
     const home = makeHome(platform);
     const path = home.fileOf(id);
     const real = join(home.path, 'dotfiles', 'file');
@@ -139,7 +139,7 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
     expect(read(real)).toBe(before);
   });
 
-  it('leaves a read-only file, and one that holds something else, alone', async () => {
+  it('does not touch a read-only file, or one with other content', async () => {
     const home = makeHome(platform);
     const path = home.fileOf(id);
     put(path, existing(id), 0o444);
@@ -157,7 +157,7 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
     expect(home.backupsOf(path)).toEqual([]);
   });
 
-  it('leaves a file alone that is nested beyond all reason', async () => {
+  it('does not touch a file that is nested too deeply', async () => {
     const home = makeHome(platform);
     const path = home.fileOf(id);
     const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
@@ -169,7 +169,7 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
 });
 
 describe.each(CLIENT_IDS.filter((id) => clientOf(id).projectFiles !== undefined))('%s in a project', (id) => {
-  it('gets the registration there, and leaves without a trace', async () => {
+  it('is registered there, and removed without a trace', async () => {
     const home = makeHome();
     const path = join(home.path, 'project', clientOf(id).projectFiles?.[0] ?? '');
     await home.run(id, { scope: 'project' });
@@ -184,18 +184,18 @@ describe.each(CLIENT_IDS.filter((id) => clientOf(id).projectFiles !== undefined)
   });
 });
 
-describe('a client with several places', () => {
-  it('is registered where Claude Desktop for Windows reads, which is a folder of its package', async () => {
+describe('a client with several possible files', () => {
+  it('is registered in the package folder from which Claude Desktop for Windows reads', async () => {
     const home = makeHome('win32');
     const [inPackage = '', usual = ''] = clientOf('claude-desktop').userFiles(home.system);
     mkdirSync(dirname(inPackage), { recursive: true });
     await home.run('claude-desktop');
     expect([existsSync(inPackage), existsSync(usual)]).toEqual([true, false]);
     put(usual, '{}');
-    expect(await home.run('claude-desktop')).toContain(`registered already in ${inPackage}`);
+    expect(await home.run('claude-desktop')).toContain(`already registered in ${inPackage}`);
   });
 
-  it('is registered in the older file of Cline when only its folder is there', async () => {
+  it('is registered in the older file of Cline if only its folder exists', async () => {
     const home = makeHome();
     const [shared = '', older = ''] = clientOf('cline').userFiles(home.system);
     mkdirSync(dirname(older), { recursive: true });
@@ -205,7 +205,7 @@ describe('a client with several places', () => {
 });
 
 describe('a file of 10 MB', () => {
-  it('is read as JSON, where clients keep histories, and refused in slower formats', async () => {
+  it('is accepted as JSON, because clients keep histories there, and refused in slower formats', async () => {
     const home = makeHome();
     const history = JSON.stringify({
       history: Array.from({ length: 10_000 }, (_, index) => `${'x'.repeat(990)} ${index}`),

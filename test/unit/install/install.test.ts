@@ -1,4 +1,4 @@
-/** What `install` and `uninstall` do besides: what is refused, what a user changed meanwhile, what is printed. */
+/** `install` and `uninstall`: refusals, changes that the user made in the meantime, and the output. */
 import {
   chmodSync,
   existsSync,
@@ -73,8 +73,8 @@ function put(path: string, text: string, mode = 0o644): string {
 const read = (path: string): string => readFileSync(path, 'utf8');
 const backupsOf = (path: string): string[] => readdirSync(dirname(path)).filter((name) => name.includes('.backup-'));
 
-describe('what the user did meanwhile', () => {
-  it('keeps a server that the client has anew, and says that the moved one of that name was not put back', async () => {
+describe('changes that the user made in the meantime', () => {
+  it('keep a new server of the client, and the moved one of the same name is not moved back', async () => {
     const path = fileOf('cursor');
     put(path, '{"mcpServers": {"a": {"command": "old"}, "b": {"command": "b"}}}');
     await run('cursor', { isImport: true });
@@ -82,11 +82,11 @@ describe('what the user did meanwhile', () => {
     const { out } = await run('cursor', { command: 'uninstall' });
     expect(JSON.parse(read(path))).toEqual({ mcpServers: { a: { command: 'new' }, b: { command: 'b' } } });
     const store = join(stateDir, 'cursor.json');
-    expect(out).toContain(`'b': put back from ${store}.`);
-    expect(out).toContain(`'a' of ${store} was not put back: ${path} already has a server of that name.`);
+    expect(out).toContain(`'b': moved back from ${store}.`);
+    expect(out).toContain(`'a' was not moved back from ${store}: ${path} already has a server with that name.`);
   });
 
-  it('stays when the bridge goes, and moved servers come back as they were', async () => {
+  it('survive uninstall, and moved servers come back as they were', async () => {
     const path = fileOf('cursor');
     put(path, existing('cursor'));
     await run('cursor', { isImport: true });
@@ -94,8 +94,8 @@ describe('what the user did meanwhile', () => {
     const store = join(stateDir, 'cursor.json');
     writeFileSync(store, read(store).replace('xxxxx', 'edited'));
     const { out } = await run('cursor', { command: 'uninstall' });
-    expect(out).toContain(`'files' was changed in ${store}, and stays there too`);
-    expect(out).toMatch(/'files'.*: put back from /);
+    expect(out).toContain(`'files' was changed in ${store} and also stays there`);
+    expect(out).toMatch(/'files'.*: moved back from /);
     const format = await loadFormat('json');
     expect(format.parse(read(path))).toMatchObject({
       theme: 'y',
@@ -106,10 +106,10 @@ describe('what the user did meanwhile', () => {
     expect(JSON.parse(read(store))).toMatchObject({ mcpServers: { files: { args: ['edited'] } } });
   });
 
-  it('keeps an entry of the bridge under another name, and a server that has our name', async () => {
+  it('keep an entry of the bridge under another name, and another server with our name', async () => {
     const path = fileOf('cursor');
     const own = put(path, '{"mcpServers": {"py": {"command": "npx", "args": ["mcp-server-code-execution-mode@1"]}}}');
-    expect((await run('cursor')).out).toContain('registered already');
+    expect((await run('cursor')).out).toContain('already registered');
     expect(read(path)).toBe(own);
     put(path, '{"mcpServers": {"code": {"command": "other"}}}');
     await run('cursor');
@@ -118,7 +118,7 @@ describe('what the user did meanwhile', () => {
 });
 
 describe('moving', () => {
-  it('says what stays, and overwrites nothing in the state directory', async () => {
+  it('lists what stays, and overwrites nothing in the state directory', async () => {
     put(join(stateDir, 'a.json'), '{"mcpServers": {"taken": {"command": "mine"}, "same": {"command": "same"}}}');
     const asked = ['$', '{input:key}'].join('');
     const servers = {
@@ -130,16 +130,16 @@ describe('moving', () => {
     };
     put(fileOf('vscode'), JSON.stringify({ servers }));
     const { out } = await run('vscode', { isImport: true });
-    expect(out).toContain(`'taken' stays: it is not the server of that name in ${stateDir}/a.json`);
+    expect(out).toContain(`'taken' stays: it has the same name as a different server in ${stateDir}/a.json`);
     expect(out).toContain(`'asks' stays: it holds ${asked}, which only its client can fill in.`);
-    expect(out).toContain("'here' stays: it names its program by a path that counts from where the client runs.");
-    expect(out).toContain("'odd' stays: it is no object.");
+    expect(out).toContain("'here' stays: it starts a program by a path relative to the client's working folder.");
+    expect(out).toContain("'odd' stays: it is not an object.");
     expect(out).toContain(`'same': moved to ${stateDir}/vscode.json.`);
     expect(Object.keys(JSON.parse(read(fileOf('vscode'))).servers)).toEqual(['taken', 'asks', 'here', 'odd', 'code']);
     expect(read(join(stateDir, 'a.json'))).toContain('mine');
   });
 
-  it('gives servers of a project its folder', async () => {
+  it('gives servers of a project the project folder', async () => {
     const path = join(home, 'project/.mcp.json');
     const before = put(path, '{"mcpServers": {"x": {"command": "node", "args": ["s.js"]}}}');
     await run('claude-code', { scope: 'project', isImport: true });
@@ -149,10 +149,10 @@ describe('moving', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('a refusal', () => {
   const refused = (ids: ClientId | readonly ClientId[], call: Call = {}) => run(ids, call).catch(messageOf);
 
-  it('names the place in a broken file, and leaves all clients alone', async () => {
+  it('names the position in a broken file, and leaves all clients unchanged', async () => {
     const broken = put(fileOf('gemini'), '{\n  "a": 1,\n  b\n}');
     const before = put(fileOf('cursor'), '{}');
     expect(await refused(['cursor', 'gemini'])).toBe(
@@ -162,7 +162,7 @@ describe('what is refused', () => {
     expect(backupsOf(fileOf('gemini'))).toEqual([]);
   });
 
-  it('leaves read-only files, dangling links, folders and other encodings alone', async () => {
+  it('covers read-only files, dangling links, folders and other encodings', async () => {
     put(fileOf('cursor'), '{}', 0o444);
     expect(await refused('cursor')).toContain('is read-only');
     mkdirSync(dirname(fileOf('zed')), { recursive: true });
@@ -173,17 +173,17 @@ describe('what is refused', () => {
     mkdirSync(dirname(fileOf('windsurf')), { recursive: true });
     writeFileSync(fileOf('windsurf'), Buffer.from([0x7b, 0xff, 0x7d]));
     expect(await refused('windsurf')).toContain('is not text in UTF-8');
-    expect(await refused('windsurf', { scope: 'project' })).toContain('no file for one project');
+    expect(await refused('windsurf', { scope: 'project' })).toContain('has no known configuration file for projects');
   });
 
-  it('refuses a key that holds something else', async () => {
+  it('covers a key with an unexpected value', async () => {
     put(fileOf('cursor'), '{"mcpServers": []}');
     expect(await refused('cursor')).toContain('"mcpServers" holds something else than servers');
   });
 });
 
-describe('files that are special', () => {
-  it('keeps a byte order mark, and takes the older file of Cline when only that is there', async () => {
+describe('special files', () => {
+  it('keep their byte order mark, and the older file of Cline is used if only that exists', async () => {
     const [, older = ''] = clientOf('cline').userFiles({ platform: 'linux', home, env: {} });
     const before = put(older, '\uFEFF{"mcpServers": {}}');
     await run('cline');
@@ -193,7 +193,7 @@ describe('files that are special', () => {
     expect(read(older)).toBe(before);
   });
 
-  it('prints the entry, and reads nothing', async () => {
+  it('are not read to print the entry', async () => {
     put(fileOf('codex'), 'broken');
     expect((await run('codex', { isPrint: true })).out).toBe(
       `Codex reads this from ${fileOf('codex')}\n[mcp_servers.code]\ncommand = "npx"\nargs = ["-y", "mcp-server-code-execution-mode"]\n`,
@@ -205,7 +205,7 @@ describe('with --json', () => {
   const json = async (clients: ClientId | readonly ClientId[], call: Call = {}) =>
     JSON.parse((await run(clients, { ...call, isJson: true })).out) as unknown;
 
-  it('tells of each client what was written and where the copy of the file before is', async () => {
+  it('reports for each client what was written, and the backup file', async () => {
     put(fileOf('cursor'), JSON.stringify({ mcpServers: { own: { command: 'own', env: { KEY: SECRET } } } }));
     const reports = await json(['cursor', 'zed'], { isImport: true });
     expect(reports).toMatchObject([
@@ -232,7 +232,7 @@ describe('with --json', () => {
     ]);
   });
 
-  it('tells what a dry run would change, and gives the entry', async () => {
+  it('reports what a dry run would change, and prints the entry', async () => {
     expect(await json('zed', { isDryRun: true })).toMatchObject([
       {
         client: 'zed',

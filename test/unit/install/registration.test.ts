@@ -1,4 +1,4 @@
-/** What `install` registers, whom it asks about the client's other servers, and what it says that code can call. */
+/** What `install` registers, when it asks about the client's other servers, and which servers it lists as callable. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ beforeEach(() => {
   home = makeHome();
 });
 
-/** Answers a question and keeps it. */
+/** Answers every question with `answer`, and records it. */
 function personWho(answer: Reply): Person & { readonly asked: Question[] } {
   const asked: Question[] = [];
   return { opensPages: false, asked, ask: async (question) => (asked.push(question), answer) };
@@ -22,10 +22,10 @@ function personWho(answer: Reply): Person & { readonly asked: Question[] } {
 const NPX = ['npx', '-y', 'mcp-server-code-execution-mode'];
 const CHECKOUT = ['/usr/bin/node', '/src/mcp-server-code-execution-mode/dist/cli.js'];
 
-describe('what is registered', () => {
+describe('the registered command', () => {
   const serversOf = (id: ClientId) => JSON.parse(read(home.fileOf(id))).mcpServers as Record<string, unknown>;
 
-  it('is what started the program, and what another start of it wrote is brought up to date', async () => {
+  it('is the one that started the program, and replaces that of an earlier start', async () => {
     const before = put(home.fileOf('cursor'), '{\n  // mine\n  "mcpServers": {"a": {"command": "a"}}\n}\n');
     await home.run('cursor');
     expect(read(home.fileOf('cursor'))).toContain('npx');
@@ -37,17 +37,17 @@ describe('what is registered', () => {
       code: { command: CHECKOUT[0], args: [CHECKOUT[1]] },
     });
     expect(await home.run('cursor', { start: CHECKOUT })).toContain('nothing to change');
-    // By a program that was started in yet another way.
+    // The default start differs from the registered one.
     await home.run('cursor', { command: 'uninstall' });
     expect(read(home.fileOf('cursor'))).toBe(before);
   });
 
   it.each([
-    ['npx of Windows', { command: 'cmd', args: ['/c', ...NPX] }],
+    ['npx on Windows', { command: 'cmd', args: ['/c', ...NPX] }],
     ['a version', { command: 'npx', args: ['-y', 'mcp-server-code-execution-mode@0.1.0'] }],
     ['an archive', { command: 'npx', args: ['-y', '--package=/b.tgz', 'mcp-server-code-execution-mode'] }],
     ['a checkout that is gone', { command: '/usr/bin/node', args: ['/gone/bridge/dist/cli.js'] }],
-  ])('replaces %s, and keeps what the user added', async (_what, entry) => {
+  ])('replaces %s, and keeps keys that the user added', async (_what, entry) => {
     put(
       home.fileOf('cursor'),
       JSON.stringify({ mcpServers: { code: { ...entry, env: { MCP_BRIDGE_TIMEOUT: '60' } } } }),
@@ -60,17 +60,17 @@ describe('what is registered', () => {
     expect(serversOf('cursor')).toEqual({});
   });
 
-  it('leaves an entry that the user wrote, and says what it runs', async () => {
+  it('does not replace an entry that the user wrote, and reports what it runs', async () => {
     const args = ['run', '-i', 'mcp-server-code-execution-mode:1'];
     const before = put(home.fileOf('cursor'), JSON.stringify({ mcpServers: { code: { command: 'docker', args } } }));
     const out = await home.run('cursor', { start: CHECKOUT });
     expect(out).toContain(
-      `'code' in ${home.fileOf('cursor')} was not written by install and stays as it is (it runs docker). To replace it, first run: mcp-server-code-execution-mode uninstall cursor`,
+      `'code' in ${home.fileOf('cursor')} was not written by install and is left unchanged (it runs docker). To replace it, first run: mcp-server-code-execution-mode uninstall cursor`,
     );
     expect(read(home.fileOf('cursor'))).toBe(before);
   });
 
-  it('is the command that the user gives, also when nothing in it shows what it starts', async () => {
+  it('is the one that the user gives, even if it does not reveal what it starts', async () => {
     await home.run('cursor', { startCommand: "/opt/run-bridge --name 'my bridge'" });
     const name = 'mcp-server-code-execution-mode';
     expect(serversOf('cursor')).toEqual({ [name]: { command: '/opt/run-bridge', args: ['--name', 'my bridge'] } });
@@ -82,11 +82,11 @@ describe('what is registered', () => {
     await home.run('cursor', { startCommand: 'other' });
     expect(Object.keys(serversOf('cursor'))).toEqual([name]);
     expect(await home.run('cursor', { startCommand: "open 'quote" }).catch(messageOf)).toContain(
-      '--command holds no command',
+      '--command is empty or has an unclosed quote',
     );
   });
 
-  it('leaves a global package, and says how to remove that, too', async () => {
+  it('may be a global package, which uninstall leaves and says how to remove', async () => {
     await home.run('cursor', { start: CHECKOUT });
     const remove = 'npm uninstall --global mcp-server-code-execution-mode';
     expect(await home.run('cursor', { command: 'uninstall' })).not.toContain(remove);
@@ -97,36 +97,31 @@ describe('what is registered', () => {
   });
 
   it.each(['npx -y', '/usr/bin/npx', 'npx.cmd --yes', 'uv tool run', 'pnpm dlx'])(
-    'is not %s, which starts nothing',
+    'cannot be %s, which starts nothing',
     async (startCommand) => {
       expect(await home.run('cursor', { startCommand }).catch(messageOf)).toContain(
-        `--command names no package or file for ${startCommand.split(' ')[0]} to run: ${startCommand}`,
+        `--command does not say which package or file ${startCommand.split(' ')[0]} should run: ${startCommand}`,
       );
       expect(existsSync(home.fileOf('cursor'))).toBe(false);
     },
   );
 
-  it('warns about a client that is not here, and about paths in the file of a project', async () => {
+  it('comes with a warning about a client that is not installed, and a note about paths in the file of a project', async () => {
     expect(await home.run('zed')).toContain('Warning: Zed was not found on this machine');
     put(join(home.path, '.cursor/other'), '');
     expect(await home.run('cursor')).not.toContain('Warning');
     const out = await home.run('cursor', { scope: 'project', start: CHECKOUT });
-    expect(out).toContain('add: --command mcp-server-code-execution-mode. It works for everyone who has installed');
+    expect(out).toContain('use --command mcp-server-code-execution-mode, which works for everyone who has installed');
     expect(out).not.toContain('Warning');
   });
 });
 
-describe('what doctor says of it', () => {
+describe('the finding of doctor about', () => {
   it.each([
-    ['a file that is there', [process.execPath, 'BRIDGE/dist/cli.js'], 'ok', ''],
-    ['a file that is gone', [process.execPath, '/gone/dist/cli.js'], 'warning', ', but /gone/dist/cli.js is not there'],
-    ['a Node that is gone', ['/gone/node', 'BRIDGE/dist/cli.js'], 'warning', ', but /gone/node is not there'],
-    [
-      'npx',
-      NPX,
-      'ok',
-      '; npx asks the registry at each start, and waits over a minute for it when there is no network',
-    ],
+    ['an existing file', [process.execPath, 'BRIDGE/dist/cli.js'], 'ok', ''],
+    ['a missing file', [process.execPath, '/gone/dist/cli.js'], 'warning', ', but /gone/dist/cli.js does not exist'],
+    ['a missing Node', ['/gone/node', 'BRIDGE/dist/cli.js'], 'warning', ', but /gone/node does not exist'],
+    ['npx', NPX, 'ok', '; npx contacts the registry at every start, and waits more than a minute without a network'],
   ])('%s', async (_what, start, level, words) => {
     const folder = join(home.path, 'mcp-server-code-execution-mode');
     put(join(folder, 'dist/cli.js'), '');
@@ -141,7 +136,7 @@ describe("the client's other servers", () => {
   const withTwo = () =>
     put(home.fileOf('cursor'), '{"mcpServers": {"files": {"command": "f"}, "git": {"command": "g"}}}');
 
-  it('are named, with what moves them, where no one can be asked', async () => {
+  it('are listed with the command that moves them if no one can be asked', async () => {
     withTwo();
     put(
       join(home.stateDir, 'mine.json'),
@@ -149,7 +144,7 @@ describe("the client's other servers", () => {
     );
     const out = await home.run('cursor');
     expect(out.split('\n').at(-2)).toBe(
-      'Code can call: notes. To move those of Cursor (files, git) here: mcp-server-code-execution-mode install cursor --import. ' +
+      'Code can call: notes. To move those of Cursor (files, git) to the bridge: mcp-server-code-execution-mode install cursor --import. ' +
         'To add one: mcp-server-code-execution-mode servers add NAME -- COMMAND ARG…',
     );
     const declined = await home.run('cursor', { isImport: false });
@@ -159,13 +154,13 @@ describe("the client's other servers", () => {
     expect(await home.run('zed')).toContain('Code can call: notes.');
   });
 
-  it('move when the person wants that, and are callable then', async () => {
+  it('move if the person agrees, and are then callable', async () => {
     withTwo();
     const person = personWho({ action: 'accept', content: { move: true } });
     const out = await home.run('cursor', { person });
     expect(person.asked).toMatchObject([
       {
-        message: `In ${home.fileOf('cursor')} there are 2 other MCP servers: files, git. Code can call only servers that are moved to ${home.stateDir}.`,
+        message: `${home.fileOf('cursor')} defines 2 other MCP servers: files, git. Code can call them only after they are moved to ${home.stateDir}.`,
       },
     ]);
     expect(out).toMatch(/\nCode can call: files, git\. To add one: .*\n$/);
@@ -173,10 +168,10 @@ describe("the client's other servers", () => {
     expect(Object.keys(JSON.parse(read(join(home.stateDir, 'cursor.json'))).mcpServers)).toEqual(['files', 'git']);
   });
 
-  it('stay when the person does not, and nothing at all is written when the question is closed', async () => {
+  it('stay if the person declines, and nothing at all is written if the person cancels', async () => {
     const before = withTwo();
     const closed = await home.install(['zed', 'cursor'], { person: personWho({ action: 'cancel' }) });
-    expect(closed).toEqual({ out: 'Nothing was written.\n', exitCode: 130 });
+    expect(closed).toEqual({ out: 'Cancelled; nothing was changed.\n', exitCode: 130 });
     expect([read(home.fileOf('cursor')), existsSync(home.fileOf('zed')), existsSync(home.stateDir)]).toEqual([
       before,
       false,
@@ -186,7 +181,7 @@ describe("the client's other servers", () => {
     expect(Object.keys(JSON.parse(read(home.fileOf('cursor'))).mcpServers)).toEqual(['files', 'git', 'code']);
   });
 
-  it('are not asked about in a dry run, with an answer on the command line, and where there are none', async () => {
+  it('cause no question in a dry run, with an answer on the command line, or if there are none', async () => {
     withTwo();
     const person = personWho({ action: 'cancel' });
     for (const call of [{ isDryRun: true }, { isImport: false }, { isJson: true }, { isPrint: true }] as const) {

@@ -22,8 +22,8 @@ const TOOL = {
 };
 const check = (given: Readonly<Record<string, unknown>>) => checkToolArguments(SERVER, TOOL, Object.entries(given));
 
-describe('arguments of a person', () => {
-  test('get the names that the server knows; null that is not allowed is left out', async () => {
+describe('arguments typed by a person', () => {
+  test('get their original names, and a null that is not allowed is left out', async () => {
     expect(await check({ title: 'x', issue_number: 3, state: null, maybe: null })).toEqual({
       title: 'x',
       'issue-number': 3,
@@ -101,7 +101,7 @@ describe('a value', () => {
     ['an unknown type', { type: 'decimal' }, 'a'],
     ['an unknown format', { type: 'string', format: 'galaxy' }, 'a'],
     ['a pattern of another language', { type: 'string', pattern: '(?i)\\A[a-z]+\\Z' }, '5'],
-    ['a pattern that is none', { type: 'string', pattern: '[' }, 'a'],
+    ['an invalid pattern', { type: 'string', pattern: '[' }, 'a'],
     [
       'a name between patterns',
       { patternProperties: { '^a': { type: 'string' } }, additionalProperties: false },
@@ -115,33 +115,37 @@ describe('a value', () => {
     ['null of OpenAPI', { enum: ['a'], nullable: true }, null],
     ['a key that is required and has a default', { required: ['a'], properties: { a: { default: 1 } } }, {}],
     ['alternatives that differ in patterns', { oneOf: [{ pattern: '^a' }, { pattern: '^b' }] }, 'a'],
-    ['a schema that is excluded', { not: { pattern: 'b' } }, 'a'],
-    ['a step that is a fraction', { multipleOf: 0.1 }, 0.3],
-    ['names that objects have', { properties: { constructor: { type: 'string' }, toString: { type: 'string' } } }, {}],
-    ['a schema that is no schema', { type: 5, enum: 'a', properties: [], required: 'x', anyOf: {} }, 5],
+    ['a negated schema', { not: { pattern: 'b' } }, 'a'],
+    ['a fractional multipleOf', { multipleOf: 0.1 }, 0.3],
+    [
+      'property names that all objects have',
+      { properties: { constructor: { type: 'string' }, toString: { type: 'string' } } },
+      {},
+    ],
+    ['an invalid schema', { type: 5, enum: 'a', properties: [], required: 'x', anyOf: {} }, 5],
     ['another draft', { $schema: 'https://example.com/my-draft', type: 'string' }, 'a'],
   ])('of %s is left to the server', async (_, schema, value) => {
     expect(await checkValue(schema, value)).toBeUndefined();
   });
 
-  test('that is a number beyond 2^53 is compared as a number', async () => {
+  test('beyond 2^53 is compared as a number', async () => {
     const large = parseExact('12345678901234567890');
     expect(await checkValue({ type: 'integer' }, large)).toBeUndefined();
     expect(await checkValue({ type: 'string' }, large)).toMatch(/^x must be str, not 1234567890123456\d+$/);
   });
 });
 
-test('a schema of a draft that is not known is read as far as it is certain', async () => {
+test('a schema of an unknown draft is checked as far as it is certain', async () => {
   const root = { $schema: 'http://json-schema.org/draft-03/schema#', $id: 'https://example.com/tool' };
   expect(await checkValue({ type: 'string' }, 5, root)).toBe('x must be str, not 5');
 });
 
-test('a schema without an end is left to the server', async () => {
+test('an endlessly recursive schema is left to the server', async () => {
   const endless = { ...TOOL, inputSchema: { properties: { title: {} }, allOf: [{ allOf: [{ $ref: '#' }] }] } };
   expect(await checkToolArguments(SERVER, endless, [['title', 5]])).toEqual({ title: 5 });
 });
 
-test('a schema that would take a validator years is left to the server in time', async () => {
+test('a schema that would take years to validate is left to the server within the time limit', async () => {
   const levels = Array.from({ length: 40 }, (_, level) => {
     const next = { $ref: `#/$defs/l${level + 1}` };
     return [`l${level}`, { allOf: [next, next] }] as const;

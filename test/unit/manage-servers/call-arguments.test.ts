@@ -26,7 +26,7 @@ const SCHEMA = {
   $defs: { number: { type: 'integer' } },
 };
 
-/** What the words become, as the server would get it. */
+/** The parsed arguments, as the server would get them. */
 const read = async (...words: string[]) => Object.fromEntries(typeArguments(await readPairs(words), SCHEMA));
 
 describe('an argument from the command line', () => {
@@ -71,7 +71,7 @@ describe('an argument from the command line', () => {
     expect(Object.values(await read(word))).toEqual([expected]);
   });
 
-  test('that stands several times is a list, where it may be', async () => {
+  test('becomes a list if its name is repeated and the schema allows one', async () => {
     expect(await read('tags=a', 'tags=5')).toEqual({ tags: ['a', '5'] });
     expect(await read('numbers=1', 'numbers=2')).toEqual({ numbers: [1, 2] });
     expect(typeArguments(await readPairs(['text=a', 'text=b']), SCHEMA)).toEqual([
@@ -84,7 +84,7 @@ describe('an argument from the command line', () => {
     expect(stringifyExact(await read('count=12345678901234567890'))).toBe('{"count":12345678901234567890}');
   });
 
-  test('is the content of a file', async () => {
+  test('can be the content of a file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'call-arguments-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'note.txt'), 'two\nlines\n');
@@ -93,7 +93,7 @@ describe('an argument from the command line', () => {
     await expect(read(`text=@${join(folder, 'odd.bin')}`)).rejects.toMatchObject({ code: 'USAGE_INVALID' });
     await expect(read('text=@/no/such')).rejects.toMatchObject({
       code: 'USAGE_INVALID',
-      message: expect.stringContaining('/no/such could not be read as text: ENOENT'),
+      message: expect.stringContaining('could not read /no/such as UTF-8 text: ENOENT'),
       hint: expect.stringContaining('@@'),
     });
   });
@@ -107,7 +107,7 @@ describe('an argument from the command line', () => {
 });
 
 describe('arguments as JSON', () => {
-  test('are an object, with all digits', () => {
+  test('are an object that keeps all digits of numbers', () => {
     const [first] = readJsonArguments('{"count": 12345678901234567890}');
     expect(first).toEqual(['count', parseExact('12345678901234567890')]);
   });
@@ -117,7 +117,7 @@ describe('arguments as JSON', () => {
   });
 });
 
-test('a schema that refers to itself a thousand times is given up soon', () => {
+test('parsing gives up early on a schema that refers to itself a thousand times', () => {
   const loop = {
     anyOf: Array.from({ length: 1_000 }, () => ({ $ref: '#/$defs/loop' })),
     allOf: [{ $ref: '#/$defs/loop' }],

@@ -21,7 +21,7 @@ describe('the text of a result', () => {
   });
 });
 
-test('images, sounds and files are parts, and a failure is one', () => {
+test('images, sounds and files become binary parts, and a failure is marked', () => {
   const data = PIXELS.toString('base64');
   const content = [
     { type: 'image', data, mimeType: 'image/png' },

@@ -1,4 +1,4 @@
-/** What `servers add`, `remove`, `enable` and `disable` write, refuse and say, on real files. */
+/** What `servers add`, `remove`, `enable` and `disable` write, refuse and print, with real files. */
 import {
   chmodSync,
   existsSync,
@@ -42,7 +42,7 @@ beforeEach(() => {
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
 });
 
-/** Runs the command as typed, after `servers`; an error is its text. */
+/** Runs `servers` with these arguments. Returns the output, or the rendered error. */
 async function run(argv: readonly string[], input = ''): Promise<string> {
   let out = '';
   try {
@@ -67,7 +67,7 @@ const servers = (...argv: string[]): Promise<string> => run(argv);
 function put(path: string, content: unknown, mode = 0o644): string {
   const text = typeof content === 'string' ? content : JSON.stringify(content);
   mkdirSync(join(path, '..'), { recursive: true });
-  // An ordinary user cannot overwrite what an earlier step made read-only.
+  // A user other than root cannot overwrite a file that an earlier step made read-only.
   rmSync(path, { force: true });
   writeFileSync(path, text);
   chmodSync(path, mode);
@@ -79,7 +79,7 @@ const read = (path = fileOf()): string => readFileSync(path, 'utf8');
 const entries = (path = fileOf()) => JSON.parse(read(path)).mcpServers as Record<string, unknown>;
 
 describe('add', () => {
-  it('writes a new file for its owner alone, and says one next step', async () => {
+  it('creates a file that only its owner can read, and prints one next step', async () => {
     expect(await servers('add', 'memory', '--', 'npx', '-y', '@modelcontextprotocol/server-memory')).toBe(
       `Added server 'memory' to ${fileOf()}.\nNext: mcp-server-code-execution-mode servers test memory\n`,
     );
@@ -88,12 +88,14 @@ describe('add', () => {
     expect(readdirSync(stateDir)).toEqual(['servers.json']);
   });
 
-  it('takes what the README of a server shows, from standard input, with or without a name', async () => {
+  it('reads the JSON that READMEs show from standard input, with or without a name', async () => {
     const json = JSON.stringify({ mcpServers: { a: { command: 'a' }, b: { url: 'https://b.example/' } } });
     expect(await run(['add', '--json-entry', '-'], json)).toMatch(
       /^Added server 'a' .*\nAdded server 'b' .*\nNext: .* a b\n$/,
     );
-    expect(await run(['add', 'c', '--json-entry', '-'], json)).toContain("but 'a', 'b'");
+    expect(await run(['add', 'c', '--json-entry', '-'], json)).toContain(
+      "cannot tell which server to call 'c': there are 'a', 'b'",
+    );
     await servers('remove', 'b');
     await run(['add', 'b', '--json-entry', '-', '--description', 'two'], json);
     expect(entries()).toEqual({ a: { command: 'a' }, b: { url: 'https://b.example/', description: 'two' } });
@@ -120,7 +122,7 @@ describe('add', () => {
     expect(said).not.toContain(SECRET.slice(3));
   });
 
-  it('names variables that are not set here', async () => {
+  it('names variables that are not set in this shell', async () => {
     const reference = (name: string) => ['$', `{${name}}`].join('');
     const said = await servers(
       'add',
@@ -132,19 +134,17 @@ describe('add', () => {
       reference('NOT_SET_2:-no'),
       reference('PATH'),
     );
-    expect(said).toContain('\nNOT_SET_HERE is not set here. Set it where the bridge starts');
+    expect(said).toContain('\nNOT_SET_HERE is not set in this shell. Set it for the bridge');
     const address = await servers('add', 'y', '--url', `${reference('NOT_SET_HERE')}/mcp`);
-    expect(address).toMatch(/is not a full address .*\nHint: .*: set NOT_SET_HERE here, too\.$/);
+    expect(address).toMatch(/is not a full address .*\nHint: Set NOT_SET_HERE in this shell too: .*$/);
   });
 });
 
 describe('examples', () => {
-  it('lists them, and adds one by its name, that of one of its servers, or another', async () => {
-    expect(await servers('add', '--example')).toMatch(
-      /^EXAMPLE +WHAT IT NEEDS\n(.*\n)*github +A personal access token\.\n/,
-    );
+  it('are listed, and added by their name, by the name of one of their servers, or under a new name', async () => {
+    expect(await servers('add', '--example')).toMatch(/^EXAMPLE +REQUIRES\n(.*\n)*github +A personal access token\.\n/);
     expect(await servers('add', '--example', 'git-and-fetch')).toMatch(
-      /^Added server 'git' .*\nAdded server 'fetch' .*\nWhat it needs: uv .*\nNext: .* servers test git\n$/,
+      /^Added server 'git' .*\nAdded server 'fetch' .*\nRequires: uv .*\nNext: .* servers test git\n$/,
     );
     expect(entries()).toMatchObject({ git: {}, fetch: { disabled: true, description: expect.any(String) } });
     await servers('remove', 'git', 'fetch');
@@ -157,8 +157,10 @@ describe('examples', () => {
     expect(entries()['fetch']).not.toHaveProperty('disabled');
   });
 
-  it('says which variables one needs, and suggests names', async () => {
-    expect(await servers('add', '--example', 'slack')).toContain('\nSLACK_BOT_TOKEN, SLACK_TEAM_ID are not set here.');
+  it('name the variables that they need, and an unknown name gets suggestions', async () => {
+    expect(await servers('add', '--example', 'slack')).toContain(
+      '\nSLACK_BOT_TOKEN, SLACK_TEAM_ID are not set in this shell.',
+    );
     const unknown = await servers('add', '--example', 'githbu');
     expect(unknown).toMatch(/^USAGE_INVALID: there is no example 'githbu'\. Did you mean 'github'/);
   });
@@ -166,27 +168,27 @@ describe('examples', () => {
 
 describe('what add refuses', () => {
   it.each([
-    [['x'], 'what to start or to reach is missing'],
-    [[], 'what to start or to reach is missing'],
-    [['x', '--url', 'https://x.example', '--', 'srv'], 'what to start or to reach is given twice'],
-    [['x', 'npx', 'srv'], "'npx' has arguments, and there is no -- before it"],
-    // `npx` became the name, and `srv` the program.
+    [['x'], 'no command or URL was given'],
+    [[], 'no command or URL was given'],
+    [['x', '--url', 'https://x.example', '--', 'srv'], 'more than one command, URL, example or entry was given'],
+    [['x', 'npx', 'srv'], "the command 'npx' has arguments, but there is no -- before it"],
+    // `npx` used to be taken for the name, and `srv` for the program.
     [['--', 'npx', 'srv'], 'the name of the server is missing'],
     [['x', 'npx', '-y', 'srv'], "unknown option '-y'"],
     [['x', '-t', 'tcp', 'srv'], "--transport is 'tcp'; allowed: stdio, http, sse"],
-    [['x', '-t', 'http', 'srv'], '--transport is http, which is for remote servers'],
-    [['x', '-t', 'stdio', 'https://x.example'], '--transport is stdio'],
+    [['x', '-t', 'http', 'srv'], '--transport http needs a URL, not a command'],
+    [['x', '-t', 'stdio', 'https://x.example'], '--transport stdio cannot be combined with a URL'],
     [['x', '--url', 'ftp://x.example'], 'its entry has a "url" with the scheme "ftp:"'],
     [['x', '--url', 'nowhere'], 'its entry has a "url" that is not a full address'],
-    [['x', 'https://x.example', '-e', 'A=1'], '--env and --cwd are for servers that are started here'],
-    [['x', '-H', 'A: 1', '--', 'srv'], '--header is for remote servers'],
-    [['x', 'https://x.example', '-H', 'A B: 1'], 'a value of --header is not a header'],
+    [['x', 'https://x.example', '-e', 'A=1'], '--env and --cwd do not apply to remote servers'],
+    [['x', '-H', 'A: 1', '--', 'srv'], '--header applies only to remote servers'],
+    [['x', 'https://x.example', '-H', 'A B: 1'], 'a value of --header is not a valid header'],
     [['x', '--timeout', 'soon', 'srv'], 'mcpServers.x.timeout must be a number of seconds'],
-    [['x', '--json-entry', '[]'], '--json-entry holds no object'],
-    [['x', '--json-entry', '{"args": []}'], 'mcpServers.x.command is missing; it must be a text'],
+    [['x', '--json-entry', '[]'], '--json-entry is not a JSON object'],
+    [['x', '--json-entry', '{"args": []}'], 'mcpServers.x.command is missing; it must be a string'],
     [['x'.repeat(129), 'srv'], 'a server name has 1 to 128 characters'],
     [['a\nb', 'srv'], 'a server name has 1 to 128 characters'],
-    [[' x', 'srv'], "the name ' x' begins or ends with a blank"],
+    [[' x', 'srv'], "the name ' x' begins or ends with a space"],
     [['', 'srv'], 'a server name has 1 to 128 characters'],
     [['mcp-server-code-execution-mode', 'srv'], 'its entry was skipped, because its name is that of this bridge'],
     [['x', '--', 'npx', '-y', 'mcp-server-code-execution-mode@1'], 'its arguments start this bridge'],
@@ -195,46 +197,50 @@ describe('what add refuses', () => {
     expect(existsSync(fileOf())).toBe(false);
   });
 
-  it('a name that is taken, wherever it stands, and even with a mistake in its entry', async () => {
+  it('a name that is taken in any file, even by an invalid entry', async () => {
     const other = fileOf('other.json');
     const before = put(other, {
       mcpServers: { x: { command: 'old', policy: { deny: ['*'] }, pin: 'strict' }, bad: 5 },
     });
     const refused = await servers('add', 'x', 'srv');
     expect(refused).toContain(
-      `CONFIG_INVALID: there is a server 'x' already, in ${other}; nothing was changed\nHint: Add --force`,
+      `CONFIG_INVALID: server 'x' already exists in ${other}; nothing was changed\nHint: Add --force`,
     );
-    expect(await servers('add', 'bad', 'srv')).toContain(`there is a server 'bad' already, in ${other}`);
+    expect(await servers('add', 'bad', 'srv')).toContain(`server 'bad' already exists in ${other}`);
     expect([read(other), readdirSync(stateDir)]).toEqual([before, ['other.json']]);
-    // What a person decided about its calls is not lost with the old definition.
+    // The person's decisions about its calls survive the replacement.
     expect(await servers('add', 'x', '--force', '--', 'new')).toContain(
-      `Replaced server 'x' in ${other}; its policy and pin stayed.`,
+      `Replaced server 'x' in ${other}, keeping its policy and pin.`,
     );
     expect(entries(other)['x']).toEqual({ command: 'new', policy: { deny: ['*'] }, pin: 'strict' });
   });
 
-  it('a name that another client has, and a folder that is not read', async () => {
+  it('a name in the file of another client, and a state directory that is not a source', async () => {
     const theirs = join(home, 'theirs.json');
     const before = put(theirs, { mcpServers: { x: { command: 'srv' } } });
     env['MCP_BRIDGE_CONFIG_SOURCES'] = `mcps,${theirs}`;
-    expect(await servers('add', 'x', '--force', 'srv')).toContain(`already, in ${theirs}`);
+    expect(await servers('add', 'x', '--force', 'srv')).toContain(`already exists in ${theirs}`);
     for (const action of ['remove', 'enable', 'disable']) {
-      expect(await servers(action, 'x')).toContain(`server 'x' stands in ${theirs}, which belongs to another program`);
+      expect(await servers(action, 'x')).toContain(
+        `server 'x' is defined in ${theirs}, which belongs to another program`,
+      );
     }
     env['MCP_BRIDGE_CONFIG_SOURCES'] = theirs;
-    expect(await servers('add', 'y', 'srv')).toContain('MCP_BRIDGE_CONFIG_SOURCES does not name mcps');
+    expect(await servers('add', 'y', 'srv')).toContain('MCP_BRIDGE_CONFIG_SOURCES does not contain mcps');
     expect([read(theirs), existsSync(fileOf())]).toEqual([before, false]);
   });
 
-  it('a file that is not read, cannot be written, or would not run the command that the entry names', async () => {
+  it('a file that is invalid or read-only, or whose commands would not be run', async () => {
     put(fileOf(), '{\n  // mine\n  "mcpServers": {}\n}');
     expect(await servers('add', 'x', 'srv')).toMatch(
-      /servers\.json: is not JSON \(line 2, column 3\): comments .*Correct/s,
+      /servers\.json: is not JSON \(line 2, column 3\): comments .*Fix/s,
     );
     put(fileOf(), { servers: { x: { command: 'srv' } } });
     expect(await servers('add', 'x', 'srv')).toContain('has no key "mcpServers"');
     put(fileOf(), { mcpServers: {} }, 0o444);
-    expect(await servers('add', 'x', 'srv')).toMatch(/is read-only; nothing was changed\nHint: Check that the file/);
+    expect(await servers('add', 'x', 'srv')).toMatch(
+      /is read-only; nothing was changed\nHint: Check that you own the file/,
+    );
     put(fileOf(), { mcpServers: {} }, 0o666);
     const cmd = ['$', '{cmd:pass show x}'].join('');
     expect(await servers('add', 'x', '-e', `A=${cmd}`, '--', 'srv')).toContain('others can write it (chmod go-w)');
@@ -245,7 +251,7 @@ describe('what add refuses', () => {
 describe('remove, enable and disable', () => {
   const two = '{\n\t"mcpServers": {\n\t\t"a-b": { "command": "a" },\n\t\t"c": { "command": "c" }\n\t}\n}\n';
 
-  it('change the file where the server stands, and nothing else of it', async () => {
+  it('change the entry in the file that defines the server, and nothing else', async () => {
     const file = fileOf('mine.json');
     put(file, two, 0o640);
     expect(await servers('disable', 'A_B', 'c')).toBe(
@@ -266,13 +272,13 @@ describe('remove, enable and disable', () => {
     expect(readdirSync(stateDir)).toEqual([]);
   });
 
-  it('show a dry run without characters that could drive a terminal', async () => {
+  it('escape control characters in a dry run', async () => {
     put(fileOf(), '{\r\n "mcpServers": {\r\n  "a": { "command": "a", "description": "\u202E\u009B" }\r\n }\r\n}\r\n');
     const shown = await servers('disable', 'a', '--dry-run');
     expect(shown).toContain('"description": "\\x202e\\x9b", "disabled": true }\n');
   });
 
-  it('change nothing when one of several names is unknown, and say what may hide it', async () => {
+  it('change nothing if one of several names is unknown, and mention files that may define it', async () => {
     const before = put(fileOf(), two);
     expect(await servers('remove', 'a-b', 'd')).toBe(
       "SERVER_UNKNOWN: Server 'd' is not available\nHint: Configured: a-b, c.",
@@ -282,7 +288,7 @@ describe('remove, enable and disable', () => {
     expect(await servers('remove', 'd')).toMatch(/broken\.json: is not JSON/);
   });
 
-  it('remove takes every definition of the name, and entries that are wrong', async () => {
+  it('remove deletes every definition of the name, including invalid entries', async () => {
     put(fileOf('1.json'), { mcpServers: { a: { command: '1' } }, description: 'stays' });
     put(fileOf('2.json'), { mcpServers: { a: { command: '2' }, b: 5 } });
     const extra = join(home, 'extra.json');
@@ -292,15 +298,15 @@ describe('remove, enable and disable', () => {
     expect([entries(fileOf('1.json')), existsSync(fileOf('2.json')), entries(extra)]).toEqual([{}, false, {}]);
   });
 
-  it('remove says that another file still defines the server', async () => {
+  it('remove reports that another file still defines the server', async () => {
     const theirs = join(home, 'theirs.json');
     put(theirs, { mcpServers: { a: { command: 'theirs' } } });
     put(fileOf(), { mcpServers: { a: { command: 'ours' } } });
     env['MCP_BRIDGE_CONFIG_SOURCES'] = `mcps,${theirs}`;
-    expect(await servers('remove', 'a')).toContain(`\nThere still is a server 'a', in ${theirs}.\n`);
+    expect(await servers('remove', 'a')).toContain(`\nServer 'a' still exists: ${theirs} also defines it.\n`);
   });
 
-  it('remove forgets the login at the address', async () => {
+  it('remove deletes the login for the address', async () => {
     put(fileOf(), { mcpServers: { a: { url: 'https://a.example/mcp' } } });
     const logins = createLoginStore(loadSettings(env).stateDir, silentLogger);
     const key = { name: 'a', url: 'https://a.example/mcp' };
@@ -311,7 +317,7 @@ describe('remove, enable and disable', () => {
     expect(await logins.load(key)).toBeUndefined();
   });
 
-  it('follow a link to the file, and leave the link', async () => {
+  it('follow a symbolic link to the file, and keep the link', async () => {
     const real = join(home, 'dotfiles.json');
     put(real, { mcpServers: { a: { command: 'a' } } });
     mkdirSync(stateDir);
@@ -324,8 +330,8 @@ describe('remove, enable and disable', () => {
   });
 });
 
-describe('at the same time', () => {
-  it('no command loses what another one wrote', async () => {
+describe('concurrent commands', () => {
+  it('do not lose what another one wrote', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `server-${index}`);
     await Promise.all(names.map((name) => servers('add', name, 'srv')));
     expect(Object.keys(entries()).toSorted()).toEqual(names.toSorted());

@@ -1,4 +1,4 @@
-/** What the commands that change server files do with files and entries that are no such thing. */
+/** How the commands that change server files handle hostile files and entries. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 const fileOf = (name = 'servers.json'): string => join(stateDir, name);
 
-/** Runs the command as typed, after `servers`; an error is its text. */
+/** Runs `servers` with these arguments. Returns the output, or the rendered error. */
 async function run(argv: readonly string[], input = ''): Promise<string> {
   let out = '';
   try {
@@ -36,9 +36,9 @@ async function run(argv: readonly string[], input = ''): Promise<string> {
   }
 }
 
-describe('what cannot be read or written', () => {
-  // The stack overflowed, and the command ended with an internal error.
-  it('refuses an entry that is nested too deeply, and a change of a file that is', async () => {
+describe('a command that edits server files', () => {
+  // The stack used to overflow, and the command failed with an internal error.
+  it('refuses an entry, or a change in a file, that is nested too deeply', async () => {
     const deep = '['.repeat(5000) + ']'.repeat(5000);
     const reason = 'nested too deeply';
     expect(await run(['add', 'a', '--json-entry', '-'], `{"command": "a", "x": ${deep}}`)).toContain(reason);
@@ -48,14 +48,14 @@ describe('what cannot be read or written', () => {
     expect(readFileSync(fileOf(), 'utf8')).toBe(text);
   });
 
-  // All of it was kept in memory, up to an internal error at 512 MB.
-  it('reads no more of standard input than a server file may have', async () => {
+  // It used to buffer all input, until an internal error at 512 MB.
+  it('reads no more of standard input than the size limit of a server file', async () => {
     expect(await run(['add', 'a', '--json-entry', '-'], ' '.repeat(5 * 1024 * 1024))).toMatch(
       /^USAGE_INVALID: --json-entry has more than 4194304 bytes/,
     );
   });
 
-  // Discovery passes over both; the command waited for the pipe without end, and read the device until it had no memory.
+  // Discovery skips both. The command used to wait for the pipe forever, and read the device until it ran out of memory.
   it.skipIf(process.platform === 'win32')('neither waits for a pipe nor reads a device', async () => {
     execFileSync('mkfifo', [fileOf('pipe.json')]);
     symlinkSync('/dev/zero', fileOf('zero.json'));
@@ -63,18 +63,18 @@ describe('what cannot be read or written', () => {
     expect(await run(['remove', 'b'])).toContain('SERVER_UNKNOWN');
   });
 
-  it('says what a file must be that cannot be read', async () => {
+  it('explains what is wrong with an unreadable file', async () => {
     writeFileSync(fileOf(), Buffer.from([0xff, 0xfe]));
     expect(await run(['add', 'a', '--', 'a'])).toBe(
       `CONFIG_INVALID: ${fileOf()} is not text in UTF-8; nothing was changed\n` +
-        'Hint: It must be a file in UTF-8 that you may read and write: correct that, then run this again.',
+        'Hint: The file must be UTF-8, and you must be able to read and write it. Fix that, then run this again.',
     );
   });
 
-  // The next step that was shown, `servers test '-x'`, was refused as an unknown option.
-  it('refuses a name that would be taken for an option', async () => {
+  // The suggested next step, `servers test '-x'`, used to fail with an unknown option.
+  it('refuses a name that looks like an option', async () => {
     expect(await run(['add', '--', '-x', 'a'])).toBe(
-      "USAGE_INVALID: the name '-x' begins with -, as options do\nHint: Choose another name.",
+      "USAGE_INVALID: the name '-x' begins with -, like an option\nHint: Choose another name.",
     );
   });
 });

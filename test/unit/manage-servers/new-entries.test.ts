@@ -1,4 +1,4 @@
-/** How what is typed after `servers add` becomes entries. */
+/** How the arguments of `servers add` become entries. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ describe('entries', () => {
     expect(await entriesOf(argv)).toEqual([['x', entry]]);
   });
 
-  it('takes paths from where they were typed', async () => {
+  it('resolves relative paths against the current folder', async () => {
     mkdirSync(join(folder, 'build'));
     writeFileSync(join(folder, 'build/index.js'), '');
     writeFileSync(join(folder, 'server.py'), '');
@@ -53,7 +53,7 @@ describe('entries', () => {
     expect(await cwdOf('--', 'files', '.')).toBe(folder);
     expect(await cwdOf('--cwd', 'build', '--', 'node', 'index.js')).toBe(join(folder, 'build'));
     expect(await cwdOf('--cwd', '~/notes', '--', 'srv')).toBe('~/notes');
-    // Names of packages, words that are names of folders by chance, options and whole paths.
+    // Package names, words that happen to be names of folders, options and absolute paths.
     expect(await cwdOf('--', 'npx', '-y', '@scope/name', 'build', '--port', '~/notes', '/')).toBeUndefined();
   });
 });

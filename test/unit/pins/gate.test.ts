@@ -4,7 +4,7 @@ import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
 import type { CatalogTool, ToolChange } from '../../../src/catalog/known.ts';
 import { createPinGate } from '../../../src/pins/gate.ts';
 
-/** The gate, a call of a tool with that change, and what the directory says of it when it is asked again. */
+/** The gate, a call to a tool with `change`, and a directory that reports `later` when asked again. */
 function setUp(change: ToolChange | undefined, later: ToolChange | undefined) {
   const tool = (now: ToolChange | undefined): CatalogTool => ({
     name: 'look',
@@ -27,7 +27,7 @@ function setUp(change: ToolChange | undefined, later: ToolChange | undefined) {
 
 const CHANGED = { parts: ['description'], since: '2026-11-21', isRefused: true };
 
-it('lets a tool through that is as it was accepted, and one that may differ, without looking further', async () => {
+it('allows a tool with its accepted definition, or one that may differ, without asking again', async () => {
   for (const change of [undefined, { ...CHANGED, isRefused: false }]) {
     const { asked, run } = setUp(change, change);
     expect(await run()).toBe('answer');
@@ -35,16 +35,16 @@ it('lets a tool through that is as it was accepted, and one that may differ, wit
   }
 });
 
-it('refuses one that changed, and says what a person can type', async () => {
+it('refuses a changed tool, and names the command that accepts it', async () => {
   await expect(setUp(CHANGED, CHANGED).run()).rejects.toMatchObject({
     code: 'TOOL_CHANGED',
-    message: "'look' of server 'my cat' was not called: its definition is changed since 2026-11-21: description",
-    hint: "A person can look at it and accept it: mcp-server-code-execution-mode servers approve 'my cat' look",
+    message: "'look' of server 'my cat' was not called: definition changed since 2026-11-21: description",
+    hint: "To review and accept it, the user can run: mcp-server-code-execution-mode servers approve 'my cat' look",
     data: { server: 'my cat', tool: 'look', changed: ['description'] },
   });
 });
 
-it('looks again before it refuses: it may have been accepted meanwhile', async () => {
+it('asks again before it refuses, because the tool may have been accepted in the meantime', async () => {
   const { asked, run } = setUp(CHANGED, undefined);
   expect(await run()).toBe('answer');
   expect(asked).toEqual(['my cat']);

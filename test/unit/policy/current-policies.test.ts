@@ -31,17 +31,17 @@ function start(owners = () => NO_OWNERS, stateDir = folder) {
   return createCurrentPolicies({ stateDir, definitions: owners, logger, nowMs: () => nowMs });
 }
 
-/** Time passes, so that the file is looked at again. */
+/** Moves the clock past the interval between checks of the file. */
 function later(ms = 1_000): void {
   nowMs += ms;
 }
 
-it('without a file and without a policy of an entry there is none', () => {
+it('without policy.json and without policies in entries, there are no policies', () => {
   expect(start()()).toBeUndefined();
   expect(lines).toEqual([]);
 });
 
-it('a change is in force soon, and the file is not looked at more often', async () => {
+it('a change applies at the next check of the file, and not before', async () => {
   await writeFile(file, '{}');
   const current = start();
   expect(current()?.decide(CALL).effect).toBe('allow');
@@ -50,38 +50,41 @@ it('a change is in force soon, and the file is not looked at more often', async 
   later(250);
   expect(current()?.decide(CALL).effect).toBe('deny');
   expect(current()).toBe(current());
-  expect(lines).toEqual(['policy.json has changed.']);
+  expect(lines).toEqual(['policy.json changed; the new version applies.']);
 });
 
 it.each([
   ['{"default": ', /policy\.json is not JSON/],
   ['{"defualt": "deny"}', /policy\.json: Unrecognized key: "defualt"/],
-  // JSON takes the last of two: the first rules were gone without a word.
+  // JSON.parse keeps the last duplicate, so the first rules were silently lost.
   ['{"rules": [{"effect": "deny"}], "rules": []}', /policy\.json has the key "rules" more than once in one object/],
   [
     '{"rules": [{"effect": "deny", "tool": "\\"a", "\\u0065ffect": "allow"}]}',
     /policy\.json has the key "effect" more/,
   ],
   ['[]', /policy\.json: must be an object/],
-])('a file that is broken while the bridge runs refuses every call until it is mended: %s', async (broken, reason) => {
-  await writeFile(file, '{"default": "allow"}');
-  const current = start();
-  expect(current()?.decide(CALL).effect).toBe('allow');
-  await writeFile(file, broken);
-  later();
-  expect(current()?.decide(CALL)).toEqual({ effect: 'deny', reason: expect.stringMatching(reason) });
-  expect(lines).toEqual(['policy.json has changed.', expect.stringMatching(reason)]);
-  await writeFile(file, '{}');
-  later();
-  expect(current()?.decide(CALL).effect).toBe('allow');
-});
+])(
+  'a file that becomes invalid while the bridge runs refuses every call until it is fixed: %s',
+  async (broken, reason) => {
+    await writeFile(file, '{"default": "allow"}');
+    const current = start();
+    expect(current()?.decide(CALL).effect).toBe('allow');
+    await writeFile(file, broken);
+    later();
+    expect(current()?.decide(CALL)).toEqual({ effect: 'deny', reason: expect.stringMatching(reason) });
+    expect(lines).toEqual(['policy.json changed; the new version applies.', expect.stringMatching(reason)]);
+    await writeFile(file, '{}');
+    later();
+    expect(current()?.decide(CALL).effect).toBe('allow');
+  },
+);
 
-it('what is no file, or cannot be looked at, is no missing file', async () => {
+it('a path that is not a file or cannot be accessed does not count as a missing file', async () => {
   await mkdir(file);
   const current = start();
   expect(current()?.decide(CALL)).toEqual({
     effect: 'deny',
-    reason: expect.stringMatching(/policy\.json is no file$/),
+    reason: expect.stringMatching(/policy\.json is not a file$/),
   });
   const behindFile = createCurrentPolicies({
     stateDir: join(folder, 'x', '\0'),
@@ -91,12 +94,12 @@ it('what is no file, or cannot be looked at, is no missing file', async () => {
   expect(behindFile()?.decide(CALL).effect).toBe('deny');
 });
 
-// It was taken for a missing file: a policy on a drive that is not mounted allowed everything.
-it.runIf(process.platform !== 'win32')('a link to a file that is not there is no missing file', async () => {
+// It counted as a missing file, so a policy on a drive that was not mounted allowed everything.
+it.runIf(process.platform !== 'win32')('a broken link does not count as a missing file', async () => {
   const target = join(folder, 'elsewhere.json');
   await symlink(target, file);
   const current = start();
-  const reason = expect.stringMatching(/policy\.json is a link to something that is not there$/);
+  const reason = expect.stringMatching(/policy\.json is a broken link$/);
   expect(current()?.decide(CALL)).toEqual({ effect: 'deny', reason });
   await writeFile(target, '{}');
   later();
@@ -111,20 +114,20 @@ it.runIf(process.platform !== 'win32')('a link to a file that is not there is no
   expect(current()).toBeUndefined();
 });
 
-it.runIf(process.platform !== 'win32')('nor is one in a folder that is such a link', async () => {
+it.runIf(process.platform !== 'win32')('nor does a file in a folder that is a broken link', async () => {
   const stateDir = join(folder, 'link');
   await symlink(join(folder, 'not-mounted'), stateDir);
   const current = start(undefined, stateDir);
   expect(current()?.decide(CALL)).toEqual({
     effect: 'deny',
-    reason: expect.stringMatching(/policy\.json cannot be looked at: .*link is a link to something that is not there$/),
+    reason: expect.stringMatching(/policy\.json cannot be accessed: .*link is a broken link$/),
   });
   await mkdir(join(folder, 'not-mounted'));
   later(2_000);
   expect(current()).toBeUndefined();
 });
 
-it('a file that an editor replaces is in force all the time; one that was removed is not', async () => {
+it('a file keeps applying while an editor replaces it, but not after it was removed', async () => {
   await writeFile(file, '{"default": "deny"}');
   const current = start();
   expect(current()?.decide(CALL).effect).toBe('deny');
@@ -139,10 +142,10 @@ it('a file that an editor replaces is in force all the time; one that was remove
   expect(current()?.decide(CALL).effect).toBe('deny');
   later(2_000);
   expect(current()).toBeUndefined();
-  expect(lines.at(-1)).toBe('policy.json is gone; calls are no longer bound by it.');
+  expect(lines.at(-1)).toBe('policy.json was removed and no longer applies.');
 });
 
-it('policies of entries follow the configuration, and a broken one is told once', () => {
+it('policies in entries follow the configuration, and an invalid one is logged once', () => {
   const owner = (value: unknown): PolicyOwner => ({
     file: '/a.json',
     policy: { value, path: ['mcpServers', 'files', 'policy'] },

@@ -5,7 +5,7 @@ import type { Approvals, CallFacts, CallGate, CallToApprove, SendCall, ToolCall 
 import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
 import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../src/policy/rules/read-policy.ts';
+import { readPolicy } from '../../../src/policy/rules/schema.ts';
 import type { Asker } from '../../../src/session/asker.ts';
 import { pause } from '../../support/pause.ts';
 
@@ -23,16 +23,16 @@ const CALL: ToolCall = {
   },
 };
 
-const nobodyToAsk: Approvals = {
-  approve: () => Promise.reject(new BridgeError('APPROVAL_UNAVAILABLE', 'nobody')),
+const cannotAsk: Approvals = {
+  approve: () => Promise.reject(new BridgeError('APPROVAL_UNAVAILABLE', 'no one to ask')),
 };
 
-function gateFor(policy: unknown, approvals: Approvals = nobodyToAsk) {
+function gateFor(policy: unknown, approvals: Approvals = cannotAsk) {
   const policies = policy === undefined ? undefined : new Policies(readPolicy(policy, '/policy.json'), new Map());
   return through(createPolicyGate(() => policies, approvals));
 }
 
-/** Makes a call through one gate; `facts` takes what the gate says about it. */
+/** Makes calls through one gate; `facts` collects what the gate reports about them. */
 function through(gate: CallGate, facts: CallFacts[] = []) {
   const note: CallGate = async (call, next) => {
     const outcome = await next(call);
@@ -46,50 +46,50 @@ function through(gate: CallGate, facts: CallFacts[] = []) {
 const proceed = async () => 'result';
 const neverMade = () => expect.fail('the call was made');
 
-/** A call that ends only when it is cancelled. */
+/** Ends only when the call is cancelled. */
 const untilCancelled = (call: ToolCall = CALL) =>
   new Promise((_, reject) => {
     call.context.signal.addEventListener('abort', () => reject(new BridgeError('CALL_CANCELLED', 'x')));
   });
 
-test('a call goes on as it is when there is no policy, and when the policy allows it', async () => {
+test('without a policy, or if the policy allows it, a call goes on unchanged', async () => {
   for (const policy of [undefined, { default: 'allow' }]) {
     expect(await gateFor(policy)(CALL, async (call) => call)).toBe(CALL);
   }
 });
 
-test('a call that is denied never goes on, and the refusal says what decides and who can change it', async () => {
+test('a denied call is not made, and the refusal names the rule and who can change it', async () => {
   await expect(gateFor({ default: 'deny' })(CALL, neverMade)).rejects.toMatchObject({
     code: 'POLICY_DENIED',
     message: 'files.read was not called: "default" of /policy.json denies it',
-    hint: 'Only the person who runs this can change it. Do without the call, or tell them what it would be for.',
+    hint: 'Only the user can change the policy. Continue without this call, or tell the user what you need it for.',
   });
 });
 
-test('a call that needs a person waits for the answer', async () => {
+test('a call that needs approval waits for the answer', async () => {
   const asked: CallToApprove[] = [];
   const approve = async (call: CallToApprove) => {
     asked.push(call);
     return 'once' as const;
   };
   expect(await gateFor({ default: 'ask' }, { approve })(CALL, proceed)).toBe('result');
-  const reason = '"default" of /policy.json wants a person to be asked';
+  const reason = '"default" of /policy.json asks for approval';
   expect(asked).toEqual([{ server: 'files', tool: 'read', arguments: { path: '/a' }, reason }]);
   const no = { approve: () => Promise.reject(new BridgeError('APPROVAL_DENIED', 'no')) };
   await expect(gateFor({ default: 'ask' }, no)(CALL, neverMade)).rejects.toMatchObject({ code: 'APPROVAL_DENIED' });
 });
 
-test('where nobody can be asked the call is refused', async () => {
+test('if no one can be asked, the call is refused', async () => {
   await expect(gateFor({ default: 'ask' })(CALL, neverMade)).rejects.toMatchObject({ code: 'APPROVAL_UNAVAILABLE' });
 });
 
-test('a person is not asked more often than calls may be made', async () => {
+test('the person is not asked about calls beyond the limit', async () => {
   const gate = gateFor({ default: 'ask', limits: [{ callsPerCell: 1 }] }, { approve: async () => 'once' });
   expect(await gate(CALL, proceed)).toBe('result');
   await expect(gate(CALL, neverMade)).rejects.toMatchObject({ code: 'POLICY_LIMIT' });
 });
 
-test('of calls at the same time as many run as may, and failed ones make room', async () => {
+test('only as many calls run at the same time as allowed, and failed ones free their slots', async () => {
   const gate = gateFor({ limits: [{ callsInFlight: 2 }] });
   let running = 0;
   let most = 0;
@@ -109,18 +109,18 @@ test('of calls at the same time as many run as may, and failed ones make room', 
   expect(most).toBe(2);
 });
 
-test('a call that is late is cancelled at its server, and may have been done in part', async () => {
+test('a call that exceeds the deadline is cancelled at its server, and the hint says that it had been sent', async () => {
   const late = gateFor({ limits: [{ deadline: '1m' }, { deadline: '10ms' }] })(CALL, async (changed) => {
     return untilCancelled(changed);
   });
   await expect(late).rejects.toMatchObject({
     code: 'POLICY_LIMIT',
-    message: 'the call was cancelled after 0.01 s, which limits[1] of /policy.json allows',
-    hint: 'It was sent, so the server may have done a part of it.',
+    message: 'the call was cancelled after 0.01 s, the deadline in limits[1] of /policy.json',
+    hint: 'The call had been sent, so the server may have done part of the work. Check before you repeat it.',
   });
 });
 
-test('the deadline of a call stands still while its server asks the person', async () => {
+test('the deadline of a call is paused while its server asks the person', async () => {
   let reply: (value: { action: 'decline' }) => void = () => undefined;
   const asker: Asker = { code: '', opensPages: false, ask: () => new Promise((resolve) => (reply = resolve)) };
   const call = { ...CALL, context: { ...CALL.context, asker } };
@@ -134,7 +134,7 @@ test('the deadline of a call stands still while its server asks the person', asy
   expect(await answered).toEqual([{ action: 'decline' }, false]);
 });
 
-test('a call with a deadline is cancelled with its cell as well', async () => {
+test('a call with a deadline is also cancelled with its cell', async () => {
   const cell = new CancelSource();
   const call = { ...CALL, context: { ...CALL.context, signal: cell.signal } };
   const cancelled = gateFor({ limits: [{ deadline: '1m' }] })(call, async (changed) => {
@@ -145,12 +145,12 @@ test('a call with a deadline is cancelled with its cell as well', async () => {
   await expect(cancelled).rejects.toMatchObject({ code: 'CALL_CANCELLED' });
 });
 
-test('a result that is too large is kept back, and the refusal says that the call was made', async () => {
+test('a result that is too large is withheld, and the refusal says that the call was made', async () => {
   const gate = gateFor({ limits: [{ resultBytes: 10 }] });
   expect(await gate(CALL, async () => 'ä'.repeat(4))).toBe('ääää');
   await expect(gate(CALL, async () => 'ä'.repeat(5))).rejects.toMatchObject({
     code: 'POLICY_LIMIT',
-    message: 'the call was made, but its result has 12 bytes, and limits[0] of /policy.json allows 10',
+    message: 'the call was made, but its result has 12 bytes; limits[0] of /policy.json allows 10',
   });
 });
 
@@ -163,8 +163,8 @@ function startCall(gate: ReturnType<typeof through>) {
   return { running, made };
 }
 
-// Whoever saw a question or a long queue and forbade the call found it made all the same.
-test('a call that waits for a person or for a place is refused by a policy that came meanwhile', async () => {
+// If the user saw a question or a long queue and then forbade the call, it was made anyway.
+test('a call that waits for approval or for a slot is refused if the policy forbids it in the meantime', async () => {
   const read = (policy: unknown) => new Policies(readPolicy(policy, '/policy.json'), new Map());
   let current: Policies | undefined = read({ default: 'ask' });
   const approve = async () => {
@@ -189,7 +189,7 @@ test('a call that waits for a person or for a place is refused by a policy that 
   expect(facts.at(-1)?.decision?.effect).toBe('deny');
 });
 
-test('a call that waited for a place is asked about when a policy that came meanwhile wants it, and once only', async () => {
+test('a call that waited for a slot is asked about once if the policy requires it in the meantime', async () => {
   const read = (policy: unknown) => new Policies(readPolicy(policy, '/policy.json'), new Map());
   let current: Policies | undefined = read({ limits: [{ callsInFlight: 1 }] });
   let asked = 0;
@@ -208,7 +208,7 @@ test('a call that waited for a place is asked about when a policy that came mean
   expect(asked).toBe(1);
 });
 
-test('a policy that was taken away meanwhile does not hold up a call that waits', async () => {
+test('a waiting call goes on if the policy is removed in the meantime', async () => {
   let current: Policies | undefined = new Policies(readPolicy({ default: 'ask' }, '/policy.json'), new Map());
   const approve = async () => {
     current = undefined;

@@ -32,13 +32,13 @@ describe('encodeFrame', () => {
     expect(() => encodeFrame({ value: [{ number }] })).toThrow(expect.objectContaining({ code: 'INTERNAL' }));
   });
 
-  it('writes null where null was given', () => {
+  it('writes null for null', () => {
     expect(encodeFrame({ value: [null] })).toBe('{"value":[null]}\n');
   });
 });
 
 describe('decodeFrame', () => {
-  it('gives the reason and the first 200 characters of a line that is no frame', () => {
+  it('returns the reason and the first 200 characters of an invalid line', () => {
     expect(decodeFrame(AnySchema, Buffer.from('x'.repeat(1000)))).toEqual({
       ok: false,
       reason: 'not JSON',
@@ -46,20 +46,20 @@ describe('decodeFrame', () => {
     });
   });
 
-  // The names of foreign members stand in zod's message: megabytes of them went into the log.
-  it('gives a short reason for a frame with long names', () => {
+  // Zod's message repeats the names of unknown members: megabytes of them used to reach the log.
+  it('returns a short reason for a frame with long names', () => {
     const line = Buffer.from(JSON.stringify({ ['k'.repeat(100_000)]: 1 }));
     const decoded = decodeFrame(z.strictObject({}), line);
     expect(decoded.ok ? '' : decoded.reason).toMatch(/^not a known frame: .{100,181}$/);
   });
 
-  it('names the member that is wrong', () => {
+  it('names the invalid member', () => {
     const schema = z.strictObject({ cell: z.int() });
     const decoded = decodeFrame(schema, Buffer.from('{"cell":"1"}'));
     expect(decoded).toMatchObject({ ok: false, reason: expect.stringContaining('cell') });
   });
 
-  it('takes the deepest JSON allowed and refuses one level more', () => {
+  it('accepts JSON of the maximum depth, and refuses one level more', () => {
     const bytes = (levels: number) => Buffer.from(JSON.stringify(nested(levels)));
     expect(decodeFrame(AnySchema, bytes(MAX_JSON_DEPTH))).toMatchObject({ ok: true });
     expect(decodeFrame(AnySchema, bytes(MAX_JSON_DEPTH + 1))).toMatchObject({ ok: false });
@@ -69,13 +69,13 @@ describe('decodeFrame', () => {
     ['values', `[${'1,'.repeat(MAX_LINE_VALUES - 1)}1]`, '[1,'],
     ['members', `{${members(MAX_LINE_MEMBERS)}}`, `{"b":1,`],
     ['long numbers', `[1${`,${2n ** 64n}`.repeat(MAX_LINE_LONG_NUMBERS)}]`, `[${2n ** 64n},`],
-  ])('takes as many %s as allowed, and says that one more is too much', (_, most, oneMore) => {
+  ])('accepts the maximum number of %s, and reports one more as too much', (_, most, oneMore) => {
     expect(decodeFrame(AnySchema, Buffer.from(most))).toMatchObject({ ok: true });
     const tooMany = Buffer.from(oneMore + most.slice(1));
     expect(decodeFrame(AnySchema, tooMany)).toMatchObject({ ok: false, isTooMuch: true });
   });
 
-  it('survives 100,000 levels', () => {
+  it('does not overflow on 100,000 levels', () => {
     const line = Buffer.from('['.repeat(100_000) + ']'.repeat(100_000));
     expect(decodeFrame(AnySchema, line)).toMatchObject({ ok: false, reason: expect.stringContaining('nested deeper') });
   });
@@ -88,15 +88,15 @@ describe('decodeFrame', () => {
 });
 
 describe('createLineSplitter', () => {
-  it('gives a line that came in one piece without copying it', () => {
+  it('does not copy a line that came in one piece', () => {
     const chunk = Buffer.from('abc\n');
     const lines: Buffer[] = [];
     createLineSplitter(10, (line) => lines.push(line), unexpected).push(chunk);
     expect(lines[0]?.buffer).toBe(chunk.buffer);
   });
 
-  // Kept as they came, two million single bytes took 900 MB of the host.
-  it('does not keep small pieces, but copies them together', () => {
+  // With one buffer each, two million single bytes took 900 MB.
+  it('copies small pieces together', () => {
     const lines: string[] = [];
     const splitter = createLineSplitter(10_000, (line) => lines.push(line.toString()), unexpected);
     const read = Buffer.alloc(3);
@@ -107,7 +107,7 @@ describe('createLineSplitter', () => {
     expect(lines).toEqual(['abcdef']);
   });
 
-  it('holds nothing of a line that is too long', () => {
+  it('stores nothing of a line that is too long', () => {
     const splitter = createLineSplitter(10, unexpected, unexpected);
     splitter.push(Buffer.alloc(8, 'x'));
     expect(splitter.pendingBytes).toBe(8);

@@ -11,7 +11,7 @@ describe('exact JSON', () => {
     '[-1e+400,1E400]',
     '{"text":"9007199254740993 \\" 12345678901234567890 \\\\","id":9007199254740993}',
     '"\\\\\\"12345678901234567890"',
-  ])('brings back %.60s as it came', (text) => {
+  ])('preserves %.60s', (text) => {
     expect(stringifyExact(parseExact(text))).toBe(text);
   });
 
@@ -35,7 +35,7 @@ describe('exact JSON', () => {
   });
 });
 
-it('gives the digits of carried numbers as text to code that takes plain JSON', () => {
+it('converts carried numbers to strings of digits for code that needs plain JSON', () => {
   const value = parseExact('{"id":9007199254740993,"list":[-12345678901234567890,1.5],"text":"9007199254740993"}');
   expect(carriedAsText(value)).toEqual({
     id: '9007199254740993',

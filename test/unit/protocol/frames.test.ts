@@ -1,4 +1,4 @@
-/** What both sides of a pipe, and images already built, rely on. Change a value here only together with the version. */
+/** What both sides, and existing images, rely on. Change a value here only together with the version. */
 import { expect, it } from 'vitest';
 import {
   CALL_METHODS,

@@ -1,4 +1,4 @@
-/** What a line holds is known before it is parsed, and as much as is known then is what comes out. */
+/** The measured extent of a line equals that of the parsed value. */
 import { assert, jsonValue, property, uint8Array } from 'fast-check';
 import { expect, it } from 'vitest';
 import { measureJson } from '../../../src/protocol/json-extent.ts';
@@ -23,7 +23,7 @@ it('counts the members and levels of any value', () => {
   );
 });
 
-it('comes to an end on lines that are no JSON', () => {
+it('terminates on lines that are not JSON', () => {
   assert(
     property(uint8Array(), (bytes) => {
       expect(measureJson(bytes).values).toBeLessThanOrEqual(bytes.length);

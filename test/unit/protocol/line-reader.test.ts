@@ -18,7 +18,7 @@ function read(text: string, maxLineBytes: number, chunkBytes: number) {
 }
 
 describe('lines', () => {
-  it('are whole whatever the chunks are', () => {
+  it('are complete for any chunks', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme' })), fc.integer({ min: 1, max: 9 }), (texts, chunkBytes) => {
         const lines = texts.map((text) => text.replaceAll('\n', ' '));
@@ -27,14 +27,14 @@ describe('lines', () => {
     );
   });
 
-  it('may have exactly the limit', () => {
+  it('may have exactly the maximum length', () => {
     expect(read('abcd\nabcde\nab\n', 4, 3)).toMatchObject({ lines: ['abcd', 'ab'], dropped: [{ bytes: 5 }] });
   });
 });
 
 describe('noise', () => {
   const noise = 'x'.repeat(1024 * 1024);
-  it('is kept up to 1 MiB, a message up to the limit', () => {
+  it('is limited to 1 MiB, a message to the maximum length', () => {
     const message = `{"result":"${noise}"}`;
     const { lines, dropped } = read(`${noise}\n${noise}x\n ${message}\n`, 2 ** 21, 65_536);
     expect(lines.map((line) => line.length)).toEqual([noise.length, message.length + 1]);
@@ -44,7 +44,7 @@ describe('noise', () => {
   it.each([
     ['last', '{"result":{},"jsonrpc":"2.0","id":7}', 7],
     ['first', '{"jsonrpc":"2.0","id":7,"result":{}}', undefined],
-  ])('may have an answer after it, whose id is found if it stands last (%s)', (_where, answer, id) => {
+  ])('may be followed by an answer, whose id is found if it comes last (%s)', (_where, answer, id) => {
     const { dropped } = read(`${noise}${answer}\n`, 2 ** 21, 65_536);
     expect(dropped).toMatchObject([{ id, isMessage: false, endsAsMessage: true }]);
   });
@@ -57,10 +57,10 @@ describe('the id of a line that is too long', () => {
     ['after the version', `{ "jsonrpc": "2.0", "id": 7, "result": "${x}"}`, 7],
     ['last', `{"result":"${x}","jsonrpc":"2.0","id":1073741824}`, 1_073_741_824],
     ['before the version', `{"result":"${x}","id":-3,"jsonrpc":"2.0"}\r`, -3],
-    ['a text', `{"result":"${x}","jsonrpc":"2.0","id":"a-1"}`, 'a-1'],
+    ['a string', `{"result":"${x}","jsonrpc":"2.0","id":"a-1"}`, 'a-1'],
     ['in the middle', `{"method":"m","id":7,"params":"${x}"}`, undefined],
     ['of an inner object', `{"result":{"x":"${x}","id":7}}`, undefined],
-    ['inside a text', `{"result":"${x},\\"id\\":7}"}`, undefined],
+    ['inside a string', `{"result":"${x},\\"id\\":7}"}`, undefined],
   ])('is found %s', (_where, line, id) => {
     for (const chunkBytes of [1, 100, 255, 256, 257, 1_500]) {
       const { dropped, lines } = read(`{"a":1}\n${line}\n{"b":2}\n`, 1_000, chunkBytes);

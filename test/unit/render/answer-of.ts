@@ -1,9 +1,9 @@
 import type { CellAnswer, OutputText } from '../../../src/base/cell.ts';
 
-/** A stream that holds `head` and misses nothing. */
+/** A complete stream with the text `head`. */
 export const text = (head: string): OutputText => ({ head, droppedBytes: 0, droppedLines: 0, tail: '' });
 
-/** A successful answer without output, with `fields` in the place of its own. */
+/** A successful answer without output, except for `fields`. */
 export function answerOf(fields: Partial<CellAnswer> = {}): CellAnswer {
   return {
     status: 'success',

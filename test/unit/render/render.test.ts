@@ -1,4 +1,4 @@
-/** The golden texts: what a model reads, and what a program finds in `structuredContent`. */
+/** What a model reads, and what a program gets in `structuredContent`. */
 import { decode } from '@toon-format/toon';
 import { describe, expect, test } from 'vitest';
 import { renderAnswer } from '../../../src/render/render.ts';
@@ -33,12 +33,12 @@ describe('compact', () => {
     ['printed lines', answerOf({ stdout: text('a\nb\n') }), 'a\nb'],
     ['a value', answerOf({ value: '42' }), '42'],
     ['printed lines, then the value', answerOf({ stdout: text('a\n'), value: '42' }), 'a\n42'],
-    ['stderr under its name', answerOf({ stdout: text('a\n'), stderr: text('b\n') }), 'a\nstderr:\nb'],
+    ['stderr under a header', answerOf({ stdout: text('a\n'), stderr: text('b\n') }), 'a\nstderr:\nb'],
     ['nothing', answerOf(), 'Success (no output)'],
     ['nothing but blank lines', answerOf({ stdout: text('\n\r\n\n') }), 'Success (no output)'],
-    ['a notice before everything', answerOf({ notices: ['Lost.'], value: '1' }), 'Lost.\n1'],
+    ['a notice before the value', answerOf({ notices: ['Lost.'], value: '1' }), 'Lost.\n1'],
     ['a notice alone', answerOf({ notices: ['Lost.'] }), 'Lost.\nSuccess (no output)'],
-    ['an empty value, which is a value', answerOf({ value: '' }), ''],
+    ['an empty value', answerOf({ value: '' }), ''],
     [
       'an exception',
       answerOf({ status: 'error', error: exception }),
@@ -46,7 +46,7 @@ describe('compact', () => {
     ],
     ['sys.exit(3)', answerOf({ status: 'error', exitCode: 3 }), 'status: error\nexit: 3\nExited with code 3'],
     ['a deadline', answerOf({ status: 'timeout', stdout: text('half\n') }), 'status: timeout\nhalf'],
-    ['a deadline in silence', answerOf({ status: 'timeout' }), 'status: timeout\nTimeout after 30 s'],
+    ['a deadline without output', answerOf({ status: 'timeout' }), 'status: timeout\nTimeout after 30 s'],
     ['a cancelled cell', answerOf({ status: 'cancelled' }), 'status: cancelled\nCancelled'],
     [
       'everything at once',
@@ -60,7 +60,7 @@ describe('compact', () => {
 });
 
 describe('structuredContent', () => {
-  test('holds what is not empty, and no status when all went well', async () => {
+  test('has the fields that are not empty, and no status after success', async () => {
     const { structuredContent, isError } = await renderAnswer(
       answerOf({ stdout: text('a\n'), exitCode: 0, engine: podman }),
       'compact',
@@ -74,7 +74,7 @@ describe('structuredContent', () => {
     expect(isError).toBe(false);
   });
 
-  test('holds the status in the other modes', async () => {
+  test('has the status in the other modes', async () => {
     for (const mode of ['toon', 'json'] as const) {
       expect((await renderAnswer(answerOf(), mode)).structuredContent).toEqual({
         status: 'success',
@@ -84,7 +84,7 @@ describe('structuredContent', () => {
     }
   });
 
-  test('holds everything there is', async () => {
+  test('has every field', async () => {
     const { structuredContent, isError } = await renderAnswer(full, 'compact');
     expect(structuredContent).toEqual({
       status: 'error',
@@ -132,13 +132,13 @@ describe('output', () => {
     ['a lone pair of parentheses', '()\n', ['()']],
     ['spaces, tabs and carriage returns', '  a\t\r\nb  \n', ['  a\t\r', 'b  ']],
     ['control characters', '\u001b[31mred\u0000\u0007\n', ['\u001b[31mred\u0000\u0007']],
-    ['line separators that are no line ends', 'a\u2028b\u0085c\n', ['a\u2028b\u0085c']],
+    ['line separators that do not end a line', 'a\u2028b\u0085c\n', ['a\u2028b\u0085c']],
   ])('keeps %s', async (_name, written, lines) => {
     const { structuredContent } = await renderAnswer(answerOf({ stdout: text(written) }), 'compact');
     expect(structuredContent.stdout).toEqual(lines);
   });
 
-  test('is made well-formed wherever it appears', async () => {
+  test('is made well-formed everywhere', async () => {
     const lone = 'a\ud800b';
     const answer = answerOf({
       stdout: text(lone),
@@ -148,26 +148,26 @@ describe('output', () => {
       notices: [lone],
     });
     const { structuredContent } = await renderAnswer(answer, 'compact');
-    const mended = 'a\ufffdb';
+    const repaired = 'a\ufffdb';
     expect(structuredContent).toMatchObject({
-      stdout: [mended],
-      stderr: [mended],
-      result: mended,
-      error: mended,
-      notices: [mended],
+      stdout: [repaired],
+      stderr: [repaired],
+      result: repaired,
+      error: repaired,
+      notices: [repaired],
     });
   });
 });
 
 describe('toon', () => {
-  test('is one block that decodes to the payload', async () => {
+  test('is one block, and decodes to the payload', async () => {
     const { content, structuredContent } = await renderAnswer(full, 'toon');
     const block = /^```toon\n([\s\S]*)\n```$/.exec(content[0].text)?.[1] ?? '';
     expect(decode(block)).toEqual(structuredContent);
     expect(block).toContain('stdout[3]: one,"",two');
   });
 
-  test('survives text that looks like its own syntax', async () => {
+  test('escapes text that looks like its own syntax', async () => {
     const lines = [
       '```',
       'key: value',

@@ -20,7 +20,7 @@ describe('cutMiddle', () => {
     });
   });
 
-  test('cuts inside a line that is longer than what may be kept', () => {
+  test('cuts inside a line that is longer than the limit', () => {
     expect(cutMiddle('0123456789abcdef', '', nothing, 8)).toEqual({
       first: '0123',
       gap: { bytes: 8, lines: 0 },
@@ -28,7 +28,7 @@ describe('cutMiddle', () => {
     });
   });
 
-  test('adds what the sandbox left out to what is cut here', () => {
+  test('adds what the sandbox dropped to what it cuts', () => {
     expect(cutMiddle('aaa\nbbb\nccc\n', 'xxx\nyyy\nzzz\n', { bytes: 1000, lines: 50 }, 10)).toEqual({
       first: 'aaa\n',
       gap: { bytes: 1016, lines: 54 },
@@ -36,12 +36,12 @@ describe('cutMiddle', () => {
     });
   });
 
-  test('gives a short tail no more than it needs', () => {
+  test('gives the start the space that a short tail does not need', () => {
     const { first, gap, last } = cutMiddle('0123456789', 'z', { bytes: 5, lines: 0 }, 8);
     expect({ first, gap, last }).toEqual({ first: '0123456', gap: { bytes: 8, lines: 0 }, last: 'z' });
   });
 
-  test('loses nothing unseen, keeps within the limit and parts no pair, whatever the text', () => {
+  test('counts everything it cuts, respects the limit and splits no surrogate pair, for any text', () => {
     const character = fc.constantFrom('a', '\n', 'ä', '€', '😀', '\r');
     const anyText = fc.array(character, { maxLength: 80 }).map((characters) => characters.join(''));
     fc.assert(
@@ -60,10 +60,10 @@ describe('cutMiddle', () => {
 });
 
 test.each([
-  [{ bytes: 1_234_567, lines: 12_345 }, '[1,234,567 bytes (12,345 lines) are left out here.]'],
-  [{ bytes: 10, lines: 1 }, '[10 bytes (1 line) are left out here.]'],
-  [{ bytes: 10, lines: 0 }, '[10 bytes are left out here.]'],
-])('the sentence for %j', (gap, sentence) => {
+  [{ bytes: 1_234_567, lines: 12_345 }, '[1,234,567 bytes (12,345 lines) omitted here.]'],
+  [{ bytes: 10, lines: 1 }, '[10 bytes (1 line) omitted here.]'],
+  [{ bytes: 10, lines: 0 }, '[10 bytes omitted here.]'],
+])('describes the gap %j', (gap, sentence) => {
   expect(describeGap(gap)).toBe(sentence);
 });
 
@@ -72,12 +72,12 @@ test.each([
   [100, [10, 500, 500], [10, 45, 45]],
   [100, [0, 500, 0], [0, 100, 0]],
   [0, [5, 5], [0, 0]],
-])('%i shared out among texts of %j', (total, needs, shares) => {
+])('shares %i among texts of %j', (total, needs, shares) => {
   expect(shareOut(total, needs)).toEqual(shares);
 });
 
 describe('an answer', () => {
-  test('shows the start and the end of a long stream, and between them what is missing', async () => {
+  test('shows the start and the end of a long stream, and says what is missing between them', async () => {
     const lines = Array.from({ length: 100_000 }, (_, index) => `line ${index}`);
     const { structuredContent, content } = await renderAnswer(
       answerOf({ stdout: text(`${lines.join('\n')}\n`) }),
@@ -88,27 +88,27 @@ describe('an answer', () => {
     expect(shown.at(-1)).toBe('line 99999');
     const at = shown.findIndex((line) => line.startsWith('['));
     const missing = lines.length - (shown.length - 1);
-    expect(shown[at]).toContain(`(${missing.toLocaleString('en')} lines) are left out here.]`);
+    expect(shown[at]).toContain(`(${missing.toLocaleString('en')} lines) omitted here.]`);
     expect(content[0].text).toBe(shown.join('\n'));
     expect(content[0].text.length).toBeLessThan(MAX_SHOWN_CHARS + 100);
   });
 
-  test('says how to get what is missing, when a cell ran', async () => {
+  test('says how to get what is missing, if a cell ran', async () => {
     const long = text('line\n'.repeat(10_000));
     const answer = answerOf({ cell: 7, stdout: long, stderr: long, value: 'x'.repeat(50_000) });
     const { structuredContent } = await renderAnswer(answer, 'compact', 1_000);
-    const gaps = JSON.stringify(structuredContent).match(/left out here; [^\]]*\]/g);
+    const gaps = JSON.stringify(structuredContent).match(/omitted here; [^\]]*\]/g);
     expect(gaps).toEqual([
-      'left out here; runtime.output(7) has all.]',
-      String.raw`left out here; runtime.output(7, \"stderr\") has all.]`,
-      'left out here; _ has all.]',
+      'omitted here; runtime.output(7) has all of it.]',
+      String.raw`omitted here; runtime.output(7, \"stderr\") has all of it.]`,
+      'omitted here; _ has all of it.]',
     ]);
   });
 
-  test('says what the sandbox left out', async () => {
+  test('says what the sandbox dropped', async () => {
     const stdout = { head: 'first\n', droppedBytes: 500, droppedLines: 20, tail: 'last\n' };
     const { content } = await renderAnswer(answerOf({ stdout }), 'compact');
-    expect(content[0].text).toBe('first\n[500 bytes (20 lines) are left out here.]\nlast');
+    expect(content[0].text).toBe('first\n[500 bytes (20 lines) omitted here.]\nlast');
   });
 
   test('cuts values and errors too', async () => {
@@ -117,11 +117,11 @@ describe('an answer', () => {
       answerOf({ status: 'error', value: long, error: { message: long } }),
       'compact',
     );
-    expect(structuredContent.result).toContain('bytes are left out here.]');
-    expect(structuredContent.error).toContain('bytes are left out here.]');
+    expect(structuredContent.result).toContain('bytes omitted here.]');
+    expect(structuredContent.error).toContain('bytes omitted here.]');
   });
 
-  test('bounds all parts together, and what the short ones leave goes to the long ones', async () => {
+  test('limits all parts together, and gives the space that short ones leave to long ones', async () => {
     const long = 'x'.repeat(50_000);
     const whole = answerOf({
       status: 'error',
@@ -136,7 +136,7 @@ describe('an answer', () => {
     expect(structuredContent).toMatchObject({ stdout: ['short'], error: 'E: short' });
   });
 
-  test('keeps an unbroken row of emoji whole', async () => {
+  test('splits no emoji in a long row of them', async () => {
     const { structuredContent } = await renderAnswer(
       answerOf({ stdout: text('😀'.repeat(MAX_SHOWN_CHARS)) }),
       'compact',

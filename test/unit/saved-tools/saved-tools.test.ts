@@ -28,7 +28,7 @@ function tools() {
   return createSavedTools({ stateDir, logger: createLogger('WARNING', (line) => logged.push(line)) });
 }
 
-test('a function is stored for its owner alone, with its hash, and listed', async () => {
+test('a function is stored with its hash, readable by the owner only, and listed', async () => {
   await tools().save({ name: 'add', source: SOURCE });
   expect(await tools().list()).toEqual([{ name: 'add', source: SOURCE }]);
   expect((await readdir(store)).toSorted()).toEqual(['add.py', 'add.sha256']);
@@ -38,7 +38,7 @@ test('a function is stored for its owner alone, with its hash, and listed', asyn
   expect(logged).toEqual([]);
 });
 
-test('saving again replaces it; the list is sorted; no store is an empty list', async () => {
+test('saving again replaces a function; the list is sorted, and empty without a store', async () => {
   expect(await tools().list()).toEqual([]);
   await tools().save({ name: 'b', source: 'def b(): pass' });
   await tools().save({ name: 'a', source: 'def a(): pass' });
@@ -84,16 +84,16 @@ describe('refuses', () => {
     );
   });
 
-  test('one tool too many, but not a new version of a stored one', async () => {
+  test('a tool over the limit, but not a new version of a stored one', async () => {
     await mkdir(store, { recursive: true });
     await Promise.all(
       Array.from({ length: MAX_SAVED_TOOLS }, (_, index) => writeFile(join(store, `t${index}.py`), '')),
     );
-    await expect(tools().save({ name: 'more', source: SOURCE })).rejects.toThrow('200 tools are saved already');
+    await expect(tools().save({ name: 'more', source: SOURCE })).rejects.toThrow('200 tools are already saved');
     await tools().save({ name: 't0', source: SOURCE });
   });
 
-  test('a store that is a link elsewhere, or a file', async () => {
+  test('a store that is a link or a file', async () => {
     const outside = join(root, 'outside');
     await mkdir(outside);
     await mkdir(stateDir);
@@ -117,7 +117,7 @@ describe('links in the store', () => {
     expect(await tools().list()).toEqual([{ name: 'add', source: SOURCE }]);
   });
 
-  test('symbolic links, hard links, folders and large files are not read, and each is named', async () => {
+  test('symbolic links, hard links, folders and large files are not read, and each is logged', async () => {
     const secret = join(root, 'secret');
     await writeFile(secret, 'secret = 1');
     await mkdir(store, { recursive: true });
@@ -129,7 +129,7 @@ describe('links in the store', () => {
     await writeFile(join(store, 'good.py'), SOURCE);
     expect((await tools().list()).map((tool) => tool.name)).toEqual(['good']);
     for (const name of ['soft', 'hard', 'folder', 'large']) {
-      expect(logged.join('')).toContain(`The saved tool ${name} in ${store} was left out`);
+      expect(logged.join('')).toContain(`The saved tool ${name} in ${store} was skipped`);
     }
   });
 });
@@ -141,10 +141,10 @@ test('a function that was edited after it was saved is used, and the change is l
   expect(logged.join('')).toContain('was changed after it was saved');
 });
 
-test('a store that cannot be read is logged, and nothing else is lost', async () => {
+test('a store that cannot be read is logged and counts as empty', async () => {
   await mkdir(stateDir);
   await writeFile(store, 'a file where the store should be');
   expect(await tools().list()).toEqual([]);
-  expect(logged[0]).toContain('The saved tools were left out: ');
+  expect(logged[0]).toContain('The saved tools were skipped: ');
   await expect(tools().save({ name: 'add', source: SOURCE })).rejects.toMatchObject({ code: 'STATE_WRITE_FAILED' });
 });

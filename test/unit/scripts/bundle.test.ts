@@ -1,4 +1,4 @@
-/** What the build looks at in a bundle. The metafiles are cut down to what is read of them. */
+/** How the build inspects a bundle. The metafiles contain only the parts that are read. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,22 +28,22 @@ const METAFILE: Metafile = {
   },
 };
 
-describe('what is loaded at the start', () => {
+describe('startup modules', () => {
   it('follows static imports, not import()', () => {
     const inputs = startUpInputs(METAFILE, ['src/cli.ts']);
     expect(inputs).toContain('src/cli.ts');
     expect(packagesOf(inputs)).toEqual(['zod', 'b']);
   });
 
-  it('refuses a module that is no chunk of its own', () => {
-    expect(() => startUpInputs(METAFILE, ['src/moved.ts'])).toThrow('src/moved.ts is no chunk');
+  it('refuses a module without its own chunk', () => {
+    expect(() => startUpInputs(METAFILE, ['src/moved.ts'])).toThrow('src/moved.ts has no chunk of its own');
   });
 });
 
-describe('licences', () => {
+describe('licenses', () => {
   let root: string;
   beforeEach(async () => {
-    root = `${await mkdtemp(join(tmpdir(), 'bridge-licences-'))}/`;
+    root = `${await mkdtemp(join(tmpdir(), 'bridge-licenses-'))}/`;
   });
   afterEach(() => rm(root, { recursive: true }));
 
@@ -59,7 +59,7 @@ describe('licences', () => {
     return { inputs: {}, outputs: { 'dist/cli.js': output(inputs) } };
   }
 
-  it('name every package with its version and text, notices included', async () => {
+  it('list every package with version, text and notices', async () => {
     await addPackage('b', 'MIT', { LICENSE: 'the words of b' });
     await addPackage('a', 'Apache-2.0', { 'LICENSE.txt': 'the words of a', NOTICE: 'the notice of a' });
     const text = await renderLicenses(await bundledPackages(root, bundleOf('b', 'a')));
@@ -68,7 +68,7 @@ describe('licences', () => {
     );
   });
 
-  it('are found for copies inside another package', async () => {
+  it('include copies embedded in another package', async () => {
     const sources = ['../../node_modules/.pnpm/inner@4.5.6_peer@1.0.0/node_modules/inner/lib/x.js', '../src/y.js'];
     await addPackage('outer', 'MIT', { LICENSE: 'outer', 'index.js.map': JSON.stringify({ sources }) });
     await addPackage('inner', 'ISC', { LICENSE: 'inner' });
@@ -77,17 +77,17 @@ describe('licences', () => {
     );
   });
 
-  it('stop the build when one is not permissive', async () => {
+  it('stop the build if one is not permissive', async () => {
     await addPackage('copyleft', 'GPL-3.0-only', { LICENSE: 'text' });
     const packages = await bundledPackages(root, bundleOf('copyleft'));
     await expect(renderLicenses(packages)).rejects.toThrow(
-      'copyleft@1.2.3 is bundled, but its licence is GPL-3.0-only',
+      'copyleft@1.2.3 is bundled, but its license is GPL-3.0-only',
     );
   });
 
-  it('stop the build when the text is missing', async () => {
+  it('stop the build if the text is missing', async () => {
     await addPackage('wordless', 'MIT', {});
     const packages = await bundledPackages(root, bundleOf('wordless'));
-    await expect(renderLicenses(packages)).rejects.toThrow('has no licence file');
+    await expect(renderLicenses(packages)).rejects.toThrow('has no license file');
   });
 });

@@ -1,6 +1,6 @@
-/** The table of the session suite by engine. */
+/** The table of session suite results by engine. */
 import { describe, expect, it } from 'vitest';
-import { renderEngineTable } from '../../../scripts/report/engine-table.mjs';
+import { renderEngineTable } from '../../../scripts/engine-table.mjs';
 
 const results = [
   { ancestorTitles: ['session on podman', 'errors'], title: 'are shown', status: 'passed' },
@@ -15,7 +15,7 @@ const results = [
 ];
 
 describe('the table of engines', () => {
-  it('counts by part and names what does not hold', () => {
+  it('counts by part and lists exceptions', () => {
     expect(renderEngineTable(results, false)).toBe(`| | podman | embedded |
 | --- | --- | --- |
 | errors | 1 of 2 | 1 of 2 |

@@ -6,13 +6,13 @@ const END = '<!-- end of generated -->';
 const parts = { table: () => 'new' };
 
 describe('replaceGenerated', () => {
-  it('replaces what stands between the markers and nothing else', () => {
+  it('replaces only the text between the markers', () => {
     expect(replaceGenerated(`before\n${START}\nold\n${END}\nafter\n`, parts)).toBe(
       `before\n${START}\n\nnew\n\n${END}\nafter\n`,
     );
   });
 
-  it('changes nothing the second time', () => {
+  it('is idempotent', () => {
     const once = replaceGenerated(`${START}\n${END}\n`, parts);
     expect(replaceGenerated(once, parts)).toBe(once);
   });
@@ -24,6 +24,6 @@ describe('replaceGenerated', () => {
     ['a marker used twice', `${START}\n${END}\n${START}\n${END}\n`],
     ['a marker whose end is another one’s', `${START}\n<!-- generated: other -->\n${END}\n`],
   ])('refuses a document with %s', (_what, document) => {
-    expect(() => replaceGenerated(document, parts)).toThrow(/marker|place/);
+    expect(() => replaceGenerated(document, parts)).toThrow(/marker/);
   });
 });

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { drawParts, PARTS_WORDING } from '../../../scripts/picture/parts-picture.ts';
-import { colourPython } from '../../../scripts/picture/python-colours.ts';
+import { colorPython } from '../../../scripts/picture/python-colors.ts';
 import { element, text } from '../../../scripts/picture/svg.ts';
 import { THEMES } from '../../../scripts/picture/themes.ts';
 import { ROOT } from '../../support/bridge-client.ts';
@@ -151,7 +151,7 @@ describe('drawing', () => {
   it('keeps every character of a line of code', () => {
     const { call, keyword, number, string, text: plain } = THEMES.light;
     const line = '    total += await server.add(a=2, note="for x") ';
-    const pieces = colourPython(line, THEMES.light);
+    const pieces = colorPython(line, THEMES.light);
     expect(pieces.map((piece) => piece.text).join('')).toBe(line);
     expect(pieces).toEqual([
       { text: '    total += ', fill: plain },

@@ -32,8 +32,8 @@ describe('a release', () => {
 
   it.each([
     ['a tag of another version', { tag: 'v1.2.4' }, 'the tag is v1.2.4, but package.json has version 1.2.3'],
-    ['a tag of another form', { tag: '1.2.3' }, "the tag '1.2.3' is not of the form vX.Y.Z"],
-    ['no tag', { tag: '' }, "the tag '' is not of the form vX.Y.Z"],
+    ['a tag of another form', { tag: '1.2.3' }, "the tag '1.2.3' does not have the form vX.Y.Z"],
+    ['no tag', { tag: '' }, "the tag '' does not have the form vX.Y.Z"],
     [
       'a lock file left behind',
       { packageLock: versioned('1.2.2') },
@@ -57,7 +57,7 @@ describe('a release', () => {
     [
       'an empty entry',
       { changelog: CHANGELOG.replace('- One thing.', '') },
-      'the entry 1.2.3 of CHANGELOG.md lists no change',
+      'the entry 1.2.3 of CHANGELOG.md lists no changes',
     ],
   ])('with %s is refused', (_what, change, problem) => {
     expect(checkRelease({ ...release, ...change }).problems).toEqual([problem]);

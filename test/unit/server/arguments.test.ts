@@ -31,17 +31,17 @@ describe('accepted arguments', () => {
     expect(await checkRunArguments({ code: 'x' }, rules)).toEqual(checked);
   });
 
-  test('may be null where they may be left out', async () => {
+  test('may be null if they are optional', async () => {
     const given = { code: 'x', servers: null, timeout: null, session: null };
     expect(await checkRunArguments(given, rules)).toEqual(await checkRunArguments({ code: 'x' }, rules));
   });
 
-  test('keep the order of servers and name each once', async () => {
+  test('keep the order of servers, each once', async () => {
     const given = { code: 'x', servers: ['filesystem', 'github', 'filesystem'] };
     expect((await checkRunArguments(given, rules)).servers).toEqual(['filesystem', 'github']);
   });
 
-  test('reach the bounds', async () => {
+  test('reach the limits', async () => {
     const code = '#'.repeat(MAX_CODE_BYTES);
     expect((await checkRunArguments({ code, timeout: 120, session: 'A.b-c_9' }, rules)).timeoutSeconds).toBe(120);
     expect((await checkRunArguments({ code, timeout: 1, session: 'a'.repeat(64) }, rules)).timeoutSeconds).toBe(1);
@@ -52,7 +52,7 @@ describe('accepted arguments', () => {
     [' 120\n', 120],
     ['5.0', 5],
     ['007', 7],
-  ])('may give the timeout as the text %j', async (timeout, seconds) => {
+  ])('may give the timeout as the string %j', async (timeout, seconds) => {
     expect((await checkRunArguments({ code: 'x', timeout }, rules)).timeoutSeconds).toBe(seconds);
   });
 
@@ -61,12 +61,12 @@ describe('accepted arguments', () => {
     ['["filesystem", "github", "filesystem"]', ['filesystem', 'github']],
     [' ["github"]\n', ['github']],
     ['[]', []],
-  ])('may give the servers as the text %j', async (servers, names) => {
+  ])('may give the servers as the string %j', async (servers, names) => {
     expect((await checkRunArguments({ code: 'x', servers }, rules)).servers).toEqual(names);
   });
 
-  // A name of a server may hold any character but controls.
-  test.each(['a, b', '["github"]', ' github '])('name the server that is called %j, and no other', async (name) => {
+  // A server name may have any character except control characters.
+  test.each(['a, b', '["github"]', ' github '])('name exactly the server %j', async (name) => {
     const names = ['a', 'b', 'github', name];
     const given = { code: 'x', servers: name };
     expect((await checkRunArguments(given, { ...rules, ...configured({ names }) })).servers).toEqual([name]);
@@ -173,7 +173,7 @@ describe('refused arguments', () => {
     '５',
     '5 5',
     'five',
-  ])('the text %j as a timeout', async (timeout) => {
+  ])('the string %j as a timeout', async (timeout) => {
     expect(await refusal({ code: 'x', timeout })).toContain('it must be a whole number of seconds from 1 to 120.');
   });
 
@@ -190,7 +190,7 @@ describe('refused arguments', () => {
     expect(await refusal({ code: 'x', session: 'a'.repeat(65) })).toContain('1 to 64 letters');
   });
 
-  test('a server when none is configured', async () => {
+  test('a server if none is configured', async () => {
     const sentence = "`servers` names 'github', but no server is configured.";
     expect(await refusal({ code: 'x', servers: ['github'] }, [])).toBe(sentence);
     const given = { code: 'x', servers: ['github'] };
@@ -199,7 +199,7 @@ describe('refused arguments', () => {
     });
   });
 
-  test('a server in a file with mistakes: those that name it come first', async () => {
+  test('a server in a file with problems: those that name it come first', async () => {
     const fileProblems = ['/1.json: bad', '/2.json: bad', '/3.json: bad', '/4.json: mcpServers.slack: bad'];
     const asked = checkRunArguments({ code: 'x', servers: ['slack'] }, { ...rules, ...configured({ fileProblems }) });
     await expect(asked).rejects.toMatchObject({
@@ -218,13 +218,13 @@ describe('refused arguments', () => {
     await expect(other).rejects.toMatchObject({ code: 'ARGUMENT_INVALID' });
   });
 
-  test('long values are cut, and never inside a character', async () => {
+  test('long values, cut, but never inside a character', async () => {
     const sentence = await refusal({ code: 'x', servers: [`${'n'.repeat(59)}😀${'n'.repeat(10_000)}`] });
     expect(sentence.length).toBeLessThan(200);
     expect(sentence.isWellFormed()).toBe(true);
   });
 
-  test('a long list of configured servers is cut', async () => {
+  test('a server, with a long list of configured servers cut', async () => {
     const many = Array.from({ length: 500 }, (_, index) => `server-${index}`);
     expect(await refusal({ code: 'x', servers: ['zzzz'] }, many)).toContain('and 460 more');
   });

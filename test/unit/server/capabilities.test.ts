@@ -7,11 +7,11 @@ import { describeRunPython } from '../../../src/server/tool-definition.ts';
 const MAX_SUMMARY_TOKENS = 600;
 const kernel = new URL('../../../sandbox-runtime/bridge_kernel/', import.meta.url);
 
-test('the manual is short enough to be read in a conversation', () => {
+test('the manual is short enough for a conversation', () => {
   expect(encode(CAPABILITY_SUMMARY).length).toBeLessThanOrEqual(MAX_SUMMARY_TOKENS);
 });
 
-test('the resource is the same manual, a checklist, and what runs sessions', () => {
+test('the resource has the same manual, a checklist, and the engine', () => {
   const text = capabilityResource('Sessions run on podman: a container.');
   expect(text.startsWith(CAPABILITY_SUMMARY)).toBe(true);
   expect(text.slice(CAPABILITY_SUMMARY.length)).toContain('checklist');
@@ -19,7 +19,7 @@ test('the resource is the same manual, a checklist, and what runs sessions', () 
   expect(capabilityResource(undefined)).toMatch(/## Engine\n\nNot chosen yet: /);
 });
 
-test('every helper the texts name is there in the sandbox', () => {
+test('every helper in the texts exists in the sandbox', () => {
   const texts = capabilityResource(undefined) + describeRunPython(30, 120).description;
   const named = new Set([...texts.matchAll(/\bruntime\.(\w+)\(/g)].map((match) => String(match[1])));
   expect(named.size).toBeGreaterThan(5);

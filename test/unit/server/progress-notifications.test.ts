@@ -1,4 +1,4 @@
-/** Progress notifications: none unasked, growing values, a sign of life in silence. */
+/** Progress notifications: only on request, with increasing values, and during silence. */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createProgressReporter } from '../../../src/server/progress-notifications.ts';
@@ -10,7 +10,7 @@ interface Sent {
   readonly params: { readonly progress: number; readonly message: string; readonly total?: number };
 }
 
-/** As much of a request's context as progress needs. */
+/** The part of a request's context that progress needs. */
 function contextOf(
   progressToken: string | undefined,
   notify: (sent: Sent) => Promise<void>,
@@ -31,11 +31,11 @@ function reporterOf(notify?: (sent: Sent) => Promise<void>) {
   return { ...reporter, sent, cancel };
 }
 
-it('is not made for a client that did not ask', () => {
+it('does not exist for a client that did not ask', () => {
   expect(createProgressReporter(contextOf(undefined, async () => undefined))).toBeUndefined();
 });
 
-it('sends values that only grow', () => {
+it('sends increasing values', () => {
   const { report, stop, sent } = reporterOf();
   for (const percent of [50, 20, undefined, 90, 100, 100]) {
     report({ message: 'm', percent });
@@ -46,7 +46,7 @@ it('sends values that only grow', () => {
   expect(sent[0]).toMatchObject({ progress: 50, total: 100 });
 });
 
-it('gives a sign of life every ten seconds without news, and none after the end', () => {
+it('repeats the last report every ten seconds of silence, and not after the end', () => {
   const { report, stop, sent } = reporterOf();
   vi.advanceTimersByTime(10_000);
   expect(sent.map(({ message }) => message)).toEqual(['working (10 s)']);
@@ -63,7 +63,7 @@ it('gives a sign of life every ten seconds without news, and none after the end'
   expect(sent).toHaveLength(4);
 });
 
-it('does not mind a connection that is gone', async () => {
+it('ignores a closed connection', async () => {
   const notify = vi.fn<() => Promise<void>>(() => Promise.reject(new Error('closed')));
   const { report, stop } = reporterOf(notify);
   report({ message: 'm' });
@@ -72,8 +72,8 @@ it('does not mind a connection that is gone', async () => {
   expect(notify).toHaveBeenCalledOnce();
 });
 
-// The engine goes on pulling an image after the cell was answered, and reported that to a request that was over.
-it('sends nothing once the request was answered or cancelled', () => {
+// The engine pulls an image even after the cell was answered, and once reported that to the finished request.
+it('sends nothing after the request was answered or cancelled', () => {
   const { report, stop, sent } = reporterOf();
   report({ message: 'm' });
   stop();
@@ -88,7 +88,7 @@ it('sends nothing once the request was answered or cancelled', () => {
   cancelled.stop();
 });
 
-it('never says more than all', () => {
+it('never exceeds the total', () => {
   const { report, stop, sent } = reporterOf();
   report({ message: 'm', percent: 100 });
   report({ message: 'm', percent: 100 });

@@ -59,7 +59,7 @@ test('refused arguments never reach the bridge', async () => {
   expect(options.logged).toEqual([]);
 });
 
-test('a server that is disabled is a refused argument', async () => {
+test('a disabled server is a refused argument', async () => {
   const options = front(() => Promise.reject(new Error('must not be called')), {
     ...SERVERS,
     whyDisabled: () => new BridgeError('SERVER_NOT_AVAILABLE', 'it is disabled', { hint: 'enable it' }),

@@ -24,7 +24,7 @@ const nextTurn = () =>
   });
 
 describe('reading', () => {
-  test('a message that comes byte by byte, with characters of every length', async () => {
+  test('takes a message byte by byte, with characters of every length', async () => {
     const { input, messages } = await started();
     const message = { jsonrpc: '2.0', id: 1, method: 'm', params: { text: 'aä€😀\u2028' } };
     for (const byte of Buffer.from(`${JSON.stringify(message)}\n`)) {
@@ -34,7 +34,7 @@ describe('reading', () => {
     expect(messages).toEqual([message]);
   });
 
-  test('nothing is taken after the close, not even from the same read', async () => {
+  test('takes nothing after the close, not even from the same read', async () => {
     const { input, messages, transport } = await started();
     transport.onmessage = (message) => {
       messages.push(message);
@@ -47,7 +47,7 @@ describe('reading', () => {
     expect(messages).toEqual([{ jsonrpc: '2.0', method: 'a' }]);
   });
 
-  test('what is no message is reported, cut to a readable length', async () => {
+  test('reports a line that is not a message, cut to a readable length', async () => {
     const { input, messages, errors } = await started();
     input.write(`${'junk '.repeat(1000)}\n`);
     await nextTurn();
@@ -62,7 +62,7 @@ describe('a message that is too long', () => {
   test.each([
     ['first', `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"code":"${code}"}}`],
     ['last', `{"method":"tools/call","params":{"code":"${code}"},"jsonrpc":"2.0","id":7}`],
-  ])('is refused by its id, which stands %s, and not kept', async (_where, line) => {
+  ])('is refused with its id, which is %s, and not kept', async (_where, line) => {
     const { input, output, messages } = await started();
     const answered = once(output, 'data') as Promise<[Buffer]>;
     for (let start = 0; start < line.length; start += 65_536) {
@@ -84,7 +84,7 @@ describe('a message that is too long', () => {
 });
 
 describe('writing', () => {
-  test('says when there is room again after 16 MiB that nobody read', async () => {
+  test('reports room again after 16 MiB were unread', async () => {
     const output = new PassThrough();
     const { transport } = await started(output);
     const text = 'x'.repeat(1024 * 1024);
@@ -102,7 +102,7 @@ describe('writing', () => {
     await transport.untilRoom();
   });
 
-  test('waits with one listener, however many messages wait', async () => {
+  test('has one listener for all waiting messages', async () => {
     let release: () => void = () => undefined;
     const output = new Writable({
       highWaterMark: 1,
@@ -139,7 +139,7 @@ describe('the end', () => {
         await transport.close();
       },
     ],
-  ])('is told once when %s', async (_name, act) => {
+  ])('is reported once when %s', async (_name, act) => {
     const parts = await started();
     await act(parts);
     await nextTurn();

@@ -47,8 +47,8 @@ function setUp() {
   return { running: running.promise, answer, request, sent };
 }
 
-// It was lost: with a question under way no request waits to which it could be sent.
-it('what is reported while the person is asked arrives with the next request, and nothing after the answer', async () => {
+// These reports were lost: while a question is open, no request waits for them.
+it('progress during a question arrives with the next request, and none after the answer', async () => {
   const { running, answer, request, sent } = setUp();
   const first = request('a');
   const { onProgress, person } = await running;
@@ -70,7 +70,7 @@ it('what is reported while the person is asked arrives with the next request, an
   expect(sent).toEqual(['a: one', 'b: two', 'b: three']);
 });
 
-it('of a client that asks for none, nothing is watched', async () => {
+it('without a request for progress, nothing is watched', async () => {
   const { running, answer, request } = setUp();
   const served = request(undefined);
   expect((await running).onProgress).toBeUndefined();

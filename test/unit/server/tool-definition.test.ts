@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { describeRunPython, MAX_DEFINITION_TOKENS } from '../../../src/server/tool-definition.ts';
 
 describe('the definition of run_python', () => {
-  test('costs at most 200 tokens, also with the longest bounds a setting may give', () => {
+  test('costs at most 200 tokens, even with the largest limits of the settings', () => {
     expect(MAX_DEFINITION_TOKENS).toBe(200);
     for (const tool of [describeRunPython(30, 120), describeRunPython(86_400, 86_400)]) {
       expect(encode(JSON.stringify([tool])).length).toBeLessThanOrEqual(MAX_DEFINITION_TOKENS);

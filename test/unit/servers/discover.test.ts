@@ -100,9 +100,9 @@ describe('what is wrong in them', () => {
     expect([...discover().servers.keys()]).toEqual(['good']);
     expect(issues()).toEqual([
       'error a.json: is not JSON (line 1, column 64): it ends too early',
-      'error b.json: mcpServers.bad.command: must be a text',
-      'error b.json: mcpServers.bad.args: must be a list of texts',
-      'error b.json: mcpServers.bad.env.A: must be a text',
+      'error b.json: mcpServers.bad.command: must be a string',
+      'error b.json: mcpServers.bad.args: must be a list of strings',
+      'error b.json: mcpServers.bad.env.A: must be a string',
       'error b.json: mcpServers.bad.cwd: must name a folder',
       'error b.json: mcpServers.bad.timeout: must be a number of seconds such as 30, or a duration such as "30s" or "2m", at most 24 days',
       'error c.json: must hold an object with the key "mcpServers"',
@@ -113,7 +113,7 @@ describe('what is wrong in them', () => {
 
   it('says that a command is missing', () => {
     put('a.json', file({ empty: {} }));
-    expect(issues()).toEqual(['error a.json: mcpServers.empty.command: is missing; it must be a text']);
+    expect(issues()).toEqual(['error a.json: mcpServers.empty.command: is missing; it must be a string']);
   });
 
   it('helps with files that are written for another program, and leaves unrelated ones alone', () => {

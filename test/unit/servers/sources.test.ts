@@ -137,7 +137,7 @@ describe('what is left out', () => {
       'error gone.json: named by MCP_BRIDGE_CONFIG_SOURCES, does not exist',
       'error .cursor/mcp.json: is not JSON: close brace expected (line 5, column 2)',
       'warning .config/Code/User/mcp.json: servers.asks: was left out: it holds ${input:key}, which only its client can fill in',
-      'error .config/Code/User/mcp.json: servers.bad.command: must be a text',
+      'error .config/Code/User/mcp.json: servers.bad.command: must be a string',
       'debug .config/Code/User/mcp.json: servers.code: was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it',
       'debug .codex/config.toml: has no servers; looked for under "mcp_servers"',
     ]);

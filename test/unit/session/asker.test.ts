@@ -16,7 +16,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A person who answers when the test says so. */
+/** A person who answers when the test decides. */
 function createPerson() {
   const asked: { message: string; signal: AbortSignal; reply: (reply: Reply) => void; fail: (error: Error) => void }[] =
     [];
@@ -24,7 +24,7 @@ function createPerson() {
     opensPages: false,
     ask: ({ message }, signal) =>
       new Promise((resolve, reject) => {
-        signal.addEventListener('abort', () => reject(new Error('taken back')));
+        signal.addEventListener('abort', () => reject(new Error('withdrawn')));
         asked.push({ message, signal, reply: resolve, fail: reject });
       }),
   };
@@ -44,11 +44,11 @@ function setUp(timeoutMs = 1_000) {
   return { asker, asked, ends, clock, failure };
 }
 
-/** Lets what is settled go on. */
+/** Lets settled promises continue. */
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
 describe('a question', () => {
-  it('holds the clock of the cell until its reply is there', async () => {
+  it('stops the clock of the cell until the reply arrives', async () => {
     const { asker, asked, ends, clock } = setUp();
     const reply = asker.ask(question('may I?'), never);
     expect(asker.isWaiting).toBe(true);
@@ -61,7 +61,7 @@ describe('a question', () => {
     expect(ends).toEqual(['deadline']);
   });
 
-  it('is put when the one before has its reply', async () => {
+  it('is asked after the reply to the one before', async () => {
     const { asker, asked } = setUp();
     const first = asker.ask(question('one'), never);
     const second = asker.ask(question('two'), never);
@@ -76,14 +76,14 @@ describe('a question', () => {
     expect(await second).toEqual({ action: 'decline' });
   });
 
-  it('ends at its time limit, and no further one is put then', async () => {
+  it('ends at its time limit, and the cell cannot ask again', async () => {
     const { asker, asked, failure } = setUp();
     const first = failure(asker.ask(question('one'), never));
     const second = failure(asker.ask(question('two'), never));
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await first).toMatchObject({
       code: 'APPROVAL_TIMEOUT',
-      message: 'nobody answered the question within 1 s',
+      message: 'no one answered the question within 1 s',
     });
     expect(await second).toMatchObject({ code: 'APPROVAL_TIMEOUT', message: expect.stringContaining('earlier') });
     expect(asked.map(({ signal }) => signal.aborted)).toEqual([true]);
@@ -93,7 +93,7 @@ describe('a question', () => {
   it.each([
     ['its call', false],
     ['its cell', true],
-  ])('is taken back with %s', async (_, isCell) => {
+  ])('is withdrawn with %s', async (_, isCell) => {
     const { asker, asked, failure } = setUp();
     const cancel = new AbortController();
     const ended = failure(asker.ask(question('one'), cancel.signal));
@@ -110,7 +110,7 @@ describe('a question', () => {
     expect(vi.getTimerCount()).toBe(1);
   });
 
-  it('that the client cannot put fails with its reason', async () => {
+  it('that the client cannot show fails with its reason', async () => {
     const { asker, asked, failure } = setUp();
     const ended = failure(asker.ask(question('one'), never));
     await settle();
@@ -121,7 +121,7 @@ describe('a question', () => {
     });
   });
 
-  it('is refused when the cell has asked too often', async () => {
+  it('is refused if the cell has asked too often', async () => {
     const { asker, asked, failure } = setUp();
     for (let i = 0; i < MAX_QUESTIONS_PER_CELL; i += 1) {
       const reply = asker.ask(question('again'), never);

@@ -10,7 +10,7 @@ describe('reports on a call', () => {
   });
   afterEach(() => void vi.useRealTimers());
 
-  test('leave at once, and then at most every 50 ms, the newest of those that came meanwhile', () => {
+  test('are sent at once, then at most every 50 ms, and only the newest', () => {
     const reporter = createCallProgressReporter((progress) => sent.push(progress));
     for (let progress = 1; progress <= 100_000; progress += 1) {
       reporter.report({ progress });
@@ -24,7 +24,7 @@ describe('reports on a call', () => {
     expect(sent).toHaveLength(3);
   });
 
-  test('are all sent before the end, and none afterwards', () => {
+  test('are sent before the end, and never after it', () => {
     const reporter = createCallProgressReporter((progress) => sent.push(progress));
     reporter.report({ progress: 1, total: 2, message: 'x'.repeat(600) });
     reporter.report({ progress: 2, total: 2 });

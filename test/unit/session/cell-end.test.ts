@@ -1,4 +1,4 @@
-/** Which codes the host vouches for, whatever a frame says. */
+/** Which error codes the host sets, whatever a frame says. */
 import { expect, it } from 'vitest';
 import type { ResultFrame } from '../../../src/protocol/frames.ts';
 import { endOfCell } from '../../../src/session/cell-end.ts';

@@ -1,4 +1,4 @@
-/** What is said of a running cell, and when. */
+/** What the client learns about a running cell, and when. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { CellProgress } from '../../../src/base/cell.ts';
 import { type ProgressSources, watchProgress } from '../../../src/session/cell-progress.ts';
@@ -18,13 +18,13 @@ function watch(sources: Partial<ProgressSources> = {}) {
   return { ...watching, reports };
 }
 
-it('says nothing while there is nothing to say', () => {
+it('reports nothing while nothing happens', () => {
   const { reports } = watch();
   vi.advanceTimersByTime(60_000);
   expect(reports).toEqual([]);
 });
 
-it('says each thing once, however often it happens', () => {
+it('reports the same state once', () => {
   const { addOutput, reports } = watch();
   for (let line = 0; line < 100_000; line += 1) {
     addOutput(`line ${line}\n`);
@@ -33,7 +33,7 @@ it('says each thing once, however often it happens', () => {
   expect(reports.map(({ message }) => message)).toEqual(['line 99999']);
 });
 
-it('puts together what the code says, servers that start, and calls', () => {
+it('combines the report of the code, starting servers, and calls', () => {
   const { setStated, reports } = watch({
     calls: () => ({ done: 1, running: 2 }),
     startingServers: () => ['github', 'memory'],
@@ -57,15 +57,15 @@ it.each([
   expect(reports[0]?.percent).toBe(percent);
 });
 
-it('cuts a long line, and looks through blank ones and carriage returns', () => {
+it('cuts a long line, and skips blank lines and text before a carriage return', () => {
   const { addOutput, reports } = watch();
   addOutput(`start\r${'x'.repeat(10_000)}\r\n \n\n`);
   vi.advanceTimersByTime(500);
   expect(reports[0]?.message).toBe(`${'x'.repeat(120)}…`);
 });
 
-// A client that shows it in a terminal was driven by what code had printed, which may be what a tool gave.
-it('shows control characters as what they are, in one line', () => {
+// Printed text, which may come from a tool, once controlled the terminal of a client that showed it.
+it('escapes control characters and keeps one line', () => {
   const { addOutput, setStated, reports } = watch();
   addOutput('\u001b[31mred\u0007\n');
   vi.advanceTimersByTime(500);
@@ -73,7 +73,7 @@ it('shows control characters as what they are, in one line', () => {
   expect(reports.map(({ message }) => message)).toEqual([String.raw`\x1b[31mred\x07`, String.raw`1 \x1b[2Jtwo lines`]);
 });
 
-it('says nothing after the end', () => {
+it('reports nothing after the end', () => {
   const { addOutput, stop, reports } = watch();
   addOutput('late\n');
   stop();
@@ -81,14 +81,14 @@ it('says nothing after the end', () => {
   expect(reports).toEqual([]);
 });
 
-it('says first that a question waits for its answer', () => {
+it('puts a waiting question first', () => {
   const { addOutput, reports } = watch({ isAsking: () => true });
   addOutput('half\n');
   vi.advanceTimersByTime(500);
   expect(reports.map(({ message }) => message)).toEqual(['waiting for the answer to a question; half']);
 });
 
-/** Reports of a tool on one call, as a server makes them. */
+/** Progress reports of a server for one call. */
 const step = (progress: number, tool = 'files.scan') => ({
   tool,
   progress,
@@ -96,7 +96,7 @@ const step = (progress: number, tool = 'files.scan') => ({
   message: `step ${progress} of 3`,
 });
 
-// A look every half second saw nothing of a call that took less, and of a longer one not its first report.
+// A sample every half second missed short calls, and the first report of longer ones.
 it('sends the first and the last report of each call at once', () => {
   const { noteCall, endCall, reports } = watch({ calls: () => ({ done: 0, running: 2 }) });
   noteCall(1, step(1));
@@ -114,7 +114,7 @@ it('sends the first and the last report of each call at once', () => {
   ]);
 });
 
-it('looks now and then at what a call reports in between, and sends nothing twice', () => {
+it('samples the reports of a call in between, and sends nothing twice', () => {
   const { noteCall, endCall, reports } = watch();
   for (let progress = 1; progress <= 100_000; progress += 1) {
     noteCall(1, { tool: 'files.scan', progress });
@@ -124,7 +124,7 @@ it('looks now and then at what a call reports in between, and sends nothing twic
   expect(reports.map(({ message }) => message)).toEqual(['files.scan 1', 'files.scan 100000']);
 });
 
-it('tells calls of one tool apart by their number: each is seen', () => {
+it('distinguishes calls of one tool by their number', () => {
   const { noteCall, endCall, reports } = watch();
   for (const call of [1, 2, 3]) {
     noteCall(call, step(1));
@@ -137,7 +137,7 @@ it('tells calls of one tool apart by their number: each is seen', () => {
   expect(reports.filter(({ message }) => message.includes('3/3'))).toHaveLength(3);
 });
 
-it('does not flood the client, however many calls report', () => {
+it('does not flood the client when many calls report', () => {
   const { noteCall, endCall, reports } = watch();
   const run = (calls: number): void => {
     for (let call = 1; call <= calls; call += 1) {
@@ -154,7 +154,7 @@ it('does not flood the client, however many calls report', () => {
   expect(reports.length - before).toBe(20);
 });
 
-it('sends what is held back at its end, and nothing afterwards', () => {
+it('sends waiting reports at its end, and nothing after it', () => {
   const { noteCall, endCall, setStated, stop, reports } = watch();
   setStated({ done: 1 });
   setStated({ done: 2 });
@@ -174,7 +174,7 @@ it('sends what is held back at its end, and nothing afterwards', () => {
   expect(reports).toHaveLength(3);
 });
 
-it('sends the first and the last of each thing that the code counts', () => {
+it('sends the first and the last report of everything that the code counts', () => {
   const { setStated, reports } = watch();
   for (const total of [3, 5]) {
     for (let done = 1; done <= total; done += 1) {
@@ -184,7 +184,7 @@ it('sends the first and the last of each thing that the code counts', () => {
   expect(reports.map(({ message }) => message)).toEqual(['1/3', '3/3', '1/5', '5/5']);
 });
 
-it('says once what the code passes on of a tool', () => {
+it('reports once what the code repeats from a tool', () => {
   const { noteCall, setStated, reports } = watch();
   noteCall(1, step(2));
   setStated({ done: 2, total: 3, message: 'step 2 of 3' });
@@ -194,7 +194,7 @@ it('says once what the code passes on of a tool', () => {
   ]);
 });
 
-it('shows what a server reports on one short line', () => {
+it('shortens the report of a server to one line', () => {
   const { noteCall, reports } = watch();
   noteCall(1, { tool: 't'.repeat(300), progress: 1, message: `a\r\n\tb \u001b[31m\u202e ${'x'.repeat(1_000_000)}` });
   const message = reports[0]?.message ?? '';

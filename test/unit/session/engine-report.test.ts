@@ -8,8 +8,8 @@ function engine(fields: Partial<Engine>): Engine {
   return { name: 'embedded', isolation: 'Python in WebAssembly', ...fields } as Engine;
 }
 
-describe('what is told of an engine', () => {
-  it('names it, its isolation, and what was refused without the hints', () => {
+describe('the report of an engine', () => {
+  it('has its name, its isolation, and the refused engines without hints', () => {
     expect(reportEngine(engine({ refused: [refusal] }))).toEqual({
       name: 'embedded',
       isolation: 'Python in WebAssembly',
@@ -17,25 +17,25 @@ describe('what is told of an engine', () => {
     });
   });
 
-  it('is a notice when a weaker engine stands in', () => {
+  it('becomes a notice if the engine is weaker than a refused one', () => {
     expect(standInNotice(reportEngine(engine({ refused: [refusal] })))).toBe(
       'embedded runs this session, which is weaker than a container: Python in WebAssembly. Not used: podman is not on PATH.',
     );
   });
 
-  it('is no notice between equals, nor for what was asked for', () => {
+  it('has no notice for an equally strong engine, nor for one that the user chose', () => {
     expect(standInNotice(reportEngine(engine({ name: 'docker', refused: [refusal] })))).toBeUndefined();
     expect(standInNotice(reportEngine(engine({})))).toBeUndefined();
   });
 
-  it('ends the manual with what Python lacks', () => {
+  it('adds to the manual what Python lacks', () => {
     expect(withMissing('The manual.', engine({ missing: 'Threads.' }))).toBe(
       'The manual.\n**Missing here.** Threads.\n',
     );
     expect(withMissing('The manual.', engine({}))).toBe('The manual.');
   });
 
-  it('is a paragraph for those who ask', () => {
+  it('is available as one paragraph', () => {
     expect(describeEngine(engine({ refused: [refusal], missing: 'Threads.' }))).toBe(
       'Sessions run on embedded: Python in WebAssembly. Not used: podman is not on PATH. Missing here: Threads.',
     );

@@ -1,9 +1,9 @@
-/** Jobs as the host knows them. */
+/** The jobs of a sandbox, as the host tracks them. */
 import { expect, it } from 'vitest';
 import { MAX_CALLS_PER_CELL, MAX_JOBS } from '../../../src/base/limits.ts';
 import { Jobs } from '../../../src/session/jobs.ts';
 
-it('believes only names that were declared and have not ended', () => {
+it('accepts calls only of jobs that have started and not ended', () => {
   const jobs = new Jobs();
   expect(jobs.reasonToRefuse('a')).toMatchObject({ code: 'CALL_REFUSED' });
   jobs.start('a');
@@ -12,20 +12,20 @@ it('believes only names that were declared and have not ended', () => {
   expect(jobs.reasonToRefuse('a')).toMatchObject({ code: 'CALL_REFUSED' });
 });
 
-it.each([[''], ['a b'], ['a\nb'], ['x'.repeat(65)], [7], [undefined]])('takes %j for no name', (name) => {
-  expect(() => new Jobs().start(name)).toThrow('a job cannot be started under the name');
+it.each([[''], ['a b'], ['a\nb'], ['x'.repeat(65)], [7], [undefined]])('refuses the name %j', (name) => {
+  expect(() => new Jobs().start(name)).toThrow('a job cannot have the name');
 });
 
-it('has no two of one name, and only so many', () => {
+it('refuses a second job of the same name, and too many jobs', () => {
   const jobs = new Jobs();
   for (let index = 0; index < MAX_JOBS; index += 1) {
     jobs.start(`job${index}`);
   }
-  expect(() => jobs.start('job0')).toThrow('a job cannot be started');
+  expect(() => jobs.start('job0')).toThrow('a job cannot have the name');
   expect(() => jobs.start('more')).toThrow(`${MAX_JOBS} jobs are running`);
 });
 
-it('bounds the calls of each', () => {
+it('limits the calls of each job', () => {
   const jobs = new Jobs();
   jobs.start('busy');
   jobs.start('other');

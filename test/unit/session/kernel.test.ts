@@ -9,14 +9,14 @@ function engineThat(prepare: Engine['prepare']): Engine {
 }
 
 describe('prepareInTime', () => {
-  it('waits for an engine that is quick, and passes its progress on', async () => {
+  it('waits for a fast engine and reports its progress', async () => {
     const messages: string[] = [];
     const engine = engineThat(async (onProgress) => onProgress({ message: 'pulling', percent: 10 }));
     await prepareInTime(engine, ({ message }) => messages.push(message), 1_000);
     expect(messages).toEqual(['pulling']);
   });
 
-  it('answers how far a slow one is, and that it goes on', async () => {
+  it('reports the progress of a slow engine, and that it continues', async () => {
     let finish: () => void = () => undefined;
     const engine = engineThat((onProgress) => {
       onProgress({ message: 'pulling python:3.14-slim', percent: 41.6 });
@@ -26,13 +26,13 @@ describe('prepareInTime', () => {
     });
     await expect(prepareInTime(engine, () => undefined, 10)).rejects.toMatchObject({
       code: 'IMAGE_PULLING',
-      message: 'the sandbox is not ready after 0.01 s (pulling python:3.14-slim, 42 %); this goes on',
+      message: 'the sandbox is not ready after 0.01 s (pulling python:3.14-slim, 42 %); the preparation continues',
       hint: 'Run the cell again in a minute.',
     });
     finish();
   });
 
-  it('rejects as the engine does, also when that comes too late for anybody', async () => {
+  it('rejects as the engine does, and ignores a rejection that comes too late', async () => {
     const failing = engineThat(() => Promise.reject(new Error('no network')));
     await expect(prepareInTime(failing, () => undefined, 1_000)).rejects.toThrow('no network');
     let fail: (error: Error) => void = () => undefined;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../../../src/base/limits.ts';
 import { Outbox } from '../../../src/session/outbox.ts';
 
-/** An outbox on a pipe that takes little at once, and what has come through so far. */
+/** An outbox on a pipe with a small buffer, and what it has sent so far. */
 function setUp() {
   const pipe = new PassThrough({ highWaterMark: 1_024 });
   const outbox = new Outbox(pipe);
@@ -31,7 +31,7 @@ describe('outbox', () => {
     ]);
   });
 
-  it('sends a long value in parts that hold whole characters and give the text back', async () => {
+  it('sends a long value in parts that join to the same text and cut no character', async () => {
     const { pipe, outbox } = setUp();
     const value = `x${'𝒳'.repeat(400_000)}`;
     const chunks: Buffer[] = [];
@@ -50,7 +50,7 @@ describe('outbox', () => {
     expect(frames.at(-1)).toMatchObject({ type: 'answer', parts: parts.length });
   });
 
-  it('lets an interrupt overtake what waits, and tell how many frames left before it', async () => {
+  it('lets an interrupt overtake waiting frames, with the number of frames sent before it', async () => {
     const { pipe, outbox } = setUp();
     outbox.sendRaw(Buffer.from('{}\n'));
     outbox.send({ type: 'answer', call: 0, ok: true });
@@ -71,14 +71,14 @@ describe('outbox', () => {
     expect(types.slice(-2)).toEqual(['answer', 'answer']);
   });
 
-  it('refuses a value when too much is unread', () => {
+  it('refuses a value if too much is unread', () => {
     const { outbox } = setUp();
     const large = JSON.stringify('x'.repeat(MAX_UNSENT_BYTES / 2));
     expect(outbox.sendValue(1, large)).toBe(true);
     expect(outbox.sendValue(2, large)).toBe(false);
   });
 
-  it('drops what waits when the pipe is gone', () => {
+  it('drops waiting frames when the pipe is closed', () => {
     const { pipe, outbox } = setUp();
     pipe.destroy();
     outbox.sendInterrupt({ cell: 1, reason: 'deadline' });

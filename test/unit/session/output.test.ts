@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { createOutputBuffer } from '../../../src/session/output.ts';
 
 describe('output buffer', () => {
-  it('keeps what fits as it came', () => {
+  it('keeps short text unchanged', () => {
     const buffer = createOutputBuffer(10);
     buffer.add('abc\n');
     buffer.add('def');
     expect(buffer.take()).toEqual({ head: 'abc\ndef', droppedBytes: 0, droppedLines: 0, tail: '' });
   });
 
-  it('is whole at exactly twice the budget, and cut one character above', () => {
+  it('keeps exactly twice the budget, and cuts one character more', () => {
     const whole = createOutputBuffer(4);
     whole.add('12345678');
     expect(whole.take()).toMatchObject({ head: '12345678', droppedBytes: 0 });
@@ -18,7 +18,7 @@ describe('output buffer', () => {
     expect(cut.take()).toEqual({ head: '1234', droppedBytes: 2, droppedLines: 0, tail: '6789' });
   });
 
-  it('counts bytes and lines of what it drops, and of what the sandbox dropped before', () => {
+  it('counts the bytes and lines that it drops, and those that the sandbox dropped', () => {
     const buffer = createOutputBuffer(4);
     buffer.add('head');
     buffer.add('\n\n\nlost');
@@ -26,7 +26,7 @@ describe('output buffer', () => {
     expect(buffer.take()).toEqual({ head: 'head', droppedBytes: 1_007, droppedLines: 10, tail: 'tail' });
   });
 
-  it('holds little of a flood', () => {
+  it('uses little memory for a flood', () => {
     const buffer = createOutputBuffer(100);
     for (let line = 0; line < 10_000; line += 1) {
       buffer.add('123456789\n');

@@ -1,4 +1,4 @@
-/** What `install` shows of a change: all of it, and nothing that the client keeps beside. */
+/** The diffs of `install`: the complete change, and nothing else that the client keeps in the file. */
 
 import { describe, expect, it } from 'vitest';
 import { loadFormat } from '../../../src/clients/format.ts';
@@ -14,7 +14,7 @@ async function shown(before: string): Promise<string[]> {
 }
 
 describe('a change', () => {
-  it('has the names of the file above, two lines around, and nothing else', async () => {
+  it('has a header with the file names, two lines of context, and nothing else', async () => {
     const text = '{\n  "a": 1,\n  "b": 2,\n  "c": 3,\n  "mcpServers": {\n    "x": {}\n  },\n  "d": 4,\n  "e": 5\n}\n';
     expect(await shown(text)).toEqual([
       '--- /f.json',
@@ -37,7 +37,7 @@ describe('a change', () => {
     ]);
   });
 
-  it('leaves out long lines around it as a whole, and cuts none', async () => {
+  it('has no context at all if a context line is long', async () => {
     const history = `  "history": "${'h'.repeat(5000)}",`;
     const lines = await shown(`{\n${history}\n  "mcpServers": {\n    "x": {}\n  }\n}\n`);
     expect(lines.join('\n')).not.toContain('hhh');
@@ -45,7 +45,7 @@ describe('a change', () => {
     expect(lines.filter((line) => line.startsWith('+    ')).length).toBe(8);
   });
 
-  it('shows of a file in one line the part that changes', async () => {
+  it('shows only the changed part of a file in one line', async () => {
     const history = 'h'.repeat(5000);
     const lines = await shown(`{"history": "${history}", "mcpServers": {"x": {}}, "last": "${history}"}`);
     const [removed = '', added = ''] = lines.filter((line) => /^[-+][^-+]/.test(line));

@@ -8,7 +8,7 @@ function form(properties: Readonly<Record<string, unknown>>, required: readonly 
   return { mode: 'form', message: 'Who?', requestedSchema: { type: 'object', properties, required } };
 }
 
-/** The reply of a person who types these lines, and what they were shown. */
+/** The reply of a person who types these lines, and the text they see. */
 async function ask(question: Question, lines: string) {
   const input = new PassThrough();
   const output = new PassThrough();
@@ -17,7 +17,7 @@ async function ask(question: Question, lines: string) {
   const reply = person.ask(question, new AbortController().signal);
   for (const line of lines.split('\n')) {
     input.write(`${line}\n`);
-    // The next question is put in a later turn, and a line that nobody waits for is lost.
+    // The next question is asked in a later turn; a line that arrives before it would be lost.
     await new Promise((resolve) => {
       setImmediate(resolve);
     });
@@ -48,12 +48,12 @@ describe('a person at a terminal', () => {
     expect(shown).toContain('Colour: of the door\n  1) red\n  2) green\n');
   });
 
-  test('is asked again where the answer fits nothing', async () => {
+  test('is asked again after an invalid answer', async () => {
     expect(await ask(form({ colour: COLOURS }), 'blue\n3\nred')).toMatchObject({ content: { colour: 'red' } });
     expect(await ask(form({ age: { type: 'integer' } }), 'x\n1.5\n7')).toMatchObject({ content: { age: 7 } });
   });
 
-  test('leaves out what need not be answered, closes what must be, and takes a default', async () => {
+  test('may skip an optional field, cancels with an empty required one, and accepts a default', async () => {
     expect(await ask(form({ name: { type: 'string' } }), '')).toMatchObject({ action: 'accept', content: {} });
     expect(await ask(form({ name: { type: 'string' } }, ['name']), '')).toMatchObject({ action: 'cancel' });
     const number = await ask(form({ n: { type: 'integer', default: 3 } }), '');
@@ -62,7 +62,7 @@ describe('a person at a terminal', () => {
     expect(decision).toMatchObject({ content: { sure: false }, shown: expect.stringContaining('(y or n; empty: n) ') });
   });
 
-  test('who goes away answers nothing, and a page is not opened', async () => {
+  test('who leaves cancels the question, and pages are not opened', async () => {
     const input = new PassThrough();
     const person = createTerminalPerson({ input, output: new PassThrough().resume() });
     const reply = person.ask(form({ name: { type: 'string' } }), new AbortController().signal);
@@ -72,7 +72,7 @@ describe('a person at a terminal', () => {
     expect(await person.ask(page, new AbortController().signal)).toEqual({ action: 'cancel' });
   });
 
-  test('a question can be taken back', async () => {
+  test('is no longer asked if the question is withdrawn', async () => {
     const taken = new AbortController();
     const person = createTerminalPerson({ input: new PassThrough(), output: new PassThrough().resume() });
     const reply = person.ask(form({ name: { type: 'string' } }), taken.signal);

@@ -76,7 +76,7 @@ it('inherits exactly these variables', () => {
   expect(INHERITED_PREFIXES).toEqual(['LC_', 'XDG_']);
 });
 
-it('adds the variables of the entry, which win, and nothing else', () => {
+it('adds the variables of the entry, which take precedence, and nothing else', () => {
   const env = {
     PATH: '/bin',
     Path: 'C:\\bin',
@@ -98,7 +98,7 @@ it('adds the variables of the entry, which win, and nothing else', () => {
   });
 });
 
-it('replaces a variable on Windows in whatever case it is written', () => {
+it('replaces a variable on Windows regardless of case', () => {
   const env = { PATH: 'C:\\bin', windir: 'C:\\Windows' };
   expect(childEnvironment(env, { Path: 'D:\\mine', WINDIR: 'D:\\w' }, 'win32')).toEqual({
     Path: 'D:\\mine',
@@ -108,7 +108,7 @@ it('replaces a variable on Windows in whatever case it is written', () => {
   expect(childEnvironment(env, { Path: '/mine' }, 'linux')).toMatchObject({ PATH: 'C:\\bin', Path: '/mine' });
 });
 
-it('keeps addresses with a password to itself', () => {
+it('does not pass on addresses with a password', () => {
   const env = {
     HTTPS_PROXY: 'http://me:hush@proxy:3128',
     http_proxy: 'http://proxy:3128',
@@ -122,6 +122,6 @@ it('keeps addresses with a password to itself', () => {
   });
 });
 
-it('counts the bridges above a server, whatever the entry says', () => {
+it('sets the nesting depth of bridges, regardless of the entry', () => {
   expect(childEnvironment({ MCP_BRIDGE_DEPTH: '2' }, { MCP_BRIDGE_DEPTH: '0' })).toEqual({ MCP_BRIDGE_DEPTH: '3' });
 });

@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('ends at the deadline or with the caller, and leaves no timer', () => {
+it('ends at the deadline or with the caller, and leaves no timer behind', () => {
   const deadline = new Deadline(1_000, undefined);
   expect(deadline.leftMs()).toBe(1_000);
   vi.advanceTimersByTime(1_000);
@@ -24,7 +24,7 @@ it('ends at the deadline or with the caller, and leaves no timer', () => {
   expect(new Deadline(1, caller.signal).signal.aborted).toBe(true);
 });
 
-it('gives up waiting, while what was waited for goes on', async () => {
+it('stops waiting, while the promise continues', async () => {
   const controller = new AbortController();
   let finish: (value: string) => void = () => undefined;
   const promise = new Promise<string>((resolve) => {
@@ -38,7 +38,7 @@ it('gives up waiting, while what was waited for goes on', async () => {
   await expect(unlessAborted(promise, controller.signal)).rejects.toMatchObject({ name: 'AbortError' });
 });
 
-it('runs at once, then once per interval, and last after the last call', () => {
+it('runs at once, then once per interval, including once after the last call', () => {
   const run = vi.fn<() => void>();
   const call = atMostEvery(1_000, run);
   call();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ProcessDefinition } from '../../../src/upstream/definition.ts';
+import type { ProcessDefinition } from '../../../src/base/server-definition.ts';
 import { hintForDocker, noticesForTools } from '../../../src/upstream/explain-docker.ts';
 
 function server(command: string, ...args: string[]): ProcessDefinition {
@@ -19,8 +19,8 @@ const RUN = server('docker', 'run', '-i', '--rm', 'mcp/fetch');
 const GATEWAY = server('/usr/local/bin/docker', 'mcp', 'gateway', 'run');
 const HELP = "\n\nRun 'docker run --help' for more information";
 
-/** Last words as docker 28.2.2 and 29, podman 4.3.1 and the gateway write them; the last ones are from issues of docker/mcp-gateway and docker/for-win. */
-describe('what is recognised', () => {
+/** Stderr of docker 28.2.2 and 29, podman 4.3.1 and the gateway. The last ones are from issues of docker/mcp-gateway and docker/for-win. */
+describe('a recognized failure', () => {
   it.each([
     [GATEWAY, "docker: unknown command: docker mcp\n\nRun 'docker --help' for more information", 'no MCP Toolkit'],
     [GATEWAY, "docker: 'mcp' is not a docker command.\nSee 'docker --help'", 'no MCP Toolkit'],
@@ -49,7 +49,7 @@ describe('what is recognised', () => {
     [
       RUN,
       `docker: Error response from daemon: invalid mount config for type "bind": bind source path does not exist: /nonexist${HELP}`,
-      'is not there: /nonexist',
+      'does not exist: /nonexist',
     ],
     [server('podman', 'run', '-i', 'nosuch:1'), 'Error: nosuch:1: image not known', 'podman pull nosuch:1'],
     [RUN, 'exec /usr/local/bin/python: exec format error', '--platform linux/amd64'],
@@ -78,7 +78,7 @@ describe('what is recognised', () => {
       'failed to connect to the docker API at npipe:////./pipe/docker_engine; check if the path is correct and if the daemon is running: open //./pipe/docker_engine: The system cannot find the file specified.',
       'Start Docker Desktop, or the service',
     ],
-    [GATEWAY, 'Docker Desktop is not running', 'Under WSL write "docker.exe"'],
+    [GATEWAY, 'Docker Desktop is not running', 'In WSL, use "docker.exe"'],
     [
       GATEWAY,
       "finding secrets [brave.api_key]: fetching secrets exit status 125: docker: Error response from daemon: Pull failed due to an unauthenticated request. Enforced sign-in is enabled, which requires pulls to be authenticated. Run `docker login`, or contact your administrators if this is unexpected.\n\nRun 'docker run --help' for more information",
@@ -92,7 +92,7 @@ describe('what is recognised', () => {
     [
       GATEWAY,
       'Post "http://localhost/secrets": dial unix /root/.docker/desktop/jfs.sock: connect: no such file or directory',
-      'Give it a file of NAME=VALUE lines',
+      'Use a file of NAME=VALUE lines',
     ],
     [
       GATEWAY,
@@ -104,7 +104,7 @@ describe('what is recognised', () => {
     expect(hintForDocker(definition, stderr)).toContain(hint);
   });
 
-  it('is nothing for other programs, other words, and containers that have what they need', () => {
+  it('there is none for other programs, other messages, and containers without a problem', () => {
     expect(hintForDocker(server('npx', 'docker'), 'the input device is not a TTY')).toBeUndefined();
     expect(hintForDocker(RUN, 'Traceback (most recent call last):')).toBeUndefined();
     expect(hintForDocker(server('docker', 'run', '-it', 'x'), '')).toBeUndefined();
@@ -117,12 +117,12 @@ describe('a gateway', () => {
     name,
   }));
 
-  it('that lists its own tools alone, or none, gets a notice with the command', () => {
+  it('that lists only its own tools, or none, gets a notice with the command', () => {
     expect(noticesForTools(GATEWAY, own)[0]).toContain('docker mcp server enable NAME');
     expect(noticesForTools(GATEWAY, [])[0]).toContain("only the gateway's own tools");
   });
 
-  it('with servers gets none, and neither does another server', () => {
+  it('with servers gets no notice, and neither does another server', () => {
     expect(noticesForTools(GATEWAY, [...own, { name: 'search' }])).toEqual([]);
     expect(noticesForTools(RUN, own)).toEqual([]);
   });

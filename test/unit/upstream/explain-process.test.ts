@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ProcessDefinition } from '../../../src/upstream/definition.ts';
+import type { ProcessDefinition } from '../../../src/base/server-definition.ts';
 import { explainDownload, explainSpawn, hintForSpawn } from '../../../src/upstream/explain-process.ts';
 
 let folder: string;
@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What this system reports when it starts `command`. */
+/** The error of this system when it starts `command`. */
 async function failureOf(command: string): Promise<unknown> {
   const [error] = await once(spawn(command, { env: { PATH: folder } }), 'error');
   return error;
@@ -33,8 +33,8 @@ function definition(command: string): ProcessDefinition {
 }
 
 describe.runIf(process.platform !== 'win32')('a program that cannot be started', () => {
-  // A normal user whose PATH held a folder of another user read "chmod +x no-such-program".
-  it('is reported as missing or not executable when it is looked for on PATH', async () => {
+  // A user whose PATH contained a folder of another user was told "chmod +x no-such-program".
+  it('is reported as missing or not executable if it is looked up on PATH', async () => {
     writeFileSync(join(folder, 'tool'), '', { mode: 0o644 });
     const cause = await failureOf('tool');
     expect(cause).toMatchObject({ code: 'EACCES' });
@@ -44,7 +44,7 @@ describe.runIf(process.platform !== 'win32')('a program that cannot be started',
     );
   });
 
-  it('is reported as not executable when its path is given', async () => {
+  it('is reported as not executable if its path is given', async () => {
     const tool = join(folder, 'tool');
     writeFileSync(tool, '', { mode: 0o644 });
     const cause = await failureOf(tool);
@@ -52,17 +52,17 @@ describe.runIf(process.platform !== 'win32')('a program that cannot be started',
     expect(hintForSpawn(definition(tool), cause)).toContain(`chmod +x ${tool}`);
   });
 
-  it('is reported as not found when no folder on PATH has it', async () => {
+  it('is reported as not found if no folder on PATH has it', async () => {
     expect(explainSpawn(definition('tool'), await failureOf('tool'))).toBe("command 'tool' not found");
   });
 });
 
 describe('a program that downloads the server', () => {
-  it.each(['npx', '/usr/bin/npx', 'C:\\node\\npx.cmd', 'uvx'])('%s may still be at it', (command) => {
+  it.each(['npx', '/usr/bin/npx', 'C:\\node\\npx.cmd', 'uvx'])('%s may still be downloading', (command) => {
     expect(explainDownload(definition(command))).toMatch(/^(npx|uvx) may still be downloading the package, /);
   });
 
-  it('is no other one', () => {
+  it('is not any other program', () => {
     expect(explainDownload(definition('node'))).toBe('');
     expect(explainDownload(definition('/opt/npx/server'))).toBe('');
   });

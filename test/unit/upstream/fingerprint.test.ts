@@ -19,7 +19,7 @@ async function listed(tool: unknown): Promise<string | undefined> {
 }
 
 describe('a fingerprint', () => {
-  it('is five hashes that will never change for the same tool', () => {
+  it('is five hashes that never change for the same tool', () => {
     expect(fingerprintTool(TOOL).split('.')).toEqual([
       '2sl286ArsSfgIOp8mIz48r44TsjpN1_1MBR81fZBQBA',
       'kTJ1UZjXMQgR_qxncy9L0VdwisreGSv2M31wtvlE3Hk',
@@ -50,7 +50,7 @@ describe('a fingerprint', () => {
     expect(changedParts(fingerprintTool(TOOL), fingerprintTool({ ...TOOL, ...change }))).toEqual(parts);
   });
 
-  it('does not mix up values that look alike', () => {
+  it('differs for values that look alike', () => {
     const values = ['1', 1, [1], ['1'], { 1: 1 }, [], {}, null, '', '[]', [[], []], [[[]]], true];
     expect(new Set(values.map((value) => fingerprintTool({ inputSchema: value }))).size).toBe(values.length);
   });
@@ -61,7 +61,7 @@ describe('a fingerprint', () => {
     expect(of('18446744073709551615')).not.toBe(of('18446744073709551616'));
   });
 
-  it('stands schemas that are nested without end, and lists of 200,000 values', () => {
+  it('handles extremely deep schemas, and arrays of 200,000 values', () => {
     let deep: unknown = {};
     for (let level = 0; level < 20_000; level += 1) {
       deep = [deep];
@@ -72,15 +72,15 @@ describe('a fingerprint', () => {
   });
 });
 
-describe('what is cut when a list is read', () => {
-  it('counts: the end of a long text', async () => {
+describe('what is cut from a list', () => {
+  it('changes the fingerprint: the end of a long text', async () => {
     const description = 'x'.repeat(1_200_000);
     expect(await listed({ ...TOOL, description: `${description}a` })).not.toBe(
       await listed({ ...TOOL, description: `${description}b` }),
     );
   });
 
-  it('counts: a member that is left out', async () => {
+  it('changes the fingerprint: a member that is left out', async () => {
     const schema = (last: string) => ({
       type: 'object',
       enum: [...Array.from({ length: 200_000 }, () => 'abcdef'), last],
@@ -91,7 +91,7 @@ describe('what is cut when a list is read', () => {
     ]);
   });
 
-  it('is the same for the same list', async () => {
+  it('leaves the fingerprint of the same list unchanged', async () => {
     expect(await listed(TOOL)).toBe(fingerprintTool(TOOL));
   });
 });

@@ -5,7 +5,7 @@ import { JsonCursor, TooManyMembersError } from '../../../src/upstream/json-curs
 
 const cursorOf = (text: string) => new JsonCursor(Buffer.from(text));
 
-/** The value as the cursor reads it, member by member. */
+/** Reads a value with the cursor, member by member. */
 function walk(cursor: JsonCursor): unknown {
   if (cursor.enterArray()) {
     const elements: unknown[] = [];
@@ -37,7 +37,7 @@ test('reads every JSON value as JSON.parse does, with and without white space', 
   );
 });
 
-test('a text can be cut anywhere: what comes out is the beginning of it', () => {
+test('a string cut anywhere is the beginning of the string', () => {
   const texts = string({ unit: constantFrom('a', '\\', '"', '\n', '\u0001', 'é', '漢', '🦊', 'u') });
   verify(
     property(texts, integer({ min: 1, max: 60 }), (text, bytes) => {
@@ -55,19 +55,19 @@ describe('refused', () => {
     expect(() => walk(cursorOf(text))).toThrow(SyntaxError);
   });
 
-  test('what is no JSON between the brackets is refused when it is parsed', () => {
+  test('invalid JSON between the brackets is refused when it is parsed', () => {
     expect(() => walk(cursorOf('[nope]'))).toThrow(SyntaxError);
     expect(() => walk(cursorOf('{a:1}'))).toThrow(SyntaxError);
     expect(() => walk(cursorOf('[01]'))).toThrow(SyntaxError);
   });
 
-  test('a value of a million members is not passed over', () => {
+  test('a value with a million members is not skipped', () => {
     const text = `[${Array.from({ length: 1_000_000 }, () => '1').join(',')}]`;
     expect(() => cursorOf(text).skip()).toThrow(TooManyMembersError);
   });
 });
 
-test('a key of a megabyte is no key of interest', () => {
+test('a key of a megabyte is read as an empty string', () => {
   const cursor = cursorOf(`{"${'k'.repeat(1_000_000)}":1,"b":2}`);
   cursor.enterObject();
   expect([cursor.nextKey(), cursor.value(), cursor.nextKey(), cursor.value()]).toEqual(['', 1, 'b', 2]);

@@ -22,7 +22,7 @@ const FIRST = 2 ** 30;
 const limits = { timeoutMs: 1_000 };
 
 describe('requests', () => {
-  it('are numbered apart from those of the SDK, and answered by number', async () => {
+  it('have ids apart from those of the SDK, and are answered by id', async () => {
     const first = requests.request('tools/call', { name: 'a' }, limits);
     const second = requests.request('tools/call', { name: 'b' }, limits);
     expect(sent).toEqual([
@@ -37,7 +37,7 @@ describe('requests', () => {
     expect(requests.accept({ jsonrpc: '2.0', id: 0, result: {} }, 1)).toBe(false);
   });
 
-  it('carry the envelope of 2026-07-28 when there is one', async () => {
+  it('carry the envelope of 2026-07-28 if there is one', async () => {
     requests.setEnvelope({ version: 'new', client: 'us' });
     const answer = requests.request('tools/call', { name: 'a', _meta: { mine: 1 } }, limits);
     expect(sent[0]).toMatchObject({ params: { name: 'a', _meta: { version: 'new', client: 'us', mine: 1 } } });
@@ -45,7 +45,7 @@ describe('requests', () => {
     expect((await answer).result).toEqual({ resultType: 'complete', content: [] });
   });
 
-  it('pass on every report until the answer, also of a server that writes the token as a text, and none after it', async () => {
+  it('deliver every progress report until the answer, even if the server writes the token as a string, and none after it', async () => {
     const seen: number[] = [];
     const onProgress = ({ progress }: { progress: number }) => void seen.push(progress);
     const answer = requests.request('tools/call', { name: 'a' }, { ...limits, onProgress });
@@ -62,7 +62,7 @@ describe('requests', () => {
     expect(seen).toEqual([1, 2, 3]);
   });
 
-  it('tell the server at the deadline', async () => {
+  it('send a cancellation at the deadline', async () => {
     const answer = rejectionOf(requests.request('tools/call', {}, limits));
     vi.advanceTimersByTime(999);
     expect(sent).toHaveLength(1);
@@ -75,7 +75,7 @@ describe('requests', () => {
     });
   });
 
-  it('tell the server on abort, and are not sent after it', async () => {
+  it('send a cancellation on abort, and are not sent after it', async () => {
     const controller = new AbortController();
     const { signal } = controller;
     const answer = rejectionOf(requests.request('x', {}, { ...limits, signal }));
@@ -114,7 +114,7 @@ describe('answers', () => {
     [{ result: [1] }, { kind: 'malformed' }],
     [{}, { kind: 'malformed' }],
     [{ result: { resultType: 'input_required' } }, { kind: 'malformed' }],
-  ])('%j are failures of their kind', async (answer, failure) => {
+  ])('%j fail with their kind of error', async (answer, failure) => {
     const rejected = rejectionOf(requests.request('x', {}, limits));
     requests.accept({ jsonrpc: '2.0', id: FIRST, ...answer }, 1);
     expect(await rejected).toMatchObject(failure);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseExact, stringifyExact } from '../../../src/protocol/exact-json.ts';
 import { createResultMask } from '../../../src/upstream/result-mask.ts';
 
-/** What comes out of a line with that result, as a transport does it. */
+/** Masks a line with this result as a transport does. */
 function through(
   secrets: string[],
   result: unknown,
@@ -16,38 +16,38 @@ function through(
 
 describe('a secret is masked', () => {
   it.each<[string, string, unknown, unknown]>([
-    ['in a text', 'ghp_1234', { text: 'a ghp_1234 b ghp_1234' }, { text: 'a *** b ***' }],
-    ['in depth', 'ghp_1234', [{ a: ['ghp_1234'] }], [{ a: ['***'] }]],
+    ['in a string', 'ghp_1234', { text: 'a ghp_1234 b ghp_1234' }, { text: 'a *** b ***' }],
+    ['in a nested value', 'ghp_1234', [{ a: ['ghp_1234'] }], [{ a: ['***'] }]],
     ['as a key', 'ghp_1234', { ghp_1234: 1, x: 2 }, { '***': 1, x: 2 }],
-    ['as two keys, which stay two', 'ghp_1234', { ghp_1234: 1, '***': 2 }, { '***': 1, '*** (2)': 2 }],
-    ['with what JSON escapes', 'a"b\\c\nd', { text: 'x a"b\\c\nd' }, { text: 'x ***' }],
+    ['as two keys, which stay distinct', 'ghp_1234', { ghp_1234: 1, '***': 2 }, { '***': 1, '*** (2)': 2 }],
+    ['with characters that JSON escapes', 'a"b\\c\nd', { text: 'x a"b\\c\nd' }, { text: 'x ***' }],
     ['with letters beyond ASCII', 'pässwörd', { text: 'pässwörd' }, { text: '***' }],
-    ['made of nothing but those', 'ключключ', { text: 'ключключ' }, { text: '***' }],
+    ['with only such letters', 'ключключ', { text: 'ключключ' }, { text: '***' }],
     ['in an address', 'a+b/c=d&', { text: `?k=${encodeURIComponent('a+b/c=d&')}` }, { text: '?k=***' }],
     ['as a number', '12345678', { a: 12_345_678, b: 123_456_789 }, { a: '***', b: 123_456_789 }],
     ['in a form', 'correct horse', { text: 'p=correct+horse&q=1' }, { text: 'p=***&q=1' }],
-    ['in JSON of PHP in a text', 'ab/cdefgh', { text: '{"k":"ab\\/cdefgh"}' }, { text: '{"k":"***"}' }],
-    ['in JSON of Python in a text', 'pässwörd-€', { text: '"p\\u00e4ssw\\u00f6rd-\\u20ac"' }, { text: '"***"' }],
-    ['in JSON in a text beside a picture', '😀"abcdefg', { text: '{"k":"😀\\"abcdefg"}' }, { text: '{"k":"***"}' }],
-    ['in JSON of Go in a text', 'a<b>&c=d+e', { text: '"a\\u003cb\\u003e\\u0026c=d\\u002Be"' }, { text: '"***"' }],
-    ['in JSON in a text', 'a"bcdefg', { text: JSON.stringify({ k: 'a"bcdefg' }) }, { text: '{"k":"***"}' }],
+    ['in JSON of PHP in a string', 'ab/cdefgh', { text: '{"k":"ab\\/cdefgh"}' }, { text: '{"k":"***"}' }],
+    ['in JSON of Python in a string', 'pässwörd-€', { text: '"p\\u00e4ssw\\u00f6rd-\\u20ac"' }, { text: '"***"' }],
+    ['in JSON in a string next to an emoji', '😀"abcdefg', { text: '{"k":"😀\\"abcdefg"}' }, { text: '{"k":"***"}' }],
+    ['in JSON of Go in a string', 'a<b>&c=d+e', { text: '"a\\u003cb\\u003e\\u0026c=d\\u002Be"' }, { text: '"***"' }],
+    ['in JSON in a string', 'a"bcdefg', { text: JSON.stringify({ k: 'a"bcdefg' }) }, { text: '{"k":"***"}' }],
   ])('%s', (_where, secret, result, masked) => {
     expect(through([secret], result)).toEqual(masked);
   });
 
-  it.each(['', 'a', 'ab', 'abc'])('in base64 behind %j', (before) => {
+  it.each(['', 'a', 'ab', 'abc'])('in base64 after %j', (before) => {
     const text = Buffer.from(`${before}:secret-1234:more`).toString('base64');
     const masked = through(['secret-1234'], { text }) as { text: string };
     expect(masked.text).toContain('***');
     expect(Buffer.from(masked.text, 'base64').toString('latin1')).not.toContain('ecret-123');
   });
 
-  it('in the alphabet of base64 that addresses use', () => {
+  it('in the URL-safe base64 alphabet', () => {
     const text = Buffer.from('>>>???>>>???').toString('base64url');
     expect(through(['>>>???>>>???'], { text })).toEqual({ text: '***' });
   });
 
-  it('whatever the encoder escapes', () => {
+  it('regardless of what the encoder escapes', () => {
     const line = '{"jsonrpc":"2.0","id":1,"result":{"text":"key \\u0061+b\\/c\\u003dsecret"}}';
     expect(through(['a+b/c=secret'], undefined, line)).toEqual({ text: 'key ***' });
   });
@@ -59,19 +59,19 @@ describe('a secret is masked', () => {
     );
   });
 
-  it('as deep as JSON may be nested, in a time that does not double with each level', () => {
+  it('at the maximum nesting depth, in time that does not double with each level', () => {
     const nest = (inner: unknown) => Array.from({ length: 190 }).reduce<unknown>((value) => ({ a: value }), inner);
     expect(through(['secret-1234'], nest('secret-1234'))).toEqual(nest('***'));
   });
 
-  it('longest first, so that nothing of it stays', () => {
+  it('longest first, so that no part stays visible', () => {
     expect(through(['secret-1', 'secret-1-long'], ['secret-1-long secret-1'])).toEqual(['*** ***']);
   });
 
-  // No pattern can be made of it, and the complaint about that repeated it.
+  // It is too long for a pattern, and the error about that quoted it.
   it.each([
     ['letters', 'aB3'.repeat(20_000)],
-    ['what is escaped', 'aB"\\n€ '.repeat(8_000)],
+    ['escaped characters', 'aB"\\n€ '.repeat(8_000)],
   ])('of 64 KiB of %s', (_of, secret) => {
     const forms = [
       secret,
@@ -89,7 +89,7 @@ describe('a secret is masked', () => {
     expect(through(['secret-1234'], { text })).toEqual({ text: text.replace('secret-1234', '***') });
   });
 
-  it('whatever it is made of and wherever it stands', () => {
+  it('whatever its characters and position', () => {
     assertProperty(
       property(
         string({ minLength: 8, unit: constantFrom(...Array.from('aZ0_"\\/\n\u0000 é€😀+&=%.-~<')) }),
@@ -104,7 +104,7 @@ describe('a secret is masked', () => {
   });
 });
 
-describe('what is not secret', () => {
+describe('a message without secrets', () => {
   it('is the same object', () => {
     const message = { jsonrpc: '2.0', id: 1, result: {} };
     expect(createResultMask([]).maskMessage(message)).toBe(message);
@@ -116,7 +116,7 @@ describe('what is not secret', () => {
     expect(mask.maskMessage(message)).toEqual({ ...message, params: { a: '***' } });
   });
 
-  it('is not touched: numbers, order, odd keys', () => {
+  it('is unchanged: numbers, order, odd keys', () => {
     const line =
       '{"jsonrpc":"2.0","id":1,"result":{"b":1.0,"a":[null,true,1e999],"__proto__":{"x":1},"s":"secret-1234"}}';
     expect(stringifyExact(through(['secret-1234'], undefined, line))).toBe(

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../../src/upstream/definition.ts';
+import type { JsonObject } from '../../../src/base/is-object.ts';
 import { RequestError } from '../../../src/upstream/requests.ts';
 import { askSurface, MissingCapabilityError, type SurfaceMethod } from '../../../src/upstream/surface.ts';
 
 const INFO = { capabilities: { resources: {}, tools: {} } };
 
-/** Asks for a list whose pages `answer` makes; gives the answer and the pages asked for. */
+/** Requests a list whose pages come from `answer`; returns the list and the requested pages. */
 async function listOf(answer: (params: JsonObject, page: number) => JsonObject, method: SurfaceMethod) {
   const asked: JsonObject[] = [];
   const call = { server: 'files', method, params: {} };
@@ -45,20 +45,20 @@ describe('a list of a server', () => {
       2,
       'the list was cut where its pages began to repeat',
     ],
-    ['holds what is no list', () => ({ resources: 'none' }), 0, undefined],
+    ['has a value that is not an array', () => ({ resources: 'none' }), 0, undefined],
   ])('that %s is cut, with a notice', async (_, answer, count, notice) => {
     const { list } = await listOf(answer, 'resources/list');
     expect(list).toMatchObject({ items: { length: count }, notices: notice === undefined ? [] : [notice] });
   });
 
-  test('of templates is empty where the server does not know the method', async () => {
+  test('of templates is empty if the server does not know the method', async () => {
     const { list } = await listOf(() => {
       throw new RequestError('rpc', 'Method not found', { code: -32_601 });
     }, 'resources/templates/list');
     expect(list).toEqual({ items: [], notices: [] });
   });
 
-  test('is refused where the server never said that it has any', async () => {
+  test('is refused if the server did not declare the capability', async () => {
     const error = await listOf(() => ({}), 'prompts/list').catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(MissingCapabilityError);
     expect(error).toMatchObject({ capability: 'prompts', offered: ['resources', 'tools'] });

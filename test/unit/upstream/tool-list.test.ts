@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/upstream/definition.ts';
+import type { JsonObject } from '../../../src/base/is-object.ts';
 import { RequestError } from '../../../src/upstream/requests.ts';
 import { readToolList } from '../../../src/upstream/tool-list.ts';
 
-/** Reads the list of a server with these pages; each names the next one. */
+/** Reads the list of a server with these pages, each naming the next one. */
 async function read(pages: readonly JsonObject[]) {
   const asked: JsonObject[] = [];
   const list = await readToolList((params) => {
@@ -29,7 +29,7 @@ describe('readToolList', () => {
     expect(notices).toEqual([]);
   });
 
-  it('keeps what it does not know, and mends what others rely on', async () => {
+  it('keeps unknown members, and fixes those that others rely on', async () => {
     const odd = { name: 'odd', description: 5, inputSchema: null, annotations: { readOnlyHint: true }, future: [1] };
     const { tools, notices } = await read([
       { tools: [odd, tool('odd'), { name: 5 }, 'text', { name: '' }], nextCursor: undefined },
@@ -43,14 +43,14 @@ describe('readToolList', () => {
     ]);
   });
 
-  it('stops after 1,000 pages, and where pages repeat', async () => {
+  it('stops after 1,000 pages, and when pages repeat', async () => {
     expect((await read([])).notices).toEqual(['only the first 1,000 pages were read']);
     expect((await read([{ nextCursor: 'a' }, { nextCursor: 'b' }, { nextCursor: 'a' }])).notices).toEqual([
       'the list was cut where its pages began to repeat',
     ]);
   });
 
-  it('keeps 10,000 tools of 50,000, and asks for no more pages then', async () => {
+  it('keeps 10,000 of 50,000 tools, and then requests no more pages', async () => {
     const all = Array.from({ length: 50_000 }, (_, number) => tool(`tool_${number}`));
     const { tools, notices, asked } = await read([{ tools: all }]);
     expect(tools).toHaveLength(10_000);
@@ -58,7 +58,7 @@ describe('readToolList', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('keeps what it has when the next page does not come in time', async () => {
+  it('keeps the pages it has if the next one does not come in time', async () => {
     const late = new RequestError('timeout', 'no answer');
     const pages = [Promise.resolve(response({ tools: [tool('a')], nextCursor: 'b' })), Promise.reject(late)];
     const list = await readToolList(() => pages.shift() ?? Promise.reject(late));
@@ -84,7 +84,7 @@ describe('readToolList', () => {
     ]);
   });
 
-  it('ends at a tool that nobody could pass over quickly', async () => {
+  it('ends at a tool that cannot be skipped quickly', async () => {
     const wide = { name: 'wide', inputSchema: { enum: Array.from({ length: 600_000 }, () => 1) } };
     const { tools, notices, asked } = await read([{ tools: [tool('first'), wide, tool('never')] }]);
     expect(tools.map(({ name }) => name)).toEqual(['first']);
@@ -92,9 +92,9 @@ describe('readToolList', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('says what a response was that is none', async () => {
+  it('explains an unusable response', async () => {
     const of = (line: string) => readToolList(() => Promise.resolve(Buffer.from(line)));
-    await expect(of('{"result":{"tools":[{"name":')).rejects.toThrow('the response is no JSON: ');
+    await expect(of('{"result":{"tools":[{"name":')).rejects.toThrow('the response is not valid JSON: ');
     await expect(of('{"id":1}')).rejects.toThrow('neither a result object nor an error object');
     await expect(of('{"error":{"code":-32000,"message":"no"},"id":1}')).rejects.toThrow('no');
     await expect(of('{"result":{"resultType":"input_required"}}')).rejects.toThrow('only complete results can be used');
@@ -104,7 +104,7 @@ describe('readToolList', () => {
     });
   });
 
-  it('takes a server without tools for an empty list, and passes on other errors', async () => {
+  it('returns an empty list for a server without tools, and rejects with other errors', async () => {
     const fail = (code: number) => readToolList(() => Promise.reject(new RequestError('rpc', 'no', { code })));
     expect(await fail(-32_601)).toMatchObject({ tools: [], notices: [] });
     await expect(fail(-32_603)).rejects.toBeInstanceOf(RequestError);

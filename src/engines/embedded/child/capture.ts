@@ -1,35 +1,35 @@
 /**
- * What is written to descriptor 1 or 2 until the kernel takes it. Nobody else can take it while the writer runs (there
- * is one thread), so the buffer is bounded: it keeps the start and the end, and says between them what is left out.
+ * Buffers what the program writes to descriptor 1 or 2 until the kernel reads it. There is only one thread, so the kernel cannot
+ * read while the program writes. The buffer is therefore bounded: it keeps the start and the end, with a notice between them.
  */
 import { LastBytes } from './last-bytes.ts';
 import type { Device } from './wasi/descriptors.ts';
 
-/** Kept of the start, and the same again of the end. Together as much as a pipe of the container engines holds. */
+/** Bytes kept of the start, and again of the end. Together as much as a pipe holds with a container engine. */
 const KEPT_BYTES = 512 * 1024;
-/** Bytes taken from one call; a writer of more writes again. */
+/** Bytes taken by one call; the program writes the rest with the next. */
 const MAX_WRITE_BYTES = 64 * 1024 * 1024;
 const FIRST_CAPACITY_BYTES = 4096;
 
 export class Capture {
-  /** To be written by the program. */
+  /** The program writes here. */
   readonly writeEnd: Device = { write: (bytes) => this.#add(bytes.subarray(0, MAX_WRITE_BYTES)) };
-  /** To be read by the kernel; a read never waits, and 0 means that there is nothing now. */
+  /** The kernel reads here. A read never waits; 0 means that the buffer is empty now. */
   readonly readEnd: Device = { read: (target) => this.#take(target) };
   readonly #name: string;
-  /** The start: bytes from `#from` to `#to` are there to be taken. */
+  /** The start of the output; bytes `#from` to `#to` have not been read. */
   #first = new Uint8Array(0);
   #from = 0;
   #to = 0;
-  /** What came after the start was full. */
+  /** Output after the start was full. */
   #last: LastBytes | undefined;
 
-  /** `name` is that of the stream, for the words that stand where something is left out. */
+  /** `name` is the name of the stream in the notice about omitted output. */
   constructor(name: string) {
     this.#name = name;
   }
 
-  /** Everything that nobody has taken. */
+  /** Everything that has not been read. */
   rest(): Uint8Array {
     this.#join();
     return this.#first.slice(this.#from, this.#to);
@@ -71,7 +71,7 @@ export class Capture {
     return count;
   }
 
-  /** Makes one piece of start, notice and end. */
+  /** Joins start, notice and end. */
   #join(): void {
     const last = this.#last;
     if (last === undefined) {
@@ -81,7 +81,7 @@ export class Capture {
     if (last.droppedBytes > 0) {
       const bytes = last.droppedBytes.toLocaleString('en-US');
       const lines = last.droppedLines.toLocaleString('en-US');
-      const notice = `\n[${bytes} bytes with ${lines} line ends that were written to ${this.#name} are left out here]\n`;
+      const notice = `\n[${bytes} bytes (${lines} lines) written to ${this.#name} are left out here]\n`;
       this.#append(Buffer.from(notice));
     }
     this.#append(last.bytes());

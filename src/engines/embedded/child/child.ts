@@ -1,25 +1,23 @@
 /**
- * The program of the child process of the embedded engine: restores CPython from its snapshot and runs it until it ends
- * or the host does. `node child.mjs FOLDER MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`; frames on stdin and
- * stdout, reports on stderr. The main thread reads the host's pipe and ends the process; the same program runs again in
- * a second thread, where Python computes and sleeps.
+ * The child process of the embedded engine. Restores CPython from its snapshot and runs it until it ends or the host is gone.
+ * Usage: `node child.mjs FOLDER MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`, with frames on stdin and stdout and reports on stderr.
+ * The main thread reads the host's pipe and ends the process. A second thread runs the same file and, in it, Python.
  */
 import { setFlagsFromString } from 'node:v8';
 import { isMainThread, MessageChannel, parentPort, Worker, workerData } from 'node:worker_threads';
 import { messageOf } from '../../../base/errors.ts';
-import { BUILT_FILE, readBuiltFile, readManifest } from './artifacts.ts';
+import { BUILT_FILE, readBuiltFile, readManifest } from './built-files.ts';
 import { HostInput } from './host-input.ts';
-import { readInput, type SharedInput } from './input-reader.ts';
-import { createWords } from './input-words.ts';
-import { report } from './report.ts';
+import { report } from './host-output.ts';
+import { createWords, readInput, type SharedInput } from './input-reader.ts';
 import { type ChildOptions, runSandbox } from './sandbox.ts';
 
-/** `EX_SOFTWARE` of BSD sysexits.h, as the supervisor of the container engines ends with. */
+/** `EX_SOFTWARE` from BSD sysexits.h, the same exit code as the supervisor's in a container. */
 const EXIT_FAILED = 70;
 const SIGKILL = 9;
 /**
- * JavaScript's own memory, where names of files and the like are; and the stack, which CPython measures its recursion
- * by: it needs 2.5 MB to raise RecursionError before the stack is full (measured).
+ * The JavaScript heap holds file names and the like. The stack limits Python's recursion: CPython needs 2.5 MB to raise
+ * RecursionError before the stack overflows (measured).
  */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, stackSizeMb: 8 };
 
@@ -29,15 +27,15 @@ interface GuestData {
 }
 
 /**
- * How much a function runs before it is compiled again, and better. At V8's own budget a start compiles hundreds of functions
- * that are then never needed: 350 ms of CPU and 115 MB against 210 ms and 93 MB, and a loop of 0.5 s is as fast (measured
- * on Node 20). A V8 that no longer knows the flag says so on stderr and goes on.
+ * How long V8 runs a function before it compiles an optimized version. With V8's default, a start compiles hundreds of functions
+ * that are not needed again: 350 ms of CPU and 115 MB, instead of 210 ms and 93 MB. A loop of 0.5 s is equally fast with both
+ * (measured on Node 20). A V8 without this flag prints a warning on stderr and continues.
  */
 const TIERING_FLAG = '--wasm-tiering-budget=200000000';
-/** Functions are validated when they are compiled, which is when they are first called: 10 to 30 ms of CPU less (measured on Node 20 and 24). */
+/** Validates each function on its first call, when it is compiled. Saves 10 to 30 ms of CPU (measured on Node 20 and 24). */
 const VALIDATION_FLAG = '--wasm-lazy-validation';
 
-// Errors are the guest's failed calls by the thousand; where they were made is no news.
+// Failed calls of the guest throw errors by the thousand, and no one reads their stack traces.
 Error.stackTraceLimit = 0;
 
 if (isMainThread) {
@@ -71,18 +69,18 @@ function startGuest(): void {
   guest.on('error', (error) => reportBrokenThread(error));
   guest.on('exit', (status) => process.exit(status));
   readInput({ words, port: port1 });
-  // Compiled here while the other thread comes up: both take as long.
+  // Compiled here while the other thread starts: both take about equally long.
   guest.postMessage(new WebAssembly.Module(readBuiltFile(directory, BUILT_FILE.MODULE, readManifest(directory))), []);
 }
 
-/** Node ends a thread whose JavaScript memory is full. */
+/** Node ends a thread whose JavaScript heap is full. */
 function reportBrokenThread(error: Error): void {
   const isMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
   const cause = isMemory ? 'memory' : 'signal';
   report({ report: 'ended', cause, exit_code: null, signal: SIGKILL });
 }
 
-/** Whichever thread cannot begin: the process says why and ends. */
+/** If either thread cannot start, the process reports why and exits. */
 function orFail(run: () => void): void {
   try {
     run();

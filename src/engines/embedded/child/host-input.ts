@@ -1,15 +1,14 @@
 /**
- * The host's bytes as the guest's thread sees them: it takes what the other thread handed over, and sleeps until there
- * is something. The end of the host ends the program from wherever it waits.
+ * The host's input as the guest's thread sees it. Takes the bytes that the main thread passes on, and sleeps until some arrive.
+ * If the host is gone, the program ends at its next read or wait.
  */
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import type { SharedInput } from './input-reader.ts';
-import { WORD } from './input-words.ts';
+import { type SharedInput, WORD } from './input-reader.ts';
 import type { Device } from './wasi/descriptors.ts';
 import { ERRNO, ProgramExit, WasiError } from './wasi/errno.ts';
 import type { Waiter } from './wasi/machine.ts';
 
-/** What CPython calls SIGINT in WASI. */
+/** The number of SIGINT in CPython for WASI. */
 const SIGINT = 2;
 
 export class HostInput implements Device, Waiter {
@@ -22,7 +21,7 @@ export class HostInput implements Device, Waiter {
     this.#port = port;
   }
 
-  /** The signal that is pending, which is none afterwards; 0 for none. The import `bridge.interrupt`. */
+  /** The import `bridge.interrupt`: returns the pending signal and clears it; 0 if there is none. */
   takeInterrupt(): number {
     this.checkEnd();
     return Atomics.exchange(this.#words, WORD.INTERRUPT, 0) === 0 ? 0 : SIGINT;
@@ -70,7 +69,7 @@ export class HostInput implements Device, Waiter {
     }
   }
 
-  /** Throws when the host has gone. */
+  /** Throws `ProgramExit` if the host is gone. */
   checkEnd(): void {
     if (Atomics.load(this.#words, WORD.ENDED) === 1) {
       throw new ProgramExit(0);

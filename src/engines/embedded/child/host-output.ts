@@ -1,29 +1,39 @@
-/** Writes to the host, whole and at once: while the pipe is full the guest waits, which is the back-pressure. */
+/**
+ * Output to the host: frames on stdout, reports on stderr. Writes are complete and synchronous. While the pipe is full, the guest
+ * waits; that is the back-pressure.
+ */
 import { writeSync } from 'node:fs';
+import type { SupervisorReport } from '../../../protocol/frames.ts';
 import type { Device } from './wasi/descriptors.ts';
 import { ProgramExit } from './wasi/errno.ts';
 
-/** Bytes of one call; the guest writes the rest with the next. It keeps the time bounded in which nothing is noticed. */
+const STDERR = 2;
+/** Bytes taken by one call; the guest writes the rest with the next. During a write the guest notices nothing else. */
 const MAX_WRITE_BYTES = 1024 * 1024;
-/** Pauses before a full pipe that does not block is tried again. */
+/** Pauses between attempts to write to a full non-blocking pipe. */
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 16;
 
 const nap = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-/** `checkEnd` is asked while the pipe stays full, and throws when nobody will read it. */
+/** `checkEnd` is called while the pipe stays full. It throws if the host is gone. */
 export function createHostOutput(fd: number, checkEnd: () => void): Device {
   return {
     write(bytes: Uint8Array): number {
-      const piece = bytes.subarray(0, MAX_WRITE_BYTES);
-      writeWhole(fd, piece, checkEnd);
-      return piece.length;
+      const chunk = bytes.subarray(0, MAX_WRITE_BYTES);
+      writeWhole(fd, chunk, checkEnd);
+      return chunk.length;
     },
   };
 }
 
-/** Writes all of `bytes`. Throws `ProgramExit` when the other end is closed. */
-export function writeWhole(fd: number, bytes: Uint8Array, checkEnd: () => void = () => {}): void {
+/** Writes a report to stderr, in the format of the supervisor that containers have. */
+export function report(words: SupervisorReport): void {
+  writeWhole(STDERR, Buffer.from(`${JSON.stringify(words)}\n`), () => undefined);
+}
+
+/** Writes all of `bytes`. Throws `ProgramExit` if the other end is closed. */
+function writeWhole(fd: number, bytes: Uint8Array, checkEnd: () => void): void {
   let pauseMs = FIRST_PAUSE_MS;
   for (let at = 0; at < bytes.length; ) {
     try {

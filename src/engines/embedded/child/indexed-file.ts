@@ -1,22 +1,22 @@
 /**
- * The form of the standard library's pack and of the memory snapshot: the length of the index as 32 bits (little-endian),
- * the index as JSON, and the data, where offsets of the index count from its first byte.
+ * The file format of the standard library and of the memory snapshot: the length of the index (32 bits, little-endian), the index
+ * as JSON, and the data. Offsets in the index are relative to the start of the data.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 
 const LENGTH_BYTES = 4;
-/** Chosen: a thousand times what the product's files have. */
+/** Chosen: a thousand times the size in our files. */
 const MAX_INDEX_BYTES = 64 * 1024 * 1024;
 
 export interface IndexedFile {
-  /** As it stands in the file: to be checked by the caller. */
+  /** Exactly what the file says; the caller checks it. */
   readonly index: unknown;
-  /** Fills all of `target` from `offset` of the data; throws when the file ends before. */
+  /** Fills `target` from `offset` in the data. Throws if the file ends too early. */
   readData(target: Uint8Array, offset: number): void;
   close(): void;
 }
 
-/** Opens a file and reads its index. Throws when it is not of this form. */
+/** Opens a file and reads its index. Throws if the file has another format. */
 export function openIndexedFile(path: string): IndexedFile {
   const fd = openSync(path, 'r');
   const length = new DataView(readExactly(fd, LENGTH_BYTES, 0, path)).getUint32(0, true);

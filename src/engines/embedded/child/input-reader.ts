@@ -1,18 +1,23 @@
 /**
- * Reads the host's pipe in the main thread, because the guest's thread computes or sleeps. Hands every byte over in
- * order, and besides looks for two things that must not wait for the guest to read: an interrupt, and the end.
+ * Reads the host's pipe in the main thread, because the guest's thread computes or sleeps. Passes on every byte in order, and
+ * signals two things that cannot wait until the guest reads: an interrupt, and the end of the host.
  */
 import { Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
-import { ringBell, WORD } from './input-words.ts';
 
-/** How an interrupt begins on the wire; the codec writes `type` first. */
-export const INTERRUPT_LINE = Buffer.from('{"type":"interrupt"');
-/** Bytes the guest has not read, above which the pipe is left to fill. Chosen: the answers of many calls fit. */
-const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
-/** Time the guest has to notice the end of the host before the process is killed. */
-const END_GRACE_MS = 100;
-const NEWLINE = 0x0a;
+/** The integers that both threads share, by their index in the Int32Array. */
+export const WORD = {
+  /** Incremented by every event; the guest's thread sleeps on it. */
+  BELL: 0,
+  /** 1 while an interrupt is pending. */
+  INTERRUPT: 1,
+  /** 1 after the host closed the pipe. */
+  ENDED: 2,
+  /** Bytes passed on that the guest has not taken yet. */
+  QUEUED_BYTES: 3,
+  /** 1 while reading is paused because too much is queued. */
+  PAUSED: 4,
+} as const;
 
 /** What both threads have; each has one end of the channel. */
 export interface SharedInput {
@@ -20,19 +25,31 @@ export interface SharedInput {
   readonly port: MessagePort;
 }
 
-/** Throws when stdin is no pipe. */
+/** How an interrupt begins on the wire; the codec writes `type` first. */
+export const INTERRUPT_LINE = Buffer.from('{"type":"interrupt"');
+/** Unread bytes at which reading pauses and the pipe fills up. Chosen: room for the answers of many calls. */
+const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
+/** How long the guest has to notice the end of the host before the process is killed. */
+const END_GRACE_MS = 100;
+const NEWLINE = 0x0a;
+
+export function createWords(): Int32Array<SharedArrayBuffer> {
+  return new Int32Array(new SharedArrayBuffer(Object.keys(WORD).length * Int32Array.BYTES_PER_ELEMENT));
+}
+
+/** Throws if stdin is not a pipe. */
 export function readInput({ words, port }: SharedInput): void {
-  const findInterrupt = createLineWatch(INTERRUPT_LINE);
+  const hasInterrupt = createLineWatch(INTERRUPT_LINE);
   const input = new Socket({ fd: 0, readable: true, writable: false });
   input.on('data', (chunk) => {
     const copy = new Uint8Array(chunk);
-    const isInterrupt = findInterrupt(copy);
+    const isInterrupt = hasInterrupt(copy);
     if (Atomics.add(words, WORD.QUEUED_BYTES, copy.length) + copy.length > MAX_QUEUED_BYTES) {
       Atomics.store(words, WORD.PAUSED, 1);
       input.pause();
     }
     port.postMessage(copy, [copy.buffer]);
-    // After the bytes: who is woken by the interrupt finds its frame.
+    // Only after the bytes, so a guest woken by the interrupt finds its frame.
     if (isInterrupt) {
       Atomics.store(words, WORD.INTERRUPT, 1);
     }
@@ -42,16 +59,24 @@ export function readInput({ words, port }: SharedInput): void {
   const end = (): void => {
     Atomics.store(words, WORD.ENDED, 1);
     ringBell(words);
-    // The guest may be in a write that nobody reads. Nothing is left to be saved.
+    // The guest may be blocked in a write. There is nothing left to save.
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), END_GRACE_MS);
   };
   input.on('end', end);
   input.on('error', end);
 }
 
-/** Tells of each chunk whether a line that starts in it, or before it, was seen to begin with `start`. */
+function ringBell(words: Int32Array): void {
+  Atomics.add(words, WORD.BELL, 1);
+  Atomics.notify(words, WORD.BELL);
+}
+
+/**
+ * Returns a function that takes the chunks of a stream in order. It returns true for the chunk that completes `start` at the
+ * beginning of a line; the line may begin in an earlier chunk.
+ */
 export function createLineWatch(start: Uint8Array): (chunk: Uint8Array) => boolean {
-  let matched = 0; // Bytes of `start` seen of the current line; -1 when it begins otherwise.
+  let matched = 0; // Bytes of `start` matched in the current line; -1 if it begins differently.
   return (chunk) => {
     let isSeen = false;
     for (let at = 0; at < chunk.length; ) {

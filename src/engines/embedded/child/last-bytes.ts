@@ -1,4 +1,4 @@
-/** The last bytes of a stream, and how much came before them. */
+/** A ring buffer that keeps the last bytes of a stream and counts the bytes and lines before them. */
 
 const NEWLINE = 0x0a;
 
@@ -24,7 +24,7 @@ export class LastBytes {
     this.#length += kept.length;
   }
 
-  /** A copy of what is kept, in order. */
+  /** A copy of the kept bytes, in order. */
   bytes(): Uint8Array {
     return Buffer.concat(this.#spans(this.#length));
   }
@@ -37,7 +37,7 @@ export class LastBytes {
     this.#length -= count;
   }
 
-  /** The oldest bytes: one piece, or two where they wrap. */
+  /** The oldest `count` bytes, as two pieces because they may wrap; the second may be empty. */
   #spans(count: number): Uint8Array[] {
     const first = this.#ring.subarray(this.#start, this.#start + count);
     return [first, this.#ring.subarray(0, count - first.length)];

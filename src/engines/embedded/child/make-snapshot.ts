@@ -1,10 +1,10 @@
 /**
- * Makes the memory snapshot at build time: starts CPython, runs the boot source, and keeps the memory. The same inputs
- * give the same bytes on every machine: the clock, the random bytes and the files are always the same.
+ * Makes the memory snapshot at build time: starts CPython, runs the boot source, and saves the memory. The build is reproducible:
+ * the clock, the random bytes and the files are fixed.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BUILT_FILE, writeManifest } from './artifacts.ts';
+import { BUILT_FILE, writeManifest } from './built-files.ts';
 import { Capture } from './capture.ts';
 import { createRoot } from './files/root.ts';
 import { openIndexedFile } from './indexed-file.ts';
@@ -13,22 +13,22 @@ import { encodeSnapshot } from './snapshot.ts';
 import { createSteadyClock } from './wasi/clock.ts';
 import { NULL_DEVICE } from './wasi/descriptors.ts';
 
-/** Any time will do; this one is before every run. */
+/** Any time before the first run would do. */
 const STARTED_MS = Date.UTC(2024, 0, 1);
-/** What the boot source may use while it runs; nothing of it is kept. */
+/** Scratch space for the boot source; its files are not kept. */
 const SCRATCH_BYTES = 16 * 1024 * 1024;
-/** 32 MiB: more than the module declares. Pages that nobody uses cost address space alone. */
+/** 32 MiB: more than the module declares. Unused pages cost only address space. */
 const INITIAL_PAGES = 512;
 const MAXIMUM_PAGES = 4096;
 const FIXED_DESCRIPTORS = 8;
 
-/** Writes snapshot and manifest beside the module and the library that `directory` has. */
+/** Adds snapshot and manifest to `directory`, which must contain the module and the library. */
 export function addSnapshot(directory: string, bootSource: string): void {
   writeFileSync(join(directory, BUILT_FILE.SNAPSHOT), makeSnapshot(directory, bootSource));
   writeManifest(directory);
 }
 
-/** The snapshot after `bootSource` ran. Throws with Python's words when it fails. */
+/** The snapshot after `bootSource` ran. If it fails, throws an error with Python's output. */
 export function makeSnapshot(directory: string, bootSource: string): Uint8Array {
   const module = new WebAssembly.Module(readFileSync(join(directory, BUILT_FILE.MODULE)));
   const outputs = [new Capture('stdout'), new Capture('stderr')] as const;

@@ -1,4 +1,4 @@
-/** CPython as a WebAssembly instance: its imports, its memory, its four functions. */
+/** CPython as a WebAssembly instance: its imports, its memory and its four functions. */
 import type { DirectoryNode } from './files/node.ts';
 import type { Clock } from './wasi/clock.ts';
 import { DescriptorTable, type Device } from './wasi/descriptors.ts';
@@ -7,15 +7,15 @@ import { guardedImports, WASI_MODULE } from './wasi/imports.ts';
 import type { Waiter } from './wasi/machine.ts';
 
 export const PAGE_BYTES = 65_536;
-/** Numbers of the fixed descriptors; the kernel uses 3 to 6 by these numbers. */
+/** Frames from the host. The kernel relies on the numbers 3 to 6. */
 export const HOST_INPUT_FD = 3;
 
-/** What the program is given; the order of the devices is that of their descriptors. */
+/** Everything the program can reach. */
 export interface GuestEnvironment {
   readonly root: DirectoryNode;
   readonly clock: Clock;
   readonly waiter: Waiter;
-  /** Descriptors 0 to 6: nothing, two outputs, the host's input and output, and what was written to the outputs. */
+  /** Descriptors 0 to 6: null, stdout, stderr, input from and output to the host, and the read ends of stdout and stderr. */
   readonly devices: readonly [Device, Device, Device, Device, Device, Device, Device];
   fillRandom(target: Uint8Array): void;
   takeInterrupt(): number;
@@ -34,7 +34,7 @@ export interface Program {
   readonly exports: ProgramExports;
 }
 
-/** `initialPages` is at least what the module declares; `maximumPages` bounds the memory of the guest. */
+/** `pages.initial` must be at least what the module declares; `pages.maximum` is the memory limit of the guest. */
 export function instantiateProgram(
   module: WebAssembly.Module,
   pages: { readonly initial: number; readonly maximum: number },

@@ -1,32 +1,39 @@
-/** One sandbox in this process: makes its parts, restores the program, runs it, and says how it ended. */
+/** One sandbox in this process: sets up its parts, restores the program, runs it, and reports how it ended. */
 import { randomFillSync } from 'node:crypto';
 import { join } from 'node:path';
-import { BUILT_FILE, checkBuiltFile, readManifest } from './artifacts.ts';
+import type { SupervisorReport } from '../../../protocol/frames.ts';
+import { BUILT_FILE, checkBuiltFile, readManifest } from './built-files.ts';
 import { Capture } from './capture.ts';
 import { createRoot } from './files/root.ts';
 import type { HostInput } from './host-input.ts';
-import { createHostOutput } from './host-output.ts';
+import { createHostOutput, report } from './host-output.ts';
 import { openIndexedFile } from './indexed-file.ts';
 import { type GuestEnvironment, instantiateProgram, PAGE_BYTES, type Program } from './program.ts';
-import { report } from './report.ts';
-import { runProgram } from './run-program.ts';
 import { restoreSnapshot, snapshotPages } from './snapshot.ts';
 import { SYSTEM_CLOCK } from './wasi/clock.ts';
 import { NULL_DEVICE } from './wasi/descriptors.ts';
-
-const STDOUT = 1;
-/** What a shell would say of an end by a signal. */
-const SIGNAL_STATUS = 128;
+import { ProgramExit } from './wasi/errno.ts';
 
 export interface ChildOptions {
-  /** Where the built files are. */
+  /** Folder of the built files. */
   readonly directory: string;
   readonly memoryBytes: number;
   readonly tmpBytes: number;
   readonly workspaceBytes: number;
 }
 
-/** Returns the exit status of this process. Throws when the sandbox cannot be set up. */
+type EndedReport = Extract<SupervisorReport, { report: 'ended' }>;
+type ProgramEnd = Pick<EndedReport, 'cause' | 'exit_code' | 'signal'>;
+
+const STDOUT = 1;
+const SIGABRT = 6;
+const SIGSEGV = 11;
+/** Shells add this to a signal to form an exit status. */
+const SIGNAL_STATUS = 128;
+/** Near its limit CPython asks for memory in larger steps. A crash above this share of the limit counts as out of memory. */
+const FULL_SHARE = 15 / 16;
+
+/** Returns the exit status for this process. Throws if the sandbox cannot be set up. */
 export function runSandbox(options: ChildOptions, module: WebAssembly.Module, input: HostInput): number {
   const outputs = [new Capture('stdout'), new Capture('stderr')] as const;
   const program = restoreProgram(options, module, surroundings(options, input, outputs));
@@ -44,7 +51,9 @@ function restoreProgram(options: ChildOptions, module: WebAssembly.Module, aroun
   const initial = snapshotPages(snapshot);
   const maximum = Math.floor(options.memoryBytes / PAGE_BYTES);
   if (maximum < initial) {
-    throw new Error(`${options.memoryBytes} bytes of memory are too few: Python alone has ${initial * PAGE_BYTES}`);
+    throw new Error(
+      `the memory limit of ${options.memoryBytes} bytes is too low: Python needs at least ${initial * PAGE_BYTES} bytes`,
+    );
   }
   const program = instantiateProgram(module, { initial, maximum }, around);
   restoreSnapshot(snapshot, program.memory);
@@ -71,4 +80,26 @@ function surroundings(
     fillRandom: (target) => randomFillSync(target),
     takeInterrupt: () => input.takeInterrupt(),
   };
+}
+
+/** Runs the program to its end. `maximumBytes` is its memory limit. */
+function runProgram({ exports, memory }: Program, maximumBytes: number): ProgramEnd {
+  try {
+    return exited(exports.py_run());
+  } catch (error) {
+    if (error instanceof ProgramExit) {
+      return exited(error.status);
+    }
+    const isFull = memory.buffer.byteLength >= maximumBytes * FULL_SHARE;
+    return { cause: isFull ? 'memory' : 'signal', exit_code: null, signal: signalOf(error) };
+  }
+}
+
+function exited(status: number): ProgramEnd {
+  return { cause: 'exit', exit_code: status & 0xff, signal: null };
+}
+
+/** The signal that a native process would have got: `unreachable` is abort(), anything else a bad access or a full stack. */
+function signalOf(error: unknown): number {
+  return error instanceof WebAssembly.RuntimeError && error.message === 'unreachable' ? SIGABRT : SIGSEGV;
 }

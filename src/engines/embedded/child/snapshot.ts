@@ -1,20 +1,20 @@
 /**
- * The memory of the guest between its start and its run, when its stack is empty: memory is then its whole state. Kept
- * are the pages that differ from those of a fresh instance.
+ * The memory of the guest after `py_init` and before `py_run`. Its stack is empty then, so memory is its whole state. Only blocks
+ * that differ from a fresh instance are kept.
  */
 import { encodeIndexedFile, type IndexedFile } from './indexed-file.ts';
 import { PAGE_BYTES } from './program.ts';
 
-/** Unit of comparison. Chosen: small enough to skip what is the same, large enough for few runs. */
+/** Unit of comparison. Chosen: small enough to skip unchanged memory, large enough for few runs. */
 const BLOCK_BYTES = 4096;
 
 interface SnapshotIndex {
   readonly pages: number;
-  /** Offset in memory and length of each run; the data holds them one after the other. */
+  /** Offset in memory and length of each run. The data holds the runs one after the other. */
   readonly runs: readonly (readonly [number, number])[];
 }
 
-/** `fresh` is the memory of an instance of the same module in which nothing has run. */
+/** `fresh` is the memory of an instance of the same module that has run nothing. */
 export function encodeSnapshot(memory: Uint8Array, fresh: Uint8Array): Uint8Array {
   const runs: [number, number][] = [];
   for (let at = 0; at < memory.length; at += BLOCK_BYTES) {
@@ -42,12 +42,12 @@ function isSame(memory: Uint8Array, fresh: Uint8Array, at: number): boolean {
     : block.every((byte) => byte === 0);
 }
 
-/** Pages the memory must have before `restoreSnapshot`. */
+/** How many pages the memory must have before `restoreSnapshot`. */
 export function snapshotPages(snapshot: IndexedFile): number {
   return (snapshot.index as SnapshotIndex).pages;
 }
 
-/** Brings the memory of a fresh instance to the state of the snapshot. */
+/** Copies the snapshot into the memory of a fresh instance. */
 export function restoreSnapshot(snapshot: IndexedFile, memory: WebAssembly.Memory): void {
   let position = 0;
   for (const [offset, length] of (snapshot.index as SnapshotIndex).runs) {

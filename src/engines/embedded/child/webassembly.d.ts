@@ -1,4 +1,4 @@
-/** The part of WebAssembly that is used here; the types of Node 20 declare it without its classes, and those of browsers bring a whole page. */
+/** The part of WebAssembly that we use. The types of Node 20 lack these classes, and the DOM types declare a whole browser. */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array);

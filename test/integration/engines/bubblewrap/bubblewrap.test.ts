@@ -1,4 +1,4 @@
-/** What only bubblewrap guarantees, and how it replaces containers. The suites of all engines run on it, too. */
+/** What only bubblewrap must guarantee, and how it replaces container engines. It also runs the tests of all engines. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const bubblewrap = (await coverEngines()).find(({ label }) => label === 'bubblew
 
 let nextInstance = 0;
 
-/** A folder with only these commands, removed when the test ends. */
+/** A folder with only these commands, deleted when the test ends. */
 function folderWith(tools: readonly string[], scripts: Readonly<Record<string, string>> = {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'bubblewrap-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -36,7 +36,7 @@ function folderWith(tools: readonly string[], scripts: Readonly<Record<string, s
   for (const [name, text] of Object.entries(scripts)) {
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   }
-  // Readable for other users, because the sandbox gives up root.
+  // Readable for the ordinary user that a sandbox switches to.
   execFileSync('chmod', ['755', folder]);
   return folder;
 }
@@ -60,7 +60,7 @@ function detect(path: string, requested: DetectOptions['requested'] = 'auto') {
 }
 
 describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
-  it('is used if no container engine is installed, and the session reports it once', async () => {
+  it('replaces container engines that are not installed, and reports that once per session', async () => {
     const harness = await createHarness({ engine: detect(folderWith(TOOLS)) });
     onTestFinished(() => harness.close());
     const first = await harness.run('1 + 1');
@@ -72,7 +72,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     expect((await harness.run('3', { session: 'another' })).notices).toHaveLength(1);
   });
 
-  it('is used if the container engines are broken, and the session reports why', async () => {
+  it('replaces broken engines, and reports why', async () => {
     const harness = await createHarness({ engine: detect(`${DEAD}${delimiter}${folderWith(TOOLS)}`) });
     onTestFinished(() => harness.close());
     const { engine, notices } = await harness.run('1');
@@ -89,13 +89,13 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     expect(await harness.run('1')).toMatchObject({ engine: { name: 'bubblewrap', refused: [] }, notices: [] });
   });
 
-  it('is not used if only containers are accepted', () => {
+  it('is not used if the user requires a container', () => {
     expect(() => detect(folderWith(TOOLS), 'container')).toThrow(
       'no engine can be used (podman is not on PATH; docker is not on PATH)',
     );
   });
 
-  it('names the system command that is missing', async () => {
+  it('names a missing command', async () => {
     await expect(startUntilReady(detect(folderWith(['bwrap']), 'bubblewrap'), READY)).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
       message: 'bubblewrap needs choom, which is not on PATH',
@@ -108,12 +108,12 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     const folder = folderWith(['choom', 'prlimit', 'setpriv'], { bwrap: `echo "${words}" >&2; exit 1` });
     await expect(startUntilReady(detect(folder, 'bubblewrap'), READY)).rejects.toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: `bubblewrap may not make namespaces here: ${words}`,
+      message: `bubblewrap may not create namespaces: ${words}`,
       hint: expect.stringMatching(/./),
     });
   });
 
-  it('shows nothing of the host except its programs', async () => {
+  it('shows only the programs of the host', async () => {
     const harness = await createHarness({ engine: detect(folderWith(TOOLS), 'bubblewrap') });
     onTestFinished(() => harness.close());
     const seen = await harness.run('import os; print(*sorted(os.listdir("/")), "|", *sorted(os.listdir("/etc")))');
@@ -123,21 +123,21 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     expect(etc?.split(' ')).not.toEqual(expect.arrayContaining(['passwd']));
   });
 
-  it('passes on no descriptor that the bridge inherited', async () => {
+  it('does not pass on descriptors that the bridge inherited', async () => {
     const loader = join(ROOT, 'scripts', 'typescript-loader.mjs');
     const script = join(ROOT, 'test', 'fixtures', 'engines', 'inheriting.ts');
-    // Node uses the low ones itself.
+    // Node uses the low numbers itself.
     const child = spawn('bash', ['-c', 'exec "$@" 40</', 'bash', process.execPath, '--import', loader, script], {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     child.stdout.setEncoding('utf8');
-    const [told] = (await once(child.stdout, 'data')) as [string];
-    expect(told).toBe('[]');
+    const [reported] = (await once(child.stdout, 'data')) as [string];
+    expect(reported).toBe('[]');
     await once(child, 'exit');
   });
 
-  it('ends its processes when its bridge is killed', async () => {
+  it('ends all processes if the bridge is killed', async () => {
     const owner = await startOwner(bubblewrap ?? expect.fail());
     const processes = clientsOf(owner.sandboxId).flatMap((pid) => [pid, ...descendantsOf(pid)]);
     expect(processes.length).toBeGreaterThanOrEqual(2);
@@ -145,7 +145,7 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     await expect.poll(() => processes.filter(isAlive)).toEqual([]);
   });
 
-  it('ends its processes when its command is killed', async () => {
+  it('ends all processes if the bwrap command is killed', async () => {
     const engine = detect(folderWith(TOOLS), 'bubblewrap');
     const sandbox = await startPython(engine, 'import time\nprint("ready")\ntime.sleep(600)');
     await firstOutput(sandbox);

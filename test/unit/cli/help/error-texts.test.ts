@@ -8,7 +8,7 @@ it('there is a page for each code, in the order of the table', () => {
   expect(Object.keys(ERROR_PAGES)).toEqual(CODES);
 });
 
-it.each(CODES)('%s is explained in whole sentences, which name no code that is gone', (code) => {
+it.each(CODES)('%s is explained in full sentences, which mention no removed code', (code) => {
   const { cause, remedy } = ERROR_PAGES[code];
   for (const text of [cause, remedy]) {
     expect(text).toMatch(/^["'`A-Z\d].*\.$/);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildRunArguments, OMITTABLE_FLAGS, type RunRequest } from '../../../../src/engines/container/argv.ts';
-import { parseHardLimits } from '../../../../src/engines/hard-limits.ts';
+import { parseHardLimits } from '../../../../src/engines/process-limits.ts';
 
 const MIB = 1024 * 1024;
 const request: RunRequest = {
@@ -91,7 +91,7 @@ describe('arguments of a start', () => {
     ]);
   });
 
-  it('names the OCI runtime where each engine expects it', () => {
+  it('puts the OCI runtime where each engine expects it', () => {
     expect(buildRunArguments({ ...request, ociRuntime: 'runsc' }).slice(0, 3)).toEqual(['--runtime', 'runsc', 'run']);
     expect(buildRunArguments({ ...request, engine: 'docker', ociRuntime: 'runsc' }).slice(0, 3)).toEqual([
       'run',
@@ -100,13 +100,13 @@ describe('arguments of a start', () => {
     ]);
   });
 
-  it('lets the person read what code writes into a mounted folder', () => {
+  it('lets the user read what code writes to a mounted folder', () => {
     const writable = { source: '/srv/out', target: '/out', isWritable: true };
     expect(buildRunArguments({ ...request, mounts: [writable] })).toContain('--umask=0022');
     expect(buildRunArguments({ ...request, mounts: [{ ...writable, isWritable: false }] })).toContain('--umask=0077');
   });
 
-  it('mounts folders read-only unless told otherwise', () => {
+  it('mounts folders read-only by default', () => {
     const mounts = [
       { source: '/srv/data set', target: '/data', isWritable: false },
       { source: '/srv/out', target: '/out', isWritable: true },
@@ -121,29 +121,29 @@ describe('arguments of a start', () => {
 
   it('refuses a mount that would be read as more than one option', () => {
     const mounts = [{ source: '/srv/a,source=/', target: '/data', isWritable: false }];
-    expect(() => buildRunArguments({ ...request, mounts })).toThrow(/sandbox mount .* is refused/);
+    expect(() => buildRunArguments({ ...request, mounts })).toThrow(/sandbox mount .* is invalid/);
   });
 
-  it('gives a user without a group the group of the same number, not that of root', () => {
+  it('gives a user without a group the group with the same number, not that of root', () => {
     expect(buildRunArguments({ ...request, user: '1000' })).toContain('--user=1000:1000');
   });
 
-  it('bounds the processor when asked', () => {
+  it('limits the processors if requested', () => {
     const limits = { ...request.limits, cpus: 1.5 };
     expect(buildRunArguments({ ...request, limits })).toContain('--cpus=1.5');
   });
 
-  it('lets all sandboxes together have more processes than their pids limits allow', () => {
+  it('sets a process limit above what all sandboxes together may use', () => {
     const limits = { ...request.limits, pids: 1000 };
     expect(buildRunArguments({ ...request, limits })).toContain('--ulimit=nproc=32000:32000');
   });
 
-  it('asks for no more than this process could give', () => {
+  it('stays within the hard limits of this process', () => {
     const flags = buildRunArguments({ ...request, hardLimits: { processes: 1000, openFiles: 256 } });
     expect(flags).toEqual(expect.arrayContaining(['--ulimit=nproc=1000:1000', '--ulimit=nofile=256:256']));
   });
 
-  it('leaves out flags that the engine refused, but none that protects the host', () => {
+  it('omits flags that the engine refused, but none that protects the host', () => {
     const omit = new Set([...Object.keys(OMITTABLE_FLAGS), '--cap-drop', '--network', '--read-only', '--user']);
     const withoutValues = buildRunArguments({ ...request, omit }).map((argument) => argument.split('=', 1)[0]);
     for (const flag of Object.keys(OMITTABLE_FLAGS)) {
@@ -163,7 +163,7 @@ it('reads hard limits as Linux writes them', () => {
   expect(parseHardLimits('')).toEqual({ processes: undefined, openFiles: undefined });
 });
 
-describe('values that are refused', () => {
+describe('invalid values', () => {
   const refusals: [string, Partial<RunRequest>][] = [
     ['an image that is a flag', { image: '--privileged' }],
     ['an image with a space', { image: 'python --privileged' }],
@@ -176,18 +176,18 @@ describe('values that are refused', () => {
     ['a label with a line end', { labels: { 'product.session': 'a\nb' } }],
     ['a label key with a second equals sign', { labels: { 'a=b': 'c d' } }],
     ['a memory limit of zero', { limits: { ...request.limits, memoryBytes: 0 } }],
-    ['a memory limit that is no number', { limits: { ...request.limits, memoryBytes: Number.NaN } }],
+    ['a memory limit that is not a number', { limits: { ...request.limits, memoryBytes: Number.NaN } }],
     ['a fraction of a process', { limits: { ...request.limits, pids: 1.5 } }],
-    ['endless processors', { limits: { ...request.limits, cpus: Number.POSITIVE_INFINITY } }],
+    ['infinitely many processors', { limits: { ...request.limits, cpus: Number.POSITIVE_INFINITY } }],
   ];
-  it.each(refusals)('%s', (_name, change) => {
+  it.each(refusals)('are refused: %s', (_name, change) => {
     expect(() => buildRunArguments({ ...request, ...change })).toThrow(
       expect.objectContaining({ code: 'CONFIG_INVALID' }),
     );
   });
 });
 
-it('every flag is explained in docs/internals/engine-arguments.md', () => {
+it('explains every flag in docs/internals/engine-arguments.md', () => {
   const docs = readFileSync(
     join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'internals', 'engine-arguments.md'),
     'utf8',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type ContainerEngineInfo, judgeEngine, readInfo } from '../../../../src/engines/container/examine.ts';
 
-/** What podman 4.3.1 of Debian 12 says as root, shortened. */
+/** Output of podman 4.3.1 in Debian 12 as root, shortened. */
 const PODMAN = JSON.stringify({
   host: {
     cgroupControllers: ['cpuset', 'cpu', 'memory', 'pids'],
@@ -11,7 +11,7 @@ const PODMAN = JSON.stringify({
   },
   version: { Version: '4.3.1' },
 });
-/** What the daemon 20.10.24 of Debian 12 says, shortened. */
+/** Output for daemon 20.10.24 in Debian 12, shortened. */
 const DOCKER = JSON.stringify({
   MemoryLimit: true,
   PidsLimit: true,
@@ -25,14 +25,14 @@ const GOOD: ContainerEngineInfo = {
   version: '5.6.0',
   isRootless: true,
   cgroupVersion: 'v2',
-  boundsMemory: true,
-  boundsProcesses: true,
+  limitsMemory: true,
+  limitsProcesses: true,
   ociRuntime: 'crun',
   ociRuntimeVersion: '1.24',
   hasSeccomp: true,
 };
 
-describe('what the engines say', () => {
+describe('reading the output of', () => {
   test('podman', () => {
     expect(readInfo('podman', PODMAN)).toEqual({
       ...GOOD,
@@ -55,8 +55,8 @@ describe('what the engines say', () => {
     });
   });
 
-  test('a docker whose daemon does not answer tells nothing', () => {
-    // As docker 20.10 ends with 0.
+  test('a docker whose daemon does not answer gives no facts', () => {
+    // docker 20.10 then exits with 0.
     const answer = { ServerErrors: ['Cannot connect to the Docker daemon'], ClientInfo: { Debug: false } };
     expect(readInfo('docker', JSON.stringify(answer))).toBeUndefined();
   });
@@ -65,18 +65,18 @@ describe('what the engines say', () => {
     const host = { cgroupControllers: null, security: { rootless: true } };
     expect(readInfo('podman', JSON.stringify({ host }))).toMatchObject({
       isRootless: true,
-      boundsMemory: false,
-      boundsProcesses: false,
+      limitsMemory: false,
+      limitsProcesses: false,
     });
   });
 
-  test('a Docker Desktop that was switched to Windows containers, which is no engine for sandboxes', () => {
+  test('a Docker Desktop switched to Windows containers, which cannot run sandboxes', () => {
     const info = readInfo('docker', JSON.stringify({ OSType: 'windows', ServerVersion: '28.3.2' }));
     expect(info && judgeEngine(info)).toEqual([
       { level: 'ok', text: 'version 28.3.2, as root' },
       {
         level: 'warning',
-        text: 'it runs Windows containers, and sandboxes are Linux ones',
+        text: 'it runs Windows containers, but sandboxes need Linux containers',
         hint: 'Choose "Switch to Linux containers" in the menu of Docker Desktop.',
       },
     ]);
@@ -87,21 +87,21 @@ describe('what the engines say', () => {
   });
 });
 
-describe('what is made of it', () => {
+describe('the findings', () => {
   const levels = (change: Partial<ContainerEngineInfo>) =>
     judgeEngine({ ...GOOD, ...change }).map(({ level }) => level);
 
-  test('one line when all is well', () => {
+  test('are one line if all is well', () => {
     expect(judgeEngine(GOOD)).toEqual([{ level: 'ok', text: 'version 5.6.0, rootless, cgroup v2, crun 1.24' }]);
   });
 
-  test('warnings for missing limits, a missing filter, and crun on mixed hierarchies', () => {
-    expect(levels({ boundsMemory: false })).toEqual(['ok', 'warning']);
+  test('warn about missing limits, a missing filter, and crun with a hybrid cgroup hierarchy', () => {
+    expect(levels({ limitsMemory: false })).toEqual(['ok', 'warning']);
     expect(levels({ hasSeccomp: false })).toEqual(['ok', 'warning']);
     expect(levels({ cgroupVersion: 'v1' })).toEqual(['ok', 'warning']);
   });
 
-  test('a warning for a runtime with known faults', () => {
+  test('warn about a runtime with known vulnerabilities', () => {
     const facts = judgeEngine({
       ...GOOD,
       ociRuntime: 'runc',
@@ -114,7 +114,7 @@ describe('what is made of it', () => {
     });
   });
 
-  test('what is not known is not said', () => {
+  test('leave out what is unknown', () => {
     const nothing = Object.fromEntries(Object.keys(GOOD).map((key) => [key, undefined])) as never;
     expect(judgeEngine(nothing)).toEqual([]);
   });

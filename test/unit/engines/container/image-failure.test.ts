@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hintOfImageFailure, lastWordsOf } from '../../../../src/engines/container/image-failure.ts';
+import { hintOfImageFailure, imageWords } from '../../../../src/engines/container/image-failure.ts';
 
 describe('the next step after a failed pull or build', () => {
   test.each([
@@ -9,7 +9,7 @@ describe('the next step after a failed pull or build', () => {
       /^Check the name and the tag: python:9\.$/,
     ],
     ['requested access to the resource is denied', /log in/],
-    ['write /var/lib/containers: no space left on device', /^Make room/],
+    ['write /var/lib/containers: no space left on device', /^Free some disk space/],
     ['/usr/bin/python3: No module named pip', /^The base image python:9 has no pip/],
     ['ERROR: No matching distribution found for nosuch', /pypi\.org/],
     ['something new', /^Check the name python:9 and the network/],
@@ -18,21 +18,21 @@ describe('the next step after a failed pull or build', () => {
     expect(hintOfImageFailure('pull', 'python:9', words)).toMatch(hint);
   });
 
-  test('an image that was built here is not looked for elsewhere', () => {
+  test('a locally built image is not looked up in a registry', () => {
     const words = 'pinging container registry localhost: connection refused';
     expect(hintOfImageFailure('pull', 'localhost/mine:1', words)).toMatch(
-      /^An image called localhost\/… exists only on the machine that built it/,
+      /^An image named localhost\/… exists only on the machine that built it/,
     );
     expect(hintOfImageFailure('build', 'python:9', 'something new')).toMatch(/^The last lines above/);
   });
 });
 
-test('the words of podman on one line, without what it tries again', () => {
+test('the stderr of podman on one line, without repeated attempts', () => {
   const stderr = `Trying to pull localhost/x:1...
 time="2026-11-21T21:11:03Z" level=warning msg="Failed, retrying in 1s ... (1/3). Error: refused"
 Error: initializing source docker://localhost/x:1: connection refused
 `;
-  expect(lastWordsOf(stderr)).toBe('initializing source docker://localhost/x:1: connection refused');
-  expect(lastWordsOf('\n')).toBe('');
-  expect(lastWordsOf('x'.repeat(5000))).toHaveLength(601);
+  expect(imageWords(stderr)).toBe('initializing source docker://localhost/x:1: connection refused');
+  expect(imageWords('\n')).toBe('');
+  expect(imageWords('x'.repeat(5000))).toHaveLength(601);
 });

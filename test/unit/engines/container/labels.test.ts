@@ -29,19 +29,19 @@ describe('labels', () => {
     });
   });
 
-  it('are read as they were written', () => {
+  it('can be read back', () => {
     expect(readLabels(writeLabels(labels))).toEqual(labels);
   });
 
   it.each(['a b', 'a=b,c', 'zwei\nZeilen', 'größe', '\u{1f600}', '\ud800', "it's (1)*~!", 'x'.repeat(1000)])(
-    'hold any session name as harmless text: %j',
+    'encode any session name as harmless text: %j',
     (session) => {
       const value = writeLabels({ ...labels, session })['mcp-server-code-execution-mode.session'];
       expect(value).toMatch(/^[A-Za-z0-9._%-]+$/);
     },
   );
 
-  it('of somebody else are not taken for ours', () => {
+  it('of other containers are not mistaken for ours', () => {
     expect(readLabels({})).toBeUndefined();
     expect(readLabels({ [INSTANCE_LABEL]: 'a1b2' })).toBeUndefined();
     expect(readLabels({ ...writeLabels(labels), 'mcp-server-code-execution-mode.pid': '-1' })).toBeUndefined();
@@ -50,23 +50,23 @@ describe('labels', () => {
 });
 
 describe('an owner', () => {
-  it('that is this process lives', () => {
+  it('is alive if it is this process', () => {
     expect(isOwnerGone(currentOwner())).toBe(false);
   });
 
-  it('whose process ended is gone', () => {
+  it('is gone if its process ended', () => {
     expect(isOwnerGone({ ...currentOwner(), pid: NO_PID })).toBe(true);
   });
 
-  it.runIf(process.platform === 'linux')('whose process id was given to another process is gone', () => {
+  it.runIf(process.platform === 'linux')('is gone if another process has its process id', () => {
     expect(isOwnerGone({ ...currentOwner(), started: '1' })).toBe(true);
   });
 
-  it('whose start is not known is taken to live while its process id does', () => {
+  it('counts as alive if its start time is unknown and its process id exists', () => {
     expect(isOwnerGone({ ...currentOwner(), started: 'unknown' })).toBe(false);
   });
 
-  it('on another machine, boot or pid namespace is never judged', () => {
+  it('is never judged from another machine, boot or pid namespace', () => {
     expect(isOwnerGone({ host: 'elsewhere:boot-2:1', pid: NO_PID, started: '1' })).toBe(false);
   });
 });
@@ -74,12 +74,12 @@ describe('an owner', () => {
 describe('a listing of containers', () => {
   const written = writeLabels(labels);
 
-  it('of podman is one array with label objects', () => {
+  it('from podman is one array with label objects', () => {
     const text = JSON.stringify([{ Id: 'abc', State: 'running', Labels: { ...written, other: 'a,b=c' } }], null, 2);
     expect(parseListing(text)).toEqual([{ id: 'abc', isRunning: true, labels }]);
   });
 
-  it('of docker is one object per line with joined labels', () => {
+  it('from docker is one object per line with joined labels', () => {
     const joined = Object.entries(written)
       .map(([key, value]) => `${key}=${value}`)
       .join(',');
@@ -90,11 +90,11 @@ describe('a listing of containers', () => {
     ]);
   });
 
-  it('may be empty, in all spellings', () => {
+  it('can be empty in several ways', () => {
     expect(['', '\n', '[]', 'null', '[]\n'].map(parseListing)).toEqual([[], [], [], [], []]);
   });
 
-  it('leaves out containers that only look like ours', () => {
+  it('skips containers that only look like ours', () => {
     expect(parseListing(JSON.stringify([{ Id: 'abc', State: 'running', Labels: { [INSTANCE_LABEL]: 'x' } }]))).toEqual(
       [],
     );
@@ -111,12 +111,12 @@ describe('an orphan', () => {
     expect(isOrphan({ ...foreign, labels: gone }, now)).toBe(true);
   });
 
-  it('is not one of a living owner, nor one that cannot be judged', () => {
+  it('is not one with a live owner, or one that cannot be judged', () => {
     expect(isOrphan({ ...foreign, labels: { ...labels, owner: currentOwner() } }, muchLater)).toBe(false);
     expect(isOrphan(foreign, muchLater)).toBe(false);
   });
 
-  it('is any that is not running an hour after it was made', () => {
+  it('is any that is stopped an hour after its creation', () => {
     expect(isOrphan({ ...foreign, isRunning: false }, now)).toBe(false);
     expect(isOrphan({ ...foreign, isRunning: false }, muchLater)).toBe(true);
   });

@@ -10,13 +10,13 @@ const SESSION_BYTES = 512 * 1024 ** 2;
 const facts = (change: Partial<MachineTexts> = {}, memoryBytes = SESSION_BYTES) =>
   describeMachine({ ...RUNNING, ...change }, memoryBytes);
 
-test('a machine that runs: its name, rights, memory and processors', () => {
+test('a running machine: its name, privileges, memory and processors', () => {
   expect(facts()).toEqual([
-    { level: 'ok', text: 'the machine podman-machine-default runs, rootful, 2,048 MiB of memory, 5 CPUs' },
+    { level: 'ok', text: 'the machine podman-machine-default is running, rootful, 2,048 MiB of memory, 5 CPUs' },
   ]);
 });
 
-test('a machine that is stopped, rootless', () => {
+test('a stopped, rootless machine', () => {
   const list = RUNNING.list.replace('"Running": true', '"Running": false');
   const inspect = RUNNING.inspect.replace('"Rootful": true', '"Rootful": false');
   expect(facts({ list, inspect })[0]).toMatchObject({
@@ -32,33 +32,35 @@ test('a machine that is stopped, rootless', () => {
   ).toContain('is still starting');
 });
 
-test('what an older podman does not tell is left out', () => {
+test('what an older podman does not report is left out', () => {
   expect(facts({ inspect: '[{"Name": "podman-machine-default"}]', version: '' })).toEqual([
-    { level: 'ok', text: 'the machine podman-machine-default runs' },
+    { level: 'ok', text: 'the machine podman-machine-default is running' },
   ]);
 });
 
-test('no machine, and none of several by default, are problems with a command', () => {
+test('no machine, or several without a default, is a problem with a command to run', () => {
   expect(facts({ list: '[]' })).toEqual([
     { level: 'problem', text: 'there is no Podman machine', hint: 'Run: podman machine init --now' },
   ]);
   const two = '[{"Name": "a"}, {"Name": "b"}]';
-  expect(facts({ list: two })).toMatchObject([{ level: 'problem', text: 'no Podman machine is the default' }]);
+  expect(facts({ list: two })).toMatchObject([
+    { level: 'problem', text: 'none of the Podman machines is the default' },
+  ]);
   expect(facts({ list: 'no JSON' })).toMatchObject([{ level: 'problem' }]);
 });
 
 test('too little memory for a session', () => {
   expect(facts({}, 2048 * 1024 ** 2)[1]).toEqual({
     level: 'warning',
-    text: 'the machine has 2048 MiB of memory; a session of 2048 MiB and the system want 2560',
-    hint: 'Run: podman machine stop; podman machine set --memory 2560; or set MCP_BRIDGE_MEMORY to less.',
+    text: 'the machine has 2048 MiB of memory; a session with 2048 MiB and the system need 2560 MiB',
+    hint: 'Run: podman machine stop; podman machine set --memory 2560; or lower MCP_BRIDGE_MEMORY.',
   });
 });
 
-test('a client and a machine of two major versions', () => {
+test('a client and a machine with different major versions', () => {
   expect(facts({ version: fixture('version-mixed.json') })[1]).toMatchObject({
     level: 'warning',
-    text: 'podman 5.6.2 talks to podman 4.9.4 in the machine',
+    text: 'the client is podman 5.6.2, but the machine runs podman 4.9.4',
   });
   expect(facts({ version: fixture('version-mixed.json').replaceAll('4.9.4', '5.0.0') })).toHaveLength(1);
 });

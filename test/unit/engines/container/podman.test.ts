@@ -27,16 +27,16 @@ describe('a Podman machine', () => {
 
   const stopped = { Name: 'podman-machine-default', Default: true, Running: false, Starting: false };
 
-  it('that is stopped is started', () => {
+  it('is started if it is stopped', () => {
     expect(decideMachine(JSON.stringify([stopped]))).toEqual({ action: 'start', machine: 'podman-machine-default' });
   });
 
-  it('is the default one of several', () => {
+  it('is the default of several', () => {
     const machines = [{ ...stopped, Name: 'other', Default: false, Running: true }, stopped];
     expect(decideMachine(JSON.stringify(machines))).toEqual({ action: 'start', machine: 'podman-machine-default' });
   });
 
-  it('is the only one when none is marked, also in the older spelling of the default', () => {
+  it('is the only one if none is marked as default; older versions mark it with an asterisk', () => {
     expect(decideMachine(JSON.stringify([{ Name: 'mine*' }]))).toEqual({ action: 'start', machine: 'mine' });
   });
 
@@ -45,12 +45,12 @@ describe('a Podman machine', () => {
     [
       'none of several is the default',
       JSON.stringify([{ Name: 'a' }, { Name: 'b' }]),
-      'no Podman machine is the default',
+      'none of the Podman machines is the default',
     ],
     [
       'it runs already',
       JSON.stringify([{ ...stopped, Running: true }]),
-      'the Podman machine podman-machine-default runs but does not answer',
+      'the Podman machine podman-machine-default is running but does not answer',
     ],
     [
       'it is starting',
@@ -63,7 +63,7 @@ describe('a Podman machine', () => {
   });
 });
 
-it('the next step with docker is one of the system it runs on', () => {
+it('the next step with docker depends on the platform', () => {
   expect(dockerHints('linux').unreachableHint).toContain('systemctl');
   expect(dockerHints('linux').forbiddenHint).toContain('usermod');
   for (const platform of ['darwin', 'win32'] as const) {
@@ -72,7 +72,7 @@ it('the next step with docker is one of the system it runs on', () => {
   }
 });
 
-it('an engine says which one it is', () => {
+it('an engine describes where it runs', () => {
   expect([
     describePodman('linux', {}, 0),
     describePodman('linux', {}, 1000),

@@ -3,13 +3,13 @@ import { createPreparation, type ProgressListener } from '../../../../src/engine
 
 type Repair = (onProgress: ProgressListener) => Promise<void>;
 
-it('does nothing while nothing is known to be wrong', async () => {
+it('does nothing while no fault is known', async () => {
   const pull = vi.fn<Repair>(async () => undefined);
   await createPreparation({ 'image-missing': pull }).run(() => undefined);
   expect(pull).not.toHaveBeenCalled();
 });
 
-it('mends a noted fault once, and says when another start is worth while', async () => {
+it('repairs a recorded fault once, and says when to start again', async () => {
   const pull = vi.fn<Repair>(async () => undefined);
   const preparation = createPreparation({ 'image-missing': pull });
   expect(preparation.note('image-missing')).toBe(true);
@@ -18,7 +18,7 @@ it('mends a noted fault once, and says when another start is worth while', async
   expect(pull).toHaveBeenCalledTimes(1);
 });
 
-it('ends the rounds when a fault comes back after its repair, but mends it again later', async () => {
+it('does not start again if a fault comes back after its repair, but repairs it again later', async () => {
   const pull = vi.fn<Repair>(async () => undefined);
   const preparation = createPreparation({ 'image-missing': pull });
   preparation.note('image-missing');
@@ -28,12 +28,12 @@ it('ends the rounds when a fault comes back after its repair, but mends it again
   expect(pull).toHaveBeenCalledTimes(2);
 });
 
-it('offers no round for a fault it cannot mend', () => {
+it('does not start again for a fault without a repair', () => {
   expect(createPreparation({}).note('image-missing')).toBe(false);
   expect(createPreparation({ 'image-missing': async () => undefined }).note('other')).toBe(false);
 });
 
-it('shares one repair and its progress among callers at the same time', async () => {
+it('shares one repair and its progress among concurrent callers', async () => {
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
@@ -53,7 +53,7 @@ it('shares one repair and its progress among callers at the same time', async ()
   expect(second).toHaveBeenCalledWith({ message: 'half' });
 });
 
-it('keeps a fault whose repair failed, and passes the reason to every caller', async () => {
+it('keeps a fault if its repair fails, and passes the reason to every caller', async () => {
   const pull = vi.fn<Repair>(async () => {
     throw new Error('no network');
   });

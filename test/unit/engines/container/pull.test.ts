@@ -7,7 +7,7 @@ function percents(lines: readonly string[]): (number | undefined)[] {
 }
 
 describe('progress of a pull', () => {
-  it('counts the layers of docker by what is done with each', () => {
+  it('counts the layers of docker and their stages', () => {
     expect(
       percents([
         '3.14-slim: Pulling from library/python',
@@ -22,7 +22,7 @@ describe('progress of a pull', () => {
     ).toEqual([undefined, undefined, undefined, 30, 50, 75, undefined, undefined]);
   });
 
-  it('counts the layers of podman that are there or were copied', () => {
+  it('counts the layers of podman that exist or were copied', () => {
     const layer = (digit: string) => `sha256:${digit.repeat(64)}`;
     expect(
       percents([
@@ -37,7 +37,7 @@ describe('progress of a pull', () => {
     ).toEqual([undefined, undefined, undefined, undefined, 50, undefined, undefined]);
   });
 
-  it('never goes back and never says 100 before the end', () => {
+  it('never decreases, and never reaches 100 before the end', () => {
     const seen = percents([
       '0123456789ab: Pull complete',
       'ba9876543210: Pulling fs layer',

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { OMITTABLE_FLAGS } from '../../../../src/engines/container/argv.ts';
-import { startError } from '../../../../src/engines/container/start-error.ts';
-import { classifyStartFailure, type StartFailure } from '../../../../src/engines/container/start-failure.ts';
+import {
+  classifyStartFailure,
+  type StartFailure,
+  startError,
+} from '../../../../src/engines/container/start-failure.ts';
 
-/** What the engines really said (podman 4.3.1 and 5, docker 20.10, 28 and Desktop), by what it means. */
+/** Recorded output of podman 4.3.1 and 5 and of docker 20.10, 28 and Desktop, with its meaning. */
 const SAID: readonly [StartFailure['kind'], number, string][] = [
   ['image-missing', 125, 'Error: nope:1: image not known\n'],
   [
@@ -81,25 +84,25 @@ const SAID: readonly [StartFailure['kind'], number, string][] = [
   ['other', 0, ''],
 ];
 
-describe('the last words of an engine', () => {
+describe('the output of a failed start', () => {
   it.each(SAID)('%s (exit code %i): %s', (kind, exitCode, stderr) => {
     expect(classifyStartFailure({ exitCode, signal: undefined }, stderr).kind).toBe(kind);
   });
 
-  it('after one unknown flag leaves out all that can be, but keeps the limits', () => {
+  it('omits all omittable flags except limits after one unknown flag', () => {
     const failure = classifyStartFailure({ exitCode: 125, signal: undefined }, 'Error: unknown flag: --umask\n');
     const limits = ['--memory', '--memory-swap', '--cpus', '--pids-limit'];
     expect(failure).toMatchObject({ flags: Object.keys(OMITTABLE_FLAGS).filter((flag) => !limits.includes(flag)) });
   });
 
-  it('leaves out the limits of a controller that is not delegated, and no other', () => {
+  it('omits only the limits of a controller that is not delegated', () => {
     const stderr = 'Error: crun: the requested cgroup controller `memory` is not available: OCI runtime error\n';
     expect(classifyStartFailure({ exitCode: 126, signal: undefined }, stderr)).toMatchObject({
       flags: ['--memory', '--memory-swap'],
     });
   });
 
-  it('keeps the end of long words', () => {
+  it('keeps the end of a long text', () => {
     const { words } = classifyStartFailure({ exitCode: 125, signal: undefined }, `${'x'.repeat(5000)}\nthe reason\n`);
     expect(words).toHaveLength(601);
     expect(words).toMatch(/^…x+ the reason$/);
@@ -135,9 +138,9 @@ describe('the error of a failed start', () => {
     ]);
   });
 
-  it('tells how the client ended when the engine said nothing', () => {
+  it('says how the client ended if the engine printed nothing', () => {
     const failure = classifyStartFailure({ exitCode: undefined, signal: 'SIGKILL' }, '');
     const error = startError(failure, { exitCode: undefined, signal: 'SIGKILL' }, context);
-    expect(error.message).toBe('podman did not start the sandbox (signal SIGKILL): it said nothing');
+    expect(error.message).toBe('podman did not start the sandbox (signal SIGKILL): no error output');
   });
 });

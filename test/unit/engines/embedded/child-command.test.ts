@@ -6,7 +6,7 @@ const build = (nodeVersion: string) =>
   childArguments({ folder: '/embedded', limits, name: 'mcp-bridge-x-1', nodeVersion });
 
 describe('the arguments of Node', () => {
-  it('are these', () => {
+  it('are pinned', () => {
     expect(build('24.1.0')).toEqual([
       '--no-warnings',
       '--disallow-code-generation-from-strings',
@@ -31,7 +31,7 @@ describe('the arguments of Node', () => {
     ['23.4.0', '--experimental-permission'],
     ['23.5.0', '--permission'],
     ['26.0.0', '--permission'],
-  ])('name the permission model of Node %s %s', (version, flag) => {
+  ])('enable the permission model of Node %s with %s', (version, flag) => {
     expect(build(version)).toContain(flag);
   });
 });

@@ -1,4 +1,4 @@
-/** The command lines of the layers, pinned; what they hold is shown by `test/integration/engines/embedded.test.ts`. */
+/** Pins the command lines of the layers. `test/integration/engines/embedded.test.ts` tests their effect. */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const machine: HostMachine = {
 const filter = new Uint8Array(8);
 
 describe('bubblewrap', () => {
-  it('is called like this', () => {
+  it('has this command line', () => {
     const layer = buildBubblewrapLayer(machine, '/usr/bin/bwrap', filter);
     expect(layer).toMatchObject({ words: 'inside bubblewrap and a system-call filter', folder: '/embedded' });
     const { arguments: words, executable, input } = layer.launch(['--version']);
@@ -44,14 +44,14 @@ describe('bubblewrap', () => {
     );
   });
 
-  it('goes without a filter where there is none, and says so', () => {
+  it('omits the filter on other architectures, and says so', () => {
     const layer = buildBubblewrapLayer(machine, '/usr/bin/bwrap', undefined);
     expect(layer.words).toBe('inside bubblewrap');
     expect(layer.launch([])).toMatchObject({ input: undefined });
     expect(layer.launch([]).arguments).not.toContain('--seccomp');
   });
 
-  it.each(['x64', 'arm64'])('has a filter for %s of whole instructions', (arch) => {
+  it.each(['x64', 'arm64'])('has a filter for %s that consists of whole instructions', (arch) => {
     const program = Buffer.from(FILTER_PROGRAMS[arch] ?? '', 'base64');
     expect(program.length).toBeGreaterThan(50 * 8);
     expect(program.length % 8).toBe(0);
@@ -59,7 +59,7 @@ describe('bubblewrap', () => {
 });
 
 describe('unshare', () => {
-  it('is called with the mounts and the command as words of their own, never as text of the script', () => {
+  it('gets the mounts and the command as arguments, never as part of the script', () => {
     const { arguments: words, executable } = buildUnshareLayer(machine, '/usr/bin/unshare').launch(['--version']);
     expect(executable).toBe('/usr/bin/unshare');
     expect(words.slice(0, 13)).toEqual(
@@ -82,7 +82,7 @@ describe('unshare', () => {
 });
 
 describe('setpriv around unshare', () => {
-  it('ends it with the bridge', () => {
+  it('ends unshare with the bridge', () => {
     const alone = buildUnshareLayer(machine, '/usr/bin/unshare').launch(['--version']);
     const { arguments: words, executable } = buildUnshareLayer(machine, '/usr/bin/unshare', '/usr/bin/setpriv').launch([
       '--version',
@@ -93,7 +93,7 @@ describe('setpriv around unshare', () => {
 });
 
 describe('the root of unshare', () => {
-  it('is not mounted over a folder that holds what is needed', () => {
+  it('is not mounted over a folder with a file that is needed', () => {
     const busy = { ...machine, node: '/home/someone/node/bin/node', folder: '/mnt/bridge/dist/embedded' };
     const { arguments: words } = buildUnshareLayer(busy, '/srv/bin/unshare').launch([]);
     expect(words).toContain('/sys /media /boot /tmp');
@@ -101,7 +101,7 @@ describe('the root of unshare', () => {
 });
 
 describe('the sandbox of macOS', () => {
-  it('allows nothing but to run Node and to read what it is made of', () => {
+  it('allows only running Node and reading its files', () => {
     expect(seatbeltProfile({ node: '/opt/no"de', folder: '/opt/bridge' }).split('\n')).toEqual([
       '(version 1)',
       '(deny default)',
@@ -114,7 +114,7 @@ describe('the sandbox of macOS', () => {
     ]);
   });
 
-  it('is called like this', () => {
+  it('has this command line', () => {
     const { arguments: words, executable } = buildSeatbeltLayer(machine).launch(['--version']);
     expect([executable, ...words]).toEqual([
       '/usr/bin/sandbox-exec',
@@ -127,44 +127,41 @@ describe('the sandbox of macOS', () => {
 });
 
 describe('the choice', () => {
-  // Only the program itself was killed: what it had started held its pipes open, and the session waited for that.
-  it.skipIf(process.platform === 'win32')(
-    'goes without a layer whose program hangs in a child of its own',
-    async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'bridge-layers-'));
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-      onTestFinished(() => {
-        vi.useRealTimers();
-        rmSync(folder, { recursive: true });
-      });
-      const started = join(folder, 'started');
-      writeFileSync(join(folder, 'unshare'), `#!/bin/sh\necho > '${started}'\n/bin/sleep 60\n`, { mode: 0o755 });
-      const refused: LayerRefusal[] = [];
-      let layer: LayerName | 'undecided' | undefined = 'undecided';
-      void chooseSurroundings({ ...machine, platform: 'linux', env: { PATH: folder } }, refused).then((chosen) => {
-        layer = chosen.layer;
-      });
-      // The program may run before the clock that bounds it does.
-      while (layer === 'undecided') {
-        if (existsSync(started)) {
-          vi.advanceTimersByTime(10_000);
-        }
-        await new Promise(setImmediate);
+  // Once only the program itself was killed. Its child kept the pipes open, and the session waited for it.
+  it.skipIf(process.platform === 'win32')('skips a layer whose program hangs in a child process', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bridge-layers-'));
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+      rmSync(folder, { recursive: true });
+    });
+    const started = join(folder, 'started');
+    writeFileSync(join(folder, 'unshare'), `#!/bin/sh\necho > '${started}'\n/bin/sleep 60\n`, { mode: 0o755 });
+    const refused: LayerRefusal[] = [];
+    let layer: LayerName | 'undecided' | undefined = 'undecided';
+    void chooseSurroundings({ ...machine, platform: 'linux', env: { PATH: folder } }, refused).then((chosen) => {
+      layer = chosen.layer;
+    });
+    // The program may start before the timer is set.
+    while (layer === 'undecided') {
+      if (existsSync(started)) {
+        vi.advanceTimersByTime(10_000);
       }
-      expect(layer).toBeUndefined();
-      expect(refused.at(-1)).toEqual({ layer: 'unshare', reason: expect.stringMatching(/^no answer within 10 s/) });
-    },
-  );
+      await new Promise(setImmediate);
+    }
+    expect(layer).toBeUndefined();
+    expect(refused.at(-1)).toEqual({ layer: 'unshare', reason: expect.stringMatching(/^no answer within 10 s/) });
+  });
 
   it.each([
     ['linux', ['bwrap is not on PATH', 'unshare is not on PATH']],
     ['darwin', [expect.stringMatching(/sandbox-exec/)]],
     ['win32', []],
-  ] as const)('on %s keeps the reason of each layer that cannot be used', async (platform, reasons) => {
+  ] as const)('on %s records why each layer cannot be used', async (platform, reasons) => {
     const refused: LayerRefusal[] = [];
     const chosen = await chooseSurroundings({ ...machine, platform }, refused);
     expect(chosen.layer).toBeUndefined();
-    expect(chosen.words).toBe('with no layer of the operating system around it');
+    expect(chosen.words).toBe('without an operating-system sandbox around it');
     expect(refused.map(({ reason }) => reason)).toEqual(reasons);
   });
 });

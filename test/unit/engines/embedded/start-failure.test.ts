@@ -6,7 +6,7 @@ const exit = { exitCode: 1, signal: undefined };
 describe('a start that failed', () => {
   it.each([
     [
-      'damaged files, whatever the child said',
+      'damaged files, whatever the child printed',
       { exit, stderrTail: 'CompileError: WebAssembly.Module()', fault: 'python.wasm is missing' },
       'ENGINE_UNAVAILABLE',
       'the files of the embedded engine are damaged: python.wasm is missing',
@@ -15,7 +15,7 @@ describe('a start that failed', () => {
       'silence',
       { exit, stderrTail: '', silentMs: 20_000 },
       'ENGINE_FAILED',
-      'the embedded engine said nothing for 20 s and was ended: it said nothing',
+      'the embedded engine did not respond for 20 s and was killed: no error output',
     ],
     [
       'a Node without WebAssembly',
@@ -27,13 +27,13 @@ describe('a start that failed', () => {
       'no memory',
       { exit, stderrTail: 'RangeError: WebAssembly.Memory(): could not allocate memory' },
       'ENGINE_FAILED',
-      'the embedded engine could not get its memory: RangeError: WebAssembly.Memory(): could not allocate memory',
+      'the embedded engine could not allocate its memory: RangeError: WebAssembly.Memory(): could not allocate memory',
     ],
     [
       'a limit that is too low',
-      { exit, stderrTail: '1024 bytes of memory are too few: Python alone has 33554432' },
+      { exit, stderrTail: 'the memory limit of 1024 bytes is too low: Python needs at least 33554432 bytes' },
       'ENGINE_FAILED',
-      'the embedded engine did not start: 1024 bytes of memory are too few: Python alone has 33554432',
+      'the embedded engine did not start: the memory limit of 1024 bytes is too low: Python needs at least 33554432 bytes',
     ],
     [
       'anything else',
@@ -45,7 +45,7 @@ describe('a start that failed', () => {
       'a signal',
       { exit: { exitCode: undefined, signal: 'SIGSEGV' }, stderrTail: '' },
       'ENGINE_FAILED',
-      'the embedded engine did not start (signal SIGSEGV): it said nothing',
+      'the embedded engine did not start (signal SIGSEGV): no error output',
     ],
   ])('is explained: %s', (_what, failed, code, message) => {
     const error = embeddedStartError(failed, false);
@@ -53,10 +53,10 @@ describe('a start that failed', () => {
     expect(error.hint).toMatch(/./);
   });
 
-  it('names the folder that holds no files, and how they come there', () => {
+  it('names the folder without the files, and how to get them', () => {
     expect(missingFiles('/opt/bridge/dist/embedded')).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: 'the embedded engine has no files in /opt/bridge/dist/embedded',
+      message: 'the files of the embedded engine are not in /opt/bridge/dist/embedded',
       hint: expect.stringContaining('npm run build'),
     });
   });

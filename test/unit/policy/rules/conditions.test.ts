@@ -50,13 +50,13 @@ it.each<[string, Condition, Record<string, unknown>, string]>([
   expect(verdict(key, condition, given).is).toBe(expected);
 });
 
-it('finds an argument by its name in Python too', () => {
+it('also finds an argument by its name in Python', () => {
   expect(verdict('from_', { equals: 'x' }, { from: 'x' }).is).toBe('yes');
   expect(verdict('issue_number', { equals: 7 }, { 'issue-number': 7 }).is).toBe('yes');
 });
 
-// Code could add an argument by the name in Python, which was judged in place of the one that the server reads.
-it('is not deceived by an argument of either name beside the other', () => {
+// Code could add an argument under its Python name, which was judged instead of the one that the server reads.
+it('is not fooled by a second argument under the other name', () => {
   const both = { issue_number: 7, 'issue-number': 8 };
   expect(verdict('issue_number', { equals: 7 }, both).is).toBe('unsure');
   expect(verdict('issue-number', { equals: 8 }, both).is).toBe('unsure');
@@ -67,7 +67,7 @@ it('is not deceived by an argument of either name beside the other', () => {
   expect(verdict('issue_number', { equals: 7 }, { issue_number: 7, 'issue-number': null }).is).toBe('unsure');
 });
 
-it('follows a pointer through objects and lists', () => {
+it('follows a JSON pointer through objects and lists', () => {
   const files = { files: [{ path: '/data/a' }, { path: '/data/b' }] };
   expect(verdict('/files/path', UNDER, files).is).toBe('yes');
   expect(verdict('/files/path', UNDER, { files: [...files.files, {}] }).is).toBe('unsure');
@@ -76,9 +76,9 @@ it('follows a pointer through objects and lists', () => {
   expect(verdict('/a~1b', { equals: 1 }, { 'a/b': 1 }).is).toBe('yes');
 });
 
-it('does not look at endless lists', () => {
+it('checks a limited number of items', () => {
   expect(verdict('path', UNDER, { path: Array.from({ length: 100_000 }, () => '/data/a') })).toEqual({
     is: 'unsure',
-    why: 'has more than 1000 members',
+    why: 'has more than 1000 items',
   });
 });

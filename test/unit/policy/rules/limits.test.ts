@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CancelSource } from '../../../../src/base/cancel.ts';
-import { CallsOfCell, CallsOfMinute } from '../../../../src/policy/rules/counts.ts';
-import { InFlight } from '../../../../src/policy/rules/in-flight.ts';
+import { CallsOfCell, CallsOfMinute, InFlight } from '../../../../src/policy/rules/counters.ts';
 import { compileLimits, countCall } from '../../../../src/policy/rules/limits.ts';
 import { PolicyFileSchema } from '../../../../src/policy/rules/schema.ts';
 
@@ -11,7 +10,7 @@ const { signal } = new CancelSource();
 const limitsOf = (limits: unknown, kept = new Map()) => compileLimits(PolicyFileSchema.parse({ limits }), PLACE, kept);
 
 describe('calls of a cell', () => {
-  it('begin anew with each cell of each session', () => {
+  it('start at zero with each cell of each session', () => {
     const calls = new CallsOfCell();
     calls.add(caller(1));
     calls.add(caller(1));
@@ -20,7 +19,7 @@ describe('calls of a cell', () => {
     expect(calls.count(caller(2))).toBe(1);
   });
 
-  it('of jobs count with the last cell of their session', () => {
+  it('from jobs count toward the latest cell of their session', () => {
     const calls = new CallsOfCell();
     calls.add(caller(3));
     calls.add(caller(0));
@@ -38,32 +37,32 @@ it('a minute is the 60 seconds before the call', () => {
   expect(calls.waitMs(60_000)).toBe(30_000);
 });
 
-describe('places for calls in flight', () => {
-  it('are given back to those that wait, in order', async () => {
-    const places = new InFlight(1);
+describe('slots for calls in flight', () => {
+  it('are handed to waiting calls in order', async () => {
+    const slots = new InFlight(1);
     const order: string[] = [];
-    expect(places.take(signal)).toBeUndefined();
-    const second = places.take(signal)?.then(() => order.push('second'));
-    const third = places.take(signal)?.then(() => order.push('third'));
-    places.release();
+    expect(slots.take(signal)).toBeUndefined();
+    const second = slots.take(signal)?.then(() => order.push('second'));
+    const third = slots.take(signal)?.then(() => order.push('third'));
+    slots.release();
     await second;
     expect(order).toEqual(['second']);
-    places.release();
+    slots.release();
     await third;
-    places.release();
-    expect(places.take(signal)).toBeUndefined();
+    slots.release();
+    expect(slots.take(signal)).toBeUndefined();
   });
 
-  it('are not taken by a call that was given up', async () => {
-    const places = new InFlight(1);
-    void places.take(signal);
+  it('are not taken by a cancelled call', async () => {
+    const slots = new InFlight(1);
+    void slots.take(signal);
     const cancel = new CancelSource();
-    const waiting = places.take(cancel.signal);
+    const waiting = slots.take(cancel.signal);
     cancel.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'CALL_CANCELLED' });
-    await expect(places.take(cancel.signal)).rejects.toMatchObject({ code: 'CALL_CANCELLED' });
-    places.release();
-    expect(places.take(signal)).toBeUndefined();
+    await expect(slots.take(cancel.signal)).rejects.toMatchObject({ code: 'CALL_CANCELLED' });
+    slots.release();
+    expect(slots.take(signal)).toBeUndefined();
   });
 });
 
@@ -80,13 +79,13 @@ describe('the limits of a policy', () => {
     ]);
   });
 
-  it('count a call in all of them or in none', () => {
+  it('count a call toward all of them or none', () => {
     const limits = limitsOf([{ callsPerMinute: 5 }, { callsPerCell: 1 }]);
     expect(countCall(limits, caller(1), 0)).toBeUndefined();
     const refusal = countCall(limits, caller(1), 0);
     expect(refusal).toMatchObject({
       code: 'POLICY_LIMIT',
-      message: 'the call was not made: limits[1] of /policy.json allows 1 call in one cell',
+      message: 'the call was not made: limits[1] of /policy.json allows 1 call per cell',
     });
     expect([2, 3, 4, 5].map((cell) => countCall(limits, caller(cell), 0))).toEqual([
       undefined,
@@ -95,12 +94,12 @@ describe('the limits of a policy', () => {
       undefined,
     ]);
     expect(countCall(limits, caller(6), 1_000)).toMatchObject({
-      message: 'the call was not made: limits[0] of /policy.json allows 5 calls in a minute',
-      hint: 'The next is possible in 59 s.',
+      message: 'the call was not made: limits[0] of /policy.json allows 5 calls per minute',
+      hint: 'Try again in 59 s.',
     });
   });
 
-  it('go on counting when another entry of the file changes', () => {
+  it('keep their counts when another entry of the file changes', () => {
     const before = limitsOf([{ callsPerCell: 1 }]);
     countCall(before, caller(1), 0);
     const kept = new Map(before.map(({ key, counts }) => [key, counts]));
@@ -108,7 +107,7 @@ describe('the limits of a policy', () => {
     expect(countCall(limitsOf([{ callsPerCell: 2 }], kept), caller(1), 0)).toBeUndefined();
   });
 
-  it('are counted once when they are written twice', () => {
+  it('count once if they are written twice', () => {
     expect(limitsOf([{ callsPerCell: 2 }, { callsPerCell: 2 }])).toHaveLength(1);
   });
 });

@@ -14,7 +14,7 @@ it.each([
   ['C:\\work', 'C:\\work\\a.txt'],
   ['C:\\work', 'c:/WORK/a.txt'],
   ['/data', '/data/..a/a..b/...'],
-])('in %s lies %s', (folder, path) => {
+])('%s contains %s', (folder, path) => {
   expect(verdict(folder, path)).toBe('yes');
 });
 
@@ -25,12 +25,12 @@ it.each([
   ['~/notes', '~/private'],
   ['docs', 'src/docs'],
   ['C:\\work', 'D:\\work\\a'],
-])('not in %s lies %s', (folder, path) => {
+])('%s does not contain %s', (folder, path) => {
   expect(verdict(folder, path)).toBe('no');
 });
 
-/** What some program or file system reads as something else than its text says. */
-describe('it cannot be told', () => {
+/** Paths that some program or file system reads differently from how they are written. */
+describe('undecided', () => {
   it.each([
     ['/data', '/data/../etc/passwd'],
     ['/data', '/etc/../data/x'],
@@ -67,19 +67,19 @@ describe('it cannot be told', () => {
     ['C:\\work', 'C:\\work\\PROGRA~1'],
     ['C:\\work', 'C:\\work.\\a'],
     ['C:\\work', 'C:\\work\\... \\a'],
-  ])('in %s: %j', (folder, path) => {
+  ])('whether %s contains %j', (folder, path) => {
     expect(verdict(folder, path)).toBe('unsure');
   });
 });
 
-it('one of several folders is enough', () => {
+it('any one of several folders is enough', () => {
   expect(isUnder(['/data', '/tmp'], '/tmp/x').is).toBe('yes');
   expect(isUnder(['/data/a', '/tmp'], '/data').is).toBe('unsure');
   expect(isUnder(['/data/a', '/tmp'], '/usr').is).toBe('no');
 });
 
-it('says why a folder could never be judged', () => {
-  expect(whyNoFolder('/data/../etc')).toBe('holds ".."');
-  expect(whyNoFolder('file:///data')).toBe('is an address, not a path');
+it('says why paths cannot be compared with a folder', () => {
+  expect(whyNoFolder('/data/../etc')).toBe('contains ".."');
+  expect(whyNoFolder('file:///data')).toBe('is a URL, not a path');
   expect(whyNoFolder('/data')).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { PolicyTool } from '../../../../src/policy/rules/decision.ts';
 import { Policies } from '../../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../../src/policy/rules/read-policy.ts';
+import type { PolicyTool } from '../../../../src/policy/rules/policy-call.ts';
+import { readPolicy } from '../../../../src/policy/rules/schema.ts';
 
 const FILE = '/home/u/MCPs/policy.json';
 const SERVER = { name: 'File Store', alias: 'file_store' };
@@ -12,7 +12,7 @@ const tool = (name: string, annotations = {}): PolicyTool => ({
   annotations,
 });
 
-/** Decides a call of a tool of `File Store` by a policy.json and the policy of the server's entry. */
+/** Decides calls to tools of `File Store` with a policy.json and a policy in the server's entry. */
 function decideBy(policy: unknown, entry?: unknown) {
   const file = policy === undefined ? undefined : readPolicy(policy, FILE);
   const keys = ['mcpServers', 'File Store', 'policy'];
@@ -29,7 +29,7 @@ const effectBy = (policy: unknown, entry?: unknown) => {
 };
 
 describe('rules', () => {
-  it('the first that matches decides, and says where it stands', () => {
+  it('the first that matches decides, and the reason says where it is', () => {
     const decide = decideBy({
       rules: [
         { effect: 'allow', tool: 'read_*' },
@@ -42,13 +42,13 @@ describe('rules', () => {
       effect: 'deny',
       reason: `rules[1] of ${FILE} denies it (no changes here)`,
     });
-    expect(decide('stat')).toEqual({ effect: 'ask', reason: `rules[2] of ${FILE} wants a person to be asked` });
+    expect(decide('stat')).toEqual({ effect: 'ask', reason: `rules[2] of ${FILE} asks for approval` });
   });
 
-  it('what no rule decides is allowed, or what default says', () => {
+  it('without a matching rule, `default` decides, or the call is allowed', () => {
     expect(effectBy({})('x')).toBe('allow');
     expect(effectBy({ default: 'deny' })('x')).toBe('deny');
-    expect(decideBy({ default: 'ask' })('x').reason).toBe(`"default" of ${FILE} wants a person to be asked`);
+    expect(decideBy({ default: 'ask' })('x').reason).toBe(`"default" of ${FILE} asks for approval`);
   });
 
   it.each(['File Store', 'file store', 'file_store', 'FILE_*', '*', 'f??e store'])(
@@ -62,7 +62,7 @@ describe('rules', () => {
     expect(effectBy({ rules: [{ effect: 'deny', tool: name }] })('get-user')).toBe('deny');
   });
 
-  it('other servers and tools are not meant', () => {
+  it('other servers and tools do not match', () => {
     const decide = effectBy({
       rules: [
         { effect: 'deny', server: 'files' },
@@ -96,14 +96,14 @@ describe('annotations', () => {
 });
 
 describe('presets', () => {
-  it('read-only allows what says so and what is listed, and denies the rest', () => {
+  it('read-only allows tools that claim to be read-only and tools that a rule allows, and denies the rest', () => {
     const decide = decideBy({ preset: 'read-only', rules: [{ effect: 'allow', tool: 'append' }] });
     expect(decide('read', {}, { readOnlyHint: true }).effect).toBe('allow');
     expect(decide('append').effect).toBe('allow');
     expect(decide('write')).toEqual({ effect: 'deny', reason: `preset "read-only" of ${FILE} denies it` });
   });
 
-  it('ask-destructive asks for what may destroy, which is what says nothing', () => {
+  it('ask-destructive asks about destructive tools, which includes tools without annotations', () => {
     const decide = effectBy({ preset: 'ask-destructive' });
     expect(decide('write')).toBe('ask');
     expect(decide('write', {}, { destructiveHint: false })).toBe('allow');
@@ -114,7 +114,7 @@ describe('presets', () => {
 describe('conditions', () => {
   const inside = { arguments: { path: { under: '/data' } } };
 
-  it('a rule that allows needs them to hold for certain', () => {
+  it('a rule that allows applies only if they certainly hold', () => {
     const decide = effectBy({ default: 'deny', rules: [{ effect: 'allow', ...inside }] });
     expect(decide('read', { path: '/data/x' })).toBe('allow');
     expect(decide('read', { path: '/etc/x' })).toBe('deny');
@@ -123,18 +123,18 @@ describe('conditions', () => {
     expect(decide('read', {})).toBe('deny');
   });
 
-  it('a rule that denies needs them to fail for certain', () => {
+  it('a rule that denies applies unless they certainly fail', () => {
     const decide = decideBy({ rules: [{ effect: 'deny', ...inside }] });
     expect(decide('read', { path: '/etc/x' }).effect).toBe('allow');
     expect(decide('read', { path: '/etc/../data/x' })).toEqual({
       effect: 'deny',
-      reason: `rules[0] of ${FILE} denies it, as it cannot be told whether it applies: the argument 'path' holds ".."`,
+      reason: `rules[0] of ${FILE} denies it, because its conditions cannot be checked: the argument 'path' contains ".."`,
     });
     expect(decide('read', { path: ['/data/x', '/etc/x'] }).effect).toBe('deny');
     expect(decide('read', {}).effect).toBe('deny');
   });
 
-  it('in doubt a rule that asks makes nothing milder', () => {
+  it('a rule that asks never makes the result more permissive when in doubt', () => {
     const asks = { effect: 'ask', ...inside };
     expect(effectBy({ default: 'deny', rules: [asks] })('read', { path: '/data/..' })).toBe('deny');
     expect(effectBy({ default: 'allow', rules: [asks] })('read', { path: '/data/..' })).toBe('ask');
@@ -143,7 +143,7 @@ describe('conditions', () => {
 });
 
 describe('the policy of an entry', () => {
-  it('can forbid more, and never allows what policy.json does not', () => {
+  it('can forbid more, but never allows what policy.json does not', () => {
     const readOnly = { preset: 'read-only' };
     expect(effectBy({}, readOnly)('write')).toBe('deny');
     expect(effectBy({ default: 'deny' }, { default: 'allow' })('write')).toBe('deny');
@@ -154,10 +154,10 @@ describe('the policy of an entry', () => {
   });
 });
 
-describe('what can be told without the arguments', () => {
+describe('what is decided without the arguments', () => {
   const settle = (policy: unknown) => new Policies(readPolicy(policy, FILE), new Map());
 
-  it('a tool is denied when every way through the rules ends so', () => {
+  it('a tool is denied if every path through the rules denies it', () => {
     const denied = { effect: 'deny', arguments: { path: { under: '/etc' } } };
     expect(settle({ rules: [denied] }).of(SERVER, tool('read')).denied).toBeUndefined();
     expect(settle({ rules: [denied], default: 'deny' }).of(SERVER, tool('read')).denied).toBeDefined();
@@ -166,7 +166,7 @@ describe('what can be told without the arguments', () => {
     ).toBeUndefined();
   });
 
-  it('a server is denied when no rule before allows any of its tools', () => {
+  it('a server is denied if no earlier rule allows any of its tools', () => {
     const denial = (policy: unknown) => settle(policy).denial(SERVER);
     expect(denial({ rules: [{ effect: 'deny', server: 'file_*' }] })).toBe(`rules[0] of ${FILE} denies it`);
     expect(denial({ rules: [{ effect: 'deny', tool: 'x' }], default: 'deny' })).toBe(`"default" of ${FILE} denies it`);
@@ -175,7 +175,7 @@ describe('what can be told without the arguments', () => {
     expect(denial({ rules: [{ effect: 'deny', tool: '*' }] })).toBeUndefined();
   });
 
-  it('resources and prompts are read-only, and named by their methods alone', () => {
+  it('resources and prompts are read-only, and only their method names match them', () => {
     const method = { ...tool('resources/read', { readOnlyHint: true }), isMethod: true };
     const effect = (policy: unknown) =>
       settle(policy).decide({ server: SERVER, tool: method, arguments: { uri: 'file:///x' } }).effect;
@@ -185,14 +185,14 @@ describe('what can be told without the arguments', () => {
     expect(effect({ rules: [{ effect: 'deny', server: 'file_store' }] })).toBe('deny');
     const uri = { uri: { matches: 'file:*' } };
     expect(effect({ rules: [{ effect: 'ask', tool: 'resources/read', arguments: uri }] })).toBe('ask');
-    // A tool of that name does not get what methods are allowed.
+    // A tool of the same name does not match the pattern for methods.
     const allowing = { default: 'deny', rules: [{ effect: 'allow', tool: 'resources/*' }] };
     expect(effectBy(allowing)('resources/read')).toBe('deny');
   });
 });
 
 describe('a policy that cannot be read', () => {
-  it('refuses every call, and says file, place and reason', () => {
+  it('refuses every call, and names the file, the position and the reason', () => {
     const decide = decideBy({ rules: [{ effect: 'deny', tools: 'x' }] });
     expect(decide('anything')).toEqual({
       effect: 'deny',
@@ -200,14 +200,14 @@ describe('a policy that cannot be read', () => {
     });
   });
 
-  it('in an entry, it refuses the calls of that server alone', () => {
+  it('in an entry, refuses only the calls to that server', () => {
     const policies = new Policies(undefined, new Map([['a', readPolicy(7, '/a.json', ['mcpServers', 'a', 'policy'])]]));
     const effect = (name: string) =>
       policies.decide({ server: { name, alias: name }, tool: tool('x'), arguments: {} }).effect;
     expect(effect('a')).toBe('deny');
     expect(effect('b')).toBe('allow');
     expect(policies.problemOf('a')).toBe(
-      "every call of 'a' is refused until the policy can be read: /a.json: mcpServers.a.policy: must be an object",
+      "every call to 'a' is refused until the policy can be read: /a.json: mcpServers.a.policy: must be an object",
     );
   });
 
@@ -217,11 +217,11 @@ describe('a policy that cannot be read', () => {
     [{ rules: [{ effect: 'block' }] }, 'rules[0].effect: must be "allow", "ask" or "deny"'],
     [
       { rules: [{ effect: 'deny', tool: '' }] },
-      'rules[0].tool: must be a name, which may hold * and ?, or a list of them',
+      'rules[0].tool: must be a name or a pattern with * and ?, or a list of them',
     ],
     [
       { rules: [{ effect: 'deny', tool: [] }] },
-      'rules[0].tool: must be a name, which may hold * and ?, or a list of them',
+      'rules[0].tool: must be a name or a pattern with * and ?, or a list of them',
     ],
     [{ rules: [{ effect: 'deny', arguments: {} }] }, 'rules[0].arguments: must name at least one argument'],
     [
@@ -230,7 +230,7 @@ describe('a policy that cannot be read', () => {
     ],
     [
       { rules: [{ effect: 'deny', arguments: { p: { under: '/a/../b' } } }] },
-      'rules[0].arguments.p.under: no path could be compared with this folder, because it holds ".."',
+      'rules[0].arguments.p.under: cannot be compared with paths, because it contains ".."',
     ],
     [
       { limits: [{ server: 'x' }] },
@@ -244,7 +244,7 @@ describe('a policy that cannot be read', () => {
     [{ preset: 'safe' }, 'preset: must be "read-only" or "ask-destructive"'],
     [
       { preset: 'read-only', default: 'allow' },
-      'default: must not stand beside "preset", which says what happens to calls that no rule decides',
+      'default: cannot be combined with "preset", which already decides the calls that no rule matches',
     ],
     [[], 'must be an object'],
   ])('%j: %s', (policy, fault) => {
@@ -253,7 +253,7 @@ describe('a policy that cannot be read', () => {
     );
   });
 
-  it('in an entry a rule names no server', () => {
+  it('in an entry, a rule cannot name a server', () => {
     const read = readPolicy({ rules: [{ effect: 'deny', server: 'x' }] }, '/a.json', ['mcpServers', 'a', 'policy']);
     expect(read).toMatchObject({ problem: '/a.json: mcpServers.a.policy.rules[0]: Unrecognized key: "server"' });
   });

@@ -40,7 +40,7 @@ describe('addresses', () => {
     },
   );
 
-  it('what a server may name depends on where it is', async () => {
+  it('which addresses a server may name depends on its own address', async () => {
     const local = await ruleForAnswersOf(new URL('http://localhost:1/mcp'));
     expect([local('127.0.0.1'), local('169.254.169.254')]).toEqual([undefined, 'it is a link-local address']);
     const internet = await ruleForAnswersOf(new URL('https://1.1.1.1/mcp'));

@@ -2,8 +2,8 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { readEvents, StreamPosition } from '../../../../src/upstream/http/event-stream.ts';
 
-describe('a stream that is opened again', () => {
-  it('is opened after waits that grow, whatever the server asks for, until something comes', () => {
+describe('a reopened stream', () => {
+  it('waits longer before each attempt, whatever the server requests, until an event arrives', () => {
     const position = new StreamPosition();
     position.noteRetry(0);
     expect([1, 2, 3, 4].map(() => position.nextWaitMs())).toEqual([500, 1_000, 2_000, 4_000]);
@@ -14,7 +14,7 @@ describe('a stream that is opened again', () => {
     expect(position.lastEventId).toBe('e-1');
   });
 
-  it('keeps the last id when events without one follow', async () => {
+  it('keeps the last id if events without an id follow', async () => {
     const position = new StreamPosition();
     const body = new PassThrough();
     const seen: string[] = [];

@@ -21,22 +21,25 @@ describe('the variables', () => {
     expect(chosen(env, address)).toBe(expected);
   });
 
-  it('give name and password to the proxy alone', () => {
+  it('give the user name and password to the proxy only', () => {
     const proxy = proxiesOf({ https_proxy: 'http://me%40home:a%3Ab@p:1' })(new URL('https://a.example'));
     expect(proxy?.url.href).toBe('http://p:1/');
     expect(Buffer.from(proxy?.authorization?.replace('Basic ', '') ?? '', 'base64').toString()).toBe('me@home:a:b');
   });
 
-  it.each(['socks5://p:1080', 'http://', 'ht tp://u:secret@p', 'file:///p'])('that name none: %s', (value) => {
-    const choose = proxiesOf({ HTTPS_PROXY: value });
-    expect(() => choose(new URL('https://a.example'))).toThrow(
-      'HTTPS_PROXY names no proxy that is reached over http: or https:',
-    );
-    expect(() => choose(new URL('http://a.example'))).not.toThrow();
-  });
+  it.each(['socks5://p:1080', 'http://', 'ht tp://u:secret@p', 'file:///p'])(
+    'that do not name a usable proxy: %s',
+    (value) => {
+      const choose = proxiesOf({ HTTPS_PROXY: value });
+      expect(() => choose(new URL('https://a.example'))).toThrow(
+        'HTTPS_PROXY does not name a proxy with an http: or https: address',
+      );
+      expect(() => choose(new URL('http://a.example'))).not.toThrow();
+    },
+  );
 });
 
-describe('what is asked directly', () => {
+describe('a direct connection', () => {
   const direct = (NO_PROXY: string, address: string): boolean =>
     chosen({ HTTPS_PROXY: 'http://p', HTTP_PROXY: 'http://p', NO_PROXY }, address) === undefined;
 
@@ -49,7 +52,7 @@ describe('what is asked directly', () => {
     'https://localhost/mcp',
     'https://LOCALHOST./mcp',
     'http://api.localhost:3000/',
-  ])('this machine, whatever is set: %s', (address) => {
+  ])('to this machine, whatever is set: %s', (address) => {
     expect(direct('', address)).toBe(true);
   });
 

@@ -26,7 +26,7 @@ describe('redirects', () => {
     ['GET', 302, 'http://user@example.org/'],
     ['GET', 302, 'http://['],
     ['GET', 200, '/new'],
-  ])('%s %i to %s is not', (method, status, location) => {
+  ])('%s %i to %s is not followed', (method, status, location) => {
     expect(target(method, status, location)).toBeUndefined();
   });
 
@@ -34,12 +34,12 @@ describe('redirects', () => {
     expect(target('GET', 302, 'http://example.org/', new URL('https://example.org/'))).toBeUndefined();
   });
 
-  it('that are not followed are told without the secrets of their query', () => {
+  it('that are not followed are described without the secrets in their query', () => {
     const headers = { location: 'https://user:pass@other.example/x?code=1#y' };
     expect(explainRedirect(FROM, { status: 302, headers })).toBe(
       'redirects (HTTP 302) to https://other.example/x, which is not followed',
     );
-    expect(explainRedirect(FROM, { status: 302, headers: {} })).toBe('redirects (HTTP 302) to no address');
+    expect(explainRedirect(FROM, { status: 302, headers: {} })).toBe('redirects (HTTP 302) without an address');
     expect(explainRedirect(FROM, { status: 404, headers })).toBeUndefined();
   });
 });

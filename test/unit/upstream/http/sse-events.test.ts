@@ -31,7 +31,7 @@ describe('server-sent events', () => {
     expect(parse([STREAM])).toEqual({ events: EVENTS, retries: [1_500] });
   });
 
-  it('are the same wherever the stream is cut', () => {
+  it('are the same wherever the stream is split', () => {
     assertProperty(
       property(array(nat(STREAM.length), { maxLength: 20 }), (cuts) => {
         const places = [0, ...cuts, STREAM.length].toSorted((a, b) => a - b);
@@ -40,18 +40,18 @@ describe('server-sent events', () => {
       }),
     );
     expect(parse([...STREAM].map((byte) => Buffer.from([byte]))).events).toEqual(EVENTS);
-    // An empty piece between the halves of a CRLF made an event of its own.
+    // An empty chunk between the two halves of a CRLF used to produce an extra event.
     const withEmptyPieces = [...STREAM].flatMap((byte) => [Buffer.from([byte]), Buffer.alloc(0)]);
     expect(parse(withEmptyPieces).events).toEqual(EVENTS);
   });
 
-  it('are bounded, whether or not their lines end', () => {
+  it('are bounded, with or without line ends', () => {
     expect(() => parse([Buffer.from(`data: ${'x'.repeat(200)}`)], 100)).toThrow(EventTooLongError);
     expect(() => parse([Buffer.from('data: x\n'.repeat(20))], 100)).toThrow(EventTooLongError);
     expect(parse([Buffer.from('data: x\n\n'.repeat(200))], 100).events).toHaveLength(200);
   });
 
-  it('keep nothing of the buffer they were read from', () => {
+  it('do not keep the buffer that they were read from', () => {
     const chunk = Buffer.from('data: one\n\nda');
     const rest = Buffer.from('ta: two\n\n');
     const seen: Buffer[] = [];

@@ -14,7 +14,7 @@ it.each([
   ['linux', { WAYLAND_DISPLAY: 'wayland-0' }, { command: 'xdg-open', args: [URL_TEXT] }],
   ['linux', {}, undefined],
 ] as const)(
-  'on %s with %j the address is one argument of a program, and no shell reads it',
+  'on %s with %j the address is one argument of a program and never reaches a shell',
   (platform, env, command) => {
     expect(browserCommand(URL_TEXT, platform, env)).toEqual(command);
   },

@@ -10,35 +10,36 @@ const LOGIN = {
   url: KEY.url,
   redirectUrl: 'http://127.0.0.1:1/callback',
   client: { client_id: 'c' },
-  tokens: { access_token: 'access-1' },
+  tokens: { access_token: 'access-1', token_type: 'Bearer' },
+  authorizationServer: 'https://login.example',
 };
-/** As a version that used the keyring wrote it. */
+/** A file written by a version that used the keyring. */
 const SEALED = '{"sealed":"b2xkIGVuY3J5cHRlZCBsb2dpbg=="}';
 
-/** A state directory with one login, and the path of its file. */
+/** Creates a state directory with one login; returns the path of its file too. */
 async function keepLogin(): Promise<{ stateDir: string; file: string }> {
   const stateDir = mkdtempSync(join(tmpdir(), 'login-store-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
-  await createLoginStore<typeof LOGIN>(stateDir, silentLogger).save(KEY, LOGIN);
+  await createLoginStore(stateDir, silentLogger).save(KEY, LOGIN);
   const [name = ''] = readdirSync(join(stateDir, '.logins'));
   return { stateDir, file: join(stateDir, '.logins', name) };
 }
 
-it('a login is a file for its owner alone, and is used for its address alone', async () => {
+it('a login is a file that only its owner can read, and is used only for its address', async () => {
   const { stateDir, file } = await keepLogin();
   if (process.platform !== 'win32') {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   }
-  const store = createLoginStore<typeof LOGIN>(stateDir, silentLogger);
+  const store = createLoginStore(stateDir, silentLogger);
   expect(await store.load(KEY)).toEqual(LOGIN);
   expect(await store.load({ ...KEY, url: 'https://other.example/mcp' })).toBeUndefined();
 });
 
-it('an encrypted login of an earlier version counts as none, is reported once, and stays until a new one is saved', async () => {
+it('an encrypted login of an earlier version is ignored, reported once, and kept until a new one is saved', async () => {
   const { stateDir, file } = await keepLogin();
   writeFileSync(file, SEALED);
   const lines: string[] = [];
-  const store = createLoginStore<typeof LOGIN>(
+  const store = createLoginStore(
     stateDir,
     createLogger('WARNING', (line) => lines.push(line)),
   );
@@ -53,8 +54,8 @@ it('an encrypted login of an earlier version counts as none, is reported once, a
   expect(await store.load(KEY)).toEqual(LOGIN);
 });
 
-it.each(['', 'null', '[]', '"text"', '{}', '{"url":1}'])('a file with %j in it is no login', async (content) => {
+it.each(['', 'null', '[]', '"text"', '{}', '{"url":1}'])('a file with %j in it is not a login', async (content) => {
   const { stateDir, file } = await keepLogin();
   writeFileSync(file, content);
-  expect(await createLoginStore<typeof LOGIN>(stateDir, silentLogger).load(KEY)).toBeUndefined();
+  expect(await createLoginStore(stateDir, silentLogger).load(KEY)).toBeUndefined();
 });

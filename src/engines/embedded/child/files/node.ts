@@ -1,8 +1,8 @@
-/** What a tree of files in memory consists of: directories, files, symbolic links. None of them has a host path. */
+/** The nodes of the in-memory file tree: directories, files and symbolic links. None of them has a path on the host. */
 import { ERRNO, WasiError } from '../wasi/errno.ts';
 import type { Volume } from './volume.ts';
 
-/** Below this a file's memory doubles as it grows; above it grows by a quarter, so that little lies unused. */
+/** Below this size a file's buffer doubles when it grows; above, it grows by a quarter, so little is left unused. */
 const DOUBLING_BYTES = 1024 * 1024;
 const FIRST_CAPACITY_BYTES = 256;
 
@@ -17,7 +17,7 @@ abstract class BaseNode {
   readonly inode: bigint;
   readonly volume: Volume;
   readonly times: Times;
-  /** Whether a directory still holds it. */
+  /** Whether a directory still contains it. */
   isLinked = true;
 
   constructor(volume: Volume, now: bigint) {
@@ -27,12 +27,12 @@ abstract class BaseNode {
   }
 }
 
-/** A file whose content can be read. */
+/** The content of a file. */
 export interface Content {
   readonly size: number;
-  /** Copies from `position` on into `target`; the number of bytes copied, 0 at the end. */
+  /** Copies the bytes from `position` into `target`. Returns how many; 0 at the end. */
   readAt(target: Uint8Array, position: number): number;
-  /** Copies all of `bytes` to `position`; NOSPC when the volume is full, and then nothing changed. */
+  /** Copies all of `bytes` to `position`. If the volume is full, fails with NOSPC and changes nothing. */
   writeAt(bytes: Uint8Array, position: number): void;
   resize(size: number): void;
 }
@@ -40,7 +40,7 @@ export interface Content {
 export class FileNode extends BaseNode {
   readonly kind = 'file';
   readonly content: Content;
-  /** Open descriptors; content of an unlinked file lives as long as one is open. */
+  /** Open descriptors. An unlinked file keeps its content while one is open. */
   openCount = 0;
 
   constructor(volume: Volume, now: bigint, content: Content) {
@@ -48,7 +48,7 @@ export class FileNode extends BaseNode {
     this.content = content;
   }
 
-  /** To be called whenever a link or a descriptor went away. */
+  /** Call this after removing a link or closing a descriptor. */
   releaseIfUnused(): void {
     if (!this.isLinked && this.openCount === 0) {
       this.content.resize(0);
@@ -73,7 +73,7 @@ export class DirectoryNode extends BaseNode {
   readonly #entries = new Map<string, FileNode | LinkNode | DirectoryNode>();
   #fill: ((directory: DirectoryNode) => void) | undefined;
 
-  /** `fill` puts in what belongs here when somebody looks for the first time. */
+  /** `fill` adds the entries on first access. */
   constructor(volume: Volume, now: bigint, parent?: DirectoryNode, fill?: (directory: DirectoryNode) => void) {
     super(volume, now);
     this.parent = parent ?? this;
@@ -90,7 +90,7 @@ export class DirectoryNode extends BaseNode {
 
 export type FileTreeNode = FileNode | LinkNode | DirectoryNode;
 
-/** Content in memory, charged to a volume by its size. */
+/** Content in memory; its size is charged to a volume. */
 export class MemoryContent implements Content {
   readonly #volume: Volume;
   #bytes = new Uint8Array(0);
@@ -147,7 +147,7 @@ export class MemoryContent implements Content {
   }
 }
 
-/** Content that nobody may change; `read` copies from a position it is sure to have. */
+/** Content that cannot change. `read` is called only for positions within `size`. */
 export class ReadOnlyContent implements Content {
   readonly size: number;
   readonly #read: (target: Uint8Array, position: number) => number;

@@ -1,4 +1,4 @@
-/** The tree a sandbox begins with: the standard library, read-only, and the two directories that can be written. */
+/** The file tree at the start of a sandbox: the read-only standard library and two writable directories. */
 import type { IndexedFile } from '../indexed-file.ts';
 import { DirectoryNode, FileNode, ReadOnlyContent } from './node.ts';
 import { Volume } from './volume.ts';
@@ -9,8 +9,8 @@ export interface WritableBytes {
 }
 
 /**
- * `openPack` gives the files under /usr: `{ "usr/lib/a.py": [offset, length] }`. It is called when somebody looks for
- * one, and each is read when somebody reads it.
+ * `openPack` opens the files under /usr, with an index like `{ "usr/lib/a.py": [offset, length] }`. It is called on the first
+ * access to /usr; each file is loaded when it is read.
  */
 export function createRoot(openPack: () => IndexedFile, limits: WritableBytes, now: bigint): DirectoryNode {
   const system = new Volume(1, 0);
@@ -22,12 +22,12 @@ export function createRoot(openPack: () => IndexedFile, limits: WritableBytes, n
 }
 
 function fillFromPack(usr: DirectoryNode, pack: IndexedFile): void {
-  const epoch = 0n; // The time of the files; the same on every machine.
+  const epoch = 0n; // The time of every file, the same on all machines.
   for (const [path, [offset, length]] of Object.entries(pack.index as Record<string, [number, number]>)) {
     const [top, ...names] = path.split('/');
     const name = names.pop();
     if (top !== 'usr' || name === undefined) {
-      throw new Error(`the standard library has a file outside of usr: ${path}`);
+      throw new Error(`the standard library has a file outside /usr: ${path}`);
     }
     const content = new ReadOnlyContent(length, (target, position) => {
       pack.readData(target, offset + position);
@@ -46,7 +46,7 @@ function directoryAt(start: DirectoryNode, names: readonly string[], now: bigint
       directory.entries.set(name, next);
     }
     if (next.kind !== 'directory') {
-      throw new Error(`the standard library has a file and a directory of one name: ${name}`);
+      throw new Error(`the standard library has a file and a directory with the same name: ${name}`);
     }
     directory = next;
   }

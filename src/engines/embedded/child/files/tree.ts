@@ -1,25 +1,25 @@
 /**
- * Names to nodes, and every change of the tree. Paths are resolved as POSIX says (path_resolution(7)): `..` of the root
- * is the root, symbolic links are followed inside this tree, and there is nothing outside it.
+ * Path lookup and all changes of the tree. Paths are resolved as in POSIX (path_resolution(7)): `..` of the root is the root, and
+ * symbolic links are followed inside this tree. Nothing exists outside it.
  */
 import { ERRNO, WasiError } from '../wasi/errno.ts';
 import { DirectoryNode, FileNode, type FileTreeNode, LinkNode, MemoryContent } from './node.ts';
 
 /** NAME_MAX of Linux, in bytes. */
 const MAX_NAME_BYTES = 255;
-/** As Linux: more links in one path end with LOOP. */
+/** The limit of Linux; a path with more links fails with LOOP. */
 const MAX_LINKS = 40;
 
-/** Where a path leads. `name` is empty when it ends in the root, `.` or `..`: such a node is not renamed or removed. */
+/** Where a path leads. `name` is empty if the path ends in the root, `.` or `..`; such a node cannot be renamed or removed. */
 export interface ResolvedPath {
   readonly parent: DirectoryNode;
   readonly name: string;
   readonly node: FileTreeNode | undefined;
-  /** The path ended in a slash, so only a directory may be there. */
+  /** Whether the path ended in a slash, so only a directory may be there. */
   readonly wantsDirectory: boolean;
 }
 
-/** The place of `path` seen from `start`; NOENT or NOTDIR when a directory on the way is missing. */
+/** Resolves `path`, relative to `start`. Fails with NOENT or NOTDIR if a directory on the way is missing. */
 export function resolve(start: DirectoryNode, path: string, followLast: boolean): ResolvedPath {
   if (path === '') {
     throw new WasiError(ERRNO.NOENT);
@@ -46,7 +46,7 @@ export function resolve(start: DirectoryNode, path: string, followLast: boolean)
   return { ...place, wantsDirectory };
 }
 
-/** The parts of a path, last one first. */
+/** The parts of a path, last first. */
 function components(path: string): string[] {
   return path
     .split('/')
@@ -87,7 +87,7 @@ function asDirectory(node: FileTreeNode | undefined): DirectoryNode {
   return node;
 }
 
-/** The node of a place; NOENT when there is none. */
+/** The node at `place`. Fails with NOENT if there is none. */
 export function existing(place: ResolvedPath): FileTreeNode {
   if (place.node === undefined) {
     throw new WasiError(ERRNO.NOENT);
@@ -119,7 +119,7 @@ function add<Added extends FileTreeNode>(place: ResolvedPath, create: () => Adde
     throw new WasiError(ERRNO.EXIST);
   }
   if (!place.parent.isLinked) {
-    throw new WasiError(ERRNO.NOENT); // A directory that was removed while it was open.
+    throw new WasiError(ERRNO.NOENT); // The directory was removed while open.
   }
   place.parent.volume.chargeNode();
   const node = create();
@@ -155,7 +155,7 @@ export function removeFile(place: ResolvedPath, now: bigint): void {
   remove(place, node, now);
 }
 
-/** A volume's own directory stands in a read-only parent, so it cannot be removed or renamed. */
+/** The top directory of a volume has a read-only parent, so it cannot be removed or renamed. */
 function checkChangeable(place: ResolvedPath): void {
   if (place.name === '') {
     throw new WasiError(ERRNO.INVAL);
@@ -173,7 +173,7 @@ function remove(place: ResolvedPath, node: FileTreeNode, now: bigint): void {
   node.volume.releaseNode();
 }
 
-/** rename(2), which replaces what is at `to`. XDEV between volumes. */
+/** rename(2): replaces what is at `to`. Fails with XDEV between volumes. */
 export function rename(from: ResolvedPath, to: ResolvedPath, now: bigint): void {
   const node = existing(from);
   checkChangeable(from);
@@ -208,7 +208,7 @@ function checkTarget(node: FileTreeNode, to: ResolvedPath): void {
   }
   for (let above = to.parent; above !== above.parent; above = above.parent) {
     if (above === node) {
-      throw new WasiError(ERRNO.INVAL); // Into itself.
+      throw new WasiError(ERRNO.INVAL); // A directory cannot move into itself.
     }
   }
   if (to.node !== undefined && asDirectory(to.node).entries.size > 0) {

@@ -1,17 +1,17 @@
 /**
- * A volume bounds what its files may use: bytes of content and number of files. Charged before memory is taken and
- * released after it was given back, so that a failure in between errs to the safe side.
+ * A volume limits its files: bytes of content, and number of nodes. It is charged before memory is allocated and credited after
+ * memory is freed, so a failure in between never exceeds the limit.
  */
 import { ERRNO, WasiError } from '../wasi/errno.ts';
 
 /**
- * Files, directories and links per volume. Chosen: 10,000 files of an honest program fit; a JavaScript object of some
- * 500 bytes stands behind each.
+ * Files, directories and links per volume. Chosen: room for a program with 10,000 files. Each node is a JavaScript object of
+ * about 500 bytes.
  */
 export const MAX_NODES_PER_VOLUME = 20_000;
 
 export class Volume {
-  /** `st_dev`: a rename between two volumes fails with XDEV, as between two mounts. */
+  /** `st_dev`. A rename between volumes fails with XDEV, as between mounts. */
   readonly device: number;
   readonly isReadOnly: boolean;
   readonly #maxBytes: number;
@@ -19,7 +19,7 @@ export class Volume {
   #nodes = 0;
   #lastInode = 0n;
 
-  /** `maxBytes` 0 makes a volume read-only. */
+  /** A volume with `maxBytes` 0 is read-only. */
   constructor(device: number, maxBytes: number) {
     this.device = device;
     this.isReadOnly = maxBytes === 0;
@@ -34,20 +34,20 @@ export class Volume {
     return this.#nodes;
   }
 
-  /** ROFS when nothing on this volume may change. */
+  /** Fails with ROFS if the volume is read-only. */
   checkWritable(): void {
     if (this.isReadOnly) {
       throw new WasiError(ERRNO.ROFS);
     }
   }
 
-  /** A number that no other node of this volume has or had. */
+  /** A number that no other node of this volume has ever had. */
   nextInode(): bigint {
     this.#lastInode += 1n;
     return this.#lastInode;
   }
 
-  /** Bytes that may still be charged. */
+  /** Bytes that can still be charged. */
   get freeBytes(): number {
     return this.#maxBytes - this.#usedBytes;
   }

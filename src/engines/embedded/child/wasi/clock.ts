@@ -5,18 +5,18 @@ import { CLOCK } from './types.ts';
 
 const NS_PER_MS = 1e6;
 
-/** Both in nanoseconds. */
+/** Times in nanoseconds. */
 export interface Clock {
   /** Since 1970. */
   realtime(): bigint;
-  /** Since some moment before the guest began; never goes back. */
+  /** Since some moment before the guest started; never goes back. */
   monotonic(): bigint;
 }
 
-/** The clocks of the machine, to the microsecond. */
+/** The clocks of the machine, with a resolution of one microsecond. */
 export const SYSTEM_CLOCK: Clock = {
   realtime: () => toNanoseconds(performance.timeOrigin + performance.now()),
-  // One more second than this process has lived: a snapshot is made before it, at the first second.
+  // The age of this process plus one second: the clock in the snapshot stopped within its first second, and must not go back.
   monotonic: () => toNanoseconds(1000 + performance.now()),
 };
 
@@ -24,7 +24,7 @@ function toNanoseconds(milliseconds: number): bigint {
   return BigInt(Math.round(milliseconds * 1000)) * 1000n;
 }
 
-/** Clocks that tell the same times in every run: each question takes a microsecond. */
+/** Clocks that show the same times in every run: each reading advances them by one microsecond. */
 export function createSteadyClock(startMs: number): Clock {
   let asked = 0n;
   const tick = (): bigint => {

@@ -1,4 +1,4 @@
-/** The functions that describe descriptors and files, set their times, and list directories. */
+/** The functions that describe descriptors and files, set file times, and list directories. */
 import type { FileTreeNode } from '../files/node.ts';
 import { existing, resolve } from '../files/tree.ts';
 import type { OpenDirectory } from './descriptors.ts';
@@ -16,9 +16,9 @@ import {
   writeFilestat,
 } from './types.ts';
 
-/** `prestat` of the root. */
+/** Tag of the root in `prestat`. */
 const PREOPENED_DIRECTORY = 0;
-/** Any other tag: wasi-libc asks one descriptor after the other and skips what it does not know. */
+/** Any other tag: wasi-libc asks about each descriptor in turn and skips unknown tags. */
 const NOT_PREOPENED = 0xff;
 const DIRENT_BYTES = 24;
 const ROOT = new TextEncoder().encode('/');
@@ -123,7 +123,7 @@ function isRootDirectory(descriptor: { readonly kind: string; readonly node?: Fi
   return descriptor.node?.kind === 'directory' && descriptor.node.parent === descriptor.node;
 }
 
-/** Entries from number `cookie` on (unsigned); the last one may be cut, as the interface wants it. The number of bytes written. */
+/** Writes the entries from index `cookie`. The last one may be cut, as the specification requires. Returns the bytes written. */
 function writeEntries(directory: OpenDirectory, target: Uint8Array, cookie: bigint): number {
   if (cookie === 0n || directory.listing === undefined) {
     directory.listing = ['.', '..', ...directory.node.entries.keys()];

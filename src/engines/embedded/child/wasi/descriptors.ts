@@ -2,18 +2,18 @@
 import type { DirectoryNode, FileNode } from '../files/node.ts';
 import { ERRNO, WasiError } from './errno.ts';
 
-/** Chosen: as the default of macOS; each open directory may hold a list of names. */
+/** Chosen: the default of macOS. Each open directory may hold a list of names. */
 const MAX_DESCRIPTORS = 256;
 
-/** A byte stream that is no file. What is missing cannot be done: reading or writing answers BADF. */
+/** A byte stream that is not a file. If `read` or `write` is missing, the call fails with BADF. */
 export interface Device {
-  /** Waits until there is something; the number of bytes copied into `target`, 0 at the end. */
+  /** Waits for data and copies it into `target`. Returns the number of bytes; 0 at the end. */
   read?(target: Uint8Array): number;
-  /** The number of bytes taken, at least one. */
+  /** Returns the number of bytes taken, at least one. */
   write?(bytes: Uint8Array): number;
 }
 
-/** Reads nothing, keeps nothing. */
+/** Reads as empty and discards what is written. */
 export const NULL_DEVICE: Device = { read: () => 0, write: (bytes) => bytes.length };
 
 export interface OpenDevice {
@@ -33,7 +33,7 @@ export interface OpenFile {
 export interface OpenDirectory {
   readonly kind: 'directory';
   readonly node: DirectoryNode;
-  /** Names as they were when reading began, so that changes on the way neither hide nor repeat one. */
+  /** Names at the start of the listing, so changes during it neither skip nor repeat an entry. */
   listing?: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export type Descriptor = OpenDevice | OpenFile | OpenDirectory;
 
 export class DescriptorTable {
   readonly #open: Map<number, Descriptor>;
-  /** These stay open: what the code in the sandbox closes by guessing must not be the kernel's channel. */
+  /** These stay open, so code that closes descriptors at random cannot close the kernel's channel. */
   readonly #fixedCount: number;
 
   constructor(fixed: readonly Descriptor[]) {
@@ -61,7 +61,7 @@ export class DescriptorTable {
     return descriptor;
   }
 
-  /** BADF when it is closed or a directory or a device. */
+  /** Fails with BADF if `fd` is closed, ISDIR for a directory, SPIPE for a device. */
   file(fd: number): OpenFile {
     const descriptor = this.get(fd);
     if (descriptor.kind !== 'file') {
@@ -82,14 +82,14 @@ export class DescriptorTable {
     return this.#open.has(fd >>> 0);
   }
 
-  /** MFILE when nothing more can be opened. */
+  /** Fails with MFILE if the table is full. */
   checkRoom(): void {
     if (this.#open.size >= MAX_DESCRIPTORS) {
       throw new WasiError(ERRNO.MFILE);
     }
   }
 
-  /** Puts it at the lowest free number; `checkRoom` comes first. */
+  /** Assigns the lowest free number. Call `checkRoom` first. */
   add(descriptor: Descriptor): number {
     let fd = this.#fixedCount;
     while (this.#open.has(fd)) {

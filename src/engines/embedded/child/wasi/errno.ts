@@ -1,5 +1,5 @@
 /**
- * The error numbers of WASI preview 1 that this shim answers with, and the exceptions it uses inside.
+ * The error numbers of WASI preview 1 that this implementation returns, and the exceptions it uses internally.
  * Source: https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md, type `errno`.
  */
 
@@ -31,7 +31,7 @@ export const ERRNO = {
 } as const;
 export type Errno = (typeof ERRNO)[keyof typeof ERRNO];
 
-/** A call of the guest that fails; the boundary turns it into its number. Never leaves the shim. */
+/** A failed call of the guest. The boundary converts it to its error number. */
 export class WasiError extends Error {
   override readonly name = 'WasiError';
   readonly errno: Errno;
@@ -42,7 +42,7 @@ export class WasiError extends Error {
   }
 }
 
-/** The program's own end, thrown through the WebAssembly frames; the only exception that crosses the boundary. */
+/** Ends the program. It is thrown through the WebAssembly frames, and is the only exception that crosses the boundary. */
 export class ProgramExit extends Error {
   override readonly name = 'ProgramExit';
   readonly status: number;

@@ -2,7 +2,7 @@
 import type { Descriptor, OpenFile } from './descriptors.ts';
 import { ERRNO, WasiError } from './errno.ts';
 import type { ImportTable, WasiMachine } from './machine.ts';
-import { FD_FLAGS, WHENCE } from './types.ts';
+import { FD_FLAGS, SEEK_FROM } from './types.ts';
 
 export function fileFunctions({ memory, descriptors, clock }: WasiMachine): ImportTable {
   function readPieces(file: OpenFile, pieces: readonly Uint8Array[], position: number): number {
@@ -87,9 +87,9 @@ export function fileFunctions({ memory, descriptors, clock }: WasiMachine): Impo
       memory.setUint32(result, writePieces(descriptors.file(fd), memory.pieces(pieces, count), position));
     },
 
-    fd_seek(fd: number, offset: bigint, whence: number, result: number): void {
+    fd_seek(fd: number, offset: bigint, from: number, result: number): void {
       const file = descriptors.file(fd);
-      const position = BigInt(seekBase(file, whence)) + offset;
+      const position = BigInt(seekBase(file, from)) + offset;
       const target = toPosition(position);
       memory.setUint64(result, position);
       file.position = target;
@@ -117,11 +117,11 @@ export function fileFunctions({ memory, descriptors, clock }: WasiMachine): Impo
       if (descriptor.kind === 'file') {
         descriptor.isAppending = (flags & FD_FLAGS.APPEND) !== 0;
       } else if (flags !== 0) {
-        throw new WasiError(ERRNO.INVAL); // Nothing else can be made non-blocking.
+        throw new WasiError(ERRNO.INVAL); // Devices and directories support no flags.
       }
     },
 
-    // Everything is in memory: nothing to advise, nothing to wait for.
+    // Files are in memory, so there is nothing to advise or flush.
     fd_advise(fd: number): void {
       descriptors.file(fd);
     },
@@ -134,7 +134,7 @@ export function fileFunctions({ memory, descriptors, clock }: WasiMachine): Impo
   };
 }
 
-/** Devices take and give one piece per call, as a pipe may. */
+/** Devices transfer one piece per call, as pipes may. */
 function readDevice({ device }: Extract<Descriptor, { kind: 'device' }>, target: Uint8Array | undefined): number {
   if (device.read === undefined) {
     throw new WasiError(ERRNO.BADF);
@@ -149,7 +149,7 @@ function writeDevice({ device }: Extract<Descriptor, { kind: 'device' }>, bytes:
   return bytes === undefined ? 0 : device.write(bytes);
 }
 
-/** An offset that a number holds exactly; INVAL when negative or beyond. */
+/** The offset as a number. Fails with INVAL if it is negative or not exactly representable. */
 function toPosition(offset: bigint): number {
   if (offset < 0n || offset > BigInt(Number.MAX_SAFE_INTEGER)) {
     throw new WasiError(ERRNO.INVAL);
@@ -157,13 +157,13 @@ function toPosition(offset: bigint): number {
   return Number(offset);
 }
 
-function seekBase(file: OpenFile, whence: number): number {
-  switch (whence) {
-    case WHENCE.SET:
+function seekBase(file: OpenFile, from: number): number {
+  switch (from) {
+    case SEEK_FROM.SET:
       return 0;
-    case WHENCE.CURRENT:
+    case SEEK_FROM.CURRENT:
       return file.position;
-    case WHENCE.END:
+    case SEEK_FROM.END:
       return file.node.content.size;
     default:
       throw new WasiError(ERRNO.INVAL);

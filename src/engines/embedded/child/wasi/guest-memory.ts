@@ -1,10 +1,10 @@
 /**
- * The guest's linear memory as the imports see it. Every pointer and length comes from the guest and is checked against
- * the size the memory has now; nothing is kept across calls, because growing replaces the buffer.
+ * The guest's linear memory as the imports see it. Every pointer and length comes from the guest and is checked against the
+ * current size of the memory. Views are never kept across calls, because growing the memory replaces the buffer.
  */
 import { ERRNO, WasiError } from './errno.ts';
 
-/** IOV_MAX of Linux; more pieces in one call are refused. */
+/** IOV_MAX of Linux, the most pieces in one call. */
 const MAX_PIECES = 1024;
 /** PATH_MAX of Linux, in bytes. */
 const MAX_PATH_BYTES = 4096;
@@ -17,7 +17,7 @@ export class GuestMemory {
     this.#memory = memory;
   }
 
-  /** A view of `length` bytes at `pointer`; FAULT when any of them lies outside. Valid until the guest runs again. */
+  /** A view of `length` bytes at `pointer`, valid until the guest runs again. Fails with FAULT if any byte is outside the memory. */
   bytes(pointer: number, length: number): Uint8Array {
     const start = pointer >>> 0;
     const count = length >>> 0;
@@ -41,7 +41,7 @@ export class GuestMemory {
     this.view(pointer, 8).setBigUint64(0, value, true);
   }
 
-  /** The pieces of an `iovec` or `ciovec` array, in order, empty ones left out. */
+  /** The pieces of an `iovec` or `ciovec` array, in order, without empty ones. */
   pieces(pointer: number, count: number): Uint8Array[] {
     if (count >>> 0 > MAX_PIECES) {
       throw new WasiError(ERRNO.INVAL);
@@ -69,7 +69,7 @@ export class GuestMemory {
     try {
       return this.#decoder.decode(bytes);
     } catch {
-      throw new WasiError(ERRNO.ILSEQ); // Names are text here, as on macOS.
+      throw new WasiError(ERRNO.ILSEQ); // File names are text here, as on macOS.
     }
   }
 }

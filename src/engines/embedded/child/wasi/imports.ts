@@ -1,6 +1,6 @@
 /**
- * The import object of the module: the whole boundary between the guest and JavaScript. Each function answers an errno;
- * the end of the program is the only exception that passes. What the module asks for and is not here answers NOSYS.
+ * The import object of the module: the whole boundary between the guest and JavaScript. Each function returns an error number.
+ * The end of the program is the only exception that passes. Functions that the module imports but we lack return NOSYS.
  */
 import { describeFunctions } from './describe-functions.ts';
 import { ERRNO, ProgramExit, WasiError } from './errno.ts';
@@ -11,7 +11,7 @@ import { systemFunctions } from './system-functions.ts';
 
 export const WASI_MODULE = 'wasi_snapshot_preview1';
 
-/** Every function of the interface that does something, by name. */
+/** All implemented functions, by name. */
 export function wasiFunctions(machine: WasiMachine): ImportTable {
   return {
     ...systemFunctions(machine),
@@ -23,7 +23,7 @@ export function wasiFunctions(machine: WasiMachine): ImportTable {
 
 type GuestFunction = (...args: never[]) => number;
 
-/** The functions named, guarded. */
+/** The functions called `names`, each of which returns an error number instead of throwing. */
 export function guardedImports(machine: WasiMachine, names: readonly string[]): Record<string, GuestFunction> {
   const functions = new Map(Object.entries(wasiFunctions(machine)));
   return Object.fromEntries(names.map((name) => [name, guard(functions.get(name) ?? notImplemented)]));
@@ -51,6 +51,6 @@ function errnoOf(error: unknown): number {
   if (error instanceof WasiError) {
     return error.errno;
   }
-  // A RangeError is memory that cannot be had, or no stack left for JavaScript: both end the call, not the program.
+  // A RangeError means that JavaScript is out of memory or stack. It fails the call, not the program.
   return error instanceof RangeError ? ERRNO.NOMEM : ERRNO.IO;
 }

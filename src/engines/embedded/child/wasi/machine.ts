@@ -1,15 +1,15 @@
-/** What the functions of the interface work on. */
+/** What the WASI functions work on. */
 import type { Clock } from './clock.ts';
 import type { DescriptorTable } from './descriptors.ts';
 import type { GuestMemory } from './guest-memory.ts';
 
-/** How the guest waits: for the host's bytes, for time, for an interrupt. */
+/** How the guest waits for input from the host, a time or an interrupt. */
 export interface Waiter {
-  /** Whether a read of the host's channel would not wait. */
+  /** Whether a read from the host would return at once. */
   hasInput(): boolean;
   /**
-   * Waits at most `timeoutMs` (may be Infinity) for input, if `wantsInput`. True when input is there, false when the
-   * time is over; INTR when an interrupt is pending.
+   * Waits up to `timeoutMs` (may be Infinity), and with `wantsInput` until input arrives. Returns true if there is input, false
+   * after the time. Fails with INTR if an interrupt is pending.
    */
   wait(timeoutMs: number, wantsInput: boolean): boolean;
 }
@@ -19,12 +19,12 @@ export interface WasiMachine {
   readonly descriptors: DescriptorTable;
   readonly clock: Clock;
   readonly waiter: Waiter;
-  /** Number of the descriptor that `waiter` speaks of. */
+  /** The descriptor that `waiter` waits for. */
   readonly inputFd: number;
   fillRandom(target: Uint8Array): void;
 }
 
-/** Arguments are the WebAssembly values: i32 as number (sign without meaning), i64 as bigint. */
+/** Takes WebAssembly values: i32 as number (the sign has no meaning), i64 as bigint. */
 // biome-ignore format: a signature
 export type ImportFunction = (...args: never[]) => void;
 export type ImportTable = Readonly<Record<string, ImportFunction>>;

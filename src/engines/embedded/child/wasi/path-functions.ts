@@ -1,4 +1,4 @@
-/** The `path_…` functions: open, make, rename, remove. All paths stay in the tree of files in memory. */
+/** The `path_…` functions, which open, create, rename and remove. All paths stay within the in-memory file tree. */
 import {
   existing,
   makeDirectory,
@@ -78,7 +78,7 @@ export function pathFunctions({ memory, descriptors, clock }: WasiMachine): Impo
       descriptorFlags: number,
       result: number,
     ): void {
-      // Checked before anything is made: a descriptor whose number cannot be told would be lost.
+      // Checked before anything is created: a descriptor whose number cannot be returned would be lost.
       const answer = memory.view(result, 4);
       descriptors.checkRoom();
       const place = placeOf(fd, path, length, (lookup & LOOKUP_FOLLOW) !== 0);
@@ -125,7 +125,7 @@ export function pathFunctions({ memory, descriptors, clock }: WasiMachine): Impo
       target.set(text);
     },
 
-    // link(2) of a file system without hard links.
+    // Like link(2) on a file system without hard links.
     path_link(): void {
       throw new WasiError(ERRNO.PERM);
     },

@@ -1,9 +1,9 @@
-/** `poll_oneoff`: waits for time, for the host's input, or for nothing at all, because everything else is ready. */
+/** `poll_oneoff` waits for a time or for input from the host. All other descriptors are always ready. */
 import { readClock } from './clock.ts';
 import { ERRNO, WasiError } from './errno.ts';
 import type { ImportFunction, WasiMachine } from './machine.ts';
 
-/** Chosen: far more than the descriptors anybody waits for. */
+/** Chosen: far more than a program needs. */
 const MAX_SUBSCRIPTIONS = 1024;
 const SUBSCRIPTION_BYTES = 48;
 const EVENT_BYTES = 32;
@@ -67,7 +67,7 @@ function readSubscription(machine: WasiMachine, view: DataView): Subscription {
   return { userData, type, timeoutMs: Number.POSITIVE_INFINITY, fd: view.getUint32(16, true) };
 }
 
-/** The events of what is ready, after waiting until something is. */
+/** Waits until at least one subscription is ready. Returns the events of those that are. */
 function waitFor(machine: WasiMachine, subscriptions: readonly Subscription[]): Event[] {
   const ready = subscriptions.filter(({ type }) => type !== TYPE_CLOCK).flatMap((one) => descriptorEvent(machine, one));
   if (ready.length > 0) {
@@ -80,7 +80,7 @@ function waitFor(machine: WasiMachine, subscriptions: readonly Subscription[]): 
   return due.map(({ userData, type }) => ({ userData, type, errno: ERRNO.SUCCESS }));
 }
 
-/** Nothing for the host's input while it has none; every other descriptor is ready, or closed. */
+/** The event of a descriptor; none for the host's input if it is empty. Every other descriptor is ready, or closed. */
 function descriptorEvent(machine: WasiMachine, { userData, type, fd }: Subscription): Event[] {
   if (fd === machine.inputFd && type === TYPE_READ && !machine.waiter.hasInput()) {
     return [];
@@ -92,7 +92,7 @@ function writeEvent(view: DataView, at: number, { userData, type, errno }: Event
   view.setBigUint64(at, userData, true);
   view.setUint16(at + 8, errno, true);
   view.setUint8(at + 10, type);
-  // wasi-libc takes a descriptor with nothing to read and no hang-up as not readable.
+  // wasi-libc treats a descriptor with 0 bytes and no hang-up as not readable.
   view.setBigUint64(at + 16, type === TYPE_CLOCK ? 0n : 1n, true);
   view.setBigUint64(at + 24, 0n, true);
 }

@@ -1,10 +1,10 @@
-/** Environment (empty), clocks, random bytes, waiting, and the end of the program. */
+/** Arguments and environment (both empty), clocks, random bytes, waiting, and the end of the program. */
 import { readClock } from './clock.ts';
 import { ProgramExit } from './errno.ts';
 import type { ImportTable, WasiMachine } from './machine.ts';
 import { pollFunction } from './poll.ts';
 
-/** What both clocks can tell apart, in nanoseconds. */
+/** Resolution of both clocks. */
 const CLOCK_RESOLUTION_NS = 1000n;
 
 export function systemFunctions(machine: WasiMachine): ImportTable {
@@ -18,7 +18,7 @@ export function systemFunctions(machine: WasiMachine): ImportTable {
   return {
     args_sizes_get: noStrings,
     environ_sizes_get: noStrings,
-    // With a count of zero there is nothing to write.
+    // The counts are zero, so there is nothing to write.
     args_get(): void {},
     environ_get(): void {},
 
@@ -36,7 +36,7 @@ export function systemFunctions(machine: WasiMachine): ImportTable {
     },
 
     sched_yield(): void {
-      clock.monotonic(); // There is nobody to yield to.
+      clock.monotonic(); // There is no other thread to yield to.
     },
 
     proc_exit(status: number): void {

@@ -1,4 +1,4 @@
-/** Constants and structures of WASI preview 1, as far as they are used here. */
+/** The constants and structures of WASI preview 1 that are used here. */
 import type { FileTreeNode } from '../files/node.ts';
 
 export const FILE_TYPE = { CHARACTER_DEVICE: 2, DIRECTORY: 3, REGULAR_FILE: 4, SYMBOLIC_LINK: 7 } as const;
@@ -8,9 +8,10 @@ export const OPEN_FLAGS = { CREATE: 1, DIRECTORY: 2, EXCLUSIVE: 4, TRUNCATE: 8 }
 export const FD_FLAGS = { APPEND: 1 } as const;
 export const LOOKUP_FOLLOW = 1;
 export const RIGHTS = { FD_READ: 1n << 1n, FD_WRITE: 1n << 6n } as const;
-/** Every right of preview 1; what may really be done is decided where it is done. */
+/** Every right of preview 1. Each function decides by itself what is allowed. */
 export const ALL_RIGHTS = 0x1fffffffn;
-export const WHENCE = { SET: 0, CURRENT: 1, END: 2 } as const;
+/** What a seek is relative to, as the third argument of lseek(2). */
+export const SEEK_FROM = { SET: 0, CURRENT: 1, END: 2 } as const;
 export const TIME_FLAGS = { ACCESSED: 1, ACCESSED_NOW: 2, MODIFIED: 4, MODIFIED_NOW: 8 } as const;
 export const CLOCK = { REALTIME: 0, MONOTONIC: 1 } as const;
 
@@ -39,7 +40,7 @@ export function sizeOf(node: FileTreeNode): number {
   }
 }
 
-/** Writes `filestat`. `view` has its 64 bytes; without a node it describes a device. */
+/** Writes the 64 bytes of a `filestat` to `view`. Without a node, it describes a device. */
 export function writeFilestat(view: DataView, node: FileTreeNode | undefined): void {
   view.setBigUint64(0, BigInt(node?.volume.device ?? 0), true);
   view.setBigUint64(8, node?.inode ?? 0n, true);

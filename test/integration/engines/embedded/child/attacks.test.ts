@@ -1,7 +1,7 @@
 /**
- * Our own scripts that attack the host from inside the WebAssembly sandbox, without isolation by the operating system or checks
- * of the kernel. The effect decides, not what a script sees: a host file read or written, the environment read, a process
- * started, a connection made, the parent signaled.
+ * Our own scripts that attack the host from inside the WebAssembly sandbox, without any sandbox of the operating system and without
+ * the kernel's precautions. A script succeeds if it has an effect: a host file read or written, the environment read, a process
+ * started, a connection made, or a signal sent to the parent.
  */
 import { randomUUID } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
@@ -14,9 +14,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasPython, makeChildFolder, removeFolder, startChild } from '../../../../support/embedded-child.ts';
 
 const FIXTURES = fileURLToPath(new URL('../../../../fixtures/embedded-attacks/', import.meta.url));
-/** Fails if the suite shrinks unnoticed. */
+/** Fails the test if attacks get lost. */
 const MIN_ATTACKS = 90;
-/** A script that does not end is killed, as the host does at the deadline. */
+/** Endless scripts are killed, as by a host at the deadline. */
 const KILL_AFTER_MS = 10_000;
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGUSR1', 'SIGUSR2', 'SIGTERM'] as const;
 const FILE_SECRET = `file-${randomUUID()}`;
@@ -52,7 +52,7 @@ function address(server: Server): number {
   return typeof where === 'object' && where !== null ? where.port : 0;
 }
 
-/** Everything that a script could have done to the host, as of now. */
+/** The current state of everything on the host that a script could change. */
 function hostState(): unknown {
   const files = readdirSync(hostFolder, { recursive: true }).map(String).toSorted();
   return { files, canary: readFileSync(join(hostFolder, 'canary'), 'utf8'), connections, signals };
@@ -104,12 +104,12 @@ describe.skipIf(!hasPython())('attacks from inside the embedded engine', () => {
     [hostFolder, childFolder].forEach(removeFolder);
   });
 
-  it('are complete', () => {
+  it('are as many as documented, with unique names', () => {
     expect(attacks.length).toBeGreaterThanOrEqual(MIN_ATTACKS);
     expect(new Set(attacks.map(({ name }) => name)).size).toBe(attacks.length);
   });
 
-  it('would be noticed if they worked', async () => {
+  it('would be detected', async () => {
     const output = await run({ name: 'harmless', code: 'show("EFFECT", open("/workspace/f", "w").write("x"))' });
     expect(output).toContain("'EFFECT' 1");
     expect(output).toContain("('end', 'done')");

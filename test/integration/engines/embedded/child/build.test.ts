@@ -1,8 +1,8 @@
-/** The output of `npm run build` for the embedded engine matches these sources. */
+/** The files that `npm run build` made for the embedded engine match these sources. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { BUILT_FILES_FOLDER } from '../../../../../src/engines/embedded/artifacts.ts';
+import { BUILT_FILES_FOLDER } from '../../../../../src/engines/embedded/built-files.ts';
 import { hasEmbeddedFiles } from '../../../../../src/engines/embedded/embedded.ts';
 import { readKernelSources } from '../../../../../src/session/boot.ts';
 

@@ -26,7 +26,7 @@ interface Session {
   readonly child: RunningChild;
   /** The next line that the program sends. */
   readonly next: () => Promise<string>;
-  /** Sends a line and returns the next line of the program. */
+  /** Sends a line and returns the next line from the program. */
   readonly run: (line: string) => Promise<string>;
 }
 
@@ -55,7 +55,7 @@ async function open(options: ChildOptions = {}): Promise<Session> {
   return { child, next, run };
 }
 
-/** CPU time of a process in ticks, from /proc/PID/stat (proc(5)). */
+/** Processor time of a process in ticks, from /proc/PID/stat (proc(5)). */
 function processorTicks(pid: number | undefined): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ');
   return Number(fields[13]) + Number(fields[14]);
@@ -72,7 +72,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
   });
   afterAll(() => removeFolder(folder));
 
-  it('keeps state from one line to the next, and ends when the host does', async () => {
+  it('keeps its state between lines, and ends with the host', async () => {
     const { child, run } = await open();
     expect(await run('x = 41')).toBe('done');
     expect(await run('send(str(x + 1))')).toBe('42');
@@ -92,10 +92,10 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
 
   it.each([
     ['computes', 'while True: pass'],
-    ['computes in C without checking for interrupts', 'sum(__import__("itertools").count())'],
+    ['computes in C code that never checks for interrupts', 'sum(__import__("itertools").count())'],
     ['sleeps', '__import__("time").sleep(1000)'],
-    ['writes unread output', 'while True: os.write(4, b"x" * 1000000)'],
-  ])('ends when the host does while it %s', async (_, line) => {
+    ['writes to a full pipe', 'while True: os.write(4, b"x" * 1000000)'],
+  ])('ends with the host while it %s', async (_, line) => {
     const { child } = await open();
     child.process.stdin.write(`send("begun"); ${line.startsWith('while') ? '' : line}\n${line}\n`);
     child.process.stdout.pause();
@@ -104,7 +104,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     expect([exitCode, signal]).toEqual(signal === null ? [0, null] : [null, 'SIGKILL']);
   });
 
-  it('is interrupted while it computes, sleeps and waits', async () => {
+  it('can be interrupted while it computes, sleeps and waits', async () => {
     const { child, next, run } = await open();
     for (const line of [
       'while True: pass',
@@ -121,7 +121,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it('sees an interrupt behind unread megabytes', async () => {
+  it('sees an interrupt behind megabytes of unread input', async () => {
     const { child, next } = await open();
     child.process.stdin.write('while True: pass\n');
     child.process.stdin.write(`{"type":"answer","data":"${'x'.repeat(20 * MIB)}"}\n${INTERRUPT}`);
@@ -130,7 +130,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it('receives and sends megabytes complete and in order', async () => {
+  it('transfers megabytes completely and in order', async () => {
     const { child, next } = await open();
     child.process.stdin.write(`text = "${'abcdefgh'.repeat(MIB)}"\nsend(text)\n`);
     expect(await next()).toBe('done');
@@ -139,9 +139,9 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it.runIf(process.platform === 'linux')('uses no CPU time while it waits', async () => {
+  it.runIf(process.platform === 'linux')('uses no processor time while it waits', async () => {
     const { child } = await open();
-    // Work that the start left to other threads ends; a wait that polls never does.
+    // Other threads finish the work of the start; a wait that polls would never reach zero.
     let used = Number.POSITIVE_INFINITY;
     for (let second = 0; second < 20 && used > 0; second += 1) {
       const before = processorTicks(child.process.pid);
@@ -153,7 +153,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it('includes unread output of descriptors 1 and 2 in the report', async () => {
+  it('reports unread output of descriptors 1 and 2 at the end', async () => {
     const { child } = await open();
     child.process.stdin.write('os.write(1, b"out"); os.write(2, b"err"); os._exit(3)\n');
     const { exitCode, stderr } = await child.ended;
@@ -176,7 +176,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     await child.ended;
   });
 
-  it('reports a signal if the program aborts', async () => {
+  it('reports a signal if the program crashes', async () => {
     const { child } = await open();
     child.process.stdin.write('os.abort()\n');
     const { exitCode, stderr } = await child.ended;
@@ -194,7 +194,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     expect(texts[0]).not.toBe(texts[1]);
   });
 
-  it('is reproducible byte for byte', () => {
+  it('has a reproducible snapshot', () => {
     const snapshot = join(folder, 'memory.snapshot');
     const first = readFileSync(snapshot);
     addSnapshot(folder, readFileSync(BOOT, 'utf8'));
@@ -215,7 +215,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     const whole = readFileSync(path);
     const damaged = Buffer.from(whole);
     damaged[damaged.length - 1000] = (damaged.at(-1000) ?? 0) ^ 1;
-    rmSync(path); // It may be a link into the build.
+    rmSync(path); // It may be a link to the built file.
     try {
       for (const bytes of [damaged, whole.subarray(0, 1000), Buffer.alloc(0)]) {
         writeFileSync(path, bytes);
@@ -226,8 +226,10 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     }
   });
 
-  it('says that it needs WebAssembly and a minimum of memory', async () => {
+  it('reports missing WebAssembly, and a memory limit that is too low', async () => {
     expect(await detailOfFailure({ nodeFlags: ['--jitless'] })).toContain('this Node has no WebAssembly');
-    expect(await detailOfFailure({ limits: { memoryBytes: MIB } })).toContain('bytes of memory are too few');
+    expect(await detailOfFailure({ limits: { memoryBytes: MIB } })).toContain(
+      'bytes is too low: Python needs at least',
+    );
   });
 });

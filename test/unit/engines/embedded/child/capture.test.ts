@@ -13,7 +13,7 @@ function take(capture: Capture, length: number): string {
 }
 
 describe('captured output', () => {
-  it('comes out as it went in, in pieces of any size', () => {
+  it('is read as it was written, in pieces of any size', () => {
     const capture = new Capture('stdout');
     add(capture, 'one ');
     add(capture, 'two');
@@ -22,14 +22,14 @@ describe('captured output', () => {
     expect([take(capture, 100), take(capture, 100)]).toEqual(['wo three', '']);
   });
 
-  it('is whole at exactly the bound', () => {
+  it('is complete at exactly the limit', () => {
     const capture = new Capture('stdout');
     const text = 'x'.repeat(2 * KEPT_BYTES);
     add(capture, text);
     expect(take(capture, 4 * KEPT_BYTES) === text).toBe(true);
   });
 
-  it('keeps start and end of a flood and says what is missing between them', () => {
+  it('keeps the start and end of a flood, and says how much is missing between them', () => {
     const capture = new Capture('stderr');
     for (let line = 0; line < 200_000; line += 1) {
       add(capture, `line ${String(line).padStart(9)}\n`);
@@ -40,20 +40,20 @@ describe('captured output', () => {
     expect(end).toHaveLength(KEPT_BYTES);
     expect(end.endsWith('line    199999\n')).toBe(true);
     const dropped = 200_000 * 15 - 2 * KEPT_BYTES;
-    expect(notice).toContain(`[${dropped.toLocaleString('en-US')} bytes with`);
+    expect(notice).toContain(`[${dropped.toLocaleString('en-US')} bytes (`);
     expect(notice).toContain('written to stderr are left out here]');
   });
 
-  it('counts the line ends of one huge write', () => {
+  it('counts the lines of one huge write', () => {
     const capture = new Capture('stdout');
     add(capture, 'ab\n'.repeat(1_000_000));
     const text = take(capture, 4 * KEPT_BYTES);
-    const lines = Number(/with ([\d,]+) line/.exec(text)?.[1]?.replaceAll(',', ''));
-    const shown = text.split('\n').length - 1 - 2; // The notice has two of its own.
+    const lines = Number(/bytes \(([\d,]+) lines\)/.exec(text)?.[1]?.replaceAll(',', ''));
+    const shown = text.split('\n').length - 1 - 2; // The notice adds two line breaks.
     expect(lines + shown).toBe(1_000_000);
   });
 
-  it('gives back what nobody took', () => {
+  it('returns what has not been read', () => {
     const capture = new Capture('stdout');
     add(capture, 'taken, left');
     take(capture, 7);

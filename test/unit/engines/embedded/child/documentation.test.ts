@@ -7,7 +7,7 @@ import { createGuest } from '../../../../support/guest.ts';
 const text = readFileSync(new URL('../../../../../docs/internals/embedded.md', import.meta.url), 'utf8');
 
 describe('docs/internals/embedded.md', () => {
-  it('lists every function there is, and no other', () => {
+  it('lists exactly the functions that exist', () => {
     const rows = text
       .slice(text.indexOf('## Functions'))
       .split('\n')
@@ -20,7 +20,7 @@ describe('docs/internals/embedded.md', () => {
     expect(names).toHaveLength(functions.length);
   });
 
-  it('knows the number of files', () => {
+  it('states the limit for files', () => {
     const words = text.replaceAll(/\s+/g, ' ');
     expect(words).toContain(`${MAX_NODES_PER_VOLUME.toLocaleString('en-US')} files, directories and links`);
   });

@@ -10,7 +10,7 @@ describe('watching for a line', () => {
     expect(watch(Buffer.from('{"type":"answer"}\n'))).toBe(false);
   });
 
-  it('finds it in whatever pieces it comes, once', () => {
+  it('finds it once, however it is split into chunks', () => {
     const text = Buffer.from('{"a":1}\n{"type":"interrupt","cell":1}\n');
     for (let cut = 1; cut < text.length; cut += 1) {
       const watch = createLineWatch(INTERRUPT_LINE);
@@ -19,13 +19,13 @@ describe('watching for a line', () => {
     }
   });
 
-  it('is not deceived by text inside a line', () => {
+  it('ignores the same text inside a line', () => {
     const watch = createLineWatch(INTERRUPT_LINE);
     expect(watch(Buffer.from('{"type":"execute","code":"{\\"type\\":\\"interrupt\\""}\n'))).toBe(false);
     expect(watch(Buffer.from('x{"type":"interrupt"'))).toBe(false);
   });
 
-  it('knows what the codec writes', () => {
+  it('matches what the codec writes', () => {
     const watch = createLineWatch(INTERRUPT_LINE);
     expect(watch(Buffer.from(encodeFrame({ type: 'interrupt', cell: 3, reason: 'deadline', sent_before: 0 })))).toBe(
       true,

@@ -4,7 +4,7 @@ import { GuestMemory } from '../../../../../../src/engines/embedded/child/wasi/g
 import { createGuest, PAGE_BYTES, RESULT } from '../../../../../support/guest.ts';
 
 describe('the boundary', () => {
-  it('lets nothing through but the end of the program', () => {
+  it('lets only the end of the program through', () => {
     const guest = createGuest({
       devices: [
         {
@@ -23,7 +23,7 @@ describe('the boundary', () => {
     expect(() => guest.call['proc_exit']?.(3)).toThrow(new ProgramExit(3));
   });
 
-  it('answers NOSYS for what the module asks for and is not there', () => {
+  it('returns NOSYS for missing functions that the module imports', () => {
     expect(createGuest().call['sock_send']?.(3, 0, 0, 0, 0)).toBe(ERRNO.NOSYS);
   });
 
@@ -36,7 +36,7 @@ describe('the boundary', () => {
     }
   });
 
-  it('tells two clocks and no other', () => {
+  it('has two clocks and no others', () => {
     const guest = createGuest();
     expect(guest.call['clock_time_get']?.(0, 0n, RESULT)).toBe(ERRNO.SUCCESS);
     expect(guest.call['clock_time_get']?.(1, 0n, RESULT)).toBe(ERRNO.SUCCESS);
@@ -67,7 +67,7 @@ describe('guest memory', () => {
     }
   });
 
-  it('is seen anew after it has grown', () => {
+  it('is read again after it has grown', () => {
     const raw = new WebAssembly.Memory({ initial: 1, maximum: 2 });
     const memory = new GuestMemory(raw);
     memory.setUint32(0, 7);

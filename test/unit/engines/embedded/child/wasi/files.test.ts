@@ -25,12 +25,12 @@ function volumeOf(guest: Guest, name: string): Volume {
   return node.volume;
 }
 
-function seek(guest: Guest, fd: number, offset: bigint, whence: number): number {
-  return guest.call['fd_seek']?.(fd, offset, whence, RESULT) ?? -1;
+function seek(guest: Guest, fd: number, offset: bigint, from: number): number {
+  return guest.call['fd_seek']?.(fd, offset, from, RESULT) ?? -1;
 }
 
 describe('files', () => {
-  it('read back what was written, from any position', () => {
+  it('return what was written, from any position', () => {
     const guest = createGuest();
     const fd = opened(guest, 'tmp/file');
     expect([write(guest, fd, 'hello world'), resultOf(guest)]).toEqual([ERRNO.SUCCESS, 11]);
@@ -46,7 +46,7 @@ describe('files', () => {
     expect(seek(guest, fd, 1n << 62n, 0)).toBe(ERRNO.INVAL);
   });
 
-  it('are filled with zeros where nothing was written', () => {
+  it('are filled with zeros in gaps', () => {
     const guest = createGuest();
     const fd = opened(guest, 'tmp/file');
     write(guest, fd, 'abcdef');
@@ -58,7 +58,7 @@ describe('files', () => {
     expect(read(guest, fd, 100)).toBe('ab\0\0\0x');
   });
 
-  it('are appended to at their end', () => {
+  it('append at their end', () => {
     const guest = createGuest();
     const first = opened(guest, 'tmp/file');
     const second = opened(guest, 'tmp/file');
@@ -69,7 +69,7 @@ describe('files', () => {
     expect(guest.call['fd_fdstat_set_flags']?.(3, 4)).toBe(ERRNO.INVAL);
   });
 
-  it('can be read or written only as they were opened', () => {
+  it('can be read or written only if opened for it', () => {
     const guest = createGuest();
     opened(guest, 'tmp/file');
     expect(write(guest, opened(guest, 'tmp/file', 0, 2n), 'x')).toBe(ERRNO.BADF);
@@ -80,7 +80,7 @@ describe('files', () => {
 });
 
 describe('quotas', () => {
-  it('bound the bytes of a volume: what fits is written, then there is no space', () => {
+  it('limit the bytes of a volume: what fits is written, then writes fail', () => {
     const guest = createGuest({ tmpBytes: 10 });
     const fd = opened(guest, 'tmp/file');
     expect([write(guest, fd, '123456789abc'), resultOf(guest)]).toEqual([ERRNO.SUCCESS, 10]);
@@ -91,7 +91,7 @@ describe('quotas', () => {
     expect([write(guest, fd, 'overwritten'), resultOf(guest)]).toEqual([ERRNO.SUCCESS, 10]);
   });
 
-  it('count a hole as if it were written', () => {
+  it('count a hole as written', () => {
     const guest = createGuest({ tmpBytes: 1000 });
     const fd = opened(guest, 'tmp/file');
     expect(guest.call['fd_filestat_set_size']?.(fd, 1n << 40n)).toBe(ERRNO.NOSPC);
@@ -101,7 +101,7 @@ describe('quotas', () => {
     expect(volumeOf(guest, 'tmp').usedBytes).toBe(0);
   });
 
-  it('are given back when a file goes, but not before it is closed', () => {
+  it('are released if a file is removed, but not before it is closed', () => {
     const guest = createGuest({ tmpBytes: 10 });
     const fd = opened(guest, 'tmp/file');
     write(guest, fd, '1234567890');
@@ -113,7 +113,7 @@ describe('quotas', () => {
     expect([volumeOf(guest, 'tmp').usedBytes, volumeOf(guest, 'tmp').nodes]).toEqual([0, 0]);
   });
 
-  it('bound the number of files, directories and links together', () => {
+  it('limit the number of files, directories and links together', () => {
     const guest = createGuest();
     for (let at = 0; at < MAX_NODES_PER_VOLUME - 2; at += 1) {
       guest.call['fd_close']?.(opened(guest, `tmp/${at}`));
@@ -136,7 +136,7 @@ describe('descriptors', () => {
     expect(guest.call['fd_close']?.(8)).toBe(ERRNO.BADF);
   });
 
-  it('tell wasi-libc of one directory, the root', () => {
+  it('show wasi-libc only one directory, the root', () => {
     const guest = createGuest();
     const tags = [3, 4, 5, 6, 7].map((fd) => {
       expect(guest.call['fd_prestat_get']?.(fd, RESULT)).toBe(ERRNO.SUCCESS);

@@ -1,7 +1,6 @@
 /**
- * Hostile calls of every function: wild pointers, lengths, descriptors, flags and paths, in a real WebAssembly memory.
- * The seed is in the message of a failure; `MCP_BRIDGE_FUZZ_SEED` repeats it, `MCP_BRIDGE_FUZZ_CALLS=1000000` is the
- * long run.
+ * Hostile calls of every function: wild pointers, lengths, descriptors, flags and paths, in a real WebAssembly memory. A failure
+ * names the seed; set `MCP_BRIDGE_FUZZ_SEED` to repeat it. `MCP_BRIDGE_FUZZ_CALLS=1000000` makes a long run.
  */
 import { describe, expect, it } from 'vitest';
 import type { DirectoryNode, FileTreeNode } from '../../../../../../src/engines/embedded/child/files/node.ts';
@@ -96,7 +95,7 @@ const PATHS = [
   'tmp\\a',
 ];
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32: small, and the same on all platforms. */
 function createRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -110,7 +109,7 @@ function createRandom(seed: number): () => number {
 class Attacker {
   readonly #guest: Guest;
   readonly #random: () => number;
-  /** Where each path stands in memory, and its length. */
+  /** The address and length of each path in memory. */
   #paths: readonly (readonly [number, number])[] = [];
 
   constructor(guest: Guest, seed: number) {
@@ -122,7 +121,7 @@ class Attacker {
     return items[Math.floor(this.#random() * items.length)] as Item;
   }
 
-  /** Puts down paths, and words for structures that make sense now and then; the calls write over both. */
+  /** Writes paths, and words that are sometimes valid structures. Calls overwrite both. */
   prepareMemory(): void {
     const words = new Int32Array(this.#guest.memory.buffer, 0, 256);
     for (let at = 0; at < words.length; at += 1) {
@@ -150,7 +149,7 @@ class Attacker {
     return values;
   }
 
-  /** Some descriptor that is a file now; 8 when there is none. */
+  /** A descriptor that is a file now; 8 if there is none. */
   #openFile(): number {
     const { descriptors } = this.#guest.machine;
     const first = 8 + Math.floor(this.#random() * 248);
@@ -203,7 +202,7 @@ function allNodes(directory: DirectoryNode): FileTreeNode[] {
   return found;
 }
 
-/** What a volume says it holds against what is there, files included that are gone and still open. */
+/** Compares the counters of a volume with its actual files, including removed files that are still open. */
 function checkVolume(guest: Guest, volume: Volume): void {
   const nodes = allNodes(guest.root).filter((node) => node.volume === volume);
   const open = Array.from({ length: 300 }, (_, fd) => fd).flatMap((fd) => {
@@ -213,7 +212,7 @@ function checkVolume(guest: Guest, volume: Volume): void {
   const files = new Set([...nodes, ...open].filter((node) => node.kind === 'file'));
   const bytes = [...files].reduce((sum, file) => sum + file.content.size, 0);
   expect(volume.usedBytes).toBe(bytes);
-  expect(volume.nodes).toBe(nodes.length - 1); // Its own directory is not charged.
+  expect(volume.nodes).toBe(nodes.length - 1); // Its top directory is not charged.
   expect(bytes).toBeLessThanOrEqual(QUOTA_BYTES);
 }
 
@@ -230,7 +229,7 @@ function describeLibrary(guest: Guest): unknown[] {
 }
 
 describe('hostile calls', () => {
-  it('cover every function there is', () => {
+  it('cover every function', () => {
     const names = Object.keys(wasiFunctions(createGuest().machine));
     expect(names.toSorted()).toEqual(
       Object.keys(SIGNATURES)
@@ -272,12 +271,12 @@ describe('hostile calls', () => {
     volumes.forEach((volume) => checkVolume(guest, volume));
     expect(describeLibrary(guest)).toEqual(libraryBefore);
     expect(guest.memory.buffer.byteLength).toBe(MEMORY_BYTES);
-    // Calls that only ever fail would test little. Three functions never succeed, a few more seldom.
+    // Calls that always fail would test little. Three functions never succeed, and a few rarely do.
     expect(succeeded.size).toBeGreaterThan(names.length * MIN_SUCCEEDED_SHARE);
   });
 });
 
-/** The errno; -1 for `proc_exit`, which has none, when it did what it should. */
+/** The error number; -1 for `proc_exit`, which has none, if it worked. */
 function callOnce(guest: Guest, name: string, args: readonly (number | bigint)[]): number {
   try {
     return guest.call[name]?.(...args) ?? -1;

@@ -22,7 +22,7 @@ const EXCLUSIVE = 4;
 const TRUNCATE = 8;
 
 describe('paths', () => {
-  it('lead through one tree: the library and the two writable directories', () => {
+  it('lead to one tree: the library and the two writable directories', () => {
     const guest = createGuest();
     expect(list(guest, '.')).toEqual(['.', '..', 'usr', 'tmp', 'workspace']);
     expect(list(guest, 'usr/lib')).toEqual(['.', '..', 'os.py', 'json']);
@@ -31,19 +31,19 @@ describe('paths', () => {
   });
 
   it.each(['../../etc/passwd', '/etc/passwd', 'proc/self/environ', 'usr/../../../root', 'tmp/../../dev/fd/0'])(
-    'know nothing of the host: %s',
+    'do not reach the host: %s',
     (path) => {
       expect(open(createGuest(), path, 0, 2n)).toBe(ERRNO.NOENT);
     },
   );
 
-  it('have no way above the root', () => {
+  it('cannot go above the root', () => {
     const guest = createGuest();
     expect(list(guest, '../../..')).toEqual(list(guest, '.'));
     expect(list(guest, 'tmp/../..')).toEqual(list(guest, '.'));
   });
 
-  it('refuse what is no path', () => {
+  it('are refused if they are invalid', () => {
     const guest = createGuest();
     expect(stat(guest, '')).toBe(ERRNO.NOENT);
     expect(stat(guest, 'tmp/a\0b')).toBe(ERRNO.INVAL);
@@ -54,13 +54,13 @@ describe('paths', () => {
     expect(guest.call['path_create_directory']?.(7, 1024, 0xffff_ffff)).toBe(ERRNO.NAMETOOLONG);
   });
 
-  it('refuse names that are no text', () => {
+  it('are refused if they are not UTF-8', () => {
     const guest = createGuest();
     new Uint8Array(guest.memory.buffer).set([0x74, 0xff, 0xfe], 1024);
     expect(guest.call['path_create_directory']?.(7, 1024, 3)).toBe(ERRNO.ILSEQ);
   });
 
-  it('follow links inside the tree, and stop at a circle', () => {
+  it('follow links inside the tree, and stop at a loop', () => {
     const guest = createGuest();
     write(guest, opened(guest, 'tmp/file'), 'content');
     expect(symlink(guest, '/tmp/file', 'workspace/link')).toBe(ERRNO.SUCCESS);
@@ -76,7 +76,7 @@ describe('paths', () => {
     expect(open(guest, 'tmp/host', CREATE)).toBe(ERRNO.NOENT);
   });
 
-  it('tell where a link leads, cut to the buffer', () => {
+  it('show the target of a link, cut to the buffer', () => {
     const guest = createGuest();
     symlink(guest, '/tmp/somewhere', 'tmp/link');
     expect(withPath(guest, 'path_readlink', 'tmp/link', 16_384, 5, RESULT)).toBe(ERRNO.SUCCESS);
@@ -86,7 +86,7 @@ describe('paths', () => {
 });
 
 describe('opening', () => {
-  it('creates where it may, and only there', () => {
+  it('creates files only in writable directories', () => {
     const guest = createGuest();
     expect(open(guest, 'tmp/new', 0)).toBe(ERRNO.NOENT);
     expect(open(guest, 'tmp/new', CREATE)).toBe(ERRNO.SUCCESS);
@@ -98,7 +98,7 @@ describe('opening', () => {
     expect(open(guest, 'usr/lib/new.py', CREATE)).toBe(ERRNO.ROFS);
   });
 
-  it('never lets the library be changed', () => {
+  it('never changes the library', () => {
     const guest = createGuest();
     expect(open(guest, 'usr/lib/os.py')).toBe(ERRNO.ROFS);
     expect(open(guest, 'usr/lib/os.py', TRUNCATE, 2n)).toBe(ERRNO.ROFS);
@@ -120,7 +120,7 @@ describe('opening', () => {
     expect(open(guest, 'tmp/file/', 0, 2n)).toBe(ERRNO.NOTDIR);
   });
 
-  it('ends at a number of descriptors and gives the lowest free number', () => {
+  it('is limited to a number of descriptors, and uses the lowest free one', () => {
     const guest = createGuest();
     const fds = Array.from({ length: 248 }, () => opened(guest, 'tmp/file'));
     expect([fds[0], fds.at(-1)]).toEqual([8, 255]);
@@ -130,7 +130,7 @@ describe('opening', () => {
     expect(opened(guest, 'tmp/other')).toBe(100);
   });
 
-  it('does nothing when the number cannot be told', () => {
+  it('does nothing if the result cannot be returned', () => {
     const guest = createGuest();
     const path = 1024;
     new Uint8Array(guest.memory.buffer).set(Buffer.from('tmp/lost'), path);
@@ -142,7 +142,7 @@ describe('opening', () => {
 });
 
 describe('renaming and removing', () => {
-  it('replaces files and empty directories, as rename(2)', () => {
+  it('replaces files and empty directories, like rename(2)', () => {
     const guest = createGuest();
     write(guest, opened(guest, 'tmp/a'), 'aaa');
     write(guest, opened(guest, 'tmp/b'), 'b');
@@ -164,7 +164,7 @@ describe('renaming and removing', () => {
     expect(rename(guest, 'tmp/b', 'tmp/b')).toBe(ERRNO.SUCCESS);
   });
 
-  it('removes what is empty, and only as what it is', () => {
+  it('removes files and empty directories, each with its own function', () => {
     const guest = createGuest();
     withPath(guest, 'path_create_directory', 'tmp/d');
     opened(guest, 'tmp/d/file');
@@ -177,7 +177,7 @@ describe('renaming and removing', () => {
     expect(list(guest, 'tmp')).toEqual(['.', '..']);
   });
 
-  it('puts nothing into a directory that is gone', () => {
+  it('adds nothing to a removed directory', () => {
     const guest = createGuest();
     withPath(guest, 'path_create_directory', 'tmp/d');
     const fd = opened(guest, 'tmp/d', 0, 0n);
@@ -186,7 +186,7 @@ describe('renaming and removing', () => {
     expect(guest.call['path_create_directory']?.(fd, 1024, 1)).toBe(ERRNO.NOENT);
   });
 
-  it('lists a directory whole while it changes', () => {
+  it('lists a directory completely while it changes', () => {
     const guest = createGuest();
     const names = Array.from({ length: 50 }, (_, at) => `file-${at}`);
     for (const name of names) {

@@ -17,7 +17,7 @@ interface Event {
   readonly type: number;
 }
 
-/** The events, each with the position of its subscription; an errno when the call fails. */
+/** The events, each with the index of its subscription; an error number if the call fails. */
 function poll(guest: Guest, ...subscriptions: readonly Subscription[]): Event[] | number {
   const view = new DataView(guest.memory.buffer);
   for (const [at, one] of subscriptions.entries()) {
@@ -48,7 +48,7 @@ function poll(guest: Guest, ...subscriptions: readonly Subscription[]): Event[] 
 }
 
 describe('poll_oneoff', () => {
-  it('waits for the time of the nearest clock', () => {
+  it('waits until the earliest time', () => {
     const waits: [number, boolean][] = [];
     const guest = createGuest({
       waiter: { wait: (timeoutMs, wantsInput) => waits.push([timeoutMs, wantsInput]) < 0 },
@@ -58,7 +58,7 @@ describe('poll_oneoff', () => {
     expect(waits).toEqual([[20, false]]);
   });
 
-  it('takes an absolute time, and one that is past as now', () => {
+  it('accepts absolute times, including past ones', () => {
     const waits: number[] = [];
     const guest = createGuest({ waiter: { wait: (timeoutMs) => waits.push(timeoutMs) < 0 } });
     poll(guest, { clock: MONOTONIC, time: 5n * MS, isAbsolute: true });
@@ -69,7 +69,7 @@ describe('poll_oneoff', () => {
     expect(waits[2]).toBeGreaterThan(1e12);
   });
 
-  it('waits for the input of the host, with and without a time', () => {
+  it('waits for input from the host, with and without a timeout', () => {
     const waits: number[] = [];
     const guest = createGuest({
       waiter: {
@@ -84,7 +84,7 @@ describe('poll_oneoff', () => {
     expect(waits).toEqual([7, Number.POSITIVE_INFINITY]);
   });
 
-  it('does not wait when anything is ready, and says of a closed descriptor that it is', () => {
+  it('does not wait if anything is ready, and reports closed descriptors', () => {
     const guest = createGuest({
       waiter: {
         wait() {
@@ -98,7 +98,7 @@ describe('poll_oneoff', () => {
     ]);
   });
 
-  it('ends at an interrupt', () => {
+  it('is ended by an interrupt', () => {
     const guest = createGuest({
       waiter: {
         wait() {
@@ -109,7 +109,7 @@ describe('poll_oneoff', () => {
     expect(poll(guest, { clock: MONOTONIC, time: MS })).toBe(ERRNO.INTR);
   });
 
-  it('refuses nothing, too much, unknown types and unknown clocks', () => {
+  it('refuses no subscription, too many, unknown types and unknown clocks', () => {
     const guest = createGuest();
     const many = Array.from({ length: 80 }, () => ({ fd: 4 }));
     expect(poll(guest)).toBe(ERRNO.INVAL);

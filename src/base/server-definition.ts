@@ -1,0 +1,57 @@
+/** What it takes to start or reach a configured server. `servers/` reads it from files; `upstream/` acts on it. */
+export type UpstreamDefinition = ProcessDefinition | RemoteDefinition;
+
+interface CommonDefinition {
+  /** The server's name in the configuration. */
+  readonly name: string;
+  /** Longest time for one call; undefined leaves it to the caller. */
+  readonly timeoutMs: number | undefined;
+  /** Values that are secret regardless of their names; masked in everything the server sends. */
+  readonly secrets?: readonly string[] | undefined;
+  /** Variables of the bridge's environment that the entry refers to, with their values; left out when there are none. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
+  /** SHA-256 in hexadecimal of what is started, or of what is reached and how. The same hash means the same server. */
+  readonly definitionHash: string;
+  /** The file that holds the entry. */
+  readonly file: string;
+}
+
+/** A server that the bridge starts as a process. */
+export interface ProcessDefinition extends CommonDefinition {
+  readonly url?: undefined;
+  readonly headers?: undefined;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Variables of the entry, added to the safe ones that every server inherits. Values may be secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute; undefined means the working directory of the bridge. */
+  readonly cwd: string | undefined;
+}
+
+/** A server that is reached over HTTP. */
+export interface RemoteDefinition extends CommonDefinition {
+  readonly command?: undefined;
+  readonly args?: undefined;
+  readonly env?: undefined;
+  readonly cwd?: undefined;
+  /** Absolute, `http:` or `https:`. May hold a secret in its query. */
+  readonly url: string;
+  /** `auto`: Streamable HTTP, falling back to the older transport with server-sent events. */
+  readonly transport: 'auto' | 'sse';
+  /** Sent with each request. Values may be secrets. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What a login needs and the server does not advertise. */
+  readonly oauth?: OAuthSettings | undefined;
+}
+
+/** A client that was registered by hand at an authorization server. */
+interface OAuthSettings {
+  readonly clientId?: string | undefined;
+  readonly clientSecret?: string | undefined;
+  /** `https:` address of a client metadata document. */
+  readonly clientMetadataUrl?: string | undefined;
+  /** Scopes to request, separated by spaces; those that the server advertises when undefined. */
+  readonly scope?: string | undefined;
+  /** The loopback port that the client is registered with. */
+  readonly callbackPort?: number | undefined;
+}

@@ -1,0 +1,28 @@
+/** How error messages quote a process that failed: the end of its stderr on one line, and its exit code or signal. */
+import type { SandboxExit } from './engine.ts';
+
+/** Longest quotation, in characters. */
+const MAX_QUOTED_CHARS = 600;
+/** Takes the place of a quotation if there is nothing to quote. */
+export const NO_ERROR_OUTPUT = 'no error output';
+
+/**
+ * The end of `stderr` on one line, cut at the front if it is too long; empty if nothing remains. `prefix` is removed from each
+ * line, and lines that match `noise` are left out.
+ */
+export function lastWords(
+  stderr: string,
+  { noise, prefix = '' }: { readonly noise?: RegExp; readonly prefix?: RegExp | string } = {},
+): string {
+  const text = stderr
+    .split(/[\r\n]+/)
+    .map((line) => line.trim().replace(prefix, ''))
+    .filter((line) => line !== '' && noise?.test(line) !== true)
+    .join(' ');
+  return text.length > MAX_QUOTED_CHARS ? `…${text.slice(-MAX_QUOTED_CHARS)}` : text;
+}
+
+/** `exit code 1` or `signal SIGKILL`. */
+export function howEnded({ exitCode, signal }: SandboxExit): string {
+  return signal === undefined ? `exit code ${exitCode}` : `signal ${signal}`;
+}

@@ -1,0 +1,173 @@
+/**
+ * HTTP headers that repeat parts of a message since MCP 2026-07-28 ("Streamable HTTP"), so that intermediaries need not read
+ * the body: the standard ones for every message, and `Mcp-Param-…` for parameters that a tool marks with `x-mcp-header`. A
+ * tool whose marks break the rules must not be called. The SDK (2.4.0) has the same functions but does not export them.
+ */
+import { isObject, type JsonObject } from '../../base/is-object.ts';
+import type { AdmittedTools } from '../connection.ts';
+import type { UpstreamTool } from '../tool-list.ts';
+
+/** Key of `_meta` with the protocol version. Only messages of 2026-07-28 and later have it. */
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
+/** For each method, the parameter that names its object. */
+const NAMED_BY: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
+};
+
+/** The standard headers of a message; none for earlier protocol versions. */
+export function modernHeaders({ method, params }: JsonObject): Record<string, string> {
+  const meta = isObject(params) ? params['_meta'] : undefined;
+  const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
+  if (typeof version !== 'string' || typeof method !== 'string') {
+    return {};
+  }
+  const key = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
+  const name = key !== undefined && isObject(params) ? params[key] : undefined;
+  return {
+    'mcp-protocol-version': version,
+    'mcp-method': method,
+    ...(typeof name === 'string' ? { 'mcp-name': encodeHeaderValue(name) } : {}),
+  };
+}
+
+const MARK = 'x-mcp-header';
+const PREFIX = 'mcp-param-';
+/** RFC 9110, section 5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const MARKED_TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
+/** Deeper schemas are ignored: real tools have no marks there, and a hostile schema may be extremely deep. */
+const MAX_DEPTH = 32;
+
+/** One parameter that is repeated in a header. */
+interface HeaderParameter {
+  /** Keys from the arguments to the parameter. */
+  readonly path: readonly string[];
+  /** Name of the header, in lower case. */
+  readonly header: string;
+}
+
+/** By tool name. Tools without such parameters are left out. */
+export type HeaderParameters = ReadonlyMap<string, readonly HeaderParameter[]>;
+
+/** The tools that may be called over HTTP, what their calls repeat, and a notice for each tool that is left out. */
+export function sortByHeaders(
+  tools: readonly UpstreamTool[],
+): AdmittedTools & { readonly parameters: HeaderParameters } {
+  const parameters = new Map<string, readonly HeaderParameter[]>();
+  const notices: string[] = [];
+  const callable = tools.filter((tool) => {
+    const found = findHeaderParameters(tool.inputSchema);
+    if ('fault' in found) {
+      notices.push(`the tool '${tool.name.slice(0, 80)}' was left out, because ${found.fault}`);
+      return false;
+    }
+    if (found.parameters.length > 0) {
+      parameters.set(tool.name, found.parameters);
+    }
+    return true;
+  });
+  return { tools: callable, parameters, notices };
+}
+
+/** The marked parameters of a schema, or the first rule that it breaks. */
+function findHeaderParameters(
+  schema: JsonObject,
+): { readonly parameters: readonly HeaderParameter[] } | { readonly fault: string } {
+  const parameters: HeaderParameter[] = [];
+  const fault = look(schema, [], parameters);
+  return fault === undefined ? { parameters } : { fault };
+}
+
+/** Follows `properties`. A mark anywhere else is a fault. */
+function look(schema: JsonObject, path: readonly string[], found: HeaderParameter[]): string | undefined {
+  if (Object.hasOwn(schema, MARK)) {
+    const fault = takeMark(schema, path, found);
+    if (fault !== undefined) {
+      return fault;
+    }
+  }
+  const { properties, ...others } = schema;
+  if (path.length >= MAX_DEPTH) {
+    return undefined;
+  }
+  if (Object.entries(others).some(([key, value]) => key !== MARK && !DATA_KEYS.has(key) && hasMark(value, 0))) {
+    return `part of '${path.join('.')}' is marked for a header and is not a plain parameter`;
+  }
+  for (const [name, child] of isObject(properties) ? Object.entries(properties) : []) {
+    const fault = isObject(child) ? look(child, [...path, name], found) : undefined;
+    if (fault !== undefined) {
+      return fault;
+    }
+  }
+  return undefined;
+}
+
+function takeMark(schema: JsonObject, path: readonly string[], found: HeaderParameter[]): string | undefined {
+  const name = schema[MARK];
+  const place = `the parameter '${path.join('.')}'`;
+  if (path.length === 0 || typeof name !== 'string' || !TOKEN.test(name)) {
+    return `${place} names an invalid header`;
+  }
+  if (!MARKED_TYPES.has(schema['type'])) {
+    return `${place} is marked for a header and is not a string, integer or boolean`;
+  }
+  const header = `${PREFIX}${name.toLowerCase()}`;
+  if (found.some((other) => other.header === header)) {
+    return `two parameters are marked for the header '${name}'`;
+  }
+  found.push({ path, header });
+  return undefined;
+}
+
+/** The values of these keys are data, in which a mark has no meaning. */
+const DATA_KEYS: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples']);
+
+function hasMark(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) {
+    return false;
+  }
+  return Object.entries(value).some(
+    ([key, child]) => key === MARK || (!DATA_KEYS.has(key) && hasMark(child, depth + 1)),
+  );
+}
+
+/** The parameter headers of one call. Arguments that are missing, null or not a single value are left out. */
+export function parameterHeaders({ method, params }: JsonObject, parameters: HeaderParameters): Record<string, string> {
+  if (method !== 'tools/call' || !isObject(params) || typeof params['name'] !== 'string') {
+    return {};
+  }
+  const headers: Record<string, string> = {};
+  for (const { header, path } of parameters.get(params['name']) ?? []) {
+    const text = headerText(valueAt(params['arguments'], path));
+    if (text !== undefined) {
+      headers[header] = encodeHeaderValue(text);
+    }
+  }
+  return headers;
+}
+
+function valueAt(given: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+    given,
+  );
+}
+
+function headerText(value: unknown): string | undefined {
+  if (typeof value === 'string') {
+    return value;
+  }
+  return typeof value === 'boolean' || Number.isSafeInteger(value) ? String(value) : undefined;
+}
+
+/** A header value: unchanged if it is plain ASCII, otherwise `=?base64?…?=`. */
+function encodeHeaderValue(text: string): string {
+  const isPlain = /^[\t\x20-\x7e]+$/.test(text) && text === text.trim();
+  const looksEncoded = text.startsWith('=?base64?') && text.endsWith('?=');
+  return isPlain && !looksEncoded ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`;
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { type BubblewrapRequest, buildBubblewrapCommand, launcher } from '../../../../src/engines/bubblewrap/argv.ts';
+
+const MIB = 1024 * 1024;
+const request: BubblewrapRequest = {
+  tools: { bwrap: '/usr/bin/bwrap', choom: '/usr/bin/choom', prlimit: '/usr/bin/prlimit' },
+  name: 'mcp-bridge-a1-1',
+  limits: { memoryBytes: 512 * MIB, pids: 128, cpus: undefined, tmpBytes: 64 * MIB, workspaceBytes: 128 * MIB },
+  user: '65534:65534',
+  interpreter: { path: '/usr/bin/python3.11' },
+  folders: [{ path: '/bin', linkTarget: 'usr/bin' }, { path: '/lib' }],
+  command: ['python3', '-I', '-c', 'pass'],
+};
+
+describe('the command of a bubblewrap sandbox', () => {
+  it('pins every argument', () => {
+    expect(buildBubblewrapCommand(request).join(' ')).toBe(
+      [
+        '/usr/bin/choom --adjust=500 --',
+        '/usr/bin/prlimit --nofile=1024:1024 --nproc=4096:4096 --core=0:0 --',
+        '/usr/bin/bwrap',
+        '--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup',
+        '--disable-userns --as-pid-1 --die-with-parent --new-session',
+        '--uid 65534 --gid 65534 --hostname sandbox --cap-drop ALL --clearenv --unsetenv mcp-bridge-a1-1',
+        '--setenv PATH /usr/bin:/bin --setenv HOME /workspace --setenv LANG C.UTF-8',
+        '--setenv PYTHONUNBUFFERED 1 --setenv PYTHONIOENCODING utf-8 --setenv PYTHONDONTWRITEBYTECODE 1',
+        '--ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /lib /lib',
+        '--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache --ro-bind-try /etc/ld.so.conf /etc/ld.so.conf',
+        '--ro-bind-try /etc/ld.so.conf.d /etc/ld.so.conf.d --ro-bind-try /etc/alternatives /etc/alternatives',
+        '--ro-bind-try /etc/localtime /etc/localtime',
+        '--proc /proc --ro-bind /proc/sys /proc/sys --dev /dev',
+        '--perms 1777 --size 67108864 --tmpfs /tmp --perms 1777 --size 134217728 --tmpfs /workspace',
+        '--perms 1777 --size 16777216 --tmpfs /dev/shm',
+        '--chdir /workspace --remount-ro /dev --remount-ro /',
+        '-- /usr/bin/python3.11 -I -c pass',
+      ].join(' '),
+    );
+  });
+
+  it('drops root first, also on the host', () => {
+    const tools = { ...request.tools, setpriv: '/usr/bin/setpriv' };
+    expect(buildBubblewrapCommand({ ...request, tools, user: '1000' }).slice(0, 6)).toEqual([
+      '/usr/bin/setpriv',
+      '--reuid=1000',
+      '--regid=1000',
+      '--clear-groups',
+      '--',
+      '/usr/bin/choom',
+    ]);
+  });
+
+  it('mounts the folder of a Python outside /usr, and puts it first on PATH', () => {
+    const interpreter = { path: '/opt/python/bin/python3.12', prefix: '/opt/python' };
+    const words = buildBubblewrapCommand({ ...request, interpreter }).join(' ');
+    expect(words).toContain('--ro-bind /opt/python /opt/python --chdir');
+    expect(words).toContain('--setenv PATH /opt/python/bin:/usr/bin:/bin');
+    expect(words).toContain('-- /opt/python/bin/python3.12 -I');
+  });
+
+  it('stays within the hard limits of this process', () => {
+    const words = buildBubblewrapCommand({ ...request, hardLimits: { processes: 1000, openFiles: 256 } });
+    expect(words).toEqual(expect.arrayContaining(['--nproc=1000:1000', '--nofile=256:256']));
+  });
+
+  it.each(['root', '-1', '1:2:3', '1 --'])('refuses the user %s', (user) => {
+    expect(() => launcher({ tools: request.tools, user })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
+  });
+});

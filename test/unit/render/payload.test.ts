@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { applyReturns } from '../../../src/render/payload.ts';
+
+test.each([
+  ['no return at all\nnone', 'no return at all\nnone'],
+  ['10%\r20%\r30%', '30%'],
+  ['10%\r20%\r', '20%\r'],
+  ['abcdef\rxy', 'xycdef'],
+  ['one\r\ntwo\r\n', 'one\r\ntwo\r\n'],
+  ['a\nbar 1\rbar 2\nc', 'a\nbar 2\nc'],
+  ['\r\r\rx', 'x'],
+  ['', ''],
+])('shows %j as %j, as a terminal does', (written, shown) => {
+  expect(applyReturns(written)).toBe(shown);
+});
