@@ -4,7 +4,7 @@
  */
 
 const NOEXEC = 'bubblewrap cannot mount with `noexec`; a program made there has no more rights than Python has';
-const MEMFD = 'refused, because without a cgroup nobody could count that memory';
+const MEMFD = 'refused, because without a cgroup no one could count that memory';
 /** Release 20221219 of Debian 12. */
 const GVISOR_DEVICES = 'they are devices of its own kernel, and lead to none of the host';
 const GVISOR_IGNORES = 'its own kernel takes the value, and that of the host sees nothing of it';
