@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What a first-time user does, in an empty home and an empty folder: the package from its archive through npx, `doctor`, `install` into the file
-# of a client, and a cell through the command that then stands there, called by the MCP Inspector. Ends with "first-run: N passed, 0 failed".
-# Needs the built package and the npm registry (for the Inspector). Takes the strongest engine there is.
+# What a first-time user does, in an empty home and an empty folder: runs the package from its archive through npx, then
+# `doctor`, then `install` into the file of a client. The MCP Inspector then runs a cell through the registered command. Ends
+# with "first-run: N passed, 0 failed". Needs the built package and the npm registry (for the Inspector). Uses the strongest
+# available engine.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
@@ -14,7 +15,8 @@ export npm_config_userconfig
 mkdir "$work/home" "$work/folder"
 tarball=$work/$(cd "$root" && npm pack --silent --ignore-scripts --pack-destination "$work" | tail -1)
 export HOME=$work/home
-# Rootless podman looks for its images in the home, unless this names another folder; a client does not pass the variable on.
+# Rootless podman looks for its images in the home unless this variable names another folder, and clients do not pass the
+# variable on.
 if [[ -n ${CONTAINERS_STORAGE_CONF:-} ]]; then
   mkdir -p "$HOME/.config/containers"
   cp "$CONTAINERS_STORAGE_CONF" "$HOME/.config/containers/storage.conf"
@@ -42,14 +44,14 @@ check 'npx from the archive shows the version' sh -c "npx --yes --package='$tarb
 
 from_archive doctor >doctor.txt 2>doctor.log || true
 check 'doctor finds an engine' grep -Eq '^Sessions run on (podman|docker|bubblewrap|embedded): ' doctor.txt
-check 'doctor says that no server is configured, and what to do' contains 'no server is configured' doctor.txt
-check 'the commands it names can be run as they stand' contains "Run: npx -y --package=$tarball mcp-server-code-execution-mode install CLIENT --import" doctor.txt
+check 'doctor reports that no server is configured, and what to do' contains 'no server is configured' doctor.txt
+check 'the commands it suggests run unchanged' contains "Run: npx -y --package=$tarball mcp-server-code-execution-mode install CLIENT --import" doctor.txt
 
 mkdir -p "$HOME/.cursor"
 printf '{\n  // my servers\n  "mcpServers": {}\n}\n' >"$HOME/.cursor/mcp.json"
 cp "$HOME/.cursor/mcp.json" before.json
 check 'install writes the registration' from_archive install cursor
-check 'the registration is in the file of the client, whose comments are still there' \
+check 'the registration is in the file of the client, and its comments are still there' \
   sh -c "grep -q 'mcp-server-code-execution-mode' '$HOME/.cursor/mcp.json' && grep -q '// my servers' '$HOME/.cursor/mcp.json'"
 cp "$HOME/.cursor/mcp.json" installed.json
 check 'installing twice changes nothing' sh -c "npx --yes --package='$tarball' mcp-server-code-execution-mode install cursor && cmp '$HOME/.cursor/mcp.json' installed.json"
@@ -60,7 +62,7 @@ echo 'hello from a note' >"$HOME/notes/note.txt"
 cat >"$HOME/MCPs/files.json" <<SERVERS
 { "mcpServers": { "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "."], "cwd": "~/notes" } } }
 SERVERS
-# The Inspector reads strict JSON.
+# The Inspector reads only strict JSON.
 grep -v '//' "$HOME/.cursor/mcp.json" >inspected.json
 inspect() { npx --yes "$INSPECTOR" --cli --config inspected.json --server code "$@"; }
 inspect --method tools/list >tools.json
@@ -72,5 +74,5 @@ inspect --method tools/call --tool-name run_python --tool-arg 'code=print(await 
 check 'a cell calls a server of the user' contains 'hello from a note' call.json
 
 check 'doctor sees the client and the server' sh -c "npx --yes --package='$tarball' mcp-server-code-execution-mode doctor >doctor.txt; grep -q 'Cursor: registered in' doctor.txt && grep -q 'files: ' doctor.txt"
-check 'uninstall puts the file back as it was' sh -c "npx --yes --package='$tarball' mcp-server-code-execution-mode uninstall cursor && cmp '$HOME/.cursor/mcp.json' before.json"
+check 'uninstall restores the file' sh -c "npx --yes --package='$tarball' mcp-server-code-execution-mode uninstall cursor && cmp '$HOME/.cursor/mcp.json' before.json"
 echo "first-run: $passed passed, 0 failed"

@@ -1,21 +1,21 @@
-/** The clients that can be installed from npm: their commands, and what these say. */
+/** The clients that can be installed from npm: their commands and output. */
 import type { ClientId } from '../../src/clients/table.ts';
 
 export interface TestedClient {
   readonly id: ClientId;
-  /** Exact, so that a run of tomorrow tests what a run of today did. */
+  /** Exact, so that later runs test the same version. */
   readonly spec: string;
   readonly program: string;
   /** Registers a server under a name, for all projects. */
   readonly add: (name: string, command: readonly string[]) => readonly string[];
-  /** Registers one as the client does by default, when that is for the working folder alone. */
+  /** Registers one as the client does by default, if its default is the working folder only. */
   readonly addToFolder?: (name: string, command: readonly string[]) => readonly string[];
   readonly list: readonly string[];
-  /** Whether it starts the servers for its list. */
+  /** Whether listing starts the servers. */
   readonly isStarting: boolean;
-  /** What the list says of a server that is there, and answered if it was started. */
+  /** What the list shows for a registered server, which has answered if it was started. */
   readonly says: (name: string) => RegExp;
-  /** From the home. */
+  /** Relative to the home. */
   readonly file: string;
 }
 
@@ -66,7 +66,7 @@ export const TESTED_CLIENTS: readonly TestedClient[] = [
 /** Calls the bridge of the entry that `install` wrote into the file of a client with `mcpServers`. */
 export const INSPECTOR = { spec: '@modelcontextprotocol/inspector@2.12.0', program: 'mcp-inspector' };
 
-/** Nothing but npm is asked over the network, and Gemini CLI starts servers in the folder of the test. */
+/** Only npm is used over the network, and Gemini CLI starts servers in the folder of the test. */
 export const QUIET: Readonly<Record<string, string>> = {
   CI: '1',
   NO_COLOR: '1',

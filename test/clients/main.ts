@@ -1,8 +1,8 @@
 /**
- * `npm run test:clients [-- NAME…]`: real clients from npm, each in an empty home. A server is registered with the client's
- * own command (and one for the folder, where that is the client's default), `install CLIENT --import` moves it, the client
- * lists the bridge as connected, a cell of the command in the client's file calls the server, and `uninstall` leaves the
- * file as it was. Needs the built command and the npm registry.
+ * `npm run test:clients [-- NAME…]`: tests real clients from npm, each in an empty home. The client's own command registers a
+ * server (and one for the folder, if that is the client's default), `install CLIENT --import` moves it, the client lists the
+ * bridge as connected, a cell run by the command in the client's file calls the server, and `uninstall` restores the file.
+ * Needs the built command and the npm registry.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -49,15 +49,15 @@ function chosen(): readonly TestedClient[] {
 
 function install(specs: readonly string[]): void {
   writeFileSync(join(work, 'package.json'), '{"private": true}');
-  // With their scripts, which put the program for this system in its place.
+  // With their scripts, which install the program for this system.
   const flags = ['--no-audit', '--no-fund', '--loglevel=error'];
-  // One of them makes folders in the home; npm's settings and cache stay where they are.
+  // One of them creates folders in the home. npm's settings and cache stay where they are.
   const { npm_config_userconfig = join(homedir(), '.npmrc'), npm_config_cache = join(homedir(), '.npm') } = process.env;
   const env = { ...process.env, HOME: work, npm_config_userconfig, npm_config_cache };
   execFileSync('npm', ['install', ...flags, ...specs], { cwd: work, env, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** One client in one home. What fails ends it: the next step needs this one. */
+/** One client in one home. A failure ends it, because each step needs the one before. */
 async function testClient(client: TestedClient): Promise<void> {
   const { id, isStarting, program } = client;
   const finds = isStarting ? 'connects to' : 'lists';
@@ -95,7 +95,7 @@ async function testClient(client: TestedClient): Promise<void> {
       },
     ],
     [
-      'has its file back byte for byte after install --import and uninstall',
+      'has its file restored byte for byte after install --import and uninstall',
       async () => {
         const before = read();
         await bridge('install', id, '--import');
@@ -138,7 +138,7 @@ async function testClient(client: TestedClient): Promise<void> {
                 'run_python',
               ];
               const said = await start(INSPECTOR.program, ...how, '--tool-arg', 'code=6 * 7');
-              // Before it stands which engine was used and why, when it is not the first choice.
+              // The answer may start with which engine was used and why.
               return /"text": ".*42"/.test(said);
             },
           ] satisfies [string, () => Promise<boolean>],
@@ -165,7 +165,7 @@ async function testClient(client: TestedClient): Promise<void> {
   }
 }
 
-/** What a cell prints, in the bridge that the entry in the file starts. */
+/** What a cell prints in the bridge that the entry in the file starts. */
 async function callRegistered(
   { id }: TestedClient,
   file: string,
@@ -175,7 +175,7 @@ async function callRegistered(
   const root = (await loadFormat(format)).parse(readFileSync(file, 'utf8'));
   const [command = '', ...args] = entryWords(entriesAt(root, keys)?.['code']);
   const client = new Client({ name: 'test', version: '1' });
-  // Apart in the code, so that only what is printed holds the words together.
+  // Split in the code, so that only the output contains the words together.
   const code = servers.map((name) => `print(await mcp_${name}.echo(text="from " + "${name}"))`).join('\n');
   await client.connect(new StdioClientTransport({ command, args, env, stderr: 'ignore' }));
   try {

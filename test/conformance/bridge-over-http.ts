@@ -1,6 +1,6 @@
 /**
- * The bridge's server factory behind HTTP, because the official conformance suite speaks nothing else. The HTTP side is the SDK's;
- * what is tested is what our factory answers. Listens on loopback only.
+ * The bridge's server factory behind HTTP, because the official conformance suite speaks only HTTP. The HTTP side is the SDK's;
+ * the answers of our factory are under test. Listens on loopback only.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Serves `factory` in both eras; of the sessions of older revisions the SDK's stateless kind. */
+/** Serves `factory` in both eras. For older revisions, it uses the SDK's stateless sessions. */
 export async function serveOverHttp(factory: McpServerFactory): Promise<HttpServer> {
   const handler = createMcpHandler(factory);
   const server = createServer((request, response) => {
@@ -60,7 +60,7 @@ function toHeaders(headers: IncomingMessage['headers']): Headers {
   return new Headers(pairs);
 }
 
-/** A page on the web can make a browser send requests here, but not under these names. */
+/** A web page can make a browser send requests here, but not with these host names. */
 function isLocal(host: string | undefined): boolean {
   return /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host ?? '');
 }

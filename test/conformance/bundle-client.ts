@@ -1,4 +1,4 @@
-/** Makes one file of client.ts and what it imports: it starts in a third of the time, and a run starts it 64 times. */
+/** Bundles client.ts and its imports into one file, which starts in a third of the time. A run starts it 64 times. */
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { REQUIRE_BANNER } from '../../scripts/bundle/require-banner.mjs';

@@ -1,6 +1,6 @@
 /**
- * Runs the clients of the suite's scenarios: each in a process of its own, a few at a time, each with the full time limit from its own
- * start. Records how each one ended, which the suite does not tell.
+ * Runs the clients of the suite's scenarios: each in a separate process, a few at a time, each with the full time limit from
+ * its start. Records how each one ended, which the suite does not report.
  */
 import { spawn } from 'node:child_process';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -10,17 +10,17 @@ import { fileURLToPath } from 'node:url';
 import { limitConcurrency } from '../../src/base/limit-concurrency.ts';
 import type { ClientEnd } from './judge.ts';
 
-/** A client needs about a second, a login three; this bounds one that hangs. */
+/** A client needs about a second, a login three. This limits one that hangs. */
 const LIMIT_MS = 30_000;
 
 interface ClientRunnerOptions {
-  /** Where the runner keeps its socket. */
+  /** Folder for the socket of the runner. */
   readonly folder: string;
-  /** What Node runs as the client. */
+  /** The client program for Node. */
   readonly script: string;
-  /** Clients that run at the same time, at most. */
+  /** Maximum number of concurrent clients. */
   readonly parallel: number;
-  /** How long one client may run; 30 s when left out. */
+  /** How long one client may run; 30 s by default. */
   readonly limitMs?: number;
 }
 
@@ -37,9 +37,9 @@ export interface ClientOutcome {
 }
 
 export interface ClientRunner {
-  /** For the shell; the suite appends the URL of its server. */
+  /** A shell command. The suite appends the URL of its server. */
   readonly command: string;
-  /** By revision and scenario, as in `2025-11-25 initialize`. */
+  /** By revision and scenario, for example `2025-11-25 initialize`. */
   readonly outcomes: ReadonlyMap<string, ClientOutcome>;
   close(): void;
 }

@@ -1,6 +1,7 @@
 /**
- * What the conformance suite runs as the client: the bridge's connection to a server. It lists the tools and calls each with the fewest
- * arguments that it allows, lists resources and prompts and reads the first of each, and ends. Its last argument is the URL of the server.
+ * The client that the conformance suite runs: the bridge's connection to a server. It lists the tools and calls each with the
+ * fewest possible arguments, lists resources and prompts, reads the first of each, and exits. Its last argument is the URL of
+ * the server.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,20 +19,20 @@ interface WantedCall {
   readonly arguments: Record<string, unknown>;
 }
 
-/** What a scenario tells its client. */
+/** What a scenario passes to its client. */
 const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as {
   readonly toolCalls?: readonly WantedCall[];
   readonly client_id?: string;
   readonly client_secret?: string;
 };
 const LOGIN_MS = 20_000;
-/** The scenario `json-schema-2020-12-preservation` gives the schema of the first tool back to the second. */
+/** The scenario `json-schema-2020-12-preservation` passes the schema of the first tool to the second. */
 const ECHOED = 'json_schema_2020_12_tool';
 const ECHOED_BY = 'json_schema_echo';
-/** What the suite's authorization server takes for the address of our metadata document. */
+/** The address of our metadata document for the suite's authorization server. */
 const CLIENT_METADATA_URL = 'https://conformance-test.local/client-metadata.json';
 
-/** Most users have none: the bridge registers itself then. */
+/** Most users have none; then the bridge registers itself. */
 const clientMetadataUrl =
   process.env['MCP_CONFORMANCE_SCENARIO'] === 'auth/basic-cimd' ? CLIENT_METADATA_URL : undefined;
 
@@ -57,7 +58,7 @@ pool.update(new Map([[server.name, server]]));
 const { signal } = new AbortController();
 const { tools, info } = await loggingIn(() => pool.describe(server.name, { signal }));
 for (const { name, arguments: given } of context.toolCalls ?? tools.map((tool) => callOf(tool))) {
-  // A tool that fails is the suite's business; what counts is what was sent.
+  // The suite judges what was sent, so a failing tool does not matter.
   await loggingIn(() => pool.callTool({ server: server.name, tool: name, arguments: given, signal, elicit })).catch(
     (error: unknown) => console.error(`${name}: ${String(error)}`),
   );
@@ -71,7 +72,7 @@ if ('prompts' in info.capabilities) {
 await pool.close();
 rmSync(stateDir, { recursive: true });
 
-/** Does what the person does who reads `LOGIN_REQUIRED`: runs the command that it names, twice for one call at most. */
+/** Acts like a person who reads `LOGIN_REQUIRED`: runs the suggested command, at most twice for one call. */
 async function loggingIn<Value>(work: () => Promise<Value>, logins = 2): Promise<Value> {
   try {
     return await work();
@@ -85,12 +86,12 @@ async function loggingIn<Value>(work: () => Promise<Value>, logins = 2): Promise
   }
 }
 
-/** Stands in for the browser and for the person who agrees. */
+/** Plays the browser and the person, who agrees. */
 async function visit(address: URL): Promise<void> {
   await (await fetch(address)).text();
 }
 
-/** Stands in for the person and their client, which shows a form with its defaults filled in (MCP 2025-11-25, client/elicitation). */
+/** Plays the person and their client, which shows a form with its defaults filled in (MCP 2025-11-25, client/elicitation). */
 async function elicit({ requestedSchema }: Record<string, unknown>): Promise<Record<string, unknown>> {
   const schema = Object(requestedSchema) as Record<string, unknown>;
   const fields = Object.entries(Object(schema['properties']) as Record<string, { readonly default?: unknown }>);

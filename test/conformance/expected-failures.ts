@@ -1,4 +1,4 @@
-/** Reads the table of what is expected of the suite's runs: expected-failures.yml. */
+/** Reads expected-failures.yml, the table of expected results. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -12,13 +12,13 @@ const ExpectedFailuresSchema = z.strictObject({
     z.strictObject({
       reason: Reason,
       role: z.enum(['server', 'client']),
-      /** Every revision that has the scenario when left out. */
+      /** Every revision that has the scenario, by default. */
       revisions: z.array(z.string()).optional(),
-      /** Names of checks by scenario. A check that shares its id within a scenario is named `ID/NAME`. */
+      /** Names of checks by scenario. A check whose id is not unique within its scenario is named `ID/NAME`. */
       checks: z.record(z.string(), z.array(z.string()).min(1)),
     }),
   ),
-  /** Scenarios in which the client must end with an error. */
+  /** Scenarios in which the client must exit with an error. */
   clientErrors: z.strictObject({ reason: Reason, scenarios: z.array(z.string()) }),
 });
 

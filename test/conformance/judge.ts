@@ -1,12 +1,12 @@
 /**
- * Decides whether a run of the conformance suite went as expected. The suite's own exit code does not say: it passes a scenario whose
- * client hung or crashed, and one that checked nothing, and it ignores failures of what a revision does not require.
+ * Decides whether a run of the conformance suite went as expected. The suite's exit code is not enough: it passes a scenario
+ * whose client hung or crashed, or that checked nothing, and it ignores failures of optional features.
  */
 import type { ExpectedFailures } from './expected-failures.ts';
 
 export type Role = 'server' | 'client';
 
-/** One entry of a `checks.json` of the suite; it has more fields. */
+/** One entry of a `checks.json` of the suite, which has more fields. */
 export interface Check {
   readonly id: string;
   readonly name?: string | undefined;
@@ -22,16 +22,16 @@ export type ClientEnd =
 
 export interface ScenarioResult {
   readonly scenario: string;
-  /** Undefined when the suite wrote none. */
+  /** Undefined if the suite wrote none. */
   readonly checks: readonly Check[] | undefined;
-  /** Undefined for scenarios of a server, and when no client was started. */
+  /** Undefined for server scenarios, and if no client was started. */
   readonly end?: ClientEnd | undefined;
 }
 
 export interface Run {
   readonly role: Role;
   readonly revision: string;
-  /** Names of the scenarios that the suite has for this revision. */
+  /** Names of the suite's scenarios for this revision. */
   readonly scenarios: readonly string[];
   readonly results: readonly ScenarioResult[];
 }
@@ -39,13 +39,13 @@ export interface Run {
 export interface Verdict {
   /** Checks that passed. */
   readonly passed: number;
-  /** Checks that failed, or were not made, as the table expects. */
+  /** Checks that failed or were not made, as the table expects. */
   readonly listed: number;
-  /** One sentence for everything that is not as expected; none when the run is good. */
+  /** One sentence for each unexpected result; empty if the run is good. */
   readonly problems: readonly string[];
 }
 
-/** Stands in the table for a scenario that checks nothing. */
+/** Marks a scenario that checks nothing in the table. */
 export const NO_CHECKS = 'no checks';
 
 export function judge(run: Run, table: ExpectedFailures): Verdict {
@@ -61,14 +61,14 @@ export function judge(run: Run, table: ExpectedFailures): Verdict {
   if (pinned?.scenarios !== run.scenarios.length) {
     problems.push(`the suite has ${run.scenarios.length} scenarios; the table says ${pinned?.scenarios ?? 'nothing'}`);
   }
-  // Where something else is wrong the count only repeats it.
+  // If something else is wrong, the count would only repeat it.
   if (problems.length === 0 && pinned?.passed !== passed) {
     problems.push(`${passed} checks passed; the table says ${pinned?.passed ?? 'nothing'}`);
   }
   return { passed, listed: judged.reduce((sum, one) => sum + one.listed, 0), problems };
 }
 
-/** Entries of the table that belong to no scenario of any run, one sentence each. */
+/** Entries of the table that match no scenario of any run, one sentence each. */
 export function staleEntries(
   runs: readonly Pick<Run, 'role' | 'revision' | 'scenarios'>[],
   table: ExpectedFailures,
@@ -113,7 +113,7 @@ function judgeScenario({ role, revision, results }: Run, scenario: string, table
   };
 }
 
-/** What did not pass, by its name in the table, with the reason that the suite gives. */
+/** Checks that did not pass, by their name in the table, with the suite's reason. */
 function failingChecks(checks: readonly Check[]): Map<string, string> {
   const real = checks.filter(({ status }) => status !== 'INFO');
   if (real.length === 0) {

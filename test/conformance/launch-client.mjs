@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * What the suite starts as its client. The suite starts all of them at once, which no machine has the processors for, and counts that time;
- * so this only asks the client runner for its turn and passes the exit code on. Arguments: the runner's socket, the URL of the server.
+ * The program that the suite starts as its client. The suite starts all clients at once, more than any machine has cores for,
+ * and counts the time they wait. So this only asks the client runner for its turn and returns the exit code. Arguments: the
+ * runner's socket, the URL of the server.
  */
 import { once } from 'node:events';
 import { request } from 'node:http';

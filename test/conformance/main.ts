@@ -1,6 +1,7 @@
 /**
- * `npm run test:conformance`: the official conformance suite against the bridge's server and against its client of other servers, for the
- * revisions it speaks. Everything that fails must be listed with its reason in expected-failures.yml, and everything listed there must fail.
+ * `npm run test:conformance`: the official conformance suite against the bridge's server and its MCP client, for every revision
+ * that the bridge speaks. Every failure must be listed with its reason in expected-failures.yml, and everything listed there
+ * must fail.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -19,7 +20,7 @@ import { fetchSuite, readResults } from './suite.ts';
 
 const ROLES = ['server', 'client'] as const;
 const REVISIONS = ['2025-11-25', '2026-07-28'];
-/** For the suite's own clock, which also counts the time that a client waits for its turn. */
+/** For the suite's own timeout, which includes the time that a client waits for its turn. */
 const NEVER_MS = 3_600_000;
 const STDERR_LINES = 15;
 
@@ -97,7 +98,7 @@ async function runAndJudge(role: Role, revision: string): Promise<Verdict> {
   return verdict;
 }
 
-/** Prints what the clients in question wrote, or what the suite did when it has no result. */
+/** Prints the stderr of the affected clients, or the output of the suite if it has no result. */
 function explain(revision: string, problems: readonly string[], log: string): void {
   const scenarios = new Set(problems.map((problem) => problem.slice(0, problem.indexOf(': '))));
   for (const scenario of scenarios) {

@@ -1,6 +1,6 @@
 /**
- * The official conformance suite: fetched from npm at a pinned version, run as a process, its results read from the files it writes. It
- * needs Node 22; where this one is older, npm's `node` package runs it.
+ * The official conformance suite: fetched from npm at a pinned version and run as a process, with its results read from files.
+ * It needs Node 22; on an older Node, npm's `node` package runs it.
  */
 import { execFile, spawn } from 'node:child_process';
 import { createWriteStream, existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
@@ -16,16 +16,16 @@ const OLDEST_NODE = 22;
 const TIME_SUFFIX = /-\d{4}-\d\d-\d\dT[\d-]+Z$/;
 
 export interface Suite {
-  /** Names of the scenarios for a revision, those that it does not require included. */
+  /** Names of the scenarios for a revision, including optional ones. */
   scenarios(role: Role, revision: string): string[];
-  /** Resolves when it has ended, however that was: what counts are its results. Its output goes to the file `log`. */
+  /** Resolves when it has ended, in whatever way, because only its results count. Its output goes to the file `log`. */
   run(args: readonly string[], folder: string, log: string): Promise<void>;
 }
 
 export async function fetchSuite(): Promise<Suite> {
   const isOld = Number(process.versions.node.split('.')[0]) < OLDEST_NODE;
   const packages = [SUITE, ...(isOld ? ['node@24'] : [])].map((name) => `--package=${name}`);
-  // Asked for its path once: starting it through npm each time takes seconds.
+  // Its path is looked up once, because starting it through npm takes seconds.
   const print = 'command -v conformance && command -v node';
   const { stdout } = await promisify(execFile)('npm', ['exec', '--yes', ...packages, '-c', print]);
   const [script = '', node = ''] = stdout
@@ -60,7 +60,7 @@ function readScenarios(path: string, role: Role): string[] {
   return [...requirements[role], ...others];
 }
 
-/** The checks that the suite wrote below `folder`, one entry for each time a scenario ran. */
+/** The checks that the suite wrote below `folder`, one entry for each run of a scenario. */
 export function readResults(role: Role, folder: string): { scenario: string; checks: Check[] | undefined }[] {
   const prefix = role === 'server' ? 'server-' : '';
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -1,6 +1,6 @@
 /**
- * Puts one real server behind the bridge, with a kernel in the local Python, and looks at all of its tools: whether the
- * search finds them, what they look like in Python, and what of a call reaches the server.
+ * Puts one real server behind the bridge, with a kernel in the local Python, and checks all of its tools: whether the search
+ * finds them, how they look in Python, and what reaches the server in a call.
  */
 import { join } from 'node:path';
 import { silentLogger } from '../../src/base/log.ts';
@@ -17,7 +17,7 @@ import { minimalArguments } from './minimal-arguments.ts';
 
 const CELL_TIMEOUT_MS = 120_000;
 const RELAY = join(import.meta.dirname, 'relay.mjs');
-/** Hits of one search at most. */
+/** Maximum hits of one search. */
 const MAX_HITS = 20;
 
 export interface ServerReport {
@@ -25,9 +25,9 @@ export interface ServerReport {
   readonly protocolVersion: string;
   /** Time from the start of the server to its list. */
   readonly listMs: number;
-  /** Tools that a search for their name, as words, has as the first hit. */
+  /** Number of tools that are the first hit of a search for the words of their name. */
   readonly foundFirst: number;
-  /** Everything that is not as it should be, one sentence each. */
+  /** Everything that is wrong, one sentence each. */
   readonly faults: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface ServerCommand {
   readonly cwd: string;
 }
 
-/** Starts the server and ends it. Rejects when it does not start. */
+/** Starts the server and ends it. Rejects if it does not start. */
 export async function checkServer(name: string, server: ServerCommand): Promise<ServerReport> {
   const servers = definitions({
     [name]: { ...server, command: process.execPath, args: [RELAY, server.command, ...server.args] },
@@ -81,7 +81,7 @@ export async function checkServer(name: string, server: ServerCommand): Promise<
   }
 }
 
-/** A cell that calls every tool with the fewest arguments, by their original names and by those of Python; prints faults. */
+/** A cell that calls every tool with the fewest arguments, under their original and their Python names, and prints faults. */
 function cellFor(server: string, tools: readonly CatalogTool[]): string {
   const cases = tools.map((tool) => ({
     name: tool.wireName ?? tool.name,

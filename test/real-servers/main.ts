@@ -1,6 +1,6 @@
 /**
- * `npm run test:real-servers [-- NAME… --folder DIR --json FILE]`: installs real servers from npm into a folder outside of
- * this package, puts each behind the bridge, and prints what came of it. Nothing they list is really called.
+ * `npm run test:real-servers [-- NAME… --folder DIR --json FILE]`: installs real servers from npm into a folder outside this
+ * package, puts each behind the bridge, and prints the results. No tool is really called.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -38,7 +38,7 @@ const tools = Object.values(reports).reduce((sum, report) => sum + ('tools' in r
 console.log(`${good.length} of ${names.length} servers without a fault, ${tools} tools`);
 process.exitCode = good.length === names.length ? 0 : 1;
 
-/** Installs all of them, without running what they would run; a folder that has them is used as it is. */
+/** Installs all of them without their scripts. A folder that already contains them is reused. */
 function install(folder: string): string {
   const marker = join(folder, `installed-${hashOf(REAL_SERVERS)}`);
   if (!existsSync(marker)) {

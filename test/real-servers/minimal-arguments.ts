@@ -1,9 +1,9 @@
-/** The fewest arguments that a JSON Schema allows, for calls that only have to be valid. */
+/** The fewest arguments that a JSON Schema allows, for calls that only need to be valid. */
 
 type Json = Readonly<Record<string, unknown>>;
 
 const MAX_DEPTH = 12;
-/** Tried in order where a text has a pattern. */
+/** Tried in order if a string has a pattern. */
 const TEXTS = [
   'a',
   '1',
@@ -28,7 +28,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: '3b241101-e2bb-4255-8caf-4136c566a962',
 };
 
-/** Values of the required parameters. */
+/** Values for the required parameters. */
 export function minimalArguments(schema: Json): Record<string, unknown> {
   const value = minimalValue(schema, schema, 0);
   return isObject(value) ? { ...value } : {};

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * `relay.mjs COMMAND ARGS…` stands between the bridge and a server. All lines pass, but a call of a tool goes no further:
- * it is answered here with its own name and arguments, so that nothing happens that would need a network or an account.
+ * `relay.mjs COMMAND ARGS…` sits between the bridge and a server. It passes all lines on except tool calls: it answers those
+ * itself with their name and arguments, so nothing needs a network or an account.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -20,7 +20,7 @@ createInterface({ input: process.stdin })
       return;
     }
     const content = [{ type: 'text', text: JSON.stringify({ name: params.name, arguments: params.arguments }) }];
-    // `resultType` belongs to the newer era; the older one ignores it.
+    // `resultType` belongs to the newer protocol era; the older one ignores it.
     process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', content } })}\n`);
   })
   .on('close', () => server.stdin.end());

@@ -1,14 +1,14 @@
-/** Servers from npm that list their tools without network and without an account. Versions are pinned. */
+/** Servers from npm that list their tools without a network or an account. Versions are pinned. */
 
 export interface RealServer {
   /** `name@version` as npm installs it. */
   readonly spec: string;
-  /** Words after the program; `FOLDER` stands for an empty folder. */
+  /** Arguments of the program; `FOLDER` is replaced by an empty folder. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A key of the shape that is asked for; it opens nothing. */
+/** A key of the required format that grants nothing. */
 const KEY = 'not-a-key-0000000000000000000000';
 
 export const REAL_SERVERS: Readonly<Record<string, RealServer>> = {

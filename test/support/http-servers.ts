@@ -56,7 +56,7 @@ export async function startHttp(handler: Handler, port = 0): Promise<HttpServerH
     stop,
     async untilUnused() {
       while ((await countConnections(server)) > 0) {
-        await pause(10, 'between two looks');
+        await pause(10, 'poll interval');
       }
     },
   };

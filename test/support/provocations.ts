@@ -12,9 +12,8 @@ import type { Engine } from '../../src/engines/engine.ts';
 import { prepareInTime } from '../../src/session/kernel.ts';
 import { CLI, ROOT } from './bridge-client.ts';
 import { createLocalPythonEngine } from './local-python.ts';
-import { pause } from './pause.ts';
 import { createHarness, errorText } from './session-harness.ts';
-import { fixtureServer, startPool } from './upstream.ts';
+import { callText, fixtureServer, startPool } from './upstream.ts';
 
 /** What the command prints to stderr, in a state directory that holds only what `prepare` put there. */
 export async function command(
@@ -90,8 +89,10 @@ function renderCaught(error: unknown): string {
 export async function cancelledCall(): Promise<string> {
   const pool = startPool({ slow: fixtureServer('slow') });
   const cancel = new CancelSource();
+  await pool.describe('slow');
   const call = pool.callTool({ server: 'slow', tool: 'sleep', arguments: { seconds: 30 }, signal: cancel.signal });
-  await pause(500, 'nothing shows that the server works on the call');
+  // A server reads its lines in order, so after this answer it works on the call before.
+  await callText(pool, 'slow', 'cancelled');
   cancel.abort();
   const shown = await refusal(call);
   await pool.close();

@@ -104,6 +104,6 @@ export function isRunning(pid: number): boolean {
 /** Resolves when `condition` holds. Only the timeout of the test limits the wait. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) {
-    await pause(POLL_MS, 'between two looks');
+    await pause(POLL_MS, 'poll interval');
   }
 }

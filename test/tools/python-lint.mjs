@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Lints and formats the Python of this project with ruff, compiled to WebAssembly because that needs no Python and no
- * download besides npm. It reads no files, so its settings stand here. `--fix` writes what can be mended.
+ * Lints and formats the Python of this project with ruff as WebAssembly, which needs no Python and no download other than npm.
+ * It reads no files, so its settings are here. `--fix` applies the fixes.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -9,12 +9,12 @@ import { fileURLToPath } from 'node:url';
 import { PositionEncoding, Workspace } from '@astral-sh/ruff-wasm-nodejs';
 
 const FOLDERS = ['sandbox-runtime/bridge_kernel', 'sandbox-runtime/wasm', 'test/python'];
-/** Rounds of mending: one fix may uncover the next, such as an import that is no longer used. */
+/** Rounds of fixes: one fix may uncover the next, such as an import that is no longer used. */
 const MAX_ROUNDS = 10;
 
 const SETTINGS = {
   'line-length': 120,
-  // The oldest Python of an image that the kernel must run on.
+  // The oldest Python that the kernel must run on.
   'target-version': 'py310',
   lint: {
     select:
@@ -22,11 +22,11 @@ const SETTINGS = {
         ' ',
       ),
     ignore: [
-      'ISC001', // Argues with the formatter.
-      'PERF203', // Where one failure must not end the loop, `try` belongs inside.
-      'UP031', // Where the text is JSON, `%` reads better than doubled braces.
+      'ISC001', // Conflicts with the formatter.
+      'PERF203', // If one failure must not end the loop, `try` belongs inside.
+      'UP031', // If the text is JSON, `%` reads better than doubled braces.
       'SIM105', // Importing contextlib costs more than four lines.
-      'RUF001', // "…" and "–" in texts for people are meant.
+      'RUF001', // "…" and "–" are intended in texts for people.
       'RUF002',
       'RUF003',
     ],
@@ -52,13 +52,13 @@ function check(text) {
 /**
  * @param {string} text
  * @param {Diagnostic[]} diagnostics
- * @returns {string} The text with every fix applied that touches no other one.
+ * @returns {string} The text with every fix that does not overlap another one.
  */
 function applyFixes(text, diagnostics) {
   const lineStarts = [0, ...[...text.matchAll(/\n/g)].map((match) => match.index + 1)];
   /** @param {{ row: number, column: number }} location */
   const offset = ({ row, column }) => (lineStarts[row - 1] ?? text.length) + column - 1;
-  let mended = text;
+  let fixed = text;
   let untouchedUntil = text.length + 1;
   const fixes = diagnostics.flatMap(({ fix }) => (fix === null ? [] : [fix.edits.map(toEdit)]));
   for (const edits of fixes.toSorted((a, b) => lastOf(b) - lastOf(a))) {
@@ -66,11 +66,11 @@ function applyFixes(text, diagnostics) {
       continue;
     }
     for (const { start, end, content } of edits.toSorted((a, b) => b.start - a.start)) {
-      mended = mended.slice(0, start) + content + mended.slice(end);
+      fixed = fixed.slice(0, start) + content + fixed.slice(end);
       untouchedUntil = start;
     }
   }
-  return mended;
+  return fixed;
 
   /**
    * @param {NonNullable<Diagnostic['fix']>['edits'][number]} edit
@@ -90,21 +90,21 @@ function lastOf(edits) {
  * @param {string} text
  * @returns {string}
  */
-function mend(text) {
-  let mended = text;
+function fixAll(text) {
+  let fixed = text;
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const next = workspace.format(applyFixes(mended, check(mended)));
-    if (next === mended) {
+    const next = workspace.format(applyFixes(fixed, check(fixed)));
+    if (next === fixed) {
       break;
     }
-    mended = next;
+    fixed = next;
   }
-  return mended;
+  return fixed;
 }
 
 /**
  * @param {string} text
- * @returns {string[]} One line per fault, without the name of the file.
+ * @returns {string[]} One line per fault, without the file name.
  */
 function describeFaults(text) {
   const faults = check(text).map(({ code, message, start_location: { row, column } }) => {
@@ -123,11 +123,11 @@ const files = FOLDERS.flatMap((folder) => {
 let faultCount = 0;
 for (const file of files) {
   const text = readFileSync(file, 'utf8');
-  const mended = isFix ? mend(text) : text;
-  if (mended !== text) {
-    writeFileSync(file, mended);
+  const fixed = isFix ? fixAll(text) : text;
+  if (fixed !== text) {
+    writeFileSync(file, fixed);
   }
-  for (const fault of describeFaults(mended)) {
+  for (const fault of describeFaults(fixed)) {
     faultCount += 1;
     console.log(`${relative(root, file)}:${fault}`);
   }

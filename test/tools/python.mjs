@@ -1,5 +1,5 @@
 // @ts-check
-/** The Python of this machine, for the tests of the kernel that need no container. */
+/** Finds the Python of this machine, for the tests of the kernel that need no container. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
@@ -8,7 +8,7 @@ const IS_SUITABLE = 'import sys; sys.exit(sys.version_info < (3, 10))';
 
 /** Warnings are errors, as in the TypeScript tests. */
 export const UNITTEST_ARGUMENTS = ['-W', 'error', '-m', 'unittest', 'discover', '-s', 'test/python'];
-/** The kernel is imported from its sources; no `.pyc` files beside them, since that folder ships in the package. */
+/** The kernel is imported from its sources. No `.pyc` files there, because that folder is part of the package. */
 export const UNITTEST_ENV = { PYTHONPATH: 'sandbox-runtime', PYTHONDONTWRITEBYTECODE: '1' };
 
 /**
@@ -21,7 +21,7 @@ export async function findPython() {
       await promisify(execFile)(command, ['-c', IS_SUITABLE]);
       return command;
     } catch {
-      // Absent or too old: the next one may do.
+      // Missing or too old; try the next one.
     }
   }
   return undefined;

@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * Reads the workflows of `.github/workflows` with the parser of GitHub's own language server: unknown keys, wrong types and names in
- * expressions that do not exist. What this project asks of a workflow besides is in `test/unit/workflows.test.ts`.
+ * Checks `.github/workflows` with the parser of GitHub's own language server: unknown keys, wrong types, and unknown names in
+ * expressions. Further rules of this project are in `test/unit/workflows.test.ts`.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { register } from 'node:module';
 
-// The package imports JSON as bundlers allow, without the attribute that Node wants.
+// The package imports JSON as bundlers allow, without the attribute that Node requires.
 const hook = `export const load = (url, context, next) =>
   next(url, url.endsWith('.json') ? { ...context, importAttributes: { type: 'json' } } : context);`;
 register(`data:text/javascript,${encodeURIComponent(hook)}`);

@@ -24,7 +24,7 @@ function createPerson(afterMs: number | undefined): { person: Person; asked: Pro
           reject(new Error('taken back'));
         });
         if (afterMs !== undefined) {
-          void pause(afterMs, 'so long the person thinks').then(() => resolve({ action: 'accept' }));
+          void pause(afterMs, 'the person thinks for this long').then(() => resolve({ action: 'accept' }));
         }
       }),
   };

@@ -116,7 +116,7 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
       ];
       await run(code.join('\n'));
       const before = tools.calls.length;
-      await pause(600, 'no call may be made meanwhile');
+      await pause(600, 'no call may be made in this time');
       expect(tools.calls.length).toBe(before);
       expect((await run('await task\nlen(results)')).value).toBe('1');
     });

@@ -46,7 +46,7 @@ export function createFakeTools() {
           });
         });
       case 'wait':
-        return pause(Number(given?.['ms']), 'so long the tool is asked to take').then(() => ({
+        return pause(Number(given?.['ms']), 'the requested duration of the tool').then(() => ({
           content: [{ type: 'text', text: 'waited' }],
         }));
       case 'ask':

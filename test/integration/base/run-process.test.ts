@@ -1,4 +1,4 @@
-/** Short processes: real ones, with what they inherit, their limits, and what is left of them. */
+/** Short-lived processes, for real: what they inherit, their limits, and what is left of them. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,13 +19,13 @@ function newFolder(): string {
 }
 
 describe('a program', () => {
-  it('gives its exit code and the bytes it wrote', async () => {
+  it('returns its exit code and output', async () => {
     const end = await runShell(String.raw`printf 'a\377\n'; printf b >&2; exit 3`);
     expect(end).toMatchObject({ endedBy: 'exit', exitCode: 3, stdout: Buffer.from([0x61, 0xff, 0x0a]) });
     expect(end.stderr.toString()).toBe('b');
   });
 
-  it('gets its words as they are, in its folder', async () => {
+  it('gets its arguments unchanged, and its working directory', async () => {
     const cwd = newFolder();
     const words = ['printf', '%s|', '$HOME', '`id`', 'a b', "'"];
     const end = await runProcess(words, { env: ENV, cwd, maxOutputBytes: 1_000 });
@@ -33,28 +33,28 @@ describe('a program', () => {
     expect((await runShell('pwd -P', { cwd })).stdout.toString().trim()).toContain(cwd);
   });
 
-  it('sees the variables given and no others', async () => {
+  it('sees only the given variables', async () => {
     const end = await runProcess(['/usr/bin/env'], { env: { MINE: '1', NOT: undefined }, maxOutputBytes: 1_000 });
     expect(end.stdout.toString()).toBe('MINE=1\n');
   });
 
-  it('reads the input given, and nothing without', async () => {
+  it('reads the given input, or an empty one', async () => {
     expect((await runShell('cat', { input: 'in' })).stdout.toString()).toBe('in');
     expect((await runShell('cat')).stdout.toString()).toBe('');
     expect((await runShell('cat <&3', { extraInput: Buffer.from('three') })).stdout.toString()).toBe('three');
   });
 
-  it('may end without reading its input', async () => {
+  it('may exit without reading its input', async () => {
     expect(await runShell('exit 4', { input: 'x'.repeat(1_000_000) })).toMatchObject({ endedBy: 'exit', exitCode: 4 });
   });
 
-  it('gives its lines as they come', async () => {
+  it('delivers its lines as they arrive', async () => {
     const lines: string[] = [];
     await runShell('echo one; echo two >&2; printf three', { onLine: (line) => lines.push(line) });
     expect(lines.toSorted()).toEqual(['one', 'three', 'two']);
   });
 
-  it('whose stderr is ignored leaves nothing of it', async () => {
+  it('with ignored stderr keeps nothing of it', async () => {
     const end = await runShell('echo secret >&2; exit 1', { ignoresStderr: true });
     expect(end).toMatchObject({ exitCode: 1, stderr: Buffer.alloc(0), reason: '' });
   });
@@ -74,13 +74,13 @@ describe('an end that is not an exit code', () => {
     ['/no/such/program', 'not found'],
     ['/etc/passwd', 'not executable'],
     ['a\0b', 'not started'],
-  ])('is a program that cannot be started: %j', async (program, endedBy) => {
+  ])('is a failed start: %j', async (program, endedBy) => {
     const end = await runProcess([program], { env: ENV, maxOutputBytes: 1_000 });
     expect(end).toMatchObject({ endedBy, exitCode: undefined });
     expect(end.reason).not.toBe('');
   });
 
-  it('is the deadline, which ends what it started, too', async () => {
+  it('is the deadline, which also ends child processes', async () => {
     const cwd = newFolder();
     const end = await runShell('sleep 1000 & echo $$ $! > pids; wait', { cwd, deadlineMs: 2_000 });
     expect(end).toMatchObject({ endedBy: 'deadline', exitCode: undefined });
@@ -89,21 +89,21 @@ describe('an end that is not an exit code', () => {
     await until(() => !pids.some(isRunning));
   });
 
-  it('is the deadline also when what left the group holds the output open', async () => {
+  it('is the deadline even if a process outside the group keeps the output open', async () => {
     const cwd = newFolder();
     const text = "setsid sh -c 'echo $$ > pid; exec sleep 1000' & exit 0";
     expect(await runShell(text, { cwd, deadlineMs: 2_000 })).toMatchObject({ endedBy: 'deadline' });
     process.kill(Number(readFileSync(join(cwd, 'pid'), 'utf8')), 'SIGKILL');
   });
 
-  it('is too much output, of a program that does not care whether it is read', async () => {
+  it('is too much output from a program that ignores a closed pipe', async () => {
     const end = await runShell("trap '' PIPE; while :; do echo 0123456789; done");
     expect(end).toMatchObject({ endedBy: 'output limit', exitCode: undefined });
   });
 });
 
-describe('with the end of this process', () => {
-  it('a program ends with what it started', async () => {
+describe('when this process ends', () => {
+  it('a program and its children end', async () => {
     const cwd = newFolder();
     const program = `
       import { existsSync } from 'node:fs';
@@ -120,7 +120,7 @@ describe('with the end of this process', () => {
     await until(() => !pids.some(isRunning));
   });
 
-  it('many of them need one listener', async () => {
+  it('many programs need only one listener', async () => {
     const before = process.listenerCount('exit');
     const runs = Array.from({ length: 12 }, () => runShell('exit 0', { endsWithProcess: true }));
     await Promise.all(runs);

@@ -1,4 +1,4 @@
-/** What servers whose words are the danger become: real processes, the pool, the intake, the directory. */
+/** Servers that attack through their texts, with real processes, the pool, the intake and the directory. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { definitions, fixtureServer } from '../../support/upstream.ts';
 
 const signal = new AbortController().signal;
 
-/** Host calls over a hostile server and one that behaves well. */
+/** Host calls with a hostile server and a well-behaved one. */
 function setUp(kind: string) {
   const stateDir = mkdtempSync(join(tmpdir(), 'bridge-hostile-'));
   const servers = definitions({ hostile: fixtureServer('hostile-tools', kind), echo: fixtureServer('echo') });
@@ -59,7 +59,7 @@ interface Tool {
   readonly input_schema: Readonly<Record<string, unknown>>;
 }
 
-/** The JSON that a tool of the hostile server answers: the name and the arguments it got. */
+/** The JSON answer of a tool of the hostile server: the name and arguments it got. */
 async function received(answer: Promise<unknown>): Promise<unknown> {
   const { content } = (await answer) as { content: { text: string }[] };
   return JSON.parse(content[0]?.text ?? '');
@@ -69,7 +69,7 @@ const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\u{e0000}-\u{e0fff}]/u;
 
 describe('names', () => {
-  it('are distinct identifiers, and what is called has the exact name, hidden characters included', async () => {
+  it('are distinct identifiers, and calls use the exact name, hidden characters included', async () => {
     const { ask } = setUp('names');
     const tools: Tool[] = await ask('list_tools', { server: 'hostile' });
     expect(tools).toHaveLength(25);
@@ -84,7 +84,7 @@ describe('names', () => {
     }
   });
 
-  it('of arguments and their values reach the server as it wrote them', async () => {
+  it('of arguments and their values reach the server as it defined them', async () => {
     const { ask } = setUp('names');
     const args = { 'from<U+200B>': 'a<U+0007>', class_: 1, 'x-loc-lat': 2, class: 3 };
     const call = ask('call_tool', { server: 'hostile', tool: 'hidden', arguments: args });
@@ -112,7 +112,7 @@ describe('documents', () => {
     });
   });
 
-  it.each(['schemas', 'shapes'])('of %s are made, and every tool can be called', async (kind) => {
+  it.each(['schemas', 'shapes'])('of %s are generated, and every tool can be called', async (kind) => {
     const { ask } = setUp(kind);
     const { documents }: { documents: { tool: string }[] } = await ask('query_tool_docs', {
       server: 'hostile',
@@ -143,7 +143,7 @@ describe('too much', () => {
       ],
     ],
   ])(
-    '(%s) is cut with a notice in every answer, and what was kept is there for the next bridge',
+    '(%s) is cut with a notice in every answer, and the rest is kept for the next bridge',
     async (kind, count, said) => {
       const { ask, open, close } = setUp(kind);
       const expected = expect.arrayContaining(said.map((notice) => ({ server: 'hostile', notice })));
@@ -163,7 +163,7 @@ describe('too much', () => {
     },
   );
 
-  it('of news about tools does not keep others from being answered', async () => {
+  it('of list_changed notifications does not delay other calls', async () => {
     const { ask } = setUp('storm');
     expect(await ask('list_tools', { server: 'hostile' })).toHaveLength(3_000);
     for (let call = 0; call < 50; call += 1) {

@@ -163,7 +163,7 @@ print(sorted(os.listdir('/data')))`;
         await expectNoContainers(testEngine, instanceId);
       });
 
-      it('a sandbox at any moment of its start, together with its helpers', async () => {
+      it('a sandbox at any moment of its start, including its helpers', async () => {
         const { engine, instanceId } = createEngine();
         // A podman client killed during a start leaves behind conmon and a container that podman does not list.
         await Promise.all(
@@ -176,7 +176,7 @@ print(sorted(os.listdir('/data')))`;
         await expectNoContainers(testEngine, instanceId);
       });
 
-      it('with megabytes still queued for a sandbox that does not read', async () => {
+      it('a sandbox that does not read, with megabytes queued', async () => {
         const { engine, instanceId } = createEngine();
         const sandbox = await startPython(engine, STUBBORN);
         await firstOutput(sandbox);

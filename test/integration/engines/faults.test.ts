@@ -96,7 +96,7 @@ describe('an engine that does not work', () => {
     });
   });
 
-  it('is listed beside one that is not installed', async () => {
+  it('is listed together with one that is not installed', async () => {
     const { engine } = detectWith('dead-podman', { alone: true, requested: 'container' });
     await expect(startUntilReady(engine, READY)).rejects.toMatchObject({
       message: expect.stringMatching(/\(podman does not answer: Cannot connect.*; docker is not on PATH\)$/),

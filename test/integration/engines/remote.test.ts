@@ -116,7 +116,7 @@ async function startService(): Promise<string> {
   });
   while (!existsSync(socket)) {
     await Promise.race([
-      pause(50, 'between two checks'),
+      pause(50, 'poll interval'),
       exited.then(() => Promise.reject(new Error('the podman service ended'))),
     ]);
   }

@@ -26,7 +26,7 @@ interface Bridge {
   close(): Promise<void>;
 }
 
-/** A state directory with one server, and bridges on it. */
+/** A state directory with one server, and bridges that use it. */
 function setUp(pin?: string) {
   const stateDir = mkdtempSync(join(tmpdir(), 'bridge-pins-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true }));

@@ -1,4 +1,4 @@
-/** Secrets from files and commands: real files, real processes. */
+/** Secrets from files and commands, with real files and processes. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * What hostile code in a cell can reach, tried for real on every engine: probes that look at effects from inside
- * (`test/fixtures/security/probes.py`) with bait laid out on the host, what stays of a session, and bombs. What comes out
- * is compared with the record that `docs/internals/isolation.md` shows (`npm run probes`).
+ * What hostile code in a cell can reach, tried on every engine: probes that check effects from inside
+ * (`test/fixtures/security/probes.py`) with bait on the host, traces of other sessions, and bombs. The results are compared
+ * with the record that `docs/internals/isolation.md` shows (`npm run probes`).
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,11 +13,11 @@ import { runAll } from '../../support/probes/run.ts';
 import { createHarness, errorText, type Harness, TEST_LIMITS } from '../../support/session-harness.ts';
 
 const record = JSON.parse(readFileSync(RECORD_FILE, 'utf8')) as ProbeRecord;
-/** Bombs take their time: deadlines, and the watch of what no cgroup bounds. */
+/** Bombs take long: they run into deadlines, and the supervisor needs time to notice what no cgroup limits. */
 const PROBES_TIMEOUT_MS = 600_000;
 const engines = await coverEngines();
 
-// Never run again: what got out once has got out.
+// Never retried: one escape is enough.
 describe.each(engines)('hostile code on $label', { retry: 0 }, (engine) => {
   let harness: Harness;
   let bait: Bait;
@@ -32,17 +32,17 @@ describe.each(engines)('hostile code on $label', { retry: 0 }, (engine) => {
     await bait.remove();
   });
 
-  it('gets hold of nothing, takes no more than it may, and ordinary code works', {
+  it('reaches nothing and stays within its limits, while ordinary code works', {
     timeout: PROBES_TIMEOUT_MS,
   }, async () => {
     const found = toRecord(await runAll(harness, bait));
     const unwanted = Object.entries(found).filter((result) => !isHeld(result));
     const { label } = engine;
     expect(unwanted.map(([probe]) => probe)).toEqual(Object.keys(EXCEPTIONS[label] ?? {}));
-    expect(found, 'npm run probes records it anew').toEqual(record[label]);
+    expect(found, 'npm run probes updates the record').toEqual(record[label]);
   });
 
-  it('cannot speak for the supervisor', async () => {
+  it('cannot forge reports of the supervisor', async () => {
     const report = '{"report":"ended","cause":"memory","exit_code":null,"signal":9,"detail":"forged"}';
     const code = [
       'import os',
@@ -57,7 +57,7 @@ describe.each(engines)('hostile code on $label', { retry: 0 }, (engine) => {
     expect(errorText(answer)).not.toContain('ran out of memory');
   });
 
-  it('can end its own sandbox at most, when it takes resources from the supervisor', async () => {
+  it('can at most end its own sandbox if it takes resources from the supervisor', async () => {
     const code = [
       'import resource',
       'for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_NPROC):',

@@ -1,10 +1,10 @@
-/** What the processes of a cell can do to the machine and to the supervisor. */
+/** What processes of a cell can do to the machine and to the supervisor. */
 import { expect } from 'vitest';
 import type { ItNeeds } from '../../support/capabilities.ts';
 import { errorText, type Harness } from '../../support/session-harness.ts';
 
 export function describeProcesses(harness: () => Harness, itNeeds: ItNeeds): void {
-  itNeeds('child processes')('holds the memory of many processes together', async () => {
+  itNeeds('child processes')('limits the total memory of many processes', async () => {
     const code = [
       'import os, time',
       'for _ in range(8):',
@@ -23,14 +23,14 @@ export function describeProcesses(harness: () => Harness, itNeeds: ItNeeds): voi
     expect(answer.value ?? errorText(answer)).toMatch(/True|out of memory/);
   });
 
-  itNeeds('child processes')('holds a fork bomb', async () => {
+  itNeeds('child processes')('stops a fork bomb', async () => {
     const code = 'import os\nwhile True:\n    try: os.fork()\n    except OSError: pass';
     const answer = await harness().run(code, { session: 'bomb', timeoutMs: 2_000 });
     expect(['timeout', 'error']).toContain(answer.status);
     expect((await harness().run('1', { session: 'bomb' })).value).toBe('1');
   });
 
-  itNeeds('ctypes')('gives cells no way to the supervisor', async () => {
+  itNeeds('ctypes')('gives cells no access to the supervisor', async () => {
     const code = [
       'import os, ctypes',
       'tried = []',

@@ -1,11 +1,11 @@
-/** The session suite, and what only a sandbox can show, on every engine of this machine. */
+/** The session suite and tests that need a real sandbox, on every engine of this machine. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDeferred } from '../../../src/base/deferred.ts';
 import { describeSession } from '../../contract/session/suite.ts';
 import { createItNeeds } from '../../support/capabilities.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import { TEST_IMAGES } from '../../support/engines.ts';
-import { pause } from '../../support/pause.ts';
 import { signalSandbox } from '../../support/sandbox.ts';
 import { createHarness, errorText, type Harness, TEST_LIMITS, textOf } from '../../support/session-harness.ts';
 import { describeProcesses } from './processes.ts';
@@ -32,19 +32,22 @@ for (const testEngine of engines) {
 
     it('ends at the memory limit, says so, and the next cell works', async () => {
       const answer = await harness.run('b = []\nwhile True: b.append(bytearray(10_000_000))', { timeoutMs: 60_000 });
-      // With cgroups the kernel ends the process; without, the data limit raises MemoryError and the state stays.
+      // With cgroups, the kernel kills the process. Without, the data limit raises MemoryError and the state survives.
       expect(errorText(answer)).toMatch(/it ran out of memory \(limit 256 MiB\)|MemoryError/);
       expect((await harness.run('b = None\n1')).value).toBe('1');
     });
 
     describeProcesses(() => harness, itNeeds);
 
-    it('is told when it was ended from outside', async () => {
+    it('is reported if it was ended from outside', async () => {
       const instanceId = `outside-${process.pid}-${testEngine.label}`;
       const other = await createHarness({ engine: testEngine.create({ limits: TEST_LIMITS, instanceId }) });
       await other.run('gone = 1');
-      const running = other.run('print("so far")\nimport time; time.sleep(30)');
-      await pause(300, 'what is printed is seen in the answer only, and must be out of the sandbox before its end');
+      const printed = createDeferred<void>();
+      const running = other.run('print("so far")\nimport time; time.sleep(30)', {
+        onProgress: ({ message }) => message === 'so far' && printed.resolve(),
+      });
+      await printed.promise;
       await signalSandbox(testEngine, `mcp-bridge-${instanceId}-1`, 'KILL');
       const answer = await running;
       expect(errorText(answer)).toContain('SESSION_LOST');

@@ -1,7 +1,7 @@
 /**
- * The client of other servers over stdio, by the text of the specification: https://modelcontextprotocol.io/specification/REVISION/PAGE. Each test
- * names its pages and sections. What is tested elsewhere is not repeated: tool lists and noise in wire.test.ts, forms in elicitation.test.ts, logins in
- * oauth.test.ts; over HTTP the official suite looks at it (test/conformance).
+ * The MCP client over stdio against the text of the specification: https://modelcontextprotocol.io/specification/REVISION/PAGE.
+ * Each test names its pages and sections. Tests elsewhere are not repeated: tool lists and noise are in wire.test.ts, forms in
+ * elicitation.test.ts, logins in oauth.test.ts. The official suite covers HTTP (test/conformance).
  */
 import { describe, expect, it } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
@@ -27,13 +27,13 @@ function call(pool: UpstreamPool, tool: string, args: JsonObject = {}, more: Par
   return pool.callTool({ server: 'book', tool, arguments: args, ...more });
 }
 
-/** What the server has read, as messages; each of them was one line (basic/transports, stdio). */
+/** The messages that the server has read, each on one line (basic/transports, stdio). */
 async function sentBy(pool: UpstreamPool): Promise<Sent[]> {
   const { structuredContent } = await call(pool, 'seen');
   return (structuredContent as { lines: string[] }).lines.map((line) => JSON.parse(line) as Sent);
 }
 
-/** client/elicitation, Requested Schema: each primitive schema, each kind of choice, each with a default. */
+/** client/elicitation, Requested Schema: every primitive schema and every kind of choice, each with a default. */
 const requestedSchema = {
   type: 'object',
   properties: {
@@ -55,7 +55,7 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
   const isModern = revision === '2026-07-28';
 
   // server/tools, Tool Result: text, image, audio, resource links, embedded resources, structured content, annotations, _meta.
-  it('content of every type reaches the caller as it was sent', async () => {
+  it('content of every type reaches the caller unchanged', async () => {
     const result = await call(start(revision), 'content');
     expect(result).toMatchObject({
       content: [
@@ -83,7 +83,7 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
     ).toBe('WAVE');
   });
 
-  // server/tools, Structured Content: an object until 2025-11-25, from 2026-07-28 on any JSON value.
+  // server/tools, Structured Content: an object up to 2025-11-25, any JSON value since 2026-07-28.
   it('structured content is not changed', async () => {
     const pool = start(revision);
     const objects = [{ rows: [{ id: 1 }] }];
@@ -93,14 +93,14 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
   });
 
   // server/tools, Error Handling: a failure of the tool is a result, a failure of the protocol an error.
-  it('failures of the tool and of the protocol are told apart', async () => {
+  it('tool errors and protocol errors are distinguished', async () => {
     const pool = start(revision);
     expect(await call(pool, 'fails')).toMatchObject({ isError: true, content: [{ text: 'no such city' }] });
     expect(await failureOf(call(pool, 'no_such_tool'))).toMatchObject({ code: 'TOOL_UNKNOWN' });
   });
 
   // 2025-11-25 basic/lifecycle, Initialization; basic, Requests and Notifications. 2026-07-28 basic, Per-request protocol fields.
-  it('every message is one the revision allows', async () => {
+  it('every message is allowed by the revision', async () => {
     const pool = start(revision);
     await pool.describe('book');
     await call(pool, 'content');
@@ -135,7 +135,7 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
     const reports = [{ progress: 0.5 }, { progress: 1, total: 2.5, message: 'half' }];
 
     // 2025-11-25 basic/utilities/progress, 2026-07-28 basic/patterns/progress: Progress Flow.
-    it('is asked for by a token of each request, and reported', async () => {
+    it('is requested with a token in each request, and reported', async () => {
       const pool = start(revision);
       await pool.describe('book');
       const told: unknown[][] = [[], []];
@@ -152,8 +152,8 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
       expect((await call(pool, 'progress', { reports: [] }))['structuredContent']).toEqual({ token: null });
     });
 
-    // Behavior Requirements: notifications refer to active requests only; a server that does otherwise harms nobody.
-    it('of a token that nobody gave is ignored', async () => {
+    // Behavior Requirements: notifications refer to active requests only; a server that breaks this rule does no harm.
+    it('for an unknown token is ignored', async () => {
       const pool = start(revision);
       const told: unknown[] = [];
       const onProgress = (report: unknown): void => void told.push(report);
@@ -166,11 +166,11 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
 
   describe('cancellation', () => {
     // 2025-11-25 basic/utilities/cancellation, 2026-07-28 basic/patterns/cancellation: Cancellation Flow, Transport-Specific Cancellation.
-    it.each(['the caller gives up', 'the time is up'])('is sent once, for the one request: %s', async (why) => {
+    it.each(['the caller cancels', 'the deadline passes'])('is sent once, for that request only: %s', async (why) => {
       const pool = start(revision);
       await pool.describe('book');
       const signal = new CancelSource();
-      const isTimeout = why === 'the time is up';
+      const isTimeout = why === 'the deadline passes';
       const waiting = failureOf(call(pool, 'late', {}, isTimeout ? { timeoutMs: 50 } : { signal }));
       await call(pool, 'content');
       signal.abort();
@@ -184,7 +184,7 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
     });
 
     // Behavior Requirements: the sender ignores a response that arrives afterwards.
-    it('ignores an answer that comes after it', async () => {
+    it('ignores an answer that arrives afterwards', async () => {
       const pool = start(revision);
       await pool.describe('book');
       const signal = new CancelSource();
@@ -198,7 +198,7 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
   });
 
   // client/elicitation, Requested Schema and Response Actions.
-  it('forms of every kind and every reply are handed over unchanged', async () => {
+  it('forms and replies of every kind are passed on unchanged', async () => {
     const pool = start(revision);
     const replies: JsonObject[] = [
       { action: 'accept', content: { name: 'Grace', count: 7, ratio: 1.5, agreed: true, several: ['x', 'y'] } },
@@ -222,8 +222,8 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
 });
 
 describe('with a server of 2026-07-28 alone', () => {
-  // basic/patterns/mrtr, Client Requirements: state is given back as it is or not at all, with the retry alone, under a new id.
-  it.each(['{"not":"ours\u2028"} é', '', undefined])('the state %j is given back', async (state) => {
+  // basic/patterns/mrtr, Client Requirements: state is echoed unchanged or not at all, only with the retry, under a new id.
+  it.each(['{"not":"ours\u2028"} é', '', undefined])('the state %j is echoed', async (state) => {
     const pool = start('2026-07-28');
     const questions = { a: { message: 'A?', requestedSchema }, 'b c': { message: 'B?', requestedSchema } };
     const elicit = async ({ message }: JsonObject): Promise<JsonObject> => ({ action: 'accept', content: { message } });
@@ -251,8 +251,8 @@ describe('with a server of 2026-07-28 alone', () => {
     expect(new Set(calls.map(({ id }) => id)).size).toBe(4);
   });
 
-  // basic, ResultType: absent means complete, what is unknown is invalid.
-  it('the type of results is read', async () => {
+  // basic, ResultType: absent means complete, unknown is invalid.
+  it('the type of results is respected', async () => {
     const pool = start('2026-07-28');
     expect(await call(pool, 'result_type')).toEqual({ content: [] });
     expect(await failureOf(call(pool, 'result_type', { type: 'partial' }))).toMatchObject({ code: 'SERVER_PROTOCOL' });

@@ -5,8 +5,8 @@ import { failureOf, startPool } from '../../support/upstream.ts';
 const hasDocker = spawnSync('docker', ['--version']).status === 0;
 const prefix = hasDocker ? '' : 'not covered: ';
 
-/** No daemon is needed to fail without one. */
-it.skipIf(!hasDocker)(`${prefix}a server in a container says what is in its way`, async () => {
+/** The test needs only the command, not a daemon. */
+it.skipIf(!hasDocker)(`${prefix}a server in a container reports what is missing`, async () => {
   const env = { DOCKER_HOST: 'unix:///nonexistent/docker.sock' };
   const pool = startPool({
     fetch: { command: 'docker', args: ['run', '-i', '--rm', 'mcp/fetch'], env },

@@ -1,4 +1,4 @@
-/** Questions of real servers to the person, in both protocol eras, at the pool. */
+/** Questions from real servers to the person, in both protocol eras, through the pool. */
 
 import { describe, expect, it } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
@@ -17,14 +17,14 @@ function start(offer = true): UpstreamPool {
   return pool;
 }
 
-/** Calls `server.tool`; gives its structured content or its text as JSON. */
+/** Calls `server.tool`. Returns its structured content, or its text as JSON. */
 async function call(pool: UpstreamPool, what: string, args: JsonObject, elicit?: Elicit) {
   const [server = '', tool = ''] = what.split('.');
   const { structuredContent, content } = await pool.callTool({ server, tool, arguments: args, elicit });
   return structuredContent ?? JSON.parse((content as { text: string }[])[0]?.text ?? 'null');
 }
 
-/** Takes questions down and answers yes. */
+/** Records questions and answers yes. */
 function createRecorder(answer: JsonObject = yes) {
   const asked: JsonObject[] = [];
   const elicit: Elicit = async (params) => {
@@ -36,7 +36,7 @@ function createRecorder(answer: JsonObject = yes) {
 
 const requestedSchema = { type: 'object', properties: { name: { type: 'string' } } };
 
-describe('a server until 2025-11-25', () => {
+describe('a server up to 2025-11-25', () => {
   it('gets the reply to its request, while its call waits', async () => {
     const { asked, elicit } = createRecorder();
     const given = { message: 'Who?', requestedSchema };
@@ -44,14 +44,14 @@ describe('a server until 2025-11-25', () => {
     expect(asked).toEqual([given]);
   });
 
-  it('gets an error for what is no proper question', async () => {
+  it('gets an error for an invalid question', async () => {
     const elicit: Elicit = () => Promise.reject(new RequestError('malformed', 'no such form'));
     expect(await call(start(), 'old.ask', {}, elicit)).toMatchObject({
       error: { code: -32602, message: 'no such form' },
     });
   });
 
-  it('asks for the newest call that can ask, and is told cancel where none can', async () => {
+  it('asks through the newest call that can ask, and gets `cancel` if none can', async () => {
     const pool = start();
     expect(await call(pool, 'old.ask', { message: 'Who?', requestedSchema })).toMatchObject({
       result: { action: 'cancel' },
@@ -60,7 +60,7 @@ describe('a server until 2025-11-25', () => {
     expect(await call(pool, 'old.idle_response', {})).toMatchObject({ result: { action: 'cancel' } });
   });
 
-  it('may take its question back, and ends it with its call', async () => {
+  it('may withdraw its question, and ends it with its call', async () => {
     const pool = start();
     const untilAborted: Elicit = (_, signal) =>
       new Promise((resolve) => {
@@ -78,7 +78,7 @@ describe('a server until 2025-11-25', () => {
     await expect.poll(() => hasEnded).toBe(true);
   });
 
-  it('is refused what the bridge does not offer', async () => {
+  it('may not ask if the bridge does not offer it', async () => {
     const { elicit } = createRecorder();
     expect(await call(start(), 'old.sample', {}, elicit)).toMatchObject({ error: { code: -32601 } });
     expect(await call(start(false), 'old.ask', { message: 'Who?', requestedSchema }, elicit)).toMatchObject({
@@ -88,13 +88,13 @@ describe('a server until 2025-11-25', () => {
 });
 
 describe('a server of 2026-07-28', () => {
-  it('gets the replies with the call, round after round', async () => {
+  it('gets the replies with the repeated call, in several rounds', async () => {
     const { asked, elicit } = createRecorder();
     expect(await call(start(), 'new.ask', { message: 'Who?', times: 3 }, elicit)).toEqual([yes, yes, yes]);
     expect(asked).toEqual(Array.from({ length: 3 }, () => ({ mode: 'form', message: 'Who?', requestedSchema })));
   });
 
-  it('that never has enough is left', async () => {
+  it('that keeps asking is stopped', async () => {
     const pool = start();
     const args = { message: 'Who?', times: 100 };
     const made = pool.callTool({ server: 'new', tool: 'ask', arguments: args, elicit: createRecorder().elicit });
@@ -104,7 +104,7 @@ describe('a server of 2026-07-28', () => {
     });
   });
 
-  it('is refused what the bridge does not offer, and all of it when nobody can be asked', async () => {
+  it('may not ask what the bridge does not offer, or anything if there is no person', async () => {
     const pool = start();
     const { elicit } = createRecorder();
     const failure = (tool: string, args: JsonObject, more: object) =>
@@ -119,7 +119,7 @@ describe.each([
   ['old', 'ask', { message: 'Who?', requestedSchema }],
   ['new', 'ask', { message: 'Who?' }],
 ])('the clock of a call (%s)', (server, tool, args) => {
-  it('stands still while the person thinks', async () => {
+  it('stops while the person thinks', async () => {
     const pool = start();
     await pool.describe(server);
     const elicit: Elicit = () => pause(900, 'the person thinks for longer than the call may take').then(() => yes);
@@ -127,7 +127,7 @@ describe.each([
     expect(JSON.stringify(await pool.callTool(given))).toContain('Ada');
   });
 
-  it('ends the question with the call', async () => {
+  it('ends the question together with the call', async () => {
     const pool = start();
     const cancel = new CancelSource();
     let isTakenBack = false;
@@ -145,7 +145,7 @@ describe.each([
   });
 });
 
-it.each(['old', 'new'])('tells a server what it may ask (%s)', async (server) => {
+it.each(['old', 'new'])('declares to a server what it may ask (%s)', async (server) => {
   const pool = startPool({ old: fixtureServer('asks'), new: fixtureServer('asks-modern') });
   expect(await call(pool, `${server}.capabilities`, {})).toEqual({});
   const asking = start();

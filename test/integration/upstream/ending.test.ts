@@ -1,4 +1,4 @@
-/** Nothing of a server is left: after close, after a crash, and when the bridge itself is killed. */
+/** Nothing of a server is left after close, after a crash, or after the bridge itself is killed. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ function childrenOf(pid: number): number[] {
 }
 
 describe('close', () => {
-  it('ends servers in order, also those that ignore it, within 5 s', async () => {
+  it('ends servers gracefully, or by force if they ignore it, within 5 s', async () => {
     const pool = startPool({
       echo: fixtureServer('echo'),
       stubborn: fixtureServer('ignores-eof'),
@@ -48,7 +48,7 @@ describe('close', () => {
     expect(pids.filter(isRunning)).toEqual([]);
   });
 
-  it('ends a start and fails the calls in flight; later uses are refused', async () => {
+  it('aborts a start, fails calls in flight and refuses later ones', async () => {
     const pool = startPool({
       silent: fixtureServer('never-answers', 'initialize'),
       hang: fixtureServer('never-answers'),
@@ -65,7 +65,7 @@ describe('close', () => {
   });
 });
 
-it('ends a server whose entry is gone while it is still starting', async () => {
+it('ends a starting server whose entry was removed', async () => {
   const pool = startPool({ silent: fixtureServer('never-answers', 'initialize') });
   const starting = failureOf(pool.callTool({ server: 'silent', tool: 'x', arguments: {}, timeoutMs: 200 }));
   expect((await starting).code).toBe('CALL_TIMEOUT');
@@ -75,7 +75,7 @@ it('ends a server whose entry is gone while it is still starting', async () => {
   await until(() => childrenOf(process.pid).length < before.length);
 });
 
-it('ends what a server started when the server crashes', async () => {
+it('ends the children of a server that crashes', async () => {
   const pool = startPool({ parent: fixtureServer('grandchild') });
   const grandchild = Number(await callText(pool, 'parent', 'grandchild_pid'));
   killAtEnd(grandchild);
@@ -85,7 +85,7 @@ it('ends what a server started when the server crashes', async () => {
   await until(() => !isRunning(grandchild));
 });
 
-/** A bridge in a process of its own, with the pids of its servers. */
+/** A bridge in a separate process, with the process ids of its servers. */
 async function startBridge(servers: Map<string, UpstreamDefinition>): Promise<{ kill: () => void; pids: number[] }> {
   const child = spawn(
     process.execPath,

@@ -1,4 +1,4 @@
-/** The guardian with real process groups. Closing its stdin is what the kernel does when a bridge is killed. */
+/** The guardian with real process groups. Tests close its stdin, as the kernel does when a bridge is killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const STUBBORN = "process.on('SIGTERM', () => undefined); setInterval(() => unde
 const POLITE =
   "process.on('SIGTERM', () => process.exit(5)); setInterval(() => undefined, 60_000); console.log('ready')";
 
-/** A process group of its own, ended with the test. */
+/** A separate process group, ended with the test. */
 async function startGroup(code: string): Promise<{ group: number; child: ChildProcess }> {
   const child = spawn(process.execPath, ['-e', code], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -35,7 +35,7 @@ function shells(): number[] {
 }
 
 describe('the guardian', () => {
-  it('ends watched groups, in order if they can, and no released one', async () => {
+  it('ends watched groups, gracefully if possible, and no released one', async () => {
     const { guardian } = startGuardian();
     const [first, polite, released, last] = await Promise.all([STUBBORN, POLITE, STUBBORN, STUBBORN].map(startGroup));
     [first, polite, released, last].forEach((each) => guardian.watch(each?.group ?? 0));
@@ -45,7 +45,7 @@ describe('the guardian', () => {
     expect([polite?.child.exitCode, released?.child.exitCode, released?.child.signalCode]).toEqual([5, null, null]);
   });
 
-  it('has one process, started with the first group, that ends with it', async () => {
+  it('is one process that starts with the first group and ends with the bridge', async () => {
     const { guardian } = startGuardian();
     expect(shells()).toEqual([]);
     const { group } = await startGroup(STUBBORN);
@@ -59,7 +59,7 @@ describe('the guardian', () => {
     expect(isRunning(group)).toBe(true);
   });
 
-  it('is replaced when it was killed, and knows the groups of before', async () => {
+  it('is replaced if it is killed, and the new one knows the earlier groups', async () => {
     const { guardian, warnings } = startGuardian();
     const before = await startGroup(STUBBORN);
     guardian.watch(before.group);

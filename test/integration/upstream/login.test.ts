@@ -10,9 +10,9 @@ import { servers } from '../../../src/manage-servers/run.ts';
 import { startOAuth } from '../../support/oauth-provider.ts';
 import { failureOf, fixtureServer } from '../../support/upstream.ts';
 
-/** A state directory with these servers; `run` types a command and follows what is printed as an address. */
+/** A state directory with these servers. `run` runs a command and follows any printed address. */
 function setUp(mcpServers: object) {
-  // Each command watches the process until it ends, and here many run in one.
+  // Each command adds listeners to the process, and here many run in one process.
   [process, process.stdout, process.stderr].forEach((emitter) => emitter.setMaxListeners(0));
   const stateDir = mkdtempSync(join(tmpdir(), 'login-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
@@ -43,7 +43,7 @@ function setUp(mcpServers: object) {
   };
 }
 
-it('logs in, says what the server has, and logs out', async () => {
+it('logs in, reports the tools of the server, and logs out', async () => {
   const server = await startOAuth();
   const { run, stateDir } = setUp({ tracker: { url: server.url } });
   expect(await failureOf(run('tools', 'tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });
@@ -112,7 +112,7 @@ it('explains which servers need no login', async () => {
   });
 });
 
-it('takes the address and the client from files, variables and commands, as calls do, and shows none of them', async () => {
+it('resolves the address and the client from files, variables and commands, as calls do, and shows none of them', async () => {
   const server = await startOAuth({ clients: { 'by-hand': 'client-secret-12345' } });
   const { run, stateDir } = setUp({
     whole: { url: '${file:address}' },
@@ -144,7 +144,7 @@ it('takes the address and the client from files, variables and commands, as call
   });
 });
 
-it('does not repeat secrets of the entry when a login fails', async () => {
+it('does not repeat secrets of the entry if a login fails', async () => {
   const server = await startOAuth({ resource: () => ({ resource: 'https://example.org/mcp' }) });
   const { run } = setUp({ tracker: { url: `${server.url}?token=\${cmd:echo url-secret-12345}` } });
   const failure = await failureOf(run('login', 'tracker'));

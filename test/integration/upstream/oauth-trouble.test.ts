@@ -1,4 +1,4 @@
-/** Logins with servers that attack, providers that fail, clocks that jump, and disks that are full. */
+/** Logins with hostile servers, failing providers, jumping clocks and full disks. */
 
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,20 +20,20 @@ const countOf = (log: readonly string[], step: string): number => log.filter((on
 const keyOf = (url: string): LoginKey => ({ name: 'tracker', url });
 
 describe('an attacker', () => {
-  it('sends the bridge to no address in a cloud by its challenge', async () => {
+  it('cannot send the bridge to a cloud metadata address by a challenge', async () => {
     const challenge = 'Bearer resource_metadata="http://169.254.169.254/latest/meta-data"';
     const server = await startOAuth({ challenge });
     const failure = await failureOf(logins.logIn(server.url));
     expect(failure).toMatchObject({ code: 'LOGIN_FAILED', message: expect.stringContaining('link-local address') });
   });
 
-  it('gets no code exchanged that another authorization server gave', async () => {
+  it('cannot have a code from another authorization server exchanged', async () => {
     const server = await startOAuth({ returnedIssuer: 'https://attacker.example' });
     expect(await failureOf(logins.logIn(server.url))).toMatchObject({ code: 'LOGIN_FAILED' });
     expect(server.log).not.toContain('token:authorization_code');
   });
 
-  it('puts no line into a header by its token', async () => {
+  it('cannot inject a header line through a token', async () => {
     const server = await startOAuth({ tokens: { access_token: 'good\r\nx-evil: 1' } });
     const failure = await failureOf(logins.logIn(server.url));
     expect(failure.message).toContain('a token with characters that are invalid in a header');
@@ -41,8 +41,8 @@ describe('an attacker', () => {
   });
 });
 
-describe('a server that says late that it wants a login', () => {
-  it('is logged in at: with the next call, not with the first', async () => {
+describe('a server that asks for a login only later', () => {
+  it('gets the login with the next call, not with the first', async () => {
     const server = await startOAuth({ protectsCallsOnly: true });
     const pool = logins.poolOf(server.url);
     expect((await pool.describe('tracker')).tools).toHaveLength(1);
@@ -51,14 +51,14 @@ describe('a server that says late that it wants a login', () => {
     expect(await callText(pool, 'tracker', 'act')).toBe('done');
   });
 
-  it('is logged in at: with the older transport, which knows no POST', async () => {
+  it('gets the login over the older transport, which has no POST', async () => {
     const server = await startOAuth({ isOldTransport: true });
     expect(await logins.logIn(server.url, {}, { transport: 'sse' })).toBe('logged-in');
   });
 });
 
 describe('a client', () => {
-  it('that nobody registers: the error says what to write into the entry', async () => {
+  it('that cannot be registered: the error says what to add to the entry', async () => {
     const server = await startOAuth({ metadata: () => ({ registration_endpoint: undefined }) });
     expect(await failureOf(logins.logIn(server.url))).toMatchObject({
       code: 'LOGIN_FAILED',
@@ -69,7 +69,7 @@ describe('a client', () => {
     expect(await logins.logIn(server.url, {}, { oauth: { clientMetadataUrl } })).toBe('logged-in');
   });
 
-  it('whose registration is refused: the error says what to write instead, a key or an id', async () => {
+  it('whose registration is refused: the error says what to add instead, a key or an id', async () => {
     const server = await startOAuth({ metadata: (origin) => ({ registration_endpoint: `${origin}/none` }) });
     expect(await failureOf(logins.logIn(server.url))).toMatchObject({
       code: 'LOGIN_FAILED',
@@ -78,7 +78,7 @@ describe('a client', () => {
     });
   });
 
-  it('that was forgotten registers anew with the next login', async () => {
+  it('that the provider forgot registers again with the next login', async () => {
     const server = await startOAuth();
     await logins.logIn(server.url);
     server.forgetClients();
@@ -90,7 +90,7 @@ describe('a client', () => {
     expect(countOf(server.log, 'register')).toBe(2);
   });
 
-  it('that was forgotten without a word: who waits in vain is told what to do', async () => {
+  it('that the provider forgot silently: the error after the timeout says what to do', async () => {
     const server = await startOAuth();
     await logins.logIn(server.url);
     server.forgetClients();
@@ -98,7 +98,7 @@ describe('a client', () => {
     expect(failure.hint).toContain('run: mcp-server-code-execution-mode servers logout tracker');
   });
 
-  it('that is now named by a document is no longer the one that was registered', async () => {
+  it('that now has a metadata document is no longer the registered one', async () => {
     const server = await startOAuth();
     await logins.logIn(server.url);
     const clientMetadataUrl = 'https://example.org/client.json';
@@ -107,7 +107,7 @@ describe('a client', () => {
   });
 });
 
-it('a port that is taken comes with the way out', async () => {
+it('with a port in use: the error says what to do', async () => {
   const server = await startOAuth();
   const failure = await failureOf(logins.logIn(server.url, {}, { oauth: { callbackPort: server.mcp.port } }));
   expect(failure).toMatchObject({
@@ -122,7 +122,7 @@ describe('a renewal', () => {
     [429, { error: 'too_many_requests' }],
     [500, { error: 'server_error' }],
     [502, {}],
-  ] as const)('that the provider cannot make now (HTTP %i %j) costs no login', async (status, body) => {
+  ] as const)('that the provider cannot do now (HTTP %i %j) keeps the login', async (status, body) => {
     let isDown = true;
     const server = await startOAuth({ refusal: () => (isDown ? [status, body] : undefined) });
     const other = await startMini();
@@ -137,7 +137,7 @@ describe('a renewal', () => {
     expect(await callText(pool, 'tracker', 'act')).toBe('done');
   });
 
-  it('happens as often as tokens of a moment end', async () => {
+  it('happens each time that short-lived tokens expire', async () => {
     const server = await startOAuth({ tokens: { expires_in: 0 } });
     await logins.logIn(server.url);
     const pool = logins.poolOf(server.url);
@@ -148,7 +148,7 @@ describe('a renewal', () => {
     }
   });
 
-  it('asks nothing of the clock of this machine', async () => {
+  it('does not depend on the clock of this machine', async () => {
     const server = await startOAuth();
     await logins.logIn(server.url);
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 365 * 24 * 3_600_000 });
@@ -160,7 +160,7 @@ describe('a renewal', () => {
     }
   });
 
-  it('that cannot be kept fails one call, and is good for the next ones', async () => {
+  it('that cannot be stored fails one call, and is used for the next ones', async () => {
     const server = await startOAuth({ tokens: { expires_in: 0 } });
     await logins.logIn(server.url);
     const kept = logins.store();
@@ -179,7 +179,7 @@ describe('a renewal', () => {
     server.expire();
     expect((await failureOf(callText(pool, 'tracker', 'act'))).message).toContain('the disk is full');
     expect(await callText(pool, 'tracker', 'act')).toBe('done');
-    // The next renewal spends the token that was never on disk, not the one that is spent.
+    // The next renewal uses the token that was never on disk, not the used one.
     isFull = false;
     server.expire();
     expect(await callText(pool, 'tracker', 'act')).toBe('done');
@@ -187,7 +187,7 @@ describe('a renewal', () => {
     expect(await callText(logins.poolOf(server.url), 'tracker', 'act')).toBe('done');
   });
 
-  it('that is under way holds up a logout, and does not bring the login back', async () => {
+  it('in progress delays a logout, and does not restore the login', async () => {
     const server = await startOAuth();
     await logins.logIn(server.url);
     const [store, key] = [logins.store(), keyOf(server.url)];
@@ -213,7 +213,7 @@ describe('a renewal', () => {
   });
 });
 
-it.each(['{}', '{"tokens": {}}', 'null', '{'])('a file that holds no login is none: %s', async (text) => {
+it.each(['{}', '{"tokens": {}}', 'null', '{'])('a file without a login counts as none: %s', async (text) => {
   const server = await startOAuth();
   await logins.logIn(server.url);
   const folder = join(logins.folder, '.logins');
@@ -233,7 +233,7 @@ describe('the lock of a renewal', () => {
   it.each([
     ['of a process that is gone', -120_000],
     ['from the future, because the clock was set back', 3_600_000],
-  ])('%s holds nobody up', async (_whose, ageMs) => {
+  ])('%s delays no one', async (_whose, ageMs) => {
     const server = await startOAuth();
     await logins.logIn(server.url);
     const lock = lockIn(logins);
@@ -253,7 +253,7 @@ describe('the lock of a renewal', () => {
     expect(readdirSync(join(logins.folder, '.logins'))).toHaveLength(1);
   });
 
-  it('that was left behind lets one in at a time, however many find it', async () => {
+  it('that was left behind admits one at a time, no matter how many find it', async () => {
     const server = await startOAuth();
     await logins.logIn(server.url);
     const lock = lockIn(logins);

@@ -1,4 +1,4 @@
-/** Logins at remote servers, against a provider on loopback; the person is a script that follows the printed address. */
+/** Logins at remote servers, with a provider on loopback. A script plays the person and follows the printed address. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ const logIn: Logins['logIn'] = (...args) => logins.logIn(...args);
 const poolOf = (url: string) => logins.poolOf(url);
 
 describe('a login', () => {
-  it('registers the bridge, and its token is used, and kept for the owner alone', async () => {
+  it('registers the bridge, and its token is used and stored for the owner only', async () => {
     const server = await startOAuth();
     const pages: Promise<string>[] = [];
     const outcome = await logIn(server.url, { onAddress: async (address) => void pages.push(browse(address)) });
@@ -31,14 +31,14 @@ describe('a login', () => {
     expect(statSync(join(logins.folder, '.logins')).mode & 0o777).toBe(0o700);
   });
 
-  it('is used with the registration it has, at the port it was registered for', async () => {
+  it('reuses its registration, at the registered port', async () => {
     const server = await startOAuth();
     await logIn(server.url);
     await logIn(server.url);
     expect(server.log.filter((step) => step === 'register')).toHaveLength(1);
   });
 
-  it('names a document about the bridge where the entry has one, and registers nothing', async () => {
+  it('uses the client metadata document of the entry, and registers nothing', async () => {
     const server = await startOAuth();
     const clientMetadataUrl = 'https://example.org/client.json';
     await logIn(server.url, {}, { oauth: { clientMetadataUrl } });
@@ -46,7 +46,7 @@ describe('a login', () => {
     expect((await store().load({ name: 'tracker', url: server.url }))?.client.client_id).toBe(clientMetadataUrl);
   });
 
-  it('uses a client that was registered by hand, with its secret', async () => {
+  it('uses a manually registered client, with its secret', async () => {
     const server = await startOAuth({ clients: { 'by-hand': 'secret-12345' } });
     await logIn(server.url, {}, { oauth: { clientId: 'by-hand', clientSecret: 'secret-12345' } });
     expect(server.log).toEqual(['authorize', 'token:authorization_code']);
@@ -54,8 +54,8 @@ describe('a login', () => {
     expect(await callText(poolOf(server.url), 'tracker', 'act')).toBe('done');
   });
 
-  // A server that shows the headers of a request showed the token to the code.
-  it('comes out nowhere when the server repeats it, also after it was renewed', async () => {
+  // A server that echoed request headers showed the token to the code.
+  it('is masked if the server repeats it, even after a renewal', async () => {
     const used: string[] = [];
     const server = await startOAuth({
       onCall({ request, reply }) {
@@ -76,11 +76,11 @@ describe('a login', () => {
     ]);
   });
 
-  it('is not needed at a server that answers without one', async () => {
+  it('is not needed if the server answers without one', async () => {
     expect(await logIn((await startMini()).url)).toBe('not-needed');
   });
 
-  it('does not listen to others while it waits for the browser', async () => {
+  it('accepts no other requests while it waits for the browser', async () => {
     const server = await startOAuth();
     const statuses: number[] = [];
     await logIn(server.url, {
@@ -142,13 +142,13 @@ describe('a login that fails', () => {
     expect(await store().load({ name: 'tracker', url: server.url })).toBeUndefined();
   });
 
-  it('nobody comes back', async () => {
+  it('the browser never returns', async () => {
     const server = await startOAuth();
     const failure = await failureOf(logIn(server.url, { timeoutMs: 50, onAddress: async () => undefined }));
     expect(failure.message).toContain('the browser did not return from the login page within 0.05 s');
   });
 
-  it('the port is taken', async () => {
+  it('the port is in use', async () => {
     const server = await startOAuth();
     const failure = await failureOf(logIn(server.url, { port: server.mcp.port }));
     expect(failure).toMatchObject({ code: 'LOGIN_FAILED', message: expect.stringContaining('EADDRINUSE') });
@@ -156,7 +156,7 @@ describe('a login that fails', () => {
 });
 
 describe('a call', () => {
-  it('says which command logs in, at once, as long as nobody did', async () => {
+  it('names the command that logs in, at once, until someone does', async () => {
     const server = await startOAuth();
     const pool = poolOf(server.url);
     for (let count = 0; count < 3; count += 1) {
@@ -171,7 +171,7 @@ describe('a call', () => {
     expect(await callText(pool, 'tracker', 'act')).toBe('done');
   });
 
-  it('renews a token that has ended, without a word', async () => {
+  it('silently renews an expired token', async () => {
     const server = await startOAuth();
     await logIn(server.url);
     const pool = poolOf(server.url);
@@ -182,7 +182,7 @@ describe('a call', () => {
     expect(server.log.filter((step) => step === 'token:refresh_token')).toHaveLength(1);
   });
 
-  it('shares a renewed token with other bridges: a refresh token is spent once', async () => {
+  it('shares a renewed token with other bridges: each refresh token is used once', async () => {
     const server = await startOAuth();
     await logIn(server.url);
     const pools = Array.from({ length: 4 }, () => poolOf(server.url));
@@ -192,7 +192,7 @@ describe('a call', () => {
     expect(server.log.filter((step) => step === 'token:refresh_token')).toHaveLength(1);
   });
 
-  it('asks for a new login when the old one has ended for good, and then goes on', async () => {
+  it('asks for a new login after the old one has ended, and then continues', async () => {
     const server = await startOAuth();
     await logIn(server.url);
     const pool = poolOf(server.url);
@@ -206,14 +206,14 @@ describe('a call', () => {
     expect(await callText(pool, 'tracker', 'act')).toBe('done');
   });
 
-  it('renews no token again and again at a server that accepts none', async () => {
+  it('does not keep renewing tokens for a server that accepts none', async () => {
     const server = await startOAuth({ acceptsNothing: true });
     const failure = await failureOf(logIn(server.url).then(() => poolOf(server.url).describe('tracker')));
     expect(failure).toMatchObject({ code: 'LOGIN_REQUIRED' });
     expect(server.log.filter((step) => step === 'token:refresh_token')).toHaveLength(1);
   });
 
-  it('takes an authorization server that is down for what it is', async () => {
+  it('reports that the authorization server is down', async () => {
     const server = await startOAuth();
     await logIn(server.url);
     server.expire();
@@ -224,8 +224,8 @@ describe('a call', () => {
     });
   });
 
-  // A challenge may name scopes that the login has, which stood in the command twice.
-  it.each(['write', 'tools write'])('names the scope that is missing, and each once: %s', async (scope) => {
+  // A challenge may repeat scopes of the login, which then appeared twice in the command.
+  it.each(['write', 'tools write'])('names the missing scope, and each scope once: %s', async (scope) => {
     const server = await startOAuth({
       onCall({ response }) {
         const challenge = `Bearer error="insufficient_scope", scope="${scope}"`;
@@ -239,7 +239,7 @@ describe('a call', () => {
     });
   });
 
-  it('sends no login to another address, and survives a file that is broken', async () => {
+  it('sends no login to another address, and survives a broken file', async () => {
     const [first, second] = [await startOAuth(), await startOAuth()];
     await logIn(first.url);
     expect(await failureOf(poolOf(second.url).describe('tracker'))).toMatchObject({ code: 'LOGIN_REQUIRED' });

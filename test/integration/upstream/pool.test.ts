@@ -39,7 +39,7 @@ describe('real servers', () => {
     expect(await callText(pool, 'files', 'read_text_file', { path: join(folder, 'a.txt') })).toBe('TODO: write');
   });
 
-  it('gives a server its own variables: server-memory keeps its file where the entry says', async () => {
+  it('passes variables of the entry to a server: server-memory keeps its file there', async () => {
     const file = join(temporaryFolder(), 'memory.jsonl');
     const pool = startPool({
       memory: { ...npmServer('@modelcontextprotocol/server-memory'), env: { MEMORY_FILE_PATH: file } },
@@ -51,7 +51,7 @@ describe('real servers', () => {
 });
 
 describe('starting', () => {
-  it('starts nothing before the first use, and one process for uses at the same time', async () => {
+  it('starts nothing before the first use, and one process for concurrent uses', async () => {
     const file = join(temporaryFolder(), 'starts');
     const pool = startPool({ ledger: fixtureServer('dies-on-probe', file), unused: fixtureServer('echo') });
     expect(pool.states().map((state) => state.state)).toEqual(['idle', 'idle']);
@@ -60,7 +60,7 @@ describe('starting', () => {
     expect(pool.states().map((state) => state.state)).toEqual(['ready', 'idle']);
   });
 
-  it('starts a server that dies on the probe again with initialize, and remembers it', async () => {
+  it('restarts a server that dies on the probe with initialize, and remembers that', async () => {
     const file = join(temporaryFolder(), 'starts');
     const starts = () => readFileSync(file, 'utf8').trim().split('\n');
     const pool = startPool({ old: fixtureServer('dies-on-probe', file) });
@@ -74,19 +74,19 @@ describe('starting', () => {
     expect(starts()).toHaveLength(3);
   });
 
-  it('asks a server that ignores the probe for initialize', async () => {
+  it('falls back to initialize for a server that ignores the probe', async () => {
     const pool = startPool({ quiet: fixtureServer('never-answers', 'discover') }, { probeTimeoutMs: 300 });
     expect(await callText(pool, 'quiet', 'echo', { text: 'hi' })).toBe('hi');
   });
 
-  it('waits for a server that starts slowly and knows only 2026-07-28', async () => {
+  it('waits for a server that starts slowly and supports only 2026-07-28', async () => {
     const slow = fixtureServer('modern-loose', '1000');
     const pool = startPool({ slow }, { probeTimeoutMs: 300 });
     expect((await pool.describe('slow')).tools).toHaveLength(2);
     expect(pool.serverInfo('slow')?.protocolVersion).toBe('2026-07-28');
   });
 
-  it('gives up a server that never answers, and ends it', async () => {
+  it('gives up on a server that never answers, and ends it', async () => {
     const pool = startPool({ silent: fixtureServer('never-answers', 'initialize') }, { startTimeoutMs: 700 });
     const error = await failureOf(pool.describe('silent'));
     expect(error.code).toBe('SERVER_START_FAILED');
@@ -94,7 +94,7 @@ describe('starting', () => {
     expect(pool.states()[0]?.state).toBe('failing');
   });
 
-  it('says that npx may still be downloading a server that never answers', async () => {
+  it('mentions that npx may still be downloading a server that never answers', async () => {
     const npx = join(temporaryFolder(), 'npx');
     symlinkSync(process.execPath, npx);
     const silent = { ...fixtureServer('never-answers', 'initialize'), command: npx };
@@ -102,7 +102,7 @@ describe('starting', () => {
     expect(error.hint).toMatch(/^npx may still be downloading .*`npm ping`.* Run it by hand to see more: /);
   });
 
-  it('says what to do about a command that does not exist', async () => {
+  it('explains what to do about a command that does not exist', async () => {
     const pool = startPool({ gone: { command: 'no-such-command-here' }, spaced: { command: 'npx -y server' } });
     const gone = await failureOf(pool.describe('gone'));
     expect(gone.code).toBe('SERVER_START_FAILED');
@@ -111,7 +111,7 @@ describe('starting', () => {
     expect((await failureOf(pool.describe('spaced'))).hint).toContain('word by word, into "args"');
   });
 
-  it('quotes stderr of a server that ends at start, without its secrets, and backs off', async () => {
+  it('quotes stderr of a server that exits at start, without its secrets, and backs off', async () => {
     const env = { SECRET_TOKEN: 'sk-12345678' };
     const pool = startPool({ broken: { ...fixtureServer('crashing', 'at-start'), env } });
     const error = await failureOf(pool.describe('broken'));
@@ -130,7 +130,7 @@ describe('starting', () => {
 });
 
 describe('calls', () => {
-  it('returns results as the server sent them', async () => {
+  it('returns results unchanged', async () => {
     const pool = startPool({ echo: fixtureServer('echo') });
     const call = (tool: string, args: JsonObject = {}) => pool.callTool({ server: 'echo', tool, arguments: args });
     expect(await call('fails', { text: 'no' })).toEqual({ content: [{ type: 'text', text: 'no' }], isError: true });
@@ -138,7 +138,7 @@ describe('calls', () => {
     expect((await call('request', { a: 1 }))['structuredContent']).toEqual({ name: 'request', arguments: { a: 1 } });
   });
 
-  it('gives a server the named safe variables and its own, and counts bridges', async () => {
+  it('passes a server the safe variables and its own, and counts nested bridges', async () => {
     const pool = startPool(
       { echo: { ...fixtureServer('echo'), env: { MINE: 'yes' }, cwd: '/' } },
       { env: { PATH: process.env['PATH'], AWS_SECRET_ACCESS_KEY: 'leak', LC_ALL: 'C' } },
@@ -168,7 +168,7 @@ describe('calls', () => {
     expect(await failureOf(callText(pool, '__proto__', 'echo'))).toMatchObject({ code: 'SERVER_UNKNOWN' });
   });
 
-  it('ends a call at its deadline and tells the server', async () => {
+  it('ends a call at its deadline and notifies the server', async () => {
     const pool = startPool({ slow: fixtureServer('slow') });
     await pool.describe('slow');
     const call = pool.callTool({ server: 'slow', tool: 'sleep', arguments: { seconds: 60 }, timeoutMs: 200 });
@@ -185,7 +185,7 @@ describe('calls', () => {
     expect(error.message).toContain('0.15 s');
   });
 
-  it('counts the start of a server into the deadline', async () => {
+  it('includes the start of a server in the deadline', async () => {
     const pool = startPool({ silent: fixtureServer('never-answers', 'initialize') });
     const call = pool.callTool({ server: 'silent', tool: 'x', arguments: {}, timeoutMs: 300 });
     expect((await failureOf(call)).message).toBe(
@@ -193,7 +193,7 @@ describe('calls', () => {
     );
   });
 
-  it('cancels a call when the caller gives up, and only that one', async () => {
+  it('cancels only the call that the caller gives up', async () => {
     const pool = startPool({ slow: fixtureServer('slow') });
     await pool.describe('slow');
     const controller = new AbortController();
@@ -209,7 +209,7 @@ describe('calls', () => {
     expect((await failureOf(late)).code).toBe('CALL_CANCELLED');
   });
 
-  it('answers 1,000 calls at once that share one signal', async () => {
+  it('answers 1,000 concurrent calls that share one signal', async () => {
     const pool = startPool({ echo: fixtureServer('echo') });
     const { signal } = new AbortController();
     const calls = Array.from({ length: 1000 }, (_, index) =>
@@ -221,7 +221,7 @@ describe('calls', () => {
     expect(texts).toEqual(Array.from({ length: 1000 }, (_, index) => String(index)));
   });
 
-  it('runs calls side by side', async () => {
+  it('runs calls concurrently', async () => {
     const pool = startPool({ slow: fixtureServer('slow') });
     const calls = Array.from({ length: 10 }, () => callText(pool, 'slow', 'meet', { count: 10 }));
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['met']));
@@ -229,7 +229,7 @@ describe('calls', () => {
 });
 
 describe('crashes', () => {
-  it('fails the calls in flight with the end of stderr, and starts again at the next call', async () => {
+  it('fails the calls in flight with the end of stderr, and restarts at the next call', async () => {
     const env = { SECRET_TOKEN: 'sk-12345678' };
     const pool = startPool({ crashing: { ...fixtureServer('crashing'), env } });
     const hanging = failureOf(pool.callTool({ server: 'crashing', tool: 'hang', arguments: {} }));
@@ -256,13 +256,13 @@ describe('crashes', () => {
   });
 });
 
-describe('a server that closes a pipe and lives on', () => {
-  it.each(['close_stdin', 'close_stdout'])('is ended and started again (%s)', async (tool) => {
+describe('a server that closes a pipe and keeps running', () => {
+  it.each(['close_stdin', 'close_stdout'])('is restarted (%s)', async (tool) => {
     const pool = startPool({ crashing: fixtureServer('crashing') });
     const before = Number(await callText(pool, 'crashing', 'pid'));
     const hanging = failureOf(pool.callTool({ server: 'crashing', tool: 'hang', arguments: {} }));
     await pool.callTool({ server: 'crashing', tool, arguments: {} }).catch(() => undefined);
-    // Only a write shows that stdin is closed; the other server is new by now and answers.
+    // Only a write shows that stdin is closed. By then the other server is a new one, and answers.
     await pool.callTool({ server: 'crashing', tool: 'echo', arguments: {} }).catch(() => undefined);
     expect((await hanging).code).toBe('SERVER_EXITED');
     await until(() => !isRunning(before));
@@ -281,7 +281,7 @@ describe('changes', () => {
     expect(news).toEqual(['changing']);
   });
 
-  it('is not driven by a flood of list_changed', async () => {
+  it('survives a flood of list_changed', async () => {
     const news: string[] = [];
     const pool = startPool({ changing: fixtureServer('changing-list') }, { onToolsChanged: (name) => news.push(name) });
     await callText(pool, 'changing', 'announce', { times: 50_000 });
@@ -289,7 +289,7 @@ describe('changes', () => {
     expect(news.length).toBeLessThan(5);
   });
 
-  it('lets a changed server finish its calls and end, and starts the new one', async () => {
+  it('lets a changed server finish its calls, and starts the new one', async () => {
     const pool = startPool({ a: fixtureServer('slow'), b: fixtureServer('echo') });
     const slow = callText(pool, 'a', 'sleep', { seconds: 0.3 });
     await until(() => pool.serverInfo('a') !== undefined);

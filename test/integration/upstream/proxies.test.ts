@@ -1,4 +1,4 @@
-/** Remote servers behind a proxy. The names are known to the proxy alone, so that nothing can go past it. */
+/** Remote servers behind a proxy. Only the proxy can resolve their names, so nothing can bypass it. */
 import dns from 'node:dns';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const ROOT = join(import.meta.dirname, '..', '..', '..');
 const CERTIFICATE = join(ROOT, 'test', 'fixtures', 'tls', 'mcp.test.crt');
 
 describe('without TLS', () => {
-  it('requests are handed on, with what is the proxy’s for the proxy alone', async () => {
+  it('requests are forwarded, and headers for the proxy stay with the proxy', async () => {
     const seen: unknown[] = [];
     const mini = await startMini({
       onCall({ request, reply }) {
@@ -35,7 +35,7 @@ describe('without TLS', () => {
     expect(JSON.stringify(seen)).not.toContain('proxy-authorization');
   });
 
-  it('a proxy that wants another password, and one that is not there, are named without the password', async () => {
+  it('errors about a wrong password or a missing proxy name the proxy without the password', async () => {
     const proxy = await startProxy({ ports: {}, credentials: 'me:right-password' });
     const failureWith = async (HTTP_PROXY: string) =>
       failureOf(startPool({ far: { url: 'http://mcp.test/mcp' } }, { env: { HTTP_PROXY } }).describe('far'));
@@ -57,7 +57,7 @@ describe('without TLS', () => {
   });
 });
 
-it('servers of this machine are never asked through a proxy', async () => {
+it('servers on this machine never go through a proxy', async () => {
   const proxy = await startProxy({ ports: {} });
   const mini = await startMini();
   const env = { HTTP_PROXY: proxy.place, HTTPS_PROXY: proxy.place };
@@ -87,7 +87,7 @@ describe('with TLS', () => {
     return (server.address() as AddressInfo).port;
   }
 
-  /** What `servers tools far --json` says, in a process of its own: Node reads certificates when it starts. */
+  /** The output of `servers tools far --json` in a separate process, because Node reads certificates at startup. */
   async function askFromProcess(env: Record<string, string>) {
     const stateDir = mkdtempSync(join(tmpdir(), 'proxied-'));
     onTestFinished(() => rmSync(stateDir, { recursive: true }));
@@ -103,7 +103,7 @@ describe('with TLS', () => {
     });
   }
 
-  it('a tunnel is asked for, and the certificates of NODE_EXTRA_CA_CERTS hold in it', async () => {
+  it('requests use a tunnel, in which the certificates of NODE_EXTRA_CA_CERTS apply', async () => {
     const proxy = await startProxy({ ports: { 'mcp.test': await startTls() }, credentials: 'me:secret-word' });
     const HTTPS_PROXY = `http://me:secret-word@${proxy.place}`;
     const { stdout, exitCode } = await askFromProcess({ HTTPS_PROXY, NODE_EXTRA_CA_CERTS: CERTIFICATE });
@@ -115,7 +115,7 @@ describe('with TLS', () => {
     expect(JSON.parse(untrusted.stdout)).toMatchObject({ error: { code: 'SERVER_UNREACHABLE', message } });
   });
 
-  it('what the proxy refuses is said, with its variable', async () => {
+  it('a refusal by the proxy is reported, with its variable', async () => {
     const proxy = await startProxy({ ports: {}, credentials: 'me:secret-word' });
     const far = { url: 'https://mcp.test/mcp' };
     const failureWith = async (HTTPS_PROXY: string) =>
@@ -128,8 +128,8 @@ describe('with TLS', () => {
     expect(refused.hint).toContain('HTTPS_PROXY');
   });
 
-  // Far less than the time to connect, which must not be waited for.
-  it('a proxy that says nothing holds up neither other servers nor the end', { timeout: 10_000 }, async () => {
+  // The timeout is far below the connect timeout, which must not delay the test.
+  it('a silent proxy delays neither other servers nor the end', { timeout: 10_000 }, async () => {
     const proxy = await startProxy({ ports: {}, isSilent: true });
     const mini = await startMini();
     const servers = { far: { url: 'https://mcp.test/mcp' }, near: { url: mini.url } };
@@ -145,7 +145,7 @@ describe('with TLS', () => {
 describe('a login', () => {
   const internet = new URL('https://1.1.1.1/mcp');
 
-  it('asks its authorization server through the proxy', async () => {
+  it('reaches its authorization server through the proxy', async () => {
     const server = await startHttp((_request, response) => void response.end('{}'));
     const proxy = await startProxy({ ports: { 'auth.example.test': server.port } });
     const http = await createOAuthFetch(internet, proxiesOf({ HTTP_PROXY: proxy.place }));
@@ -154,7 +154,7 @@ describe('a login', () => {
     expect(proxy.log).toEqual(['GET http://auth.example.test/token']);
   });
 
-  it('lets no server send it into private networks behind the proxy', async () => {
+  it('cannot be sent into private networks behind the proxy', async () => {
     const proxy = await startProxy({ ports: {} });
     const http = await createOAuthFetch(internet, proxiesOf({ HTTP_PROXY: proxy.place, HTTPS_PROXY: proxy.place }));
     onTestFinished(() => http.close());

@@ -1,11 +1,11 @@
-/** Servers from npm that people reach over HTTP, on loopback. server-everything is in remote.test.ts. */
+/** Servers from npm that people use over HTTP, on loopback. server-everything is in remote.test.ts. */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startHttp, startNpmServer } from '../../support/http-servers.ts';
 import { callText, startPool } from '../../support/upstream.ts';
 
-/** A browser of the machine; Playwright's own is not downloaded. */
+/** A browser installed on the machine; Playwright's own is not downloaded. */
 const chromium = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
   .flatMap((name) => (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, name)))
   .find(isProgram);
@@ -26,7 +26,7 @@ function startPlaywright(browser: string): Promise<string> {
 
 describe('playwright', () => {
   it.each(['mcp', 'sse'])(
-    'without a browser at /%s: lists its tools, and a call says what is missing',
+    'without a browser at /%s: lists its tools, and a call reports what is missing',
     async (path) => {
       const origin = await startPlaywright('/nonexistent/chromium');
       const pool = startPool({ playwright: { url: `${origin}/${path}` } });
@@ -37,7 +37,7 @@ describe('playwright', () => {
       const failed = await pool.callTool(navigate);
       expect(failed).toMatchObject({ isError: true });
       expect(JSON.stringify(failed)).toContain('/nonexistent/chromium');
-      // The failure of one call is not one of the connection.
+      // A failed call must not break the connection.
       expect(await pool.callTool(navigate)).toMatchObject({ isError: true });
     },
   );
@@ -58,8 +58,8 @@ describe('playwright', () => {
   );
 });
 
-it('context7 lists its tools, and says in a result that it has no network', async () => {
-  // Where nothing listens: the call must fail in the same way with a network and without.
+it('context7 lists its tools, and reports in a result that it has no network', async () => {
+  // An address without a listener: the call must fail in the same way with and without a network.
   const env = { HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: '', OTEL_SDK_DISABLED: 'true' };
   const origin = await startNpmServer(
     '@upstash/context7-mcp',

@@ -1,4 +1,4 @@
-/** Servers over HTTP that misbehave: each hurts its own calls alone, in bounded time and memory, and is explained. */
+/** Misbehaving servers over HTTP: each affects only its own calls, in limited time and memory, with a clear error. */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { startHttp, startMini, textResult } from '../../support/http-servers.ts';
@@ -7,18 +7,18 @@ import { callText, failureOf, startPool, until } from '../../support/upstream.ts
 const EVENTS = { 'content-type': 'text/event-stream' };
 const MIB = 1024 * 1024;
 
-/** Writes without end as long as somebody reads. */
+/** Writes as long as the client reads. */
 function writeForever(response: ServerResponse, piece: Buffer): void {
   const more = (): void => {
     while (!response.destroyed && response.write(piece)) {
-      // Until the socket is full.
+      // Fill the socket.
     }
   };
   response.on('drain', more);
   more();
 }
 
-it('does not follow a redirect to another server, so that no header reaches it', async () => {
+it('does not follow a redirect to another server, which gets no headers', async () => {
   const other = await startMini();
   const targets = ['http://169.254.169.254/latest/meta-data/?token=x', 'file:///etc/passwd', `${other.origin}/mcp`];
   for (const [index, location] of targets.entries()) {
@@ -58,7 +58,7 @@ it.each([
   await until(() => written?.destroyed === true);
 });
 
-it('lets a server that sends byte by byte, or nothing, use up the deadline of its own call', async () => {
+it('lets a server that sends byte by byte, or nothing, use up only the deadline of its own call', async () => {
   const slow = await startMini({
     onCall({ response }) {
       response.writeHead(200, EVENTS);
@@ -75,7 +75,7 @@ it('lets a server that sends byte by byte, or nothing, use up the deadline of it
   await slow.untilUnused();
 });
 
-it('asks once when its key is refused, and says so without showing the key', async () => {
+it('tries a refused key once, and reports that without showing the key', async () => {
   const server = await startHttp((request, response) => {
     response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(`bad key ${request.headers.authorization}`);
   });
@@ -89,7 +89,7 @@ it('asks once when its key is refused, and says so without showing the key', asy
 });
 
 it.each(['Access is only allowed at localhost:8931', 'Invalid Host: 127.0.0.1:3000', 'Invalid Host header'])(
-  'takes HTTP 403 with "%s" for a wrong name, not for a wrong key',
+  'treats HTTP 403 with "%s" as a wrong host name, not as a wrong key',
   async (words) => {
     const server = await startHttp((_request, response) => void response.writeHead(403).end(words));
     const pool = startPool({ renamed: { url: `${server.origin}/mcp` } });
@@ -101,7 +101,7 @@ it.each(['Access is only allowed at localhost:8931', 'Invalid Host: 127.0.0.1:30
   },
 );
 
-it.each([500, 503, 429])('takes HTTP %i for a server that is down, in its words, without secrets', async (status) => {
+it.each([500, 503, 429])('reports HTTP %i as a server that is down, with its text, without secrets', async (status) => {
   const server = await startHttp((request, response) => {
     response
       .writeHead(status, { 'content-type': 'text/plain' })
@@ -113,7 +113,7 @@ it.each([500, 503, 429])('takes HTTP %i for a server that is down, in its words,
   expect(failure.message).toBe(`server 'down' answered HTTP ${status}: overloaded ***`);
 });
 
-it('asks a server that fails at the newest method in the older way', async () => {
+it('falls back to the older protocol if a server fails on the newest method', async () => {
   const server = await startMini({
     before({ message, response }) {
       const isNew = message['method'] === 'server/discover';
@@ -159,7 +159,7 @@ it('fails the call whose answer is cut off in the middle', async () => {
   });
 });
 
-it('does not wait for a server that does not end its session', async () => {
+it('does not wait for a server that never confirms the end of its session', async () => {
   const server = await startMini({
     sessions: new Set(),
     before: ({ request }) => request.method === 'DELETE',
@@ -172,7 +172,7 @@ it('does not wait for a server that does not end its session', async () => {
   await server.untilUnused();
 });
 
-it('sends no message to where an old server points, when that is another server', async () => {
+it('sends no messages to an endpoint on another server', async () => {
   const other = await startHttp((_request, response) => void response.end());
   const server = await startHttp((_request, response) => {
     response.writeHead(200, EVENTS).write(`event: endpoint\ndata: ${other.origin}/messages\n\n`);
@@ -184,14 +184,14 @@ it('sends no message to where an old server points, when that is another server'
   await server.untilUnused();
 });
 
-it('gives up a server that accepts a request and never answers, at the end of the time for a start', async () => {
+it('gives up at the start timeout on a server that accepts a request and never answers', async () => {
   const server = await startHttp(() => undefined);
   const pool = startPool({ silent: { url: `${server.origin}/mcp` } }, { startTimeoutMs: 300 });
   expect(await failureOf(pool.describe('silent'))).toMatchObject({ code: 'SERVER_START_FAILED' });
   await server.untilUnused();
 });
 
-it('reports a certificate that is not trusted as the server being unreachable', async () => {
+it('reports an untrusted certificate as an unreachable server', async () => {
   const server = await startHttp((_request, response) => void response.end());
   const pool = startPool({ plain: { url: server.origin.replace('http:', 'https:') } });
   expect(await failureOf(pool.describe('plain'))).toMatchObject({ code: 'SERVER_UNREACHABLE' });

@@ -3,7 +3,7 @@ import { stringifyExact } from '../../../src/protocol/exact-json.ts';
 import { startEverything, startHttp, startMini, startModern, textResult } from '../../support/http-servers.ts';
 import { callText, failureOf, startPool, until } from '../../support/upstream.ts';
 
-describe('servers that are real', () => {
+describe('real servers', () => {
   it.each([
     ['streamableHttp', '2025-11-25'],
     ['sse', '2025-11-25'],
@@ -29,7 +29,7 @@ describe('servers that are real', () => {
     await pool.close();
   });
 
-  it('a server of 2026-07-28: no session, headers that repeat the message, cancelling by ending the stream', async () => {
+  it('a server of 2026-07-28: no session, headers that repeat the message, cancellation by closing the stream', async () => {
     const server = await startModern();
     const pool = startPool({ modern: { url: server.url, headers: { 'X-Key': 'k-1' } } });
     const { info } = await pool.describe('modern');
@@ -51,7 +51,7 @@ describe('servers that are real', () => {
     await server.untilUnused();
   });
 
-  it('news about tools of a server of 2026-07-28 are noticed', async () => {
+  it('changed tools of a server of 2026-07-28 are noticed', async () => {
     const server = await startModern();
     let changes = 0;
     const pool = startPool({ modern: { url: server.url } }, { onToolsChanged: () => (changes += 1) });
@@ -64,7 +64,7 @@ describe('servers that are real', () => {
 });
 
 describe('connections', () => {
-  it('keeps numbers and sends headers of the entry with each request', async () => {
+  it('keep numbers exact and send the headers of the entry with each request', async () => {
     const seen: unknown[] = [];
     const server = await startMini({
       before: ({ request }) => {
@@ -83,7 +83,7 @@ describe('connections', () => {
     expect(new Set(seen)).toEqual(new Set(['Bearer token-1']));
   });
 
-  it('opens a new session when the server forgot the old one, and sends the call again', async () => {
+  it('open a new session if the server forgot the old one, and repeat the call', async () => {
     const sessions = new Set<string>();
     const server = await startMini({ sessions });
     const pool = startPool({ mini: { url: server.url } });
@@ -93,7 +93,7 @@ describe('connections', () => {
     expect(sessions.size).toBe(1);
   });
 
-  it('ends the session at the server, and no socket stays open', async () => {
+  it('end the session at the server, and leave no socket open', async () => {
     const sessions = new Set<string>();
     const server = await startMini({ sessions });
     const pool = startPool({ mini: { url: server.url } });
@@ -105,7 +105,7 @@ describe('connections', () => {
     await server.untilUnused();
   });
 
-  it('takes up an answer that breaks off where the server can go on', async () => {
+  it('resume an interrupted answer if the server supports it', async () => {
     const server = await startMini({
       before({ request, response }) {
         const isResumed = request.method === 'GET' && request.headers['last-event-id'] === 'e-1';
@@ -125,7 +125,7 @@ describe('connections', () => {
     expect(await callText(pool, 'mini', 'act')).toBe('late');
   });
 
-  it('a server that is down hurts its own calls alone, and is used again when it is back', async () => {
+  it('to a server that is down fail only its own calls, and work again once it is back', async () => {
     const up = await startMini();
     const down = await startMini();
     const pool = startPool({ up: { url: up.url }, down: { url: down.url } });
@@ -140,7 +140,7 @@ describe('connections', () => {
     expect(await callText(pool, 'down', 'act')).toBe('done');
   });
 
-  it('tells a server before 2026-07-28 that a call is cancelled', async () => {
+  it('notify a server before 2026-07-28 of a cancelled call', async () => {
     const cancelled: unknown[] = [];
     const server = await startMini({
       before({ message }) {
@@ -156,7 +156,7 @@ describe('connections', () => {
     await until(() => server.requests.length > 0);
   });
 
-  it('follows a redirect within the server, with its headers', async () => {
+  it('follow a redirect within the server, with headers', async () => {
     const mini = await startMini({
       before: ({ request, response }) => {
         const isOld = request.url === '/old';
@@ -171,7 +171,7 @@ describe('connections', () => {
     expect(await callText(pool, 'mini', 'act')).toBe('k');
   });
 
-  it('reports an address where nothing is listening', async () => {
+  it('report an address without a listener', async () => {
     const server = await startHttp(() => undefined);
     await server.stop();
     const pool = startPool({ gone: { url: `${server.origin}/mcp` } });

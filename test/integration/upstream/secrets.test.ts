@@ -1,4 +1,4 @@
-/** Servers that repeat what they must keep, in every way that a server can say something. */
+/** Servers that leak their secrets through every channel a server has. */
 import { describe, expect, it } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { createLogger } from '../../../src/base/log.ts';
@@ -35,7 +35,7 @@ describe.each(SECRETS)('a server that repeats %s', (secret) => {
     expect(Buffer.from(block.text.replace('Basic ', ''), 'base64').toString()).not.toContain('canary');
   });
 
-  it('is masked in a result of 8 MiB, and nothing else of it', async () => {
+  it('is masked in a result of 8 MiB, and nothing else is', async () => {
     const { pool } = start();
     const result = await pool.callTool({ server: 'leaky', tool: 'large', arguments: { megabytes: 8 } });
     const [block] = result['content'] as [{ text: string }];
@@ -43,7 +43,7 @@ describe.each(SECRETS)('a server that repeats %s', (secret) => {
     expect(block.text.endsWith('x***')).toBe(true);
   });
 
-  it('is masked in what the server says of itself', async () => {
+  it('is masked in the description of the server', async () => {
     const { pool } = start();
     const listing = await pool.describe('leaky');
     expectNoSecret(listing.tools);
@@ -61,7 +61,7 @@ describe.each(SECRETS)('a server that repeats %s', (secret) => {
     expectNoSecret(await ask('prompts/get'));
   });
 
-  it('is masked in reports of progress', async () => {
+  it('is masked in progress reports', async () => {
     const { pool } = start();
     const reports: unknown[] = [];
     await pool.callTool({ server: 'leaky', tool: 'report', arguments: {}, onProgress: (one) => reports.push(one) });
@@ -83,7 +83,7 @@ describe.each(SECRETS)('a server that repeats %s', (secret) => {
     expectNoSecret(log);
   });
 
-  it('is given as it is when that is wanted, but never in messages', async () => {
+  it('is returned unmasked if the entry says so, but never in messages', async () => {
     const { pool } = start(false);
     const result = await pool.callTool({ server: 'leaky', tool: 'repeat', arguments: { how: 'text' } });
     expect(JSON.stringify(result)).toContain('canary');
@@ -91,10 +91,10 @@ describe.each(SECRETS)('a server that repeats %s', (secret) => {
   });
 });
 
-describe('values that are put in at the start', () => {
+describe('values that are inserted at the start', () => {
   const entry = { ...fixtureServer('leaky'), env: { WITHOUT_A_NAME: '${cmd:x}' } };
 
-  it('reach the server, and are masked whatever they are named', async () => {
+  it('reach the server, and are masked whatever their names', async () => {
     const secrets = ['hunter-two'];
     const pool = startPool(
       { leaky: entry },
@@ -106,7 +106,7 @@ describe('values that are put in at the start', () => {
     expect(refused.message).toContain('bad token ***');
   });
 
-  it('are not asked for by whoever only looks, and fail the start when there are none', async () => {
+  it('are not fetched just for a look, and fail the start if they are missing', async () => {
     let asked = 0;
     const failure = new BridgeError('SECRET_UNAVAILABLE', 'no value', { data: { server: 'leaky' } });
     const pool = startPool(
@@ -125,7 +125,7 @@ describe('values that are put in at the start', () => {
   });
 });
 
-it('leaves results alone that hold words and short values of the entry', async () => {
+it('does not mask words and short values of the entry in results', async () => {
   const env = { API_TOKEN: 'password', MODE: 'production', DEBUG: 'true' };
   const pool = startPool({ leaky: { ...fixtureServer('leaky'), env } });
   const result = await pool.callTool({ server: 'leaky', tool: 'repeat', arguments: { how: 'text' } });

@@ -1,4 +1,4 @@
-/** A bridge among its own servers: not recognised by its entry, it still ends itself. */
+/** A bridge among its own servers: even if its entry does not reveal it, the recursion ends. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { failureOf, startPool } from '../../support/upstream.ts';
@@ -10,14 +10,14 @@ const BRIDGE = {
   cwd: ROOT,
 };
 
-it('refuses to start inside a bridge, and says so to the one above', async () => {
+it('refuses to start inside a bridge, and reports that to the outer one', async () => {
   const pool = startPool({ ring: BRIDGE });
   const error = await failureOf(pool.describe('ring'));
   expect(error.code).toBe('SERVER_START_FAILED');
   expect(error.message).toContain('this bridge was started by another bridge (depth 1)');
 });
 
-it('starts there when its entry allows it, up to three deep', async () => {
+it('starts there if its entry allows it, up to three deep', async () => {
   const pool = startPool({
     allowed: { ...BRIDGE, env: { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' } },
   });

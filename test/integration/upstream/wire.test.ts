@@ -1,4 +1,4 @@
-/** What servers may write: noise, floods, results of any size, both protocol eras, odd tools. */
+/** What servers may write: noise, floods, results of any size, both protocol eras, unusual tools. */
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
 import { callText, failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
@@ -6,7 +6,7 @@ import { callText, failureOf, fixtureServer, startPool } from '../../support/ups
 const MIB = 1024 * 1024;
 
 describe('noise', () => {
-  it('ignores what is no message, and says once that there was some', async () => {
+  it('ignores lines that are not messages, and logs that once', async () => {
     const lines: string[] = [];
     const logger = createLogger('INFO', (line) => lines.push(line));
     const pool = startPool({ chatty: fixtureServer('chatty') }, { logger });
@@ -19,7 +19,7 @@ describe('noise', () => {
     ]);
   });
 
-  it('loses no answer to noise before it on the same line, and fails the one that noise broke', async () => {
+  it('finds an answer behind noise on the same line, and fails one that noise broke', async () => {
     const pool = startPool({ chatty: fixtureServer('chatty') });
     expect(await callText(pool, 'chatty', 'no_newline')).toBe('after the dots');
     const error = await failureOf(pool.callTool({ server: 'chatty', tool: 'broken', arguments: {} }));
@@ -30,7 +30,7 @@ describe('noise', () => {
     expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
   });
 
-  it('fails the call whose answer follows a flood without a newline, and keeps none of it', async () => {
+  it('fails the call whose answer follows a flood without a newline, and keeps none of the flood', async () => {
     const pool = startPool({ chatty: fixtureServer('chatty') });
     await pool.describe('chatty');
     const before = process.memoryUsage.rss();
@@ -39,7 +39,7 @@ describe('noise', () => {
     expect(error.message).toMatch(
       /^server 'chatty' gave no usable answer to 'flood_stdout': 2097152\d\d bytes on stdout/,
     );
-    // Half of it: what was read and let go waits for the collector, on Node 24 up to 70 MiB.
+    // Half of it, because memory that was read and released waits for the collector, on Node 24 up to 70 MiB.
     expect(process.memoryUsage.rss() - before).toBeLessThan(100 * MIB);
     expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
   });
@@ -49,18 +49,18 @@ describe('noise', () => {
     await pool.describe('chatty');
     const before = process.memoryUsage.rss();
     expect(await callText(pool, 'chatty', 'flood_stderr', { mib: 100 })).toBe('flooded');
-    // Half of it: what was read and let go waits for the collector, on Node 24 up to 70 MiB.
+    // Half of it, because memory that was read and released waits for the collector, on Node 24 up to 70 MiB.
     expect(process.memoryUsage.rss() - before).toBeLessThan(100 * MIB);
   });
 });
 
 describe('size', () => {
-  it('takes a text of 64 MiB', async () => {
+  it('accepts a text of 64 MiB', async () => {
     const pool = startPool({ huge: fixtureServer('huge-output') });
     expect(await callText(pool, 'huge', 'text', { mib: 64 })).toHaveLength(64 * MIB);
   });
 
-  it('takes structured content of many small objects', async () => {
+  it('accepts structured content of many small objects', async () => {
     const pool = startPool({ huge: fixtureServer('huge-output') });
     const result = await pool.callTool({ server: 'huge', tool: 'structured', arguments: { mib: 8 } });
     expect((result['structuredContent'] as { rows: unknown[] }).rows).toHaveLength(Math.floor((8 * MIB) / 40));
@@ -103,7 +103,7 @@ describe('eras', () => {
     );
   });
 
-  it('hears of changed tools on 2026-07-28', async () => {
+  it('notices changed tools on 2026-07-28', async () => {
     let hear: () => void = () => undefined;
     const heard = new Promise<void>((resolve) => {
       hear = resolve;
@@ -115,7 +115,7 @@ describe('eras', () => {
     expect((await pool.describe('modern')).tools).toHaveLength(before.length + 1);
   });
 
-  it('takes results of 2026-07-28 as they are, and refuses a request for input clearly', async () => {
+  it('accepts results of 2026-07-28 unchanged, and refuses a request for input with a clear error', async () => {
     const pool = startPool({ loose: fixtureServer('modern-loose') });
     expect((await pool.describe('loose')).tools.map((tool) => tool.inputSchema)).toEqual([
       { type: 'object' },
@@ -140,7 +140,7 @@ describe('tool lists', () => {
   it.each([
     ['endless', '500', 10_000, 'only the first 10,000 tools were kept'],
     ['circle', '1', 1, 'the list was cut where its pages began to repeat'],
-  ])('ends a list that does not end (%s)', async (kind, pageSize, count, notice) => {
+  ])('stops reading an endless list (%s)', async (kind, pageSize, count, notice) => {
     const lines: string[] = [];
     const logger = createLogger('WARNING', (line) => lines.push(line));
     const pool = startPool({ many: fixtureServer('many-tools', kind, pageSize) }, { logger });
@@ -148,7 +148,7 @@ describe('tool lists', () => {
     expect(lines.join('')).toContain(notice);
   });
 
-  it('keeps odd names as they are, and drops what has none', async () => {
+  it('keeps unusual names unchanged, and drops tools without a name', async () => {
     const pool = startPool({ odd: fixtureServer('odd-names') });
     const { tools } = await pool.describe('odd');
     const names = tools.map((tool) => tool.name);

@@ -22,6 +22,6 @@ export async function poll<T>(look: () => Promise<T>, isGood: (found: T) => bool
     if (isGood(found) || clock.elapsed() >= limitMs) {
       return found;
     }
-    await pause(POLL_MS, 'between two looks');
+    await pause(POLL_MS, 'poll interval');
   }
 }

@@ -3,15 +3,15 @@
  * these, and `docs/internals/isolation.md` lists them.
  */
 
-const NOEXEC = 'bubblewrap cannot mount with `noexec`; a program made there has no more rights than Python has';
-const MEMFD = 'refused, because without a cgroup nobody could count that memory';
+const NOEXEC = 'bubblewrap cannot mount with `noexec`; a program created there has no more rights than Python has';
+const MEMFD = 'refused, because without a cgroup no one could count that memory';
 /** Release 20221219 of Debian 12. */
-const GVISOR_DEVICES = 'they are devices of its own kernel, and lead to none of the host';
-const GVISOR_IGNORES = 'its own kernel takes the value, and that of the host sees nothing of it';
+const GVISOR_DEVICES = 'they are devices of gVisor’s own kernel, not of the host';
+const GVISOR_IGNORES = 'gVisor’s kernel accepts the value, and the host’s kernel never sees it';
 const GVISOR_PID_1 =
-  'it neither hides the first process nor keeps signals from it: code can end its own session and lie about why';
+  'gVisor neither hides the first process nor blocks signals to it: code can end its own session and give a false reason';
 
-const WASM = 'WebAssembly has none of it';
+const WASM = 'not available in WebAssembly';
 
 export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'podman-rootless': { 'use: executing from memory (memfd), despite noexec': MEMFD },
@@ -27,19 +27,19 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'use: sockets between its own processes': WASM,
     'use: shared memory': WASM,
     'use: executing from memory (memfd), despite noexec': WASM,
-    'bombs: memory and files together': 'files do not count for the memory of Python; both have bounds of their own',
+    'bombs: memory and files together': 'files do not count as memory of Python; each has its own limit',
   },
   'podman-gvisor': {
-    'files: making a device': GVISOR_DEVICES,
+    'files: creating a device': GVISOR_DEVICES,
     'files: devices beyond the harmless ones': GVISOR_DEVICES,
-    'rights: gaining rights by executing (no_new_privs unset)': 'its /proc does not show it',
+    'rights: gaining rights by executing (no_new_privs unset)': 'gVisor’s /proc does not show it',
     'rights: a higher priority': GVISOR_IGNORES,
-    'rights: escaping the choice of the kernel when memory runs out': GVISOR_IGNORES,
+    'rights: escaping the OOM killer': GVISOR_IGNORES,
     'PID 1: reading or writing its memory': GVISOR_PID_1,
     'PID 1: its descriptors': GVISOR_PID_1,
     'PID 1: stopping or ending it with any signal': GVISOR_PID_1,
-    'sight: mounts of folders of the host':
-      'the scratch space /dev/shm, which the engine makes for each sandbox, comes by 9p',
+    'sight: mounts of host folders':
+      'the scratch space /dev/shm, which the engine creates for each sandbox, is mounted over 9p',
     'use: executing from memory (memfd), despite noexec': MEMFD,
   },
 };

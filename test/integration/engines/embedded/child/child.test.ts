@@ -24,7 +24,7 @@ let folder = '';
 
 interface Session {
   readonly child: RunningChild;
-  /** The next line the program sends. */
+  /** The next line that the program sends. */
   readonly next: () => Promise<string>;
   /** Sends a line and returns the next line from the program. */
   readonly run: (line: string) => Promise<string>;
@@ -210,7 +210,7 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
     return report.report === 'ended' && report.cause === 'failed' ? report.detail : undefined;
   }
 
-  it.each(['python.wasm', 'memory.snapshot'])('says which file is damaged: %s', async (name) => {
+  it.each(['python.wasm', 'memory.snapshot'])('names the damaged file: %s', async (name) => {
     const path = join(folder, name);
     const whole = readFileSync(path);
     const damaged = Buffer.from(whole);
