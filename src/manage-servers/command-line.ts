@@ -12,7 +12,7 @@ export interface ServersCommand {
   readonly limit: number;
   readonly isJson: boolean;
   /** Only for `login`. */
-  readonly login?: LoginOptions;
+  readonly login?: LoginChoices;
   /** Only for `call`. */
   readonly call?: TypedCallOptions;
 }
@@ -27,7 +27,7 @@ export interface TypedCallOptions {
 }
 
 /** The options of `servers login`. */
-export interface LoginOptions {
+export interface LoginChoices {
   /** Whether to open the browser; otherwise the address is only printed. */
   readonly opensBrowser: boolean;
   /** The loopback port for the redirect back from the browser; any free port if undefined. */
@@ -196,6 +196,6 @@ function defineLogin(group: Command, take: Take): void {
 }
 
 /** The given options of `login`, with defaults for the others. */
-export function loginOptions({ browser, port, scope, timeout }: Given = {}): LoginOptions {
+export function loginOptions({ browser, port, scope, timeout }: Given = {}): LoginChoices {
   return { opensBrowser: browser !== false, port, scope, timeoutSeconds: timeout ?? DEFAULT_LOGIN_SECONDS };
 }

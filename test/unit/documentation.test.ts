@@ -39,7 +39,7 @@ describe('settings', () => {
     expect(named.filter((name) => !allowed.includes(name) && !OTHERS.test(name))).toEqual([]);
   });
 
-  it('stand in the reference, all of them', () => {
+  it('are all in the reference', () => {
     expect(known.filter((name) => !textOf('docs/reference/settings.md').includes(`\`${name}\``))).toEqual([]);
   });
 
@@ -64,7 +64,7 @@ describe('commands', () => {
     [/\bCOMMAND\b/g, 'servers list'],
     [/\bFILE\b/g, 'file.py'],
     [/\bNAME\b/g, 'github'],
-    // The command itself is meant.
+    // Here the word is the command itself.
     [/^exec$/g, 'exec -'],
   ];
 
@@ -209,7 +209,7 @@ describe('samples', () => {
     expect(open.map(({ place }) => place)).toEqual([]);
   });
 
-  /** A policy, the error of a command, what the bridge says of itself at a login, or an entry of a server. */
+  /** A policy, the error of a command, the client metadata of a login, or an entry of a server. */
   function isReadHere({ text }: Fence): boolean {
     const value = JSON.parse(text) as object;
     if ('rules' in value || 'limits' in value) {
