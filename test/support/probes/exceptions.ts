@@ -30,15 +30,15 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'bombs: memory and files together': 'files do not count as memory of Python; each has its own limit',
   },
   'podman-gvisor': {
-    'files: making a device': GVISOR_DEVICES,
+    'files: creating a device': GVISOR_DEVICES,
     'files: devices beyond the harmless ones': GVISOR_DEVICES,
     'rights: gaining rights by executing (no_new_privs unset)': 'gVisor’s /proc does not show it',
     'rights: a higher priority': GVISOR_IGNORES,
-    'rights: escaping the choice of the kernel when memory runs out': GVISOR_IGNORES,
+    'rights: escaping the OOM killer': GVISOR_IGNORES,
     'PID 1: reading or writing its memory': GVISOR_PID_1,
     'PID 1: its descriptors': GVISOR_PID_1,
     'PID 1: stopping or ending it with any signal': GVISOR_PID_1,
-    'sight: mounts of folders of the host':
+    'sight: mounts of host folders':
       'the scratch space /dev/shm, which the engine creates for each sandbox, is mounted over 9p',
     'use: executing from memory (memfd), despite noexec': MEMFD,
   },
