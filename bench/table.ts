@@ -1,7 +1,7 @@
 /** Rows as a Markdown table, which reads well in a terminal too. */
 import type { Quantity, Row } from './rows.ts';
 
-const HEADINGS = ['figure', 'engine', 'measured', 'floor of the same run', 'ratio', 'goal', 'met?'];
+const HEADINGS = ['figure', 'engine', 'measured', 'floor in the same run', 'ratio', 'goal', 'met?'];
 
 /** The table, with aligned columns. */
 export function renderTable(rows: readonly Row[]): string {

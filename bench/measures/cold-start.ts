@@ -69,7 +69,7 @@ async function measureFresh(context: BenchContext, figure: string, image: string
     });
   }
   const veryFirst = besideBare(
-    'very first cell on an image (its code is compiled and kept)',
+    'very first cell on an image (compiles and stores code)',
     engine,
     samples.first,
     samples.bare,

@@ -89,7 +89,7 @@ function toRows({ engine, bridgeMb, sessionMb, clientMb }: BridgeMemory, pythonM
       goals: [atMost(session, 25)],
     },
     {
-      figure: "the engine's client of that session, proportional",
+      figure: "the engine's client for that session, proportional",
       engine,
       measured: { value: clientMb, unit: 'MB' },
       goals: [],

@@ -77,7 +77,7 @@ async function searchesOf(index: SearchIndex): Promise<number[]> {
 function searchRow(tools: number, searches: readonly number[]): Row {
   const measured = quantity(percentile(searches, 0.95));
   return {
-    figure: `search over ${shown(tools)} tools, the index by itself, p95`,
+    figure: `search over ${shown(tools)} tools, index alone, p95`,
     measured,
     detail: `p50 ${median(searches).toFixed(1)} ms`,
     goals: [atMost(measured, tools === SMALL ? 5 : 10)],
@@ -113,7 +113,7 @@ async function measureLarge(context: BenchContext): Promise<{ rows: Row[]; large
         detail: `one more server of 100 tools ${replaced.toFixed(1)} ms`,
         goals: [atMost(measured, 1_000)],
       },
-      { figure: 'longest time for which indexing holds up others', measured: longest, goals: [atMost(longest, 50)] },
+      { figure: 'longest pause of the event loop while indexing', measured: longest, goals: [atMost(longest, 50)] },
     ],
   };
 }
@@ -149,7 +149,7 @@ async function measureFromCell(context: BenchContext, figure: string, index: Qua
         engine: engine(),
         measured,
         detail: `p50 ${median(samples).toFixed(1)} ms, first (starts ${SERVERS} servers) ${first.toFixed(0)} ms`,
-        floor: { ...index, what: 'the index by itself' },
+        floor: { ...index, what: 'index alone' },
         goals: [atMost(measured, 10)],
       },
     ];

@@ -18,7 +18,7 @@ export const warmRoundTrip: Measure = {
   title: 'warm round trip',
   async run(context) {
     const withPipe = await rowsOrReason(FIGURE, () => measureBesidePipe(context));
-    const withKernel = await rowsOrReason('the same beside an IPython kernel without a container', () =>
+    const withKernel = await rowsOrReason('the same next to an IPython kernel without a container', () =>
       measureBesideIPython(context),
     );
     return [...withPipe, ...withKernel];
@@ -50,7 +50,7 @@ function measureBesideIPython(context: BenchContext): Promise<Row[]> {
     const floor: Quantity = { value: median(samples.other), unit: 'ms' };
     return [
       {
-        figure: 'the same beside an IPython kernel without a container',
+        figure: 'the same next to an IPython kernel without a container',
         engine: samples.engine,
         measured,
         floor: { ...floor, what: 'IPython kernel, jupyter_client' },

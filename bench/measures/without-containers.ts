@@ -47,7 +47,7 @@ async function measureEngine(context: BenchContext, engine: TestEngine): Promise
   const figures = {
     cold: `${label}: first cell of a new session`,
     warm: `${label}: warm \`run_python("x=1")\`, p50`,
-    memory: `${label}: idle session, every process of it, proportional`,
+    memory: `${label}: idle session, all its processes, proportional`,
   };
   return [
     ...(await rowsOrReason(figures.cold, () => measureCold(context, own, figures.cold))),

@@ -95,7 +95,7 @@ def _fields(value: Any) -> dict[str, object]:
 
 
 def _converted(value: Any) -> object:
-    """One step towards JSON for common types. Imports nothing: whoever holds such a value has imported its module."""
+    """One step towards JSON for common types. Recognizes them by attributes, so nothing has to be imported."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         raise NotJsonError("is bytes; pass a str: data.decode(), or base64.b64encode(data).decode()")
     if isinstance(value, Pending):

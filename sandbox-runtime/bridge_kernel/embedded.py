@@ -195,7 +195,7 @@ def _replace_loops(channel: Channel) -> None:
 
 
 def _run_inside(run: Callable[..., object], main: Awaitable[object], options: dict[str, object]) -> object:
-    """Runs a coroutine in a separate loop from within the running loop, which is blocked meanwhile as by any call."""
+    """Runs a coroutine in a separate loop from within the running loop, which is blocked until it ends."""
     outer = asyncio.get_running_loop()
     task = asyncio.current_task()
 

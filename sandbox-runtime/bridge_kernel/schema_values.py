@@ -124,7 +124,6 @@ def text_problem(value: object, facts: dict[str, object]) -> Problem | None:
     if isinstance(pattern, str) and matches(pattern, value) is False:
         expected = f"text like {_short(pattern)}"
         return Problem(f"must match the pattern {_short(pattern)}, not {shown(value)}", expected)
-        return Problem(f"must match the pattern {_short(pattern)}, not {shown(value)}", f"text like {_short(pattern)}")
     return None
 
 

@@ -13,7 +13,7 @@ jobs=$(nproc)
 # -- Settings for every step -----------------------------------------------------------------------------------------
 
 # For a reproducible result: a fixed timestamp (the release day of this Python), no locale, no time zone, no random hash
-# order in what the build's Python writes. The compiler wrapper and make_pack.py replace paths of this machine.
+# order in output of the build's Python. The compiler wrapper and make_pack.py replace paths of this machine.
 export SOURCE_DATE_EPOCH=1785888000 LC_ALL=C TZ=UTC PYTHONHASHSEED=0
 umask 022
 

@@ -65,7 +65,7 @@ const count = (text: string, word: string): number => text.split(word).length - 
 export const TASKS: readonly ComparedTask[] = [
   {
     title: 'read one small file',
-    remark: 'code mode does not pay off: one call, whose answer is needed unchanged',
+    remark: 'code does not pay off: one call, and its whole answer is needed',
     direct: ({ length }) => (length === 0 ? [file('read_text_file', { path: 'garden.md' })] : []),
     conclude: ([[text = ''] = []]) => text,
     cells: ['print(await mcp_filesystem.read_text_file(path="garden.md"))'],
@@ -73,7 +73,7 @@ export const TASKS: readonly ComparedTask[] = [
   },
   {
     title: 'read three small files at once',
-    remark: 'break-even: parallel calls take one turn either way',
+    remark: 'break-even: parallel calls are one turn either way',
     direct: ({ length }) =>
       length === 0 ? ['garden.md', 'house.md', 'travel.md'].map((path) => file('read_text_file', { path })) : [],
     conclude: ([texts = []]) => texts.join(''),
@@ -85,8 +85,8 @@ print("".join(await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) fo
     servers: ['filesystem'],
   },
   {
-    title: 'use a tool that was never used before',
-    remark: 'without definitions in its context, the agent looks up the tool first: one extra turn',
+    title: 'use a tool for the first time',
+    remark: 'without the definition in its context, the agent first looks up the tool: one more turn',
     direct: ({ length }) => (length === 0 ? [sum(2, 3)] : []),
     conclude: ([[text = ''] = []]) => String(numberIn(text)),
     cells: [
@@ -97,7 +97,7 @@ print("".join(await asyncio.gather(*[mcp_filesystem.read_text_file(path=name) fo
   },
   {
     title: `find the errors in ${LOG_COUNT} log files`,
-    remark: 'much is read, little is needed',
+    remark: 'a lot is read, and little of it is needed',
     direct: (answers) => {
       if (answers.length === 0) {
         return [file('search_files', { path: '.', pattern: '*.log' })];
@@ -119,8 +119,8 @@ sum(text.count(" ERROR ") for text in texts)`,
     isPictured: true,
   },
   {
-    title: `${CHAIN_LENGTH} calls of which each needs the one before`,
-    remark: 'one model turn per call, or one for all',
+    title: `${CHAIN_LENGTH} calls that each need the result of the one before`,
+    remark: 'one turn of the model for each call, or one for all',
     direct: (answers) => {
       const last = answers.at(-1)?.[0];
       return answers.length === CHAIN_LENGTH ? [] : [sum(last === undefined ? 1 : numberIn(last), answers.length)];
@@ -136,8 +136,8 @@ total`,
     servers: ['everything'],
   },
   {
-    title: 'carry what is in one server to another',
-    remark: 'the agent copies the text word for word, or code does',
+    title: 'copy data from one server to another',
+    remark: 'the agent copies the data word for word, or code does',
     direct: (answers) => {
       if (answers.length === 0) {
         return ['garden.md', 'house.md', 'travel.md'].map((path) => file('read_text_file', { path }));

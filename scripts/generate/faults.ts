@@ -1,6 +1,5 @@
 /** The tables of `docs/internals/faults.md`, from the suite's cases and gates. */
-import { ALL_CASES } from '../../test/faults/cases/all.ts';
-import { CASES_ELSEWHERE } from '../../test/faults/cases/elsewhere.ts';
+import { ALL_CASES, CASES_ELSEWHERE } from '../../test/faults/cases/all.ts';
 import type { FaultCase } from '../../test/support/faults/fault-case.ts';
 import { GATES } from '../../test/support/faults/gates.ts';
 import { renderTable } from './tables.ts';

@@ -18,7 +18,7 @@ export interface Layer {
 const CORE: readonly Layer[] = [
   {
     folder: 'base',
-    holds: 'shared basics: errors, limits, log, processes, types of a cell',
+    holds: 'shared basics: errors, limits, log, processes, types of cells and servers',
     kind: 'core',
     mayImport: [],
   },

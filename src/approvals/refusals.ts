@@ -34,7 +34,7 @@ export function denied(call: CallToApprove, { action, content }: Reply): BridgeE
 
 /** @param job the background job that makes the call, if one does. */
 export function unavailable(call: CallToApprove, job: string | undefined, policyFile: string): BridgeError {
-  const client = 'this client cannot ask (it offers no elicitation; exec asks at a terminal only)';
+  const client = 'this client cannot ask (it does not support elicitation; exec asks only at a terminal)';
   const who = job === undefined ? client : 'a background job cannot ask';
   const hint = howToAllow(call, policyFile);
   return notCalled(call, 'APPROVAL_UNAVAILABLE', `${call.reason}, and ${who}`, {

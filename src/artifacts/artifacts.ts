@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_ARTIFACT_BYTES, MAX_ARTIFACTS_PER_SESSION } from '../base/limits.ts';
 import { SESSION_NAME_PATTERN } from '../server/arguments.ts';
-import { replaceFile } from '../state/replace-file.ts';
+import { replaceFile } from '../state/file-system.ts';
 import { checkDirectory, ensureDirectory, TEMPORARY_SUFFIX } from '../state/state-files.ts';
 
 export interface Artifact {

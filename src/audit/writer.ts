@@ -228,8 +228,8 @@ export class AuditWriter {
     const handle = await openToAppend(file.path);
     this.#open = { handle, file };
     this.#isTorn = await isTorn(handle);
-    // For each new file. Awaited, because removal that ran beside the writes measured files that were still growing: what
-    // it removed depended on the speed of the disk, and it could remove more than it had to. A failure is retried with the next file.
+    // Awaited: removal beside the writes measured files that were still growing, and could remove more than necessary.
+    // A failure is retried with the next new file.
     await removeOldFiles(directory, keep, this.#now()).catch((error: unknown) => {
       this.#options.logger.debug(`Old audit log files could not be removed: ${messageOf(error)}`);
     });

@@ -57,7 +57,7 @@ export const ERROR_CODES = {
   SECRET_UNAVAILABLE: { meaning: 'a secret of the server could not be read, so the server was not started', fixedBy: 'user', retry: true, exitCode: 69 },
   SERVER_EXITED: { meaning: 'the server exited before it answered', fixedBy: 'user', retry: true, exitCode: 69 },
   SERVER_PROTOCOL: { meaning: 'the answer of the server is not valid MCP', fixedBy: 'user', retry: false, exitCode: 76 },
-  CAPABILITY_MISSING: { meaning: 'the server does not offer resources or prompts', fixedBy: 'model', retry: false, exitCode: 70 },
+  CAPABILITY_MISSING: { meaning: 'the server does not offer what the call needs: resources or prompts', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_UNKNOWN: { meaning: 'the server has no tool with that name', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_ARGUMENT_INVALID: { meaning: 'an argument does not match the tool; nothing was sent', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_CHANGED: { meaning: 'the tool definition differs from the accepted one; nothing was sent', fixedBy: 'user', retry: false, exitCode: 77 },

@@ -4,7 +4,10 @@
  */
 import { messageOf } from './errors.ts';
 
-/** The value of a JSON text, which may begin with a byte order mark, or the fault: `is not JSON (line 3, column 5): comments are not allowed`. */
+/**
+ * The value of a JSON text, which may begin with a byte order mark; or what is wrong with it, such as
+ * `is not JSON (line 3, column 5): comments are not allowed`.
+ */
 export function parseJson(marked: string): { readonly value: unknown } | { readonly fault: string } {
   const text = marked.replace(/^\uFEFF/, '');
   try {

@@ -41,7 +41,7 @@ export function createLogger(level: LogLevel, write: (line: string) => void = wr
   return { debug: at('DEBUG'), info: at('INFO'), warning: at('WARNING'), error: at('ERROR') };
 }
 
-/** A logger that drops everything; the default where none is passed. */
+/** A logger that drops everything; the default for code that gets no logger. */
 export const silentLogger: Logger = createLogger('ERROR', () => undefined);
 
 function writeToStderr(line: string): void {

@@ -24,7 +24,7 @@ const MAX_BRANCHES = 64;
 /** Properties that are read of one object. Chosen: the largest of 1,084 real tools has 32 parameters. */
 const MAX_PROPERTIES = 250;
 
-/** Resolves `$ref`: the schema that `schema` refers to, or `schema` itself if it is no reference. Undefined if the target is not in `root`. */
+/** Resolves `$ref`: the schema that `schema` refers to, or `schema` itself without one. Undefined if the target is not in `root`. */
 export function follow(schema: unknown, root: Schema): unknown {
   let current = schema;
   for (let links = 0; links < MAX_REFERENCES; links += 1) {

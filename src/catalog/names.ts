@@ -33,7 +33,7 @@ export function toIdentifier(name: string): string {
 }
 
 /**
- * An alias for each name, in the given order. A name that is already an identifier is its own alias, so that no alias hides
+ * An alias for each name, in the given order. A name that is already an identifier is its own alias, so an alias never hides
  * another name. If other aliases are equal, they get `_2`, `_3` and so on in the order of their names by UTF-16 code units, so
  * that the order in which a server lists them does not matter. A name that occurs twice gets two aliases.
  */

@@ -2,7 +2,7 @@
  * Ranks tools by how well they match a query. First, every word of the query adds to the score of the tools that have it or a
  * synonym of it (BM25F, Robertson and Zaragoza 2009). Then the best are examined closely: does the query contain the tool's
  * whole name, are its words adjacent in the tool's text, is the action the same? All numbers below were tuned together on 311
- * queries over 2,700 real tools, with cross-validation on halves and quarters (docs/internals/decisions/015-tool-search.md).
+ * queries over 2,700 real tools, always with a half or a quarter of them held out (docs/internals/decisions/015-tool-search.md).
  */
 import { actionFit, synonymsOf } from './search-lexicon.ts';
 import type { Query, QueryWord } from './search-query.ts';

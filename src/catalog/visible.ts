@@ -1,6 +1,6 @@
 /**
- * Untrusted text, made safe to show. Characters that hide, reorder or fake text become visible, so that no server can tell an
- * agent something that a person does not see, and no text can pass for the bridge's own. Source of the ignorable characters:
+ * Untrusted text, made safe to show. Characters that hide, reorder or fake text become visible. So a server cannot tell an agent
+ * something that a person does not see, and its text cannot pass for the bridge's own. Source of the ignorable characters:
  * Unicode 15.1, `DerivedCoreProperties.txt`.
  */
 

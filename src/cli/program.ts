@@ -6,8 +6,6 @@ import { defineCompletion } from './completion.ts';
 import { defineHelp } from './help/command-line.ts';
 import { TOPIC_NAMES } from './help/topics.ts';
 
-const LINE_CHARS = 80;
-
 export interface ProgramEnds {
   readonly settle: Settle<CommandLine>;
   /** Receives help text. */
@@ -19,6 +17,8 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
     .description('One MCP tool, run_python: a live, locked-down Python session that calls your MCP servers as code.')
     .version('', '-v, --version', 'show the version')
     .helpOption('-h, --help', 'show help')
+    // The usage of each command shows its arguments; here they would leave no room for the descriptions.
+    .configureHelp({ subcommandTerm: (command) => command.name() })
     .configureOutput({ writeOut: show, writeErr: () => undefined })
     .exitOverride();
   program
@@ -33,22 +33,8 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
     program,
     `Settings are environment variables such as MCP_BRIDGE_TIMEOUT; \`help settings\` lists them.
 
-${wrap(`Topics: ${TOPIC_NAMES.join(', ')}.`)}
+Topics: ${TOPIC_NAMES.join(', ')}.
 \`help TOPIC\` prints a topic, \`help IMAGE_MISSING\` explains an error code, \`help MCP_BRIDGE_TIMEOUT\` a setting.`,
   );
   return program;
-}
-
-/** The text in lines of at most 80 characters. */
-function wrap(text: string): string {
-  const lines = [''];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1) === '' ? word : `${lines.at(-1)} ${word}`;
-    if (line.length > LINE_CHARS) {
-      lines.push(word);
-    } else {
-      lines[lines.length - 1] = line;
-    }
-  }
-  return lines.join('\n');
 }

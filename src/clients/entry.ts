@@ -1,28 +1,28 @@
 /**
- * Entries of other clients as entries of our own server files. Clients agree on `command`, `args` and `env`; this knows
- * where they do not. Values are passed on as they are: whoever reads the entry checks them.
+ * Converts entries of other clients to entries of our server files. Clients mostly agree on `command`, `args` and `env`; this
+ * handles the differences. Values are not checked here but when the entry is read.
  */
 
 import { isObject } from '../base/is-object.ts';
 import { type FileObject } from './file-format.ts';
 
-/** An entry in our shape, or why there is none; `isClientPart` when it never was a server of its own. */
+/** The converted entry, or why there is none. `isClientPart` means that it is not a separate server at all. */
 export type ClientEntry = { readonly entry: FileObject } | { readonly reason: string; readonly isClientPart: boolean };
 
-/** Places that only the client can fill in: questions to the user, folders and settings of its window. */
+/** Placeholders that only the client can fill in: input from the user, and folders and settings of its window. */
 const CLIENT_VARIABLE =
   /\$\{(?:(?:input|command|config):[^}]*|(?:workspaceFolder|workspaceRoot|cwd)\w*(?::[^}]*)?|file\w*)\}/;
 const REMOTE_TYPES = /^(?:sse|http|streamable[-_]?http|wss?|websocket)$/i;
-/** Kinds of Goose's extensions that run inside it. */
+/** Types of Goose extensions that run inside Goose. */
 const BUILT_IN_TYPES: ReadonlySet<unknown> = new Set(['builtin', 'platform', 'frontend', 'inline_python']);
 
-/** `value` of any client in our shape. A bare number in `timeout` counts only when its unit is known. */
+/** Converts the entry `value` of any client. A plain number in `timeout` is used only if its unit is known. */
 export function toServerEntry(value: unknown, timeoutUnit?: 's' | 'ms'): ClientEntry {
   if (!isObject(value)) {
     return { entry: value as FileObject };
   }
   if (BUILT_IN_TYPES.has(value['type']) || value['source'] === 'extension') {
-    return { reason: 'is a part of the client', isClientPart: true };
+    return { reason: 'is part of the client', isClientPart: true };
   }
   const reason = whyOnlyThere(value);
   if (reason !== undefined) {
@@ -34,10 +34,10 @@ export function toServerEntry(value: unknown, timeoutUnit?: 's' | 'ms'): ClientE
 function whyOnlyThere(value: FileObject): string | undefined {
   const variable = CLIENT_VARIABLE.exec(JSON.stringify(value))?.[0];
   if (variable !== undefined) {
-    return `holds ${variable}, which only its client can fill in`;
+    return `contains ${variable}, which only its client can fill in`;
   }
   if (value['envFile'] !== undefined) {
-    return 'reads variables from a file ("envFile"), which only its client does';
+    return 'reads variables from a file ("envFile"), which only its client can do';
   }
   const keys = value['env_keys'];
   if (Array.isArray(keys) && keys.length > 0) {
@@ -46,7 +46,7 @@ function whyOnlyThere(value: FileObject): string | undefined {
   return undefined;
 }
 
-/** Program and arguments: apart, in one list (OpenCode), in an object (Zed until 2025), or as `cmd` (Goose). */
+/** Program and arguments: separate, in one list (OpenCode), in an object (Zed until 2025), or as `cmd` (Goose). */
 function commandOf(value: FileObject): FileObject {
   const command = value['command'] ?? value['cmd'];
   const url = value['url'] ?? value['serverUrl'] ?? value['httpUrl'] ?? value['uri'];
@@ -62,13 +62,13 @@ function commandOf(value: FileObject): FileObject {
   return { command, ...pick(value, ['args']) };
 }
 
-/** Only what names a transport of ours; what else clients write there says no more than that the server is remote. */
+/** Keeps only names of transports. Anything else that clients write there only means that the server is remote. */
 function transportOf(value: FileObject): FileObject {
   const type = value['type'] ?? value['transport'];
   return typeof type === 'string' && REMOTE_TYPES.test(type) ? { type } : {};
 }
 
-/** Headers as they are, or as Codex has them: apart from those whose values are variables. */
+/** The headers as they are; Codex lists those whose values are variables separately. */
 function headersOf(value: FileObject): FileObject {
   const headers = value['headers'] ?? value['http_headers'];
   const fromVariables = isObject(value['env_http_headers']) ? value['env_http_headers'] : {};
@@ -85,7 +85,7 @@ function environmentOf(value: FileObject): FileObject {
   if (passedOn.length === 0) {
     return env === undefined || env === null ? {} : { env };
   }
-  // Codex: variables of its own environment that the server gets too.
+  // Codex: variables that the server inherits from its environment.
   const references = Object.fromEntries(passedOn.map((name) => [name, `\${${name}:-}`]));
   return { env: { ...references, ...(isObject(env) ? env : {}) } };
 }

@@ -1,6 +1,6 @@
 /**
- * Reading and changing the files of clients as text: only the lines of one entry change, everything else keeps its
- * bytes. Each format brings its own splice; whether it did what was meant is checked here, by reading the result.
+ * Reads and edits the files of clients as text: only the lines of one entry change, and every other byte stays. Each format
+ * does its own editing; the result is checked here, by parsing it again.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -8,10 +8,10 @@ import { isObject } from '../base/is-object.ts';
 import { type EntryPlace, type FileFormat, type FileObject, FileSyntaxError, UnsafeEditError } from './file-format.ts';
 import type { FileFormatName } from './table.ts';
 
-/** The parsers of TOML and YAML take 1.5 s and 8 s for so much (measured), and more than twice that for twice as much. */
+/** The limit for TOML and YAML, whose parsers need 1.5 s and 8 s for this much (measured) and are slower than linear. */
 const MAX_SLOW_CHARS = 1024 * 1024;
 
-/** A format, loaded when a file of it is first met: none of the parsers is needed to serve. */
+/** A format. Its parser is loaded on demand, because the server itself does not need it. */
 export async function loadFormat(name: FileFormatName): Promise<FileFormat> {
   switch (name) {
     case 'json':
@@ -23,7 +23,7 @@ export async function loadFormat(name: FileFormatName): Promise<FileFormat> {
   }
 }
 
-/** The servers of a file, by name; undefined when there is no such object, also when something else is in its place. */
+/** The servers of a file, by name; undefined if there is no object at `keys`. */
 export function entriesAt(root: FileObject, keys: readonly string[]): FileObject | undefined {
   let value: unknown = root;
   for (const key of keys) {
@@ -32,13 +32,13 @@ export function entriesAt(root: FileObject, keys: readonly string[]): FileObject
   return isObject(value) ? value : undefined;
 }
 
-/** The format with its edits checked: the result must read as the old content with exactly that entry changed. */
+/** The format with checked edits: a result must parse to the old content with exactly that entry changed. */
 function checked(inner: FileFormat, maxChars: number): FileFormat {
   const format = { ...inner, parse: (text: string) => parseBounded(inner, text, maxChars) };
   const expectSame = (text: string, place: EntryPlace, expected: FileObject | undefined, before: string): string => {
     const wanted = withEntry(format.parse(before), place, expected);
     if (!isDeepStrictEqual(wanted, withEntry(parseEdited(format, text), place, entryAt(format, text, place)))) {
-      throw new UnsafeEditError('the change would have touched other parts of the file');
+      throw new UnsafeEditError('the change would affect other parts of the file');
     }
     return text;
   };
@@ -52,11 +52,11 @@ function checked(inner: FileFormat, maxChars: number): FileFormat {
   };
 }
 
-/** The parsers follow nesting by calling themselves. */
+/** Limits the length, and reports the stack overflow of a recursive parser as a syntax error. */
 function parseBounded(format: FileFormat, text: string, maxChars: number): FileObject {
   const start = { line: 1, column: 1 };
   if (text.length > maxChars) {
-    throw new FileSyntaxError(`has ${text.length} characters; at most ${maxChars} are read`, start);
+    throw new FileSyntaxError(`has ${text.length} characters; the limit is ${maxChars}`, start);
   }
   try {
     return format.parse(text);
@@ -65,12 +65,12 @@ function parseBounded(format: FileFormat, text: string, maxChars: number): FileO
   }
 }
 
-/** Every key on the way must hold an object, or nothing yet. */
+/** The value at each of `keys` must be an object or not exist yet. */
 function refuseOtherValues(root: FileObject, keys: readonly string[]): void {
   for (const [index] of keys.entries()) {
     const value = entriesAt(root, keys.slice(0, index))?.[keys[index] ?? ''];
     if (value !== undefined && value !== null && !isObject(value)) {
-      throw new UnsafeEditError(`"${keys.slice(0, index + 1).join('.')}" holds something else than servers`);
+      throw new UnsafeEditError(`"${keys.slice(0, index + 1).join('.')}" is not an object of servers`);
     }
   }
 }
@@ -79,7 +79,7 @@ function parseEdited(format: FileFormat, text: string): FileObject {
   try {
     return format.parse(text);
   } catch (error) {
-    throw new UnsafeEditError('the changed file could not be read again', { cause: error });
+    throw new UnsafeEditError('the changed file would be invalid', { cause: error });
   }
 }
 
@@ -88,7 +88,7 @@ function entryAt(format: FileFormat, text: string, { keys, name }: EntryPlace): 
   return isObject(entry) ? entry : undefined;
 }
 
-/** A copy with that entry, or without it; without objects that are left empty, which are as good as none. */
+/** A copy with `entry` at its place, or without an entry there. Empty objects are removed, because they mean the same as none. */
 function withEntry(root: FileObject, { keys, name }: EntryPlace, entry: FileObject | undefined): FileObject {
   const [key, ...deeper] = keys;
   if (key === undefined) {

@@ -1,6 +1,6 @@
 /**
- * JSON as clients read it: comments and trailing commas are allowed, and kept. The library's own `modify` puts the
- * neighbours of an entry into its own layout; here an entry is written into the lines of the file instead.
+ * JSON as clients read it: comments and trailing commas are allowed and preserved. The library's own `modify` reformats the
+ * neighbors of an entry, so edits are made in the text here.
  */
 import {
   createScanner,
@@ -17,12 +17,12 @@ const PARSE_OPTIONS = { allowTrailingComma: true };
 
 export const jsonFormat = {
   parse: parseJson,
-  /** `value` may be anything that JSON holds, not only an entry. */
+  /** `value` may be any JSON value, not only an entry. */
   add(text, { keys, name }, value: unknown) {
     if (text.trim() === '') {
       return `${JSON.stringify(nest([...keys, name], value), undefined, 2)}\n`;
     }
-    // The innermost object that is there gets what is missing.
+    // Add the missing keys to the innermost object that exists.
     const root = parseTree(text, [], PARSE_OPTIONS);
     for (let depth = keys.length; depth >= 0; depth -= 1) {
       const object = root && findNodeAtLocation(root, keys.slice(0, depth));
@@ -31,17 +31,17 @@ export const jsonFormat = {
         return addProperty(text, object, key, nest(inner, value));
       }
       if (object !== undefined) {
-        // `null`, as good as nothing.
+        // `null`, which means the same as a missing key.
         return splice(text, object.offset, object.offset + object.length, JSON.stringify(nest([key, ...inner], value)));
       }
     }
-    throw new UnsafeEditError('it holds no object');
+    throw new UnsafeEditError('it does not contain an object');
   },
   remove(text, { keys, name }) {
     const root = parseTree(text, [], PARSE_OPTIONS);
     const property = root && findNodeAtLocation(root, [...keys, name])?.parent;
     if (property === undefined) {
-      throw new UnsafeEditError(`"${name}" is not where it was`);
+      throw new UnsafeEditError(`"${name}" was not found`);
     }
     return removeProperty(text, property);
   },
@@ -59,12 +59,12 @@ function parseJson(text: string): FileObject {
   }
   const root = tree && valueOf(tree);
   if (!isObject(root)) {
-    throw new FileSyntaxError('must hold an object', { line: 1, column: 1 });
+    throw new FileSyntaxError('must contain an object', { line: 1, column: 1 });
   }
   return root;
 }
 
-/** As the library's `getNodeValue`, which sets the prototype for a key `__proto__`. */
+/** Like the library's `getNodeValue`, which however sets the prototype for a key `__proto__`. */
 function valueOf({ children = [], type, value }: Node): unknown {
   switch (type) {
     case 'array':
@@ -89,7 +89,7 @@ function nest(keys: readonly string[], value: unknown): unknown {
   return keys.reduceRight((inner, key) => ({ [key]: inner }), value);
 }
 
-/** As the last property, in lines of its own where the others have lines of their own. */
+/** Adds the last property, on its own lines if the others are on their own lines. */
 function addProperty(text: string, object: Node, key: string, value: unknown): string {
   const lastProperty = object.children?.at(-1);
   if (lastProperty === undefined) {
@@ -104,7 +104,7 @@ function addProperty(text: string, object: Node, key: string, value: unknown): s
     return comma === undefined ? splice(text, end, end, `,${property}`) : splice(text, after, after, `${property},`);
   }
   const block = `${eolOf(text)}${renderProperty(text, indent, key, value)}`;
-  // A comment in the last line belongs to that line.
+  // A comment at the end of the last line belongs to that line.
   const lineEnd = endOfLineAfter(text, after) ?? after;
   const added = splice(text, lineEnd, lineEnd, comma === undefined ? block : `${block},`);
   return comma === undefined ? splice(added, end, end, ',') : added;
@@ -143,18 +143,18 @@ function removeProperty(text: string, property: Node): string {
   } else if (next !== undefined) {
     rest = splice(text, property.offset, next.offset, '');
   } else {
-    // The comma of the one before becomes the last; without one before, there is nothing for it to follow.
+    // The previous property keeps the comma that follows, if any; without a previous one, the comma goes as well.
     return previous === undefined
       ? splice(text, property.offset, after, '')
       : splice(text, previous.offset + previous.length, end, '');
   }
-  // What is now the last property ends without a comma, as the removed one did.
+  // The new last property must not end with a comma if the removed one did not.
   const leftOver = next === undefined && comma === undefined && previous !== undefined;
   const before = leftOver ? commaAfter(rest, previous.offset + previous.length) : undefined;
   return before === undefined ? rest : splice(rest, before, before + 1, '');
 }
 
-/** Where the comma after a value stands, comments between them skipped. */
+/** The offset of the comma after a value, skipping comments. */
 function commaAfter(text: string, offset: number): number | undefined {
   const scanner = createScanner(text, true);
   scanner.setPosition(offset);
@@ -162,20 +162,20 @@ function commaAfter(text: string, offset: number): number | undefined {
   return text[scanner.getTokenOffset()] === ',' ? scanner.getTokenOffset() : undefined;
 }
 
-/** The end of the line when nothing but spaces and comments that end in it follow; otherwise undefined. */
+/** The end of the line if only spaces and comments follow on it; otherwise undefined. */
 function endOfLineAfter(text: string, offset: number): number | undefined {
   const rest = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\r\n])*\*\/|\/\/[^\r\n]*)*(?=\r?\n|$)/.exec(text.slice(offset));
   return rest === null ? undefined : offset + rest[0].length;
 }
 
-/** The spaces that begin the line of a place, when nothing but comments stands before it in that line. */
+/** The indentation of the line if only comments come before the offset on it; otherwise undefined. */
 function indentAt(text: string, offset: number): string | undefined {
   const lineBreak = text.lastIndexOf('\n', offset - 1);
   const before = /^([ \t]*)(?:\/\*(?:(?!\*\/).)*\*\/[ \t]*)*$/.exec(text.slice(lineBreak + 1, offset));
   return lineBreak === -1 ? undefined : before?.[1];
 }
 
-/** One step of indentation as the file has it; two spaces when it does not tell. */
+/** One level of indentation in the file; two spaces if it has none. */
 function indentUnit(text: string): string {
   return /^([ \t]+)["}]/m.exec(text)?.[1] ?? '  ';
 }

@@ -1,37 +1,37 @@
-/** What `install` and `uninstall` make of the text of a client's file. Pure; both leave every other byte alone. */
+/** How `install` and `uninstall` edit the text of a client's file. Pure; both leave every other byte as it is. */
 import { isDeepStrictEqual } from 'node:util';
 import type { EntryPlace, FileFormat, FileObject } from './file-format.ts';
 import { entriesAt } from './format.ts';
 import type { ListedServer } from './server-lists.ts';
 
-/** Name of the entry in clients; some put it before the tool's name, and count the characters of both. */
+/** The name of the entry in clients. Short, because some prefix the tool's name with it and limit the length of both. */
 export const ENTRY_NAME = 'code';
-/** Taken when the user has a server called `code`. */
+/** The name used if the user already has a server called `code`. */
 export const OTHER_NAME = 'mcp-server-code-execution-mode';
 
 export interface RegistrationOptions {
   readonly format: FileFormat;
-  /** Keys from the root to the object of servers. */
+  /** The keys from the root to the object of servers. */
   readonly keys: readonly string[];
-  /** The name to register under; that of the package where it is taken. */
+  /** The name to register under; if it is taken, the package's name is used. */
   readonly name: string;
-  /** The entry that starts the bridge, for a name. */
+  /** The entry that starts the bridge, for a given name. */
   readonly entry: (name: string) => FileObject;
-  /** Whether an entry that is there starts the bridge. */
+  /** Whether an existing entry starts the bridge. */
   readonly isOwn: (name: string, entry: unknown) => boolean;
-  /** Whether such an entry is one that `install` wrote, and may bring up to date. */
+  /** Whether `install` wrote such an entry and may update it. */
   readonly isReplaceable: (name: string, entry: unknown) => boolean;
 }
 
-/** Names of the entries that start the bridge, as they stand. */
+/** The names of the entries that start the bridge. */
 export function ownNames(text: string, { format, keys, isOwn }: RegistrationOptions): string[] {
   const entries = entriesAt(format.parse(text), keys) ?? {};
   return Object.keys(entries).filter((name) => isOwn(name, entries[name]));
 }
 
 /**
- * The text with the bridge registered and without the entries `moved`. An entry that an earlier `install` wrote starts
- * this program afterwards, with what the user added to it; one that the user wrote stays as it is.
+ * Registers the bridge and removes the entries `moved`. An entry from an earlier `install` is updated to start this program, and
+ * keeps what the user added to it. An entry that the user wrote is not changed.
  */
 export function register(text: string, options: RegistrationOptions, moved: readonly EntryPlace[] = []): string {
   const { format, keys } = options;
@@ -46,7 +46,7 @@ export function register(text: string, options: RegistrationOptions, moved: read
   return removeAll(registered, format, moved);
 }
 
-/** Keys that hold the command in one client or another. */
+/** The keys of the command in the various clients. */
 const COMMAND_KEYS = ['type', 'command', 'cmd', 'args'];
 
 function update(text: string, name: string, old: FileObject, options: RegistrationOptions): string {
@@ -58,12 +58,12 @@ function update(text: string, name: string, old: FileObject, options: Registrati
   }
   const command = Object.entries(wanted).filter(([key]) => COMMAND_KEYS.includes(key));
   const next = { ...wanted, ...old, ...Object.fromEntries(command) };
-  // A command that does not show what it starts is known by its name alone.
+  // If the command does not reveal what it starts, only the name identifies the entry.
   const kept = options.isOwn(name, next) ? name : options.name;
   return format.add(format.remove(text, { keys, name }), { keys, name: kept }, next);
 }
 
-/** With the entry that stands in the text in the place of the one that would be written now: it may be of an earlier version. */
+/** The options with the entry that is in the text, which may come from an earlier version, instead of the current one. */
 export function asRegistered(text: string, options: RegistrationOptions): RegistrationOptions {
   const entries = entriesAt(options.format.parse(text), options.keys) ?? {};
   const [name] = ownNames(text, options);
@@ -71,7 +71,7 @@ export function asRegistered(text: string, options: RegistrationOptions): Regist
   return name === undefined || entry === undefined ? options : { ...options, name, entry: () => entry };
 }
 
-/** The text without the bridge, and with the entries that were moved away; names that are taken again stay as they are. */
+/** Removes the bridge and restores the entries `moved`, except under names that are in use again. */
 export function unregister(text: string, options: RegistrationOptions, moved: readonly ListedServer[] = []): string {
   const { format, keys } = options;
   const own = ownNames(text, options).map((name) => ({ keys, name }));
@@ -85,8 +85,8 @@ export function unregister(text: string, options: RegistrationOptions, moved: re
 }
 
 /**
- * Which of the earlier texts of the file, newest first, `text` was made from by `register`, byte for byte; undefined when
- * it was changed since. A file that did not exist counts as the empty text.
+ * The one of the `earlier` texts, newest first, from which `register` produced exactly `text`; undefined if the file has been
+ * changed since. A file that did not exist counts as an empty text.
  */
 export function findOriginal(
   text: string,
@@ -104,7 +104,7 @@ export function findOriginal(
       const isBefore = ownNames(candidate, options).length === 0;
       return hasMoved && isBefore && register(candidate, options, moved) === text;
     } catch {
-      // An earlier text that cannot be read or changed is none that `register` made anything of.
+      // `register` cannot have used an earlier text that cannot be parsed or edited.
       return false;
     }
   });

@@ -1,17 +1,17 @@
-/** The lists of servers in a client's file: the one at its usual keys, and those that Claude Code keeps for single folders. */
+/** The lists of servers in a client's file: the main one, and those that Claude Code keeps for single folders. */
 
 import type { FileObject } from './file-format.ts';
 import { entriesAt } from './format.ts';
 import type { ClientDefinition } from './table.ts';
 
 export interface ServerList {
-  /** Keys from the root of the file to the servers by name. */
+  /** The keys from the root of the file to the servers by name. */
   readonly keys: readonly string[];
-  /** The folder in which alone the client uses these servers, and runs them; undefined for the usual list. */
+  /** The only folder in which the client uses and runs these servers; undefined for the main list. */
   readonly folder: string | undefined;
 }
 
-/** A server as the client wrote it, and the list in which it stands. */
+/** A server as the client wrote it, and the list that contains it. */
 export interface ListedServer extends ServerList {
   readonly name: string;
   readonly original: FileObject;
@@ -19,13 +19,13 @@ export interface ListedServer extends ServerList {
 
 type Lists = Pick<ClientDefinition, 'keys' | 'foldersKey'>;
 
-/** The list of one folder; without one, the usual list. */
+/** The list of a folder; without `folder`, the main list. */
 export function serverList({ keys, foldersKey }: Lists, folder?: string): ServerList {
-  const isApart = folder !== undefined && foldersKey !== undefined;
-  return { keys: isApart ? [foldersKey, folder, ...keys] : keys, folder };
+  const hasOwnList = folder !== undefined && foldersKey !== undefined;
+  return { keys: hasOwnList ? [foldersKey, folder, ...keys] : keys, folder };
 }
 
-/** The usual list first, then those of folders as they stand in the file. */
+/** The main list first, then those of folders in the order of the file. */
 export function serverLists(client: Lists, root: FileObject): ServerList[] {
   const { foldersKey } = client;
   const folders = foldersKey === undefined ? {} : (entriesAt(root, [foldersKey]) ?? {});

@@ -1,11 +1,11 @@
 /**
- * The MCP clients whose configuration files are known: where each keeps them on each system, in which format, under
- * which key, and what an entry looks like. The one place that knows such facts; documentation is generated from it.
- * Pure: a system is data, so the paths of all three are tested on any of them.
+ * The supported MCP clients: where each keeps its configuration on each system, in which format, under which key, and what an
+ * entry looks like. All such facts are in this table, and documentation is generated from it. Pure: the system is passed in, so
+ * the paths of all three can be tested on any of them.
  */
 import { posix, win32 } from 'node:path';
 
-/** What the places depend on. */
+/** What the paths depend on. */
 export interface ClientSystem {
   readonly platform: 'linux' | 'darwin' | 'win32';
   /** Absolute. */
@@ -24,33 +24,33 @@ export interface StartCommand {
 export interface ClientDefinition {
   readonly title: string;
   readonly format: FileFormatName;
-  /** Keys from the root of the file to the object of servers. */
+  /** The keys from the root of the file to the object of servers. */
   readonly keys: readonly string[];
-  /** Key from the root to settings by folder, which hold further servers at `keys`: each is used in that folder alone. */
+  /** The key from the root to settings by folder. Each may have further servers at `keys`, used only in that folder. */
   readonly foldersKey?: string;
-  /** The file for all projects: the first that exists is read and changed. */
+  /** The file for all projects. The first one that exists is read and changed. */
   readonly userFiles: (system: ClientSystem) => readonly string[];
-  /** Which of them is made when there is neither a file nor a folder of the client; the first when left out. */
+  /** Which of them to create if the client has neither a file nor a folder. Default: the first. */
   readonly usualFile?: (system: ClientSystem) => string;
-  /** The file for one project, from its folder, with slashes; undefined when the client has none or none is known. */
+  /** The file for one project, relative to its folder, with slashes; undefined if the client has none or it is not known. */
   readonly projectFiles?: readonly string[];
-  /** An entry of this client that starts the bridge. */
+  /** An entry that starts the bridge. */
   readonly entry: (start: StartCommand, name: string) => Readonly<Record<string, unknown>>;
-  /** Whether a script on Windows, such as `npx`, has to be started through `cmd /c`. */
+  /** Whether the client must start scripts on Windows, such as `npx`, through `cmd /c`. */
   readonly needsCmd: boolean;
-  /** Unit of a bare number in `timeout`; what is no timeout of one call is left out. */
+  /** The unit of a plain number in `timeout`; left out if it is not the time limit of one call. */
   readonly timeoutUnit?: 's' | 'ms';
-  /** What a user does to apply a change. */
+  /** What the user must do to apply a change. */
   readonly afterwards: string;
-  /** What the client asks before it starts a server of the file for all projects, or of that of one project. */
+  /** What the client asks before it starts a server from the file for all projects, or for one project. */
   readonly trust?: { readonly user?: string; readonly project?: string };
-  /** Its programs on `PATH`; with a folder of its files or an app, they tell whether the client is on this machine. */
+  /** Its programs on `PATH`. Like a folder of its files or its app, they show that the client is on this machine. */
   readonly programs: readonly string[];
   /** Its app on macOS. */
   readonly macApp?: string;
-  /** Where the facts are from. */
+  /** The source of these facts. */
   readonly source: string;
-  /** The version that `npm run test:clients` runs on Linux. */
+  /** The version that `npm run test:clients` tests on Linux. */
   readonly seenIn?: string;
   /** What could not be checked. */
   readonly unverified?: string;
@@ -75,7 +75,7 @@ export const CLIENTS = {
     },
     programs: ['claude'],
     source: 'https://code.claude.com/docs/en/mcp',
-    seenIn: '2.1.330, which also connected',
+    seenIn: '2.1.330, including a connection',
   },
   'claude-desktop': {
     title: 'Claude Desktop',
@@ -90,7 +90,7 @@ export const CLIENTS = {
     macApp: 'Claude.app',
     source:
       'https://modelcontextprotocol.io/docs/develop/connect-local-servers, and https://github.com/anthropics/claude-code/issues/26073 for the package of Windows',
-    unverified: 'the place on Linux, for which there is no official build',
+    unverified: 'the path on Linux, for which there is no official build',
   },
   cursor: {
     title: 'Cursor',
@@ -121,7 +121,7 @@ export const CLIENTS = {
     programs: ['code'],
     macApp: 'Visual Studio Code.app',
     source: 'https://code.visualstudio.com/docs/copilot/customization/mcp-servers',
-    unverified: 'profiles other than the default one, which have folders of their own',
+    unverified: 'profiles other than the default one, which have their own folders',
   },
   windsurf: {
     title: 'Windsurf',
@@ -163,7 +163,7 @@ export const CLIENTS = {
     needsCmd: false,
     timeoutUnit: 'ms',
     afterwards: 'start Gemini CLI again; `/mcp` shows it',
-    // Also servers for all projects: seen in 0.61.0, where `security.folderTrust.enabled` is true unless it is set.
+    // Applies to servers for all projects too: seen in 0.61.0, where `security.folderTrust.enabled` is true by default.
     trust: {
       user: 'Gemini CLI starts no MCP server in a folder that you do not trust: start `gemini` there and choose "Trust folder"',
       project:
@@ -171,13 +171,13 @@ export const CLIENTS = {
     },
     programs: ['gemini'],
     source: 'https://geminicli.com/docs/tools/mcp-server',
-    seenIn: '0.61.0, which also connected',
+    seenIn: '0.61.0, including a connection',
   },
   opencode: {
     title: 'OpenCode',
     format: 'json',
     keys: ['mcp'],
-    // Also on macOS and Windows: it follows the XDG folders everywhere.
+    // It uses the XDG folders on every system, including macOS and Windows.
     userFiles: (system) => ['opencode.json', 'opencode.jsonc'].map((name) => inXdg(system, 'opencode', name)),
     projectFiles: ['opencode.json', 'opencode.jsonc'],
     entry: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
@@ -186,8 +186,8 @@ export const CLIENTS = {
     afterwards: 'start OpenCode again',
     programs: ['opencode'],
     source: 'https://opencode.ai/docs/mcp-servers',
-    seenIn: '1.18.33, which also connected',
-    unverified: 'the place on Windows',
+    seenIn: '1.18.33, including a connection',
+    unverified: 'the path on Windows',
   },
   zed: {
     title: 'Zed',
@@ -195,7 +195,7 @@ export const CLIENTS = {
     keys: ['context_servers'],
     userFiles: (system) => [zedSettings(system)],
     projectFiles: ['.zed/settings.json'],
-    // Without `"source": "custom"`, which Zed itself takes out of its settings since November 2025.
+    // Without `"source": "custom"`, which Zed itself has been removing from its settings since November 2025.
     entry: plainEntry,
     needsCmd: true,
     timeoutUnit: 's',
@@ -218,7 +218,7 @@ export const CLIENTS = {
     programs: ['cline'],
     source: 'https://docs.cline.bot/getting-started/config',
     unverified:
-      'from which version on the extension reads the shared file; its older one is used when only that exists',
+      'which version of the extension began to read the shared file; the older file is used if only that exists',
   },
   goose: {
     title: 'Goose',
@@ -251,18 +251,18 @@ export const CLIENTS = {
 export type ClientId = keyof typeof CLIENTS;
 export const CLIENT_IDS = Object.keys(CLIENTS) as readonly ClientId[];
 
-/** Facts of one client. */
+/** The definition of a client. */
 export function clientOf(id: ClientId): ClientDefinition {
   return CLIENTS[id];
 }
 
-/** The file of a client that has neither a file nor a folder yet; also the one to tell people of. */
+/** The file to create if the client has neither a file nor a folder yet, and the one to show to people. */
 export function usualFileOf(id: ClientId, system: ClientSystem): string {
   const client = clientOf(id);
   return client.usualFile?.(system) ?? client.userFiles(system)[0] ?? '';
 }
 
-/** What a client of this system registers to start `words`: scripts of Windows, such as `npx`, through `cmd` where the client needs that. */
+/** The command that starts `words`, for a client's entry. On Windows, scripts such as `npx` go through `cmd` if the client needs it. */
 export function startCommand(
   client: ClientDefinition,
   words: readonly string[],
@@ -275,7 +275,7 @@ export function startCommand(
     : { command, args };
 }
 
-/** The app for Windows is an MSIX package: what it reads in `%APPDATA%` is kept in a folder of the package. */
+/** The app for Windows is an MSIX package, so its `%APPDATA%` is redirected to a folder of the package. */
 function claudeDesktopFiles(system: ClientSystem): string[] {
   const name = 'claude_desktop_config.json';
   const usual = inConfig(system, 'Claude', name);
@@ -312,7 +312,7 @@ function clineFiles(system: ClientSystem): string[] {
   ];
 }
 
-/** Where applications of the desktop keep their settings. */
+/** Where desktop apps keep their settings. */
 function inConfig(system: ClientSystem, ...parts: string[]): string {
   const { platform, home, env } = system;
   if (platform === 'win32') {

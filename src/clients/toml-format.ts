@@ -1,4 +1,4 @@
-/** TOML: an entry is a table of its own with its sub-tables, added at the end and taken out line by line. */
+/** TOML: an entry is a table with its sub-tables, added at the end of the file and removed line by line. */
 import { type AST, getStaticTOMLValue, ParseError, parseTOML, traverseNodes } from 'toml-eslint-parser';
 import { isObject } from '../base/is-object.ts';
 import { type EntryPlace, type FileFormat, type FileObject, FileSyntaxError, UnsafeEditError } from './file-format.ts';
@@ -36,16 +36,16 @@ function parseRoot(text: string): AST.TOMLProgram {
   }
 }
 
-/** The library looks tables up with `target[key]`: `[__proto__]` would write into the prototype of every object. */
+/** The library looks up tables with `target[key]`, so `[__proto__]` would modify the prototype of all objects. */
 function refuseProto(node: AST.TOMLNode): void {
   const name = node.type === 'TOMLBare' ? node.name : node.type === 'TOMLQuoted' ? node.value : undefined;
   if (name === '__proto__') {
     const { line, column } = node.loc.start;
-    throw new FileSyntaxError('holds a key "__proto__", which is refused', { line, column: column + 1 });
+    throw new FileSyntaxError('contains the key "__proto__", which is not allowed', { line, column: column + 1 });
   }
 }
 
-/** Where the entry stands: its tables, or the assignments in the table above it. */
+/** The ranges of the entry: its tables, or the assignments to it in a parent table. */
 function rangesOf(node: AST.TOMLTable | AST.TOMLKeyValue, { keys, name }: EntryPlace): AST.Range[] {
   const path = [...keys, name];
   if (node.type === 'TOMLKeyValue') {
@@ -67,7 +67,7 @@ function startsWith(path: readonly (string | number)[], start: readonly string[]
   return start.every((key, index) => path[index] === key);
 }
 
-/** The text without the lines of a range, and without the empty line above them when one follows or nothing does. */
+/** Removes the lines of a range, and the empty line before them if another empty line or the end of the file follows. */
 function cutLines(text: string, [from, to]: AST.Range): string {
   const before = text.slice(0, text.lastIndexOf('\n', from) + 1);
   const end = text.indexOf('\n', to - 1);
@@ -76,7 +76,7 @@ function cutLines(text: string, [from, to]: AST.Range): string {
   return (isSpaced ? before.replace(/\r?\n$/, '') : before) + after;
 }
 
-/** Lines of `[a.b]` with its plain values, then its sub-tables. */
+/** The lines of `[a.b]`: its plain values, then its sub-tables. */
 function renderTable(path: readonly string[], table: FileObject): string[] {
   const members = Object.entries(table).filter(([, value]) => value !== undefined);
   const lines = members
@@ -92,7 +92,7 @@ function renderKey(key: string): string {
   return /^[\w-]+$/.test(key) ? key : JSON.stringify(key);
 }
 
-/** Texts, numbers, booleans and lists of them are written in TOML as in JSON. */
+/** Strings, numbers, booleans and lists of them are the same in TOML and JSON. */
 function renderValue(value: unknown): string {
   return Array.isArray(value) ? `[${value.map(renderValue).join(', ')}]` : JSON.stringify(value);
 }

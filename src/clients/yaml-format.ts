@@ -1,4 +1,4 @@
-/** YAML: an entry is a block of lines in its mapping; mappings in one line are extended in that line. */
+/** YAML: an entry is a block of lines in its mapping. A mapping on one line is extended on that line. */
 import { type Document, isMap, isScalar, LineCounter, type Pair, parseDocument, stringify, type YAMLMap } from 'yaml';
 import { isObject } from '../base/is-object.ts';
 import { type EntryPlace, type FileFormat, type FileObject, FileSyntaxError, UnsafeEditError } from './file-format.ts';
@@ -16,7 +16,7 @@ export const yamlFormat: FileFormat = {
     const found = mapAt(text, keys);
     const pair = found?.items.find((item) => keyOf(item) === name);
     if (found === undefined || pair === undefined || found.flow === true) {
-      throw new UnsafeEditError(`"${name}" is written in one line with others`);
+      throw new UnsafeEditError(`"${name}" is on one line with other entries`);
     }
     return found.items.length === 1 ? emptyMap(text, found) : cutPair(text, pair);
   },
@@ -24,7 +24,7 @@ export const yamlFormat: FileFormat = {
 
 function read(text: string) {
   const lineCounter = new LineCounter();
-  // Else the library warns of odd keys on stderr.
+  // Otherwise the library writes warnings about unusual keys to stderr.
   const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
   const [error] = document.errors;
   if (error !== undefined) {
@@ -34,7 +34,7 @@ function read(text: string) {
   return document;
 }
 
-/** What an alias refers to is looked up only here. */
+/** Only this step resolves aliases, so it can fail too. */
 function toValue(document: Document): unknown {
   try {
     return document.toJS();
@@ -48,7 +48,7 @@ function toObject(root: unknown): FileObject {
     return {};
   }
   if (!isObject(root)) {
-    throw new FileSyntaxError('must hold a mapping', { line: 1, column: 1 });
+    throw new FileSyntaxError('must contain a mapping', { line: 1, column: 1 });
   }
   return root;
 }
@@ -62,10 +62,10 @@ function keyOf({ key }: Pair): unknown {
   return isScalar(key) ? key.value : key;
 }
 
-/** The mapping is not there yet: it becomes the last of the file. */
+/** Appends the mapping itself to the file, because it does not exist yet. */
 function append(text: string, { keys, name }: EntryPlace, entry: FileObject): string {
   if (keys.length !== 1 || (read(text).has(keys[0]) && read(text).get(keys[0]) !== null)) {
-    throw new UnsafeEditError(`"${keys.join('.')}" is no mapping`);
+    throw new UnsafeEditError(`"${keys.join('.')}" is not a mapping`);
   }
   if (read(text).has(keys[0])) {
     throw new UnsafeEditError(`"${keys[0]}" is empty; write \`${keys[0]}: {}\``);
@@ -101,7 +101,7 @@ function emptyMap(text: string, map: YAMLMap): string {
 function cutPair(text: string, { key, value }: Pair): string {
   const from = text.lastIndexOf('\n', rangeOf(key)[0]) + 1;
   const [, end] = rangeOf(value ?? key);
-  // The end of a block is the start of the next line; that of anything else is inside its line.
+  // A block ends at the start of the next line; anything else ends within its line.
   const lineEnd = text[end - 1] === '\n' ? end - 1 : text.indexOf('\n', end);
   return text.slice(0, from) + (lineEnd === -1 ? '' : text.slice(lineEnd + 1));
 }
@@ -109,7 +109,7 @@ function cutPair(text: string, { key, value }: Pair): string {
 function rangeOf(node: unknown): readonly [number, number] {
   const range = isObject(node) ? (node['range'] as [number, number, number] | null | undefined) : undefined;
   if (range === null || range === undefined) {
-    throw new UnsafeEditError('a part of the file has no place in its text');
+    throw new UnsafeEditError('the position of a value in the file is unknown');
   }
   return [range[0], range[1]];
 }

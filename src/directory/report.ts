@@ -2,7 +2,7 @@
 import type { KnownTool } from '../catalog/known.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
-import { referenceKinds } from '../servers/references.ts';
+import { referenceKinds } from '../servers/expand.ts';
 import type { LoginStore } from '../upstream/pool.ts';
 import { createMask } from '../upstream/secrets.ts';
 import type { ConfiguredServers } from './configured-servers.ts';

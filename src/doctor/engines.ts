@@ -169,14 +169,14 @@ export function whyNoCell(tried: readonly TriedEngine[], absent: readonly Refusa
 
 /** A broken engine is not a problem if a stronger one runs. */
 export function findingOf(verdict: EngineVerdict, runs: EngineName | null): Finding {
-  const { description, engine, hint, isBlocking, isUsable, reason } = verdict;
-  const name =
-    description === undefined || description.startsWith(engine) ? (description ?? engine) : `${engine}: ${description}`;
+  const { description = '', engine, hint, isBlocking, isUsable, reason } = verdict;
+  const [name, details] = description.startsWith(engine) ? [description, ''] : [engine, description];
   const isNeeded = runs === null || ENGINE_NAMES.indexOf(engine) <= ENGINE_NAMES.indexOf(runs);
   if (isUsable) {
     const level = isNeeded && reason !== undefined ? 'warning' : 'ok';
-    return { section: 'engines', level, text: `${name} can be used${reason === undefined ? '' : `; ${reason}`}`, hint };
+    const text = `${name} can be used${details && `: ${details}`}${reason === undefined ? '' : `; ${reason}`}`;
+    return { section: 'engines', level, text, hint };
   }
   const level = !isNeeded ? 'ok' : isBlocking === true || runs === null ? 'problem' : 'warning';
-  return { section: 'engines', level, text: `${name} cannot be used: ${reason}`, hint };
+  return { section: 'engines', level, text: `${name}${details && ` (${details})`} cannot be used: ${reason}`, hint };
 }

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import type { Settings } from '../settings/settings.ts';
-import { makeFolders } from '../state/make-folders.ts';
+import { makeFolders } from '../state/file-system.ts';
 import type { Finding } from '../terminal/finding.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -40,23 +40,23 @@ async function availableMemory(): Promise<number> {
 
 /** With `isFix`, creates the directory and fixes its permissions; otherwise changes nothing. */
 export async function examineStateDirectory(stateDir: string, isFix: boolean): Promise<Finding[]> {
-  let place = dirname(stateDir);
+  let folder = dirname(stateDir);
   try {
     if (isFix) {
       await makeFolders(stateDir, 0o700);
     }
     const isThere = await hasDirectory(stateDir);
-    place = isThere ? stateDir : await nearestDirectory(stateDir);
-    tryToWrite(place);
+    folder = isThere ? stateDir : await nearestDirectory(stateDir);
+    tryToWrite(folder);
     const shared = isThere ? await examineSharing(stateDir, isFix) : undefined;
     const text = isThere
       ? `state directory ${stateDir}`
       : `the state directory ${stateDir} does not exist yet; it is created when it is first needed`;
-    return [shared ?? { section: 'machine', level: 'ok', text }, await examineDisk(place)];
+    return [shared ?? { section: 'machine', level: 'ok', text }, await examineDisk(folder)];
   } catch (error) {
     const text = `the state directory ${stateDir} cannot be used: ${messageOf(error)}`;
     // Only the state directory itself is yours to fix: its parent may be a system folder, such as `/` if the home folder is missing.
-    const fix = place === stateDir ? `Fix the permissions of ${place}, or set` : 'Set';
+    const fix = folder === stateDir ? `Fix the permissions of ${folder}, or set` : 'Set';
     const hint = `${fix} MCP_BRIDGE_STATE_DIR to a folder that you own. Until then, the bridge keeps no audit log, saved tools or logins.`;
     return [{ section: 'machine', level: 'problem', text, hint, code: 'STATE_WRITE_FAILED' }];
   }

@@ -2,8 +2,7 @@
 
 import { toBridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
-import { refusedVariables } from '../settings/refused-settings.ts';
-import { describeUnknownVariables, SETTINGS_TABLE } from '../settings/settings.ts';
+import { describeUnknownVariables, refusedVariables, SETTINGS_TABLE } from '../settings/settings.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { type Finding, problemsOfSettings } from '../terminal/finding.ts';
 

@@ -22,7 +22,7 @@ export interface DetectOptions extends Omit<ContainerEngineOptions, 'executable'
 
 interface EngineKind {
   readonly create: (options: ContainerEngineOptions) => Engine;
-  /** Must be on PATH. */
+  /** The command that must be on PATH, if the engine has one. */
   readonly command?: string;
   readonly installHint: string;
   /** The only platform on which it runs; any platform if undefined. */

@@ -1,6 +1,6 @@
 /**
- * The contract between sessions and engines. An engine gives a session a byte pipe to an isolated process, and a reliable way
- * to end that process. Engines know nothing about MCP, frames or Python; sessions know nothing about containers.
+ * The contract between sessions and engines. An engine gives a session a byte pipe to an isolated process, and a reliable way to
+ * end that process. Engines know nothing about MCP, frames or Python. Sessions know nothing about containers.
  */
 import type { Readable, Writable } from 'node:stream';
 import type { BridgeError } from '../base/errors.ts';
@@ -62,11 +62,11 @@ export interface Sandbox {
   readonly stdout: Readable;
   /** Reports from the supervisor and output of the engine itself; never protocol frames. */
   readonly stderr: Readable;
-  /** Whether the kernel is already loaded. The session then sends only frames, without the kernel's sources before them. */
+  /** Whether the kernel is already loaded, so the session does not send its sources before the first frame. */
   readonly isPreloaded?: boolean | undefined;
-  /** Resolves when the client process has ended and both output streams were read to the end or destroyed. Never rejects. */
+  /** Resolves when the client process has ended and both output streams have been read to the end or destroyed. Never rejects. */
   readonly exited: Promise<SandboxExit>;
-  /** Ends the sandbox and everything in it, and resolves when it is gone. Can be called repeatedly, in any state. */
+  /** Ends the sandbox and everything in it, and resolves when all of it is gone. Can be called repeatedly, in any state. */
   kill(): Promise<void>;
 }
 
@@ -114,27 +114,27 @@ export interface Engine {
   readonly isolation: string;
   /** What Python lacks here and what to do about it, for the author of the code; undefined if nothing is missing. */
   readonly missing?: string | undefined;
-  /** Engines that have precedence but cannot be used; empty if this engine was requested by name. */
+  /** Engines that come before this one but cannot be used; empty if this engine was requested by name. */
   readonly refused?: readonly Refusal[] | undefined;
   /**
-   * Fixes what an earlier start showed to be missing: pulls the image, or starts a stopped Podman machine. Does nothing if no
-   * problem is known. Runs outside the deadline of any cell; concurrent callers share one attempt. Rejects with `IMAGE_MISSING`,
-   * `ENGINE_FAILED` or `ENGINE_UNAVAILABLE`.
+   * Fixes problems that an earlier start revealed: pulls the image, or starts a stopped Podman machine. Does nothing if no problem
+   * is known. Runs outside the deadline of any cell. Concurrent callers share one attempt. Rejects with `ENGINE_FAILED` or
+   * `ENGINE_UNAVAILABLE`.
    */
   prepare(onProgress: (progress: PrepareProgress) => void): Promise<void>;
   /**
-   * Starts a sandbox and does not wait for the program inside. Rejects with `ENGINE_UNAVAILABLE` if the engine's command cannot
-   * be run. If the engine refuses the start later, `exited` resolves early.
+   * Starts a sandbox without waiting for the program inside. Rejects with `ENGINE_UNAVAILABLE` if the engine's command cannot be
+   * run. If the engine fails later, `exited` resolves early; pass it to `explainStartFailure`.
    */
   start(request: StartRequest): Promise<Sandbox>;
   /**
    * Explains why a sandbox ended before anything ran in it: `IMAGE_MISSING`, `IMAGE_UNSUITABLE`, `ENGINE_UNAVAILABLE` or
-   * `ENGINE_FAILED`, each with a next step. Starts are optimistic (they ask the engine nothing first), so this is also how the
-   * engine learns what to change. If it learned something, `data.retryNow` is true and the caller should run `prepare` and
-   * `start` again at once. The number of such rounds is finite.
+   * `ENGINE_FAILED`, each with a next step. A start asks the engine nothing beforehand, so failures are also how the engine learns
+   * what to change. If it learned something, `data.retryNow` is true, and the caller should run `prepare` and `start` again at
+   * once. The number of such rounds is finite.
    */
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError;
-  /** Removes sandboxes left by bridges that are gone, and on request those of this bridge. Returns how many. Never rejects. */
+  /** Removes sandboxes left behind by bridges that are gone, and on request those of this bridge. Returns how many. Never rejects. */
   sweep(options?: SweepOptions): Promise<number>;
   /**
    * Lists the sandboxes of all bridges. Absent if the engine keeps no list because its sandboxes end with their bridge. Rejects

@@ -20,7 +20,7 @@ export function readNamespaceSettings(): NamespaceSettings {
   };
 }
 
-/** The setting that forbids ordinary users to create namespaces, as a clause; undefined if there is none. */
+/** The setting that prevents ordinary users from creating namespaces, as a clause; undefined if there is none. */
 export function findRestriction(settings: NamespaceSettings): string | undefined {
   if (settings.maxNamespaces === '0') {
     return 'user.max_user_namespaces is 0';

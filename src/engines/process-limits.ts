@@ -1,5 +1,5 @@
 /**
- * Limits that every sandbox on Linux gets, whichever engine runs it, and the hard limits of this process. The engine's command
+ * Process limits that containers and bubblewrap share, and the hard limits of this process. The engine's command
  * inherits those hard limits. A user without CAP_SYS_RESOURCE cannot raise them, so a start that asks for more would fail.
  */
 import { readFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ export function readHardLimits(): HardLimits {
   try {
     return parseHardLimits(readFileSync('/proc/self/limits', 'utf8'));
   } catch {
-    // Not Linux: containers run in a virtual machine with limits of its own.
+    // Not Linux: containers run in a virtual machine with its own limits.
     return {};
   }
 }

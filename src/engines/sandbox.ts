@@ -5,7 +5,7 @@
 import { STDIN_END_GRACE_MS } from '../base/limits.ts';
 import { endTree } from '../base/process-tree.ts';
 import { hasSpoken, type PipeProcess } from './client.ts';
-import type { Sandbox, SandboxExit } from './engine.ts';
+import type { Sandbox, SandboxExit, SweepOptions } from './engine.ts';
 
 /**
  * How long a sandbox that is still starting may continue after `kill`. A podman client killed during a start leaves behind conmon
@@ -78,6 +78,22 @@ export function createSandbox(
       return ending;
     },
   };
+}
+
+/** The running sandboxes of an engine without containers. They end with their bridge, so there is nothing else to sweep. */
+export class RunningSandboxes {
+  readonly #running = new Set<Sandbox>();
+
+  add(sandbox: Sandbox): void {
+    this.#running.add(sandbox);
+    void sandbox.exited.then(() => this.#running.delete(sandbox));
+  }
+
+  async sweep({ own = false }: SweepOptions = {}): Promise<number> {
+    const running = own ? [...this.#running] : [];
+    await Promise.all(running.map((sandbox) => sandbox.kill()));
+    return running.length;
+  }
 }
 
 /** A broken pipe means that the sandbox ended, which `exited` reports. Without a listener the error would end this process. */

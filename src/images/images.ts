@@ -5,7 +5,7 @@ import { BridgeError, messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { type EngineCommand, runEngineCommand } from '../engines/client.ts';
 import { clientEnvironment, type Environment } from '../engines/client-env.ts';
-import { hintOfImageFailure, type ImageWork, imageWords } from '../engines/container/image-failure.ts';
+import { hintOfImageFailure, type ImageWork, lastWordsOf } from '../engines/container/image-failure.ts';
 import { CONTAINER_ENGINE_NAMES } from '../engines/engine.ts';
 import { findExecutable } from '../engines/executable.ts';
 
@@ -128,7 +128,7 @@ async function runShown(engine: ContainerEngineName, command: EngineCommand, run
     child.once('close', resolve);
   });
   if (exitCode !== 0) {
-    const reason = imageWords(output) || `it exited with code ${exitCode}; see its output above`;
+    const reason = lastWordsOf(output) || `it exited with code ${exitCode}; see its output above`;
     throw new BridgeError('ENGINE_FAILED', `${engine} could not ${work} ${describe(run)}: ${reason}`, {
       hint: hintOfImageFailure(work, reference, output),
       data: { engine, exitCode },

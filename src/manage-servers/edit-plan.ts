@@ -8,10 +8,9 @@ import { quoteShellWord } from '../base/shell-words.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
 import type { FileObject } from '../clients/file-format.ts';
 import { serverNotFound } from '../directory/directory-errors.ts';
-import { type DiscoveryOptions, discoverServers } from '../servers/discover.ts';
+import { type DefinedServer, type DiscoveryOptions, discoverServers, findDefinedServers } from '../servers/discover.ts';
 import { expandVariables } from '../servers/expand.ts';
 import { putEntry, removeEntry, setDisabled } from '../servers/server-file-edit.ts';
-import { findStandingServers, type StandingServer } from '../servers/standing-servers.ts';
 import type { EditServersCommand } from './edit-command-line.ts';
 import { EditedFiles, type FileEdits } from './edited-files.ts';
 import type { NewEntries } from './examples.ts';
@@ -43,7 +42,7 @@ export async function planEdit(
   { entries }: NewEntries,
   options: DiscoveryOptions,
 ): Promise<EditPlan> {
-  const standing = findStandingServers(options);
+  const standing = findDefinedServers(options);
   const files = new EditedFiles(options);
   if (action === 'add') {
     const servers: EditedServer[] = [];
@@ -52,7 +51,7 @@ export async function planEdit(
     }
     return { ...(await files.finish()), servers, missingVariables: missingVariables(entries, options) };
   }
-  const wanted: StandingServer[] = [];
+  const wanted: DefinedServer[] = [];
   for (const name of names) {
     wanted.push(...(await findAll(name, action, standing, options)));
   }
@@ -70,7 +69,7 @@ export async function planEdit(
 const OUTCOMES = { remove: 'removed', enable: 'enabled', disable: 'disabled' } as const;
 
 interface Addition {
-  readonly standing: readonly StandingServer[];
+  readonly standing: readonly DefinedServer[];
   readonly files: EditedFiles;
   readonly isForced: boolean;
   readonly options: DiscoveryOptions;
@@ -120,13 +119,13 @@ async function addOne(
   return { name, file, outcome: old === undefined ? 'added' : 'replaced', kept };
 }
 
-/** The entries with a name: all of them for `remove`, so that no shadowed one takes effect; otherwise the one in effect. */
+/** The entries with a name: all of them for `remove`, because a shadowed one would take effect; otherwise the one in effect. */
 async function findAll(
   wanted: string,
   action: EditServersCommand['action'],
-  standing: readonly StandingServer[],
+  standing: readonly DefinedServer[],
   options: DiscoveryOptions,
-): Promise<StandingServer[]> {
+): Promise<DefinedServer[]> {
   const names = [...new Set(standing.map(({ name }) => name))];
   const aliases = assignServerAliases(names);
   const known = names.map((name, index) => ({ name, alias: aliases[index] ?? name, description: '' }));

@@ -110,9 +110,12 @@ function renderTotals(totals: ListTotals, reports: readonly ServerReport[]): str
   const { servers, tools, tokens, tokensOfRunPython, tokensSaved } = totals;
   const never = reports.filter(({ tools: known, state }) => known === null && state !== 'disabled').length;
   const cost = `${servers} ${servers === 1 ? 'server' : 'servers'}, ${countOf(tools)}: ${approximately(tokens)} tokens if an agent loaded them directly.`;
-  const saved = `run_python takes at most ${tokensOfRunPython} instead and saves ${approximately(tokensSaved)}.`;
+  const saved =
+    tokensSaved > 0
+      ? `run_python takes at most ${tokensOfRunPython} instead and saves ${approximately(tokensSaved)}.`
+      : `run_python takes at most ${tokensOfRunPython}, so it saves no tokens with so few tools.`;
   const rest = `Not counted: ${never} that ${never === 1 ? 'has' : 'have'} never answered. To ask ${never === 1 ? 'it' : 'them'}, run: ${COMMAND} servers refresh`;
-  return `${[...(servers > 0 ? [cost, saved] : []), ...(never > 0 ? [rest] : [])].join('\n')}\n`;
+  return [...(servers > 0 ? [cost, saved] : []), ...(never > 0 ? [rest] : [])].map((line) => `${line}\n`).join('');
 }
 
 function approximately(tokens: number): string {

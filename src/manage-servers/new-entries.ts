@@ -17,7 +17,6 @@ export interface EntryContext {
 }
 
 const TRANSPORTS = ['stdio', 'http', 'sse'];
-const SOURCES = 'a command after --, --url, --example or --json-entry';
 
 /** The new entries, under `name` if one is given. Rejects with `USAGE_INVALID`. */
 export async function createEntries(
@@ -40,7 +39,10 @@ async function baseOf(
   if (given.length !== 1) {
     const what =
       given.length === 0 ? 'no command or URL was given' : 'more than one command, URL, example or entry was given';
-    throw usage(what, `Give one of ${SOURCES}: servers add NAME -- COMMAND ARG…`);
+    throw usage(
+      what,
+      'Give a command after --, as in servers add NAME -- COMMAND ARG…, or --url, --example or --json-entry.',
+    );
   }
   if (typeof example === 'string') {
     return findExample(example);

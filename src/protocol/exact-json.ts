@@ -8,7 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 
-/** Random, so that no data contains it, by accident or on purpose. */
+/** Random, so data never contains it, by accident or on purpose. */
 const KEY = `exact-number:${randomUUID()}`;
 const CARRIED = new RegExp(`\\{"${KEY}":"([^"]+)"\\}`, 'g');
 

@@ -5,8 +5,7 @@
  */
 import { dirname, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { expandHome, plainText, REFERENCE } from '../servers/expand.ts';
-import { type Holder, placesOf } from '../servers/references.ts';
+import { expandHome, type Holder, placesOf, plainText, REFERENCE } from '../servers/expand.ts';
 import { explainUrl } from '../servers/remote-entry.ts';
 import { type CommandPlace, readSecretFile, runSecretCommand } from './secret-sources.ts';
 
@@ -106,7 +105,7 @@ function unavailable({ name, file }: Holder, place: string, cause: unknown): Bri
     'SECRET_UNAVAILABLE',
     `server '${name}' was not started, because ${place} cannot be resolved: ${messageOf(cause)}`,
     {
-      hint: `Check ${place} of '${name}' in ${file}: run its command yourself, or look at its file.`,
+      hint: `Check ${place} of '${name}' in ${file}: run its command yourself, or check its file.`,
       data: { server: name, key: place },
     },
   );

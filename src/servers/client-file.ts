@@ -1,6 +1,6 @@
 /**
- * Configuration files that belong to other programs: read whole, written as a whole beside and renamed over, with their
- * mode and owner. A link is followed to what it names, and what was there before is kept beside it.
+ * Configuration files of other programs. A changed file is written to a temporary file and renamed, keeping its mode and owner.
+ * Links are followed to their targets, and a backup of the old content is kept beside the file.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -10,30 +10,29 @@ import { basename, dirname, join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import type { FileFormat } from '../clients/file-format.ts';
-import { makeFolders } from '../state/make-folders.ts';
-import { replaceFile } from '../state/replace-file.ts';
+import { makeFolders, replaceFile } from '../state/file-system.ts';
 
-/** Entries hold secrets; a file that is made is for its owner alone. */
+/** Entries contain secrets, so only the owner can read a new file. */
 const NEW_FILE_MODE = 0o600;
 const WRITE_BITS = 0o222;
 const BYTE_ORDER_MARK = '\uFEFF';
 const BACKUP = '.backup-';
-/** Settings of editors with long histories; larger ones are something else. Chosen. */
+/** Chosen: far above the settings of editors with long histories. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 export interface ClientFile {
-  /** Where the client looks. */
+  /** The path that the client uses. */
   readonly path: string;
-  /** The same, or what it is a link to. */
+  /** The same path with links resolved. */
   readonly target: string;
-  /** Without a byte order mark; undefined when there is no file. */
+  /** Without a byte order mark; undefined if the file does not exist. */
   readonly text: string | undefined;
   readonly bytes: Buffer | undefined;
   readonly mode: number;
   readonly owner: { readonly uid: number; readonly gid: number } | undefined;
 }
 
-/** The file at `path`. Rejects with `CONFIG_INVALID` when it cannot be read, or is no text in UTF-8. */
+/** The file at `path`. Rejects with `CONFIG_INVALID` if it cannot be read or is not UTF-8 text. */
 export async function readClientFile(path: string): Promise<ClientFile> {
   const target = await targetOf(path);
   if (target === undefined) {
@@ -41,7 +40,7 @@ export async function readClientFile(path: string): Promise<ClientFile> {
   }
   const { mode, uid, gid, size } = await stat(target);
   if (size > MAX_FILE_BYTES) {
-    throw refusal(path, `has ${size} bytes; at most ${MAX_FILE_BYTES} are read`);
+    throw refusal(path, `has ${size} bytes; the limit is ${MAX_FILE_BYTES} bytes`);
   }
   const bytes = await readFile(target).catch((error: unknown) => {
     throw refusal(path, `cannot be read: ${messageOf(error)}`, error);
@@ -53,17 +52,17 @@ export async function readClientFile(path: string): Promise<ClientFile> {
   return { path, target, text: text.replace(BYTE_ORDER_MARK, ''), bytes, mode, owner: { uid, gid } };
 }
 
-/** A file that is not there yet. */
+/** A file that does not exist yet. */
 export function newClientFile(path: string): ClientFile {
   return { path, target: path, text: undefined, bytes: undefined, mode: NEW_FILE_MODE, owner: undefined };
 }
 
-/** Whether the folder of a file is there. */
+/** Whether the folder of a file exists. */
 export async function hasFolder(path: string): Promise<boolean> {
   return (await stat(dirname(path)).catch(() => undefined))?.isDirectory() === true;
 }
 
-/** Rejects with `CONFIG_INVALID` when a change of the file could not be written. */
+/** Throws `CONFIG_INVALID` if the file is read-only. */
 export function refuseReadOnly({ path, mode, text }: ClientFile): void {
   if (text !== undefined && (mode & WRITE_BITS) === 0) {
     throw refusal(
@@ -76,9 +75,8 @@ export function refuseReadOnly({ path, mode, text }: ClientFile): void {
 }
 
 /**
- * Puts `text` in the place of the file, or removes the file when it is undefined. Gives the path of the copy of what was
- * there, or undefined when nothing was. Rejects when the file is no longer what was read. Without a time for its name, no
- * copy is kept.
+ * Writes `text` to the file, or deletes the file if it is undefined. Keeps a backup named after `now`, and returns its path;
+ * without `now`, or if there was no file, it keeps none and returns undefined. Rejects if the file has changed since it was read.
  */
 export async function writeClientFile(
   file: ClientFile,
@@ -108,7 +106,7 @@ export async function writeClientFile(
   }
 }
 
-/** Earlier contents of the file, newest first. */
+/** The contents of the file's backups, newest first. */
 export async function readBackups({ target }: ClientFile): Promise<string[]> {
   const start = basename(target) + BACKUP;
   const names = await readdir(dirname(target)).catch(() => []);
@@ -117,12 +115,12 @@ export async function readBackups({ target }: ClientFile): Promise<string[]> {
   return texts.map((text) => text.replace(BYTE_ORDER_MARK, ''));
 }
 
-/** The file itself, links followed; undefined when there is none. */
+/** The path with links resolved; undefined if there is no file. */
 async function targetOf(path: string): Promise<string | undefined> {
   try {
     const target = await realpath(path);
     if (!(await stat(target)).isFile()) {
-      throw refusal(path, 'is no file');
+      throw refusal(path, 'is not a file');
     }
     return target;
   } catch (error) {
@@ -132,7 +130,7 @@ async function targetOf(path: string): Promise<string | undefined> {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     const link = await lstat(path).catch(() => undefined);
     if (link !== undefined) {
-      throw refusal(path, 'is a link to something that is not there', error);
+      throw refusal(path, 'is a link whose target does not exist', error);
     }
     if (isMissing) {
       return undefined;
@@ -141,7 +139,7 @@ async function targetOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** A copy beside the file, `NAME.backup-20261121T150000Z`; a second one in the same second gets a number. */
+/** A copy beside the file, such as `NAME.backup-20261121T150000Z`; another one in the same second gets a number. */
 async function keepBackup(target: string, now: Date): Promise<string> {
   const time = now.toISOString().replace(/[-:]|\.\d+/g, '');
   for (let count = 1; ; count += 1) {
@@ -179,22 +177,22 @@ async function replace(file: ClientFile, text: string): Promise<void> {
   }
 }
 
-/** Clients write their files too; what they wrote meanwhile must not be lost. */
+/** Clients write their files too, and what they wrote in the meantime must not be lost. */
 async function refuseChanged({ path, target, bytes }: ClientFile): Promise<void> {
   const current = await readFile(target).catch(() => undefined);
   if (current === undefined ? bytes !== undefined : bytes === undefined || !current.equals(bytes)) {
     throw refusal(
       path,
-      'was changed by another program in this moment',
+      'was just changed by another program',
       undefined,
-      'Close the client, and run this again.',
+      'Close the client, then run the command again.',
     );
   }
 }
 
 function refusal(path: string, message: string, cause?: unknown, hint?: string): BridgeError {
   return new BridgeError('CONFIG_INVALID', `${path} ${message}; nothing was changed`, {
-    hint: hint ?? 'Look at that file; --print shows what belongs into it.',
+    hint: hint ?? 'Fix the file, or edit it by hand; --print shows what to put into it.',
     data: { file: path },
     cause,
   });
@@ -202,7 +200,7 @@ function refusal(path: string, message: string, cause?: unknown, hint?: string):
 
 export interface FileChange {
   readonly file: ClientFile;
-  /** Undefined: the file goes. */
+  /** Undefined deletes the file. */
   readonly next: string | undefined;
   readonly format: FileFormat;
 }

@@ -1,34 +1,37 @@
 /**
- * Finds the configured servers: in each source of `MCP_BRIDGE_CONFIG_SOURCES`, in its order. The state directory is its
- * `*.json`, sorted by name, then the file of `MCP_SERVERS_CONFIG`. The first definition of a name wins. Asked before every cell, so that changes are seen at
- * once; only files whose stat changed are read again.
+ * Finds the configured servers in the sources of `MCP_BRIDGE_CONFIG_SOURCES`, in their order. The source `mcps` means the
+ * `*.json` files of the state directory, sorted by name, then the file of `MCP_SERVERS_CONFIG`. The first definition of a name
+ * wins. Runs before every cell, so that changes take effect at once; only files whose stat has changed are read again.
  */
 import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type ConfigIssue, renderPath } from '../base/config-issue.ts';
 import { messageOf } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
+import { isObject } from '../base/is-object.ts';
+import { parseJson } from '../base/json-text.ts';
+import { entriesAt } from '../clients/format.ts';
 import { parseForeignFile } from './foreign-file.ts';
 import { parseServerFile, type ServerDefinition, type ServerFile, type ServerFileContext } from './server-file.ts';
 import type { ClientSource } from './sources.ts';
 
 export type { ServerDefinition } from './server-file.ts';
 
-/** Larger files are no server files. Chosen: 1,000 entries take less than a tenth. */
+/** The largest server file. Chosen: 1,000 entries need less than a tenth of it. */
 export const MAX_SERVER_FILE_BYTES = 4 * 1024 * 1024;
-/** Files in the state directory with another purpose. */
+/** Files in the state directory that are not server files. */
 const RESERVED_FILES: ReadonlySet<string> = new Set(['policy.json']);
 
 export interface DiscoveryOptions {
-  /** Absolute; a folder that does not exist holds no servers. */
+  /** Absolute. A missing folder has no servers. */
   readonly stateDir: string;
-  /** The file of `MCP_SERVERS_CONFIG`, read first when the state directory is no source; one that does not exist is an issue. */
+  /** The file of `MCP_SERVERS_CONFIG`. Read first if `mcps` is not a source. A missing file is an issue. */
   readonly extraFile?: string | undefined;
-  /** The state directory alone when left out. */
+  /** Default: `mcps`. */
   readonly sources?: readonly ('mcps' | ClientSource)[] | undefined;
-  /** Whether entries that would start this bridge again are kept; no when left out. */
+  /** Whether to keep entries that would start this bridge again. Default: false. */
   readonly allowsSelf?: boolean | undefined;
-  /** `PATH` and the variables that server files name are read from it. */
+  /** Provides `PATH` and the variables that server files refer to. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -43,8 +46,8 @@ interface CachedFile extends ServerFile {
 }
 
 /**
- * A function that gives the servers of now; it gives the same object as long as nothing changed, so that callers can
- * compare by identity. It reads synchronously: 20 unchanged files cost 0.1 ms, much less than 20 trips to the thread pool.
+ * A function that returns the current servers: the same object until something changes, so that callers can compare by
+ * identity. It reads synchronously, because 20 unchanged files take 0.1 ms, much less than 20 trips to the thread pool.
  */
 export function createServerDiscovery(options: DiscoveryOptions): () => DiscoveredServers {
   const context: ServerFileContext = {
@@ -80,14 +83,50 @@ export function discoverServers(options: DiscoveryOptions): DiscoveredServers {
   return createServerDiscovery(options)();
 }
 
+/** One definition of a server in a file, even if the entry is invalid or another file takes precedence. */
+export interface DefinedServer {
+  readonly name: string;
+  readonly file: string;
+  /** Whether the file is a server file of the bridge. The bridge does not change files of other clients. */
+  readonly isOurs: boolean;
+  /** The entry as written; only for files of the bridge. */
+  readonly entry?: unknown;
+}
+
 /**
- * The files to read, in order, each with the source it was named by first; undefined for those of the state directory and
- * of `MCP_SERVERS_CONFIG`, which are ours.
+ * Which file defines which server, in the order of precedence. A name may occur in several files of the bridge. From files of
+ * other clients, only the definitions that take effect are included.
  */
-export function listServerFiles(
-  options: DiscoveryOptions,
-  issues: ConfigIssue[],
-): Map<string, ClientSource | undefined> {
+export function findDefinedServers(options: DiscoveryOptions): DefinedServer[] {
+  const files = listServerFiles(options, []);
+  const others = [...discoverServers(options).servers.values()];
+  return [...files].flatMap(([file, source]): DefinedServer[] =>
+    source === undefined
+      ? Object.entries(entriesIn(file)).map(([name, entry]) => ({ name, file, isOurs: true, entry }))
+      : others.filter((server) => server.file === file).map(({ name }) => ({ name, file, isOurs: false })),
+  );
+}
+
+/** Empty for a file that cannot be read; discovery reports it. */
+function entriesIn(file: string): Readonly<Record<string, unknown>> {
+  try {
+    const stat = statSync(file);
+    // Reading a pipe or a device might never end.
+    if (!stat.isFile() || stat.size > MAX_SERVER_FILE_BYTES) {
+      return {};
+    }
+    const parsed = parseJson(readFileSync(file, 'utf8'));
+    return 'value' in parsed && isObject(parsed.value) ? (entriesAt(parsed.value, ['mcpServers']) ?? {}) : {};
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * The files to read, in order, each with the first source that names it; undefined for files of the bridge, which are those of
+ * the state directory and of `MCP_SERVERS_CONFIG`.
+ */
+function listServerFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<string, ClientSource | undefined> {
   const { sources = ['mcps'] } = options;
   const files = new Map<string, ClientSource | undefined>();
   const add = (file: string, source: ClientSource | undefined): void => {
@@ -122,7 +161,7 @@ function listStateDir(options: DiscoveryOptions, issues: ConfigIssue[]): string[
     return names.toSorted((a, b) => (a < b ? -1 : 1)).map((name) => join(stateDir, name));
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) {
-      const hint = 'Fix its permissions, or set MCP_BRIDGE_STATE_DIR to a folder of yours.';
+      const hint = 'Fix its permissions, or set MCP_BRIDGE_STATE_DIR to a folder that you own.';
       issues.push({ level: 'error', file: stateDir, path: '', message: `cannot be listed: ${messageOf(error)}`, hint });
     }
     return [];
@@ -138,13 +177,13 @@ function listExtraFile({ extraFile }: DiscoveryOptions, issues: ConfigIssue[]): 
   return [file];
 }
 
-/** What a person named by path must be there. */
+/** A file that the user named by path must exist. */
 function reportMissing(file: string, variable: string, issues: ConfigIssue[]): void {
   const stat = statOf(file);
   if (stat?.isFile() !== true) {
-    const fault = stat === undefined ? 'does not exist' : 'is no file';
-    const hint = `Correct ${variable}, or put a file there.`;
-    issues.push({ level: 'error', file, path: '', message: `named by ${variable}, ${fault}`, hint });
+    const fault = stat === undefined ? 'does not exist' : 'is not a file';
+    const hint = `Correct ${variable}, or create the file.`;
+    issues.push({ level: 'error', file, path: '', message: `is named in ${variable} but ${fault}`, hint });
   }
 }
 
@@ -156,12 +195,12 @@ function statOf(file: string): Stats | undefined {
   try {
     return statSync(file, { throwIfNoEntry: false });
   } catch {
-    // No permission on a folder above it, or a loop of links: reading it says so.
+    // No permission for a parent folder, or a loop of links. Reading the file will report it.
     return undefined;
   }
 }
 
-/** The content of `file`, from `cached` if its stat is the same; undefined if it is gone or no plain file. */
+/** The content of `file`: `cached` if its stat is unchanged; undefined if it does not exist or is not a regular file. */
 function readCached(
   { file, source }: { readonly file: string; readonly source: ClientSource | undefined },
   cached: CachedFile | undefined,
@@ -179,7 +218,7 @@ function readCached(
     return { stamp, servers: [], issues: [{ level: 'error', file, path: '', message }], keys: [] };
   };
   if ((stat?.size ?? 0) > MAX_SERVER_FILE_BYTES) {
-    return failed(`has ${stat?.size} bytes; a server file has at most ${MAX_SERVER_FILE_BYTES} bytes`);
+    return failed(`has ${stat?.size} bytes; the limit for server files is ${MAX_SERVER_FILE_BYTES} bytes`);
   }
   try {
     const { text, distrust } = readServerFile(file);
@@ -188,7 +227,7 @@ function readCached(
     return { stamp, ...read };
   } catch (error) {
     if (hasCode(error, 'ENOENT')) {
-      return isLink(file) ? failed('is a link to something that is not there') : undefined;
+      return isLink(file) ? failed('is a link whose target does not exist') : undefined;
     }
     return failed(`cannot be read: ${messageOf(error)}`);
   }
@@ -198,7 +237,7 @@ function isLink(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
-/** The text, and why commands in it are not run. Both of the same open file: it may be replaced at any time. */
+/** The text, and why its commands must not run. Both from the same open file, because it may be replaced at any time. */
 function readServerFile(file: string): { readonly text: string; readonly distrust: string | undefined } {
   const descriptor = openSync(file, 'r');
   try {
@@ -208,7 +247,10 @@ function readServerFile(file: string): { readonly text: string; readonly distrus
   }
 }
 
-/** Who can write a file whose commands are run can run commands as the user. Windows has no such owner and mode. */
+/**
+ * Why commands from a file must not run, in one clause; undefined if they may. Anyone who can write the file could run commands
+ * as the user. Windows has no such owner and mode.
+ */
 export function whyDistrusted({ uid, mode }: Pick<Stats, 'uid' | 'mode'>): string | undefined {
   if (process.getuid === undefined) {
     return undefined;
@@ -216,7 +258,7 @@ export function whyDistrusted({ uid, mode }: Pick<Stats, 'uid' | 'mode'>): strin
   if (uid !== process.getuid()) {
     return 'it belongs to another user';
   }
-  return (mode & 0o022) === 0 ? undefined : 'others can write it (chmod go-w)';
+  return (mode & 0o022) === 0 ? undefined : 'others can write to it (chmod go-w)';
 }
 
 function merge(files: readonly ServerFile[], issues: readonly ConfigIssue[]): DiscoveredServers {
@@ -239,10 +281,10 @@ function merge(files: readonly ServerFile[], issues: readonly ConfigIssue[]): Di
 
 function explainLoser(loser: ServerDefinition, winner: ServerDefinition): Pick<ConfigIssue, 'level' | 'message'> {
   return loser.definitionHash === winner.definitionHash
-    ? { level: 'debug', message: `is the same server as in ${winner.file}, and taken once` }
+    ? { level: 'debug', message: `is the same server as in ${winner.file}` }
     : {
         level: 'warning',
-        message: `was left out, because ${winner.file} defines that name first; rename one of them`,
+        message: `was left out, because ${winner.file} already defines that name; rename one of them`,
       };
 }
 

@@ -1,15 +1,15 @@
 /**
- * The shape of one entry of `mcpServers`. Files written for other clients are accepted as they are: keys that are not
- * known here are allowed, and numbers and booleans in `args` and `env` are taken as text.
+ * The schema of one entry of `mcpServers`. Files written for other clients are accepted: unknown keys are allowed, and numbers
+ * and booleans in `args` and `env` are converted to strings.
  */
 import { z } from 'zod';
 import { parseDurationMs } from '../base/units.ts';
 
-/** setTimeout fires at once beyond 2^31-1 ms, about 24.8 days. */
+/** Beyond 2^31-1 ms, which is 24.8 days, `setTimeout` fires immediately. */
 const MAX_TIMEOUT_MS = 24 * 24 * 3_600_000;
 const NUL = '\0';
 
-export const text = z.string().refine((value) => !value.includes(NUL), 'must not hold a NUL character');
+export const text = z.string().refine((value) => !value.includes(NUL), 'must not contain a NUL character');
 export const scalar = z.union([text, z.number(), z.boolean()], 'must be a string').transform(String);
 
 const timeoutMs = z
@@ -24,17 +24,17 @@ const timeoutMs = z
     return ms;
   });
 
-/** Keys that every entry may have. */
+/** The keys that every entry may have. */
 export const COMMON_ENTRY_KEYS = {
   description: z.string().optional(),
   disabled: z.boolean().optional(),
   timeout: timeoutMs.optional(),
   pin: z.enum(['off', 'warn', 'strict'], 'must be off, warn or strict').optional(),
-  /** Checked where policies are: a mistake in it must not take the entry away, and with it the policy. */
+  /** Checked with the other policies: a mistake in it must not remove the entry, and the policy with it. */
   policy: z.unknown().optional(),
 };
 
-/** One entry of `mcpServers` that starts a process. `timeout` comes out as milliseconds per call. */
+/** One entry of `mcpServers` that starts a process. `timeout` is converted to milliseconds per call. */
 export const ServerEntrySchema = z.looseObject({
   command: text.min(1, 'must name a program'),
   args: z.array(scalar).default([]),
@@ -45,5 +45,5 @@ export const ServerEntrySchema = z.looseObject({
 
 export type ServerEntry = z.infer<typeof ServerEntrySchema>;
 
-/** Keys of an entry that mean something here; others are reported at debug level. */
+/** The keys that the bridge uses; others are reported at debug level. */
 export const KNOWN_ENTRY_KEYS: ReadonlySet<string> = new Set(Object.keys(ServerEntrySchema.shape));

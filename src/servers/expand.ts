@@ -1,34 +1,34 @@
 /**
- * Variables and `~` in the values of a server file, as other MCP clients and shells expand them. References to files and
- * commands stay as they are: they are put in when the server starts (secret-values.ts).
+ * Variables and `~` in the values of a server file, expanded as other MCP clients and shells do; and references to files and
+ * commands (`${file:…}`, `${cmd:…}`), which are found here but resolved only when the server starts (secret-values.ts).
  */
 
 export interface ExpandContext {
-  /** Folder that `~` stands for. */
+  /** The folder for `~`. */
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Gets each variable whose value was put in. */
+  /** Called for each variable that was expanded. */
   readonly onUsed?: (name: string, value: string) => void;
 }
 
 /** `${NAME}`, `${env:NAME}` and `${NAME:-default}`. */
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g;
-/** `${file:PATH}` and `${cmd:COMMAND}`. None holds `${`: looking for the end of each beyond the next is quadratic in the length. */
+/** `${file:PATH}` and `${cmd:COMMAND}`. They cannot contain `${`: searching past the next one would take quadratic time. */
 export const REFERENCE = /\$\{(file|cmd):((?:(?!\$\{)[^}])*)\}/g;
-/** Marks what looks like a reference and is not one. No value can hold it: neither files nor the environment can. */
+/** Marks text that looks like a reference but is not one. No value contains it, because neither files nor the environment can. */
 const LITERAL = '\0';
 
 /**
- * `text` with variables of the bridge's environment put in. One that is not set and has no default stays as it is and
- * is told to `onMissing`: it may be meant for the server, or for a shell that the entry starts. What a variable holds is
- * never read as a reference: who sets a variable does not get to run a command. `plainText` takes the marks off again.
+ * Expands variables of the bridge's environment in `text`. A variable that is not set and has no default is reported to
+ * `onMissing` and left unchanged, because it may be for the server or for a shell that the entry starts. The value of a variable
+ * is never read as a reference, so setting a variable is not enough to run a command. `plainText` removes the marks for this.
  */
 export function expandVariables(text: string, context: ExpandContext, onMissing: (name: string) => void): string {
-  // Behind the last brace nothing can be a variable; looking there from each `${` on is quadratic in the length.
+  // There is no variable after the last brace, and searching there from each `${` would take quadratic time.
   const end = text.lastIndexOf('}') + 1;
   const expanded = text.slice(0, end).replace(VARIABLE, (whole: string, name: string, fallback: string | undefined) => {
     const value = context.env[name];
-    // As in a shell, `:-` also stands in for an empty value.
+    // As in a shell, the default after `:-` also replaces an empty value.
     if (value !== undefined && (value !== '' || fallback === undefined)) {
       context.onUsed?.(name, value);
       return value.replaceAll(REFERENCE, (reference) => `$${LITERAL}${reference.slice(1)}`);
@@ -41,12 +41,45 @@ export function expandVariables(text: string, context: ExpandContext, onMissing:
   return expanded + text.slice(end);
 }
 
-/** What was expanded, as it is meant. */
+/** Expanded text without the marks. */
 export function plainText(expanded: string): string {
   return expanded.replaceAll(LITERAL, '');
 }
 
-/** `~` and `~/…` at the start of a path; other users' homes (`~name`) are left alone. */
+/** Expands `~` and `~/…` at the start of a path, but not other users' homes (`~name`). */
 export function expandHome(path: string, context: Pick<ExpandContext, 'home'>): string {
   return /^~(?=$|[\\/])/.test(path) ? context.home + path.slice(1) : path;
+}
+
+/** The parts of an entry that may contain references. */
+export interface Holder {
+  readonly name: string;
+  readonly file: string;
+  readonly command?: string | undefined;
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly url?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly oauth?: object | undefined;
+  readonly secrets?: readonly string[] | undefined;
+}
+
+/** The kinds of references in an entry: `file`, `cmd`. */
+export function referenceKinds(entry: Holder): ReadonlySet<string> {
+  return new Set(placesOf(entry).flatMap(([, text]) => [...text.matchAll(REFERENCE)].map(([, kind = '']) => kind)));
+}
+
+/** Every text of an entry that may contain references, with its path in the entry. */
+export function placesOf(entry: Holder): [place: string, text: string][] {
+  const { command, args = [], env = {}, url, headers = {}, oauth = {} } = entry;
+  const single = Object.entries({ command, url }).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return [
+    ...single,
+    ...args.map((text, index): [string, string] => [`args[${index}]`, text]),
+    ...Object.entries(env).map(([name, text]): [string, string] => [`env.${name}`, text]),
+    ...Object.entries(headers).map(([name, text]): [string, string] => [`headers.${name}`, text]),
+    ...Object.entries(oauth).flatMap(([name, text]: [string, unknown]): [string, string][] =>
+      typeof text === 'string' ? [[`oauth.${name}`, text]] : [],
+    ),
+  ];
 }

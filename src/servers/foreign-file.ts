@@ -1,4 +1,4 @@
-/** Reads a file of another client as one of ours: its format, its keys and the shape of its entries. */
+/** Reads another client's file, with its own format, keys and kind of entries, as if it were a server file. */
 
 import { type ConfigIssue, renderPath } from '../base/config-issue.ts';
 import { messageOf } from '../base/errors.ts';
@@ -7,7 +7,7 @@ import { type FileObject, FileSyntaxError } from '../clients/file-format.ts';
 import { readServers, type ServerFile, type ServerFileContext } from './server-file.ts';
 import { type ClientSource, findServers } from './sources.ts';
 
-/** The servers in `text`, the content of `file`. The bridge's own entry is expected there, and no more than a note. */
+/** The servers in `text`, the content of `file`. The bridge's own entry is expected there, so it is reported only as a note. */
 export function parseForeignFile(
   file: string,
   text: string,
@@ -27,10 +27,10 @@ export function parseForeignFile(
   const found = findServers(root, source.keys);
   if (found === undefined) {
     const names = source.keys.map((keys) => `"${keys.join('.')}"`).join(', ');
-    return nothing(source.isRequired ? 'warning' : 'debug', `has no servers; looked for under ${names}`);
+    return nothing(source.isRequired ? 'warning' : 'debug', `has no servers under ${names}`);
   }
   const issues: ConfigIssue[] = [];
-  // Pairs, because an assignment to a key `__proto__` would make no entry.
+  // Pairs, because assigning to a key `__proto__` would not create an entry.
   const entries: [string, unknown][] = [];
   for (const [name, value] of Object.entries(found.entries)) {
     const converted = toServerEntry(value, source.timeoutUnit);

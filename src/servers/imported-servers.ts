@@ -1,7 +1,7 @@
 /**
- * Servers that were moved out of a client's file: `~/MCPs/<client>.json` defines them like any server file, and keeps
- * under `importedFrom` how each stood in which list of which file, so that they can be put back. A list is named by the
- * path of its file, and that of one folder by `FILE#FOLDER`. Pure: texts in, texts out.
+ * Servers that were moved out of a client's file. `~/MCPs/<client>.json` defines them like any server file, and records under
+ * `importedFrom` the original entry of each server and the list it came from, so that they can be moved back. A list is
+ * identified by the path of its file; the list of one folder by `FILE#FOLDER`. Pure: takes and returns text.
  */
 import { createHash } from 'node:crypto';
 import { isObject } from '../base/is-object.ts';
@@ -13,11 +13,11 @@ const SERVERS = 'mcpServers';
 const ORIGINS = 'importedFrom';
 
 export interface MovedServer extends ListedServer {
-  /** As it stands in our file. */
+  /** The entry in our file. */
   readonly entry: FileObject;
 }
 
-/** The text of our file with more servers in it. None of the names may be in it yet, but with the same entry. */
+/** Adds servers to the text of our file. A name may already be in it only with the same entry. */
 export function addImported(text: string, json: FileFormat, file: string, moved: readonly MovedServer[]): string {
   let next = text;
   for (const { name, folder, original, entry } of moved) {
@@ -33,7 +33,7 @@ export function addImported(text: string, json: FileFormat, file: string, moved:
   return next;
 }
 
-/** How the servers that came from `file` stood there, in the order in which they were moved. */
+/** The original entries of the servers that came from `file`, in the order in which they were moved. */
 export function importedFrom(
   text: string,
   json: FileFormat,
@@ -47,13 +47,13 @@ export function importedFrom(
 }
 
 export interface TakenBack {
-  /** Undefined when nothing is left, and the file can go. */
+  /** Undefined if nothing is left and the file can be deleted. */
   readonly text: string | undefined;
-  /** Servers that were changed since, and therefore stay. */
+  /** Servers that stay because they have been changed. */
   readonly kept: readonly string[];
 }
 
-/** The text of our file without what came from `file`. */
+/** The text of our file without the servers that came from `file`. */
 export function takeBack(text: string, json: FileFormat, file: string): TakenBack {
   const kept = new Set<string>();
   let next = text;
@@ -94,7 +94,7 @@ function originsOf(root: FileObject, file: string): Origin[] {
   });
 }
 
-/** Tells whether an entry was changed since, without a second copy of its secrets. */
+/** Detects later changes of an entry without storing a second copy of its secrets. */
 function digestOf(entry: unknown): string {
   return createHash('sha256').update(JSON.stringify(entry)).digest('hex');
 }

@@ -1,11 +1,11 @@
-/** Entries of servers that run elsewhere: `url`, with `headers`, as the clients write them. */
+/** Entries of remote servers: `url` with `headers`, as clients write them. */
 import { z } from 'zod';
 import { COMMON_ENTRY_KEYS, scalar, text } from './entry-schema.ts';
 import { REFERENCE } from './expand.ts';
 
-/** What clients write for Streamable HTTP, which is tried first anyway, and for the transport before it. */
+/** Names that clients use for Streamable HTTP, which is tried first anyway. */
 const HTTP_NAMES: ReadonlySet<string> = new Set(['http', 'streamable-http', 'streamablehttp', 'streamable_http']);
-/** OpenCode and Codex say no more than that; VS Code and Gemini say nothing. */
+/** Names used by OpenCode and Codex, which do not say which transport it is. VS Code and Gemini use none. */
 const UNSPECIFIC_NAMES: ReadonlySet<string> = new Set(['remote', 'url', '']);
 
 const transport = z
@@ -27,10 +27,10 @@ const transport = z
   })
   .optional();
 
-/** A name of RFC 9110; what else there may be in it would be a second header. */
+/** A field name of RFC 9110; other characters could inject another header. */
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'must be the name of a header');
 
-/** A client that was registered by hand. The names are those of Claude Code, where it has them. */
+/** An OAuth client that was registered by hand. The keys are those of Claude Code, where it has them. */
 const oauth = z.looseObject({
   clientId: text.min(1).optional(),
   clientSecret: text.min(1).optional(),
@@ -39,7 +39,7 @@ const oauth = z.looseObject({
   callbackPort: z.int('must be a port').min(1, 'must be a port').max(65_535, 'must be a port').optional(),
 });
 
-/** One entry that names a `url`. `type` and `transport` mean the same; `timeout` comes out as milliseconds per call. */
+/** One entry with a `url`. `type` and `transport` are synonyms. `timeout` is converted to milliseconds per call. */
 export const RemoteEntrySchema = z.looseObject({
   url: text.min(1, 'must be an address such as "https://example.org/mcp"'),
   headers: z.record(headerName, scalar).default({}),
@@ -51,22 +51,22 @@ export const RemoteEntrySchema = z.looseObject({
 
 export type RemoteEntry = z.infer<typeof RemoteEntrySchema>;
 
-/** Keys of such an entry that mean something here. */
+/** The keys of such an entry that the bridge uses. */
 export const KNOWN_REMOTE_KEYS: ReadonlySet<string> = new Set(Object.keys(RemoteEntrySchema.shape));
 
 /**
- * What is wrong with an address or the headers once variables were put in; undefined when nothing is. An address with
- * references to files or commands is looked at when they are put in, too.
+ * What is wrong with the address or the headers after variables were expanded; undefined if nothing is. An address with
+ * references to files or commands is checked after those are resolved.
  */
 export function explainRemoteValues(url: string, headers: Readonly<Record<string, string>>): string | undefined {
   const fault = url.match(REFERENCE) === null ? explainUrl(url) : undefined;
   const bad = Object.entries(headers).find(([, value]) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value));
   return (
-    fault ?? (bad === undefined ? undefined : `has a header "${bad[0]}" with a character that a header cannot have`)
+    fault ?? (bad === undefined ? undefined : `has a header "${bad[0]}" with a character that headers cannot contain`)
   );
 }
 
-/** What is wrong with an address; undefined when nothing is. It is not repeated: keys are often a part of it. */
+/** What is wrong with an address; undefined if nothing is. Does not repeat the address, which often contains a key. */
 export function explainUrl(url: string): string | undefined {
   if (!URL.canParse(url)) {
     return 'has a "url" that is not a full address such as "https://example.org/mcp"';

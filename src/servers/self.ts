@@ -1,7 +1,7 @@
 /**
- * Finds entries that would start this bridge again: a bridge that lists itself would start bridges without end.
- * Two nets: the entry is recognised by its name, command or arguments (also behind launchers and small scripts), and a
- * marker in the environment of every server ends what was not recognised, for example two bridges in a ring.
+ * Finds entries that would start this bridge again, because a bridge that lists itself would start bridges forever. There are
+ * two safeguards: an entry is recognized by its name, command or arguments, even behind launchers and small scripts; and a
+ * marker in the environment of every server stops anything else, such as two bridges that list each other.
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
@@ -9,17 +9,17 @@ import { bridgeDepth } from '../base/bridge-depth.ts';
 import { BridgeError } from '../base/errors.ts';
 
 const ALLOW_VARIABLE = 'MCP_BRIDGE_ALLOW_SELF_SERVER';
-/** Even allowed nesting ends here. Chosen: nobody has a use for more, and a ring must end. */
+/** The limit if nesting is allowed. Chosen: there is no use for more, and a cycle must end. */
 const MAX_DEPTH = 3;
-/** Names of this package and of the Python program it follows. */
+/** The names of this package and of the Python program that preceded it. */
 const OWN_NAMES: ReadonlySet<string> = new Set(['mcp-server-code-execution-mode', 'mcp_server_code_execution_mode']);
 const OWN_NAME_IN_TEXT = /(?:^|[\s/"'=:])mcp[-_]server[-_]code[-_]execution[-_]mode(?=$|[\s/"'@;&|.])/m;
-/** A path, not a package or an address: it begins at the root, a drive, the home folder, or the current or parent folder. */
+/** A path rather than a package or an address: starts at the root, a drive, the home folder, or the current or parent folder. */
 const FILE_PATH = /^(?:[\\/~]|\.{1,2}[\\/]|[A-Za-z]:[\\/])/;
 /** Wrapper scripts are short; a longer file is a program. */
 const SCRIPT_HEAD_BYTES = 8 * 1024;
 
-/** Programs that run what their first plain argument names. */
+/** Programs that run the program named by their first plain argument. */
 const LAUNCHERS: ReadonlySet<string> = new Set(
   (
     'npx npm pnpm pnpx yarn bun bunx deno node nodejs tsx ts-node uv uvx pipx python python3 py ' +
@@ -32,15 +32,15 @@ export interface NamedCommand {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Absolute; where relative paths begin. */
+  /** Absolute; the base of relative paths. */
   readonly cwd?: string | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Why this entry would start the bridge again, in one clause, or undefined if it would not. A path that is only an
- * argument of another program (the bridge's folder served by a file server) is no reason.
+ * Why this entry would start the bridge again, in one clause; undefined if it would not. A path that is just an argument of
+ * another program, such as a file server for the bridge's folder, does not count.
  */
 export function findSelfReference(entry: NamedCommand, env: Environment): string | undefined {
   if (OWN_NAMES.has(entry.name)) {
@@ -64,13 +64,13 @@ export function findSelfReference(entry: NamedCommand, env: Environment): string
   return script === undefined ? undefined : `the script ${script} starts this bridge`;
 }
 
-/** Throws `CONFIG_INVALID` when this process was started as a server of another bridge and that is not allowed. */
+/** Throws `CONFIG_INVALID` if this process is a server of another bridge and that is not allowed. */
 export function refuseNestedBridge(env: Environment, isAllowed: boolean): void {
   const depth = bridgeDepth(env);
   if (depth === 0 || (isAllowed && depth <= MAX_DEPTH)) {
     return;
   }
-  const limit = isAllowed ? `; at most ${MAX_DEPTH} may be nested` : '';
+  const limit = isAllowed ? `; the limit is ${MAX_DEPTH}` : '';
   throw new BridgeError('CONFIG_INVALID', `this bridge was started by another bridge (depth ${depth})${limit}`, {
     hint: `Remove the entry that starts it from the server files, or set ${ALLOW_VARIABLE}=1 in the "env" of that entry.`,
     data: { depth },
@@ -78,8 +78,8 @@ export function refuseNestedBridge(env: Environment, isAllowed: boolean): void {
 }
 
 /**
- * Whether a command, a package with or without version, a repository address or a path is this bridge. Of a path, only the
- * last part counts, or our entry point: other programs may lie in a folder of our name, such as those of a checkout.
+ * Whether a command, a package with or without a version, a repository address or a path is this bridge. In a path, only the
+ * last part or our entry point counts, because a folder with our name, such as a checkout, may contain other programs.
  */
 function namesBridge(word: string): boolean {
   const parts = word.replace(/^(?:npm|jsr):/, '').split(/[\\/#]/);
@@ -96,7 +96,7 @@ function isOwnName(part: string): boolean {
   return OWN_NAMES.has(name);
 }
 
-/** The words that a launcher takes as the program to run. */
+/** The words that a launcher interprets as the program to run. */
 function programsOf(entry: NamedCommand): string[] {
   if (!LAUNCHERS.has(baseName(entry.command))) {
     return [];
@@ -112,12 +112,12 @@ function programsOf(entry: NamedCommand): string[] {
   return first === undefined ? programs : [...programs, first];
 }
 
-/** Subcommands, assignments of `env` and nested launchers stand before the program. */
+/** Subcommands, assignments for `env` and nested launchers come before the program. */
 function isSkippable(argument: string): boolean {
   return SUBCOMMANDS.has(argument.toLowerCase()) || /^\w+=/.test(argument) || LAUNCHERS.has(baseName(argument));
 }
 
-/** The text given to `sh -c` and the like. */
+/** The command text for `sh -c` and similar shells. */
 function shellTextOf(entry: NamedCommand): string | undefined {
   const flag = entry.args.findIndex((argument) => /^(?:-\w*c|\/c|-Command)$/i.test(argument));
   return flag === -1 ? undefined : entry.args.slice(flag + 1).join(' ');
@@ -128,7 +128,7 @@ function baseName(command: string): string {
   return last.replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase();
 }
 
-/** Whether a file is the command of a package of our name: a checkout may lie in a folder of any name. */
+/** Whether a file is the entry point of a package with our name. The folder of a checkout can have any name. */
 function isOwnCli(program: string, cwd: string | undefined): boolean {
   if (!/[\\/]cli\.js$/.test(program)) {
     return false;
@@ -138,7 +138,7 @@ function isOwnCli(program: string, cwd: string | undefined): boolean {
     const { name } = JSON.parse(readFileSync(join(dirname(file), '..', 'package.json'), 'utf8')) as { name?: unknown };
     return typeof name === 'string' && OWN_NAMES.has(name);
   } catch {
-    // No such file, or none of a package: as with scripts, the depth marker still ends a recursion.
+    // No such file, or not part of a package. As with scripts, the depth marker still stops a recursion.
     return false;
   }
 }
@@ -161,7 +161,7 @@ function candidatePaths(program: string, cwd: string | undefined, env: Environme
     .map((folder) => join(folder, program));
 }
 
-/** The first bytes of a script (a file that starts with `#!`), or undefined. Never blocks on a pipe or device. */
+/** The first bytes of a script (a file that starts with `#!`); undefined for anything else. Never blocks on a pipe or device. */
 function readScriptHead(path: string): string | undefined {
   let descriptor: number | undefined;
   try {
@@ -173,7 +173,7 @@ function readScriptHead(path: string): string | undefined {
     const text = head.toString('utf8', 0, readSync(descriptor, head, 0, head.length, 0));
     return text.startsWith('#!') ? text : undefined;
   } catch {
-    // A file that cannot be read cannot be judged; the depth marker still ends a recursion.
+    // The file cannot be read. The depth marker still stops a recursion.
     return undefined;
   } finally {
     if (descriptor !== undefined) {

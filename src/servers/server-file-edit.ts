@@ -1,6 +1,6 @@
 /**
- * Changes of one entry in the text of a server file; every other byte stays. Pure. What comes out is read again and
- * compared with what was meant: a file that cannot be changed in place is refused, never damaged.
+ * Changes one entry in the text of a server file and leaves every other byte as it is. Pure. Each result is parsed again and
+ * compared with the intended one, so a file that cannot be edited in place is refused rather than damaged.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../base/is-object.ts';
@@ -11,37 +11,37 @@ import { jsonFormat } from '../clients/json-format.ts';
 const SERVERS = 'mcpServers';
 const DISABLED = 'disabled';
 
-/** Every entry of the text, as it stands there. Throws `FileSyntaxError`. */
+/** Every entry of the text, as written. Throws `FileSyntaxError`. */
 export function entriesOf(text: string): FileObject {
   return entriesAt(jsonFormat.parse(text), [SERVERS]) ?? {};
 }
 
-/** With a new entry behind the others; one of that name goes. */
+/** Adds an entry after the others. Replaces an entry with that name. */
 export function putEntry(text: string, name: string, entry: FileObject): string {
   const { [SERVERS]: servers } = jsonFormat.parse(text);
   if (servers !== undefined && !isObject(servers)) {
-    throw new UnsafeEditError(`"${SERVERS}" holds something else than servers`);
+    throw new UnsafeEditError(`"${SERVERS}" is not an object of servers`);
   }
   const rest = Object.hasOwn(entriesOf(text), name) ? removeEntry(text, name) : text;
   const next = jsonFormat.add(rest, { keys: [SERVERS], name }, entry);
   return expectEntries(next, rest, { ...entriesOf(rest), [name]: entry });
 }
 
-/** Without an entry that is there. */
+/** Removes an entry, which must exist. */
 export function removeEntry(text: string, name: string): string {
   const next = jsonFormat.remove(text, { keys: [SERVERS], name });
   const { [name]: _removed, ...others } = entriesOf(text);
   return expectEntries(next, text, others);
 }
 
-/** With an entry disabled, or not; the same text when it is so already. */
+/** Disables or enables an entry. Returns the same text if nothing changes. */
 export function setDisabled(text: string, name: string, isDisabled: boolean): string {
   const entries = entriesOf(text);
   const entry = entries[name];
   if (!isObject(entry)) {
     throw new UnsafeEditError(`its entry "${name}" is not an object`);
   }
-  // Anything but true or false makes the whole entry invalid.
+  // Any value other than true or false makes the whole entry invalid.
   if ((Object.hasOwn(entry, DISABLED) ? entry[DISABLED] : false) === isDisabled) {
     return text;
   }
@@ -52,17 +52,17 @@ export function setDisabled(text: string, name: string, isDisabled: boolean): st
   return expectEntries(next, text, { ...entries, [name]: isDisabled ? { ...rest, [DISABLED]: true } : rest });
 }
 
-/** Whether nothing is left in the file that anybody could miss. */
+/** Whether the file can be deleted without losing anything. */
 export function isEmptyServerFile(text: string): boolean {
   const { [SERVERS]: servers = {}, ...rest } = jsonFormat.parse(text);
   return Object.keys(rest).length === 0 && isObject(servers) && Object.keys(servers).length === 0;
 }
 
-/** `next`, when it differs from `text` by the entries alone. */
+/** Returns `next` if it differs from `text` only in the entries. */
 function expectEntries(next: string, text: string, entries: FileObject): string {
   const read = jsonFormat.parse(next);
   if (!isDeepStrictEqual(read, { ...jsonFormat.parse(text), [SERVERS]: entries })) {
-    throw new UnsafeEditError('the change would have touched other parts of the file');
+    throw new UnsafeEditError('the change would affect other parts of the file');
   }
   return next;
 }

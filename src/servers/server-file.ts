@@ -1,4 +1,4 @@
-/** Reads the text of one server file: what it defines and what is wrong with it. No I/O but the look at wrapper scripts. */
+/** Parses the text of one server file: its definitions and its problems. Does no I/O except to read wrapper scripts. */
 
 import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, resolve } from 'node:path';
@@ -7,34 +7,33 @@ import { isObject } from '../base/is-object.ts';
 import { parseJson } from '../base/json-text.ts';
 import type { ProcessDefinition, RemoteDefinition } from '../base/server-definition.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
-import { type ExpandContext, expandHome, expandVariables, REFERENCE } from './expand.ts';
-import { referenceKinds } from './references.ts';
+import { type ExpandContext, expandHome, expandVariables, REFERENCE, referenceKinds } from './expand.ts';
 import { explainRemoteValues, KNOWN_REMOTE_KEYS, type RemoteEntry, RemoteEntrySchema } from './remote-entry.ts';
 import { findSelfReference } from './self.ts';
 
-/** Longer names could not be shown or typed. Chosen. */
+/** Chosen: longer names could not be shown or typed. */
 const MAX_NAME_CHARS = 128;
 const COMMANDS_NOT_RUN = 'commands ("${cmd:…}") are not run from this file, because';
 
 /** One configured server, ready to be started or reached. */
 export type ServerDefinition = ProcessServer | RemoteServer;
 
-/** What an entry says beyond how its server is started or reached. */
+/** The options of an entry, besides how its server is started or reached. */
 interface EntryOptions {
-  /** The entry's own text, else that of its file. */
+  /** The description of the entry, otherwise that of its file. */
   readonly description: string | undefined;
-  /** Known by name, but neither started nor offered. */
+  /** Known by name, but neither started nor offered to code. */
   readonly disabled: boolean;
-  /** What happens when its tools change; undefined leaves it to the setting. */
+  /** What to do when its tools change; undefined means the setting decides. */
   readonly pin?: 'off' | 'warn' | 'strict' | undefined;
-  /** What code may do with the server, as written in the file; undefined when the entry has no policy. */
+  /** The policy in the entry, as written; undefined if there is none. */
   readonly policy: PlacedPolicy | undefined;
 }
 
-/** A policy that was not checked yet. */
+/** A policy that has not been checked yet. */
 export interface PlacedPolicy {
   readonly value: unknown;
-  /** Keys that lead to it in the file. */
+  /** The keys that lead to it in the file. */
   readonly path: readonly string[];
 }
 
@@ -44,19 +43,19 @@ interface RemoteServer extends RemoteDefinition, EntryOptions {}
 export interface ServerFile {
   readonly servers: readonly ServerDefinition[];
   readonly issues: readonly ConfigIssue[];
-  /** Where in the file the servers stand. */
+  /** The keys that lead to the servers in the file. */
   readonly keys: readonly string[];
 }
 
-/** What the text of a server file is read with. */
+/** What is needed to parse a server file. */
 export interface ServerFileContext extends ExpandContext {
-  /** Whether entries that would start this bridge again are kept; no when left out. */
+  /** Whether to keep entries that would start this bridge again. Default: false. */
   readonly allowsSelf?: boolean | undefined;
-  /** Why the commands of this file are not run, in one clause; undefined when they may be. */
+  /** Why the commands of this file must not run, in one clause; undefined if they may. */
   readonly distrust?: string | undefined;
 }
 
-/** The definitions in `text`, the content of `file`. A bad entry is an issue and does not hide the others. */
+/** The definitions in `text`, the content of `file`. An invalid entry is an issue and does not affect the others. */
 export function parseServerFile(file: string, text: string, context: ServerFileContext): ServerFile {
   const issues: ConfigIssue[] = [];
   const report = (level: ConfigIssue['level'], path: readonly PropertyKey[], message: string): void => {
@@ -75,17 +74,17 @@ export function parseServerFile(file: string, text: string, context: ServerFileC
   return readServers({ file, keys, entries: mcpServers, fileDescription: root['description'] }, context, 'warning');
 }
 
-/** The servers of a file, whatever its format. */
+/** The servers of a file of any format. */
 export interface ServerEntries {
   readonly file: string;
   readonly keys: readonly string[];
-  /** By name, in our shape, not checked yet. */
+  /** By name, converted to our entries but not checked yet. */
   readonly entries: Readonly<Record<string, unknown>>;
-  /** For entries that have no description of their own. */
+  /** The description for entries without one. */
   readonly fileDescription: unknown;
 }
 
-/** The definitions of `entries`; those of this bridge are left out, and reported at the level given. */
+/** The definitions in `entries`. Entries that start this bridge are left out and reported at the given level. */
 export function readServers(
   { file, keys, entries, fileDescription }: ServerEntries,
   context: ServerFileContext,
@@ -135,7 +134,7 @@ export function readServers(
 }
 
 function howToSet(variable: string): string {
-  return `Set ${variable} in the environment of the bridge: in a client, in the "env" of the entry that starts the bridge. Or write its value in this entry.`;
+  return `Set ${variable} in the environment of the bridge: in a client, that is the "env" of the entry that starts the bridge. Or write the value into this entry.`;
 }
 
 function parseObject(text: string, fail: (message: string) => void): Record<string, unknown> | undefined {
@@ -145,16 +144,16 @@ function parseObject(text: string, fail: (message: string) => void): Record<stri
     return undefined;
   }
   if (!isObject(parsed.value)) {
-    fail('must hold an object with the key "mcpServers"');
+    fail('must be an object with the key "mcpServers"');
     return undefined;
   }
   return parsed.value;
 }
 
-/** Files of other purposes are none of our business; those that look like server files get a warning. */
+/** Other files are ignored, but a file that looks like a server file gets a warning. */
 function explainMissingServers(root: Record<string, unknown>): [ConfigIssue['level'], PropertyKey[], string] {
   if ('mcpServers' in root) {
-    return ['error', ['mcpServers'], 'must be an object of server names'];
+    return ['error', ['mcpServers'], 'must be an object of servers by name'];
   }
   const candidates = [
     root,
@@ -170,7 +169,7 @@ function explainMissingServers(root: Record<string, unknown>): [ConfigIssue['lev
       'has no key "mcpServers"; put the entries under it: {"mcpServers": {"NAME": {"command": …}}}',
     ];
   }
-  return ['debug', [], 'has no key "mcpServers" and was left alone'];
+  return ['debug', [], 'has no key "mcpServers" and was ignored'];
 }
 
 interface RawEntry {
@@ -192,7 +191,7 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
     return undefined;
   };
   if (name.trim() === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
-    return report('error', `a server name has 1 to ${MAX_NAME_CHARS} characters and no control characters`);
+    return report('error', `a server name must have 1 to ${MAX_NAME_CHARS} characters and no control characters`);
   }
   const isRemote = isObject(value) && value['url'] !== undefined && value['command'] === undefined;
   const remote = isRemote ? RemoteEntrySchema.safeParse(value) : undefined;
@@ -204,7 +203,7 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
   const known = isRemote ? KNOWN_REMOTE_KEYS : KNOWN_ENTRY_KEYS;
   const unknown = Object.keys(parsed.data).filter((key) => !known.has(key));
   if (unknown.length > 0) {
-    report('debug', `keys without a meaning here: ${unknown.join(', ')}`);
+    report('debug', `unknown keys were ignored: ${unknown.join(', ')}`);
   }
   return remote?.success === true
     ? { kind: 'remote', data: remote.data }
@@ -258,7 +257,7 @@ function toDefinition(entry: ServerEntry, origin: Origin): ProcessServer {
   const folder = dirname(origin.file);
   const cwd = entry.cwd === undefined ? undefined : resolve(folder, entry.cwd);
   const process = {
-    // A path is meant from the file that names it; a bare name is looked up on PATH.
+    // A path is relative to the file that contains it; a bare name is looked up on PATH.
     command: isRelativePath(command) ? resolve(cwd ?? folder, command) : command,
     args,
     env,
@@ -267,7 +266,7 @@ function toDefinition(entry: ServerEntry, origin: Origin): ProcessServer {
   return { ...process, ...commonOf(entry, origin, process) };
 }
 
-/** `identity` is what makes it another server when it changes. */
+/** A change of `identity` makes it another server. */
 function commonOf(entry: ServerEntry | RemoteEntry, origin: Origin, identity: object) {
   const fileDescription = typeof origin.fileDescription === 'string' ? origin.fileDescription : undefined;
   return {
@@ -283,12 +282,12 @@ function commonOf(entry: ServerEntry | RemoteEntry, origin: Origin, identity: ob
   };
 }
 
-/** What stands for something else is no path yet. */
+/** A reference is not a path until it is resolved. */
 function isRelativePath(command: string): boolean {
   return /[\\/]/.test(command) && !isAbsolute(command) && command.match(REFERENCE) === null;
 }
 
-/** With what was put in; and as another server in another folder when files and commands are still to be put in. */
+/** Adds the expanded variables. With references to files or commands, the same definition in another folder is another server. */
 function withReferences(definition: ServerDefinition, variables: Readonly<Record<string, string>>): ServerDefinition {
   const { definitionHash, file } = definition;
   const hash = createHash('sha256')

@@ -1,6 +1,6 @@
 /**
- * Where servers are looked for besides the state directory: files of other clients, and files named by path. Files of
- * projects may come from strangers, and what they define is started: they are read only when they are named by path.
+ * Where to look for servers besides the state directory: in files of other clients, and in files named by path. A project's
+ * files may come from a stranger and define programs to start, so they are read only if named by path.
  */
 import { extname } from 'node:path';
 import { homeFolder } from '../base/home.ts';
@@ -8,7 +8,7 @@ import type { FileFormat, FileObject } from '../clients/file-format.ts';
 import { entriesAt, loadFormat } from '../clients/format.ts';
 import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf, type FileFormatName } from '../clients/table.ts';
 
-/** What `MCP_BRIDGE_CONFIG_SOURCES` names; `mcps` is the state directory. */
+/** A source in `MCP_BRIDGE_CONFIG_SOURCES`; `mcps` is the state directory and the file of `MCP_SERVERS_CONFIG`. */
 export type ConfigSource =
   | { readonly kind: 'mcps' }
   | { readonly kind: 'client'; readonly id: ClientId }
@@ -16,18 +16,18 @@ export type ConfigSource =
 
 /** A source that can be read. */
 export interface ClientSource {
-  /** The first that exists is read. */
+  /** The first one that exists is read. */
   readonly files: readonly string[];
   readonly format: FileFormat;
-  /** Where servers may stand; the first place that holds an object is taken. */
+  /** The keys under which servers may be; the first that lead to an object are used. */
   readonly keys: readonly (readonly string[])[];
   readonly timeoutUnit: 's' | 'ms' | undefined;
-  /** Whether it is an error that there is no such file. */
+  /** Whether a missing file is an error. */
   readonly isRequired: boolean;
 }
 
 const CLAUDE: readonly ClientId[] = ['claude-code', 'claude-desktop'];
-/** Keys under which some client keeps its servers, for files named by path; the most telling first. */
+/** The keys that clients use for their servers, for files named by path; the least ambiguous first. */
 const ALL_KEYS: readonly (readonly string[])[] = [
   ['mcpServers'],
   ['mcp_servers'],
@@ -40,7 +40,7 @@ const ALL_KEYS: readonly (readonly string[])[] = [
 ];
 const FORMATS: Readonly<Record<string, FileFormatName>> = { '.toml': 'toml', '.yaml': 'yaml', '.yml': 'yaml' };
 
-/** The sources in a list such as `mcps,claude,/path/file`, each once. Throws with the first word that is none. */
+/** The sources in a list such as `mcps,claude,/path/file`, without duplicates. Throws an Error for the first invalid word. */
 export function parseSources(text: string): ConfigSource[] {
   const words = text
     .split(',')
@@ -64,12 +64,12 @@ function parseSource(word: string): ConfigSource[] {
   }
   const found = name === 'claude' ? CLAUDE : CLIENT_IDS.filter((id) => id === name);
   if (found.length === 0) {
-    throw new Error(`'${word}' is no client, and no path with a slash`);
+    throw new Error(`'${word}' is neither a client nor a path with a slash`);
   }
   return clients(found);
 }
 
-/** The sources with what reads them; the parsers are loaded for those that are named. */
+/** The sources, ready to be read. Loads only the parsers that they need. */
 export async function loadSources(
   sources: readonly ConfigSource[],
   system: ClientSystem,
@@ -95,7 +95,7 @@ export async function loadSources(
   );
 }
 
-/** Where the servers of a file stand; undefined when it has none. */
+/** The servers of a file and the keys that lead to them; undefined if it has none. */
 export function findServers(
   root: FileObject,
   keys: ClientSource['keys'],
@@ -109,7 +109,7 @@ export function findServers(
   return undefined;
 }
 
-/** The machine we are on. */
+/** The system that this process runs on. */
 export function thisSystem(env: Readonly<Record<string, string | undefined>>): ClientSystem {
   const { platform } = process;
   const known = platform === 'win32' || platform === 'darwin' ? platform : 'linux';

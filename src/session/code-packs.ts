@@ -8,8 +8,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { makeFolders } from '../state/make-folders.ts';
-import { replaceFile } from '../state/replace-file.ts';
+import { makeFolders, replaceFile } from '../state/file-system.ts';
 
 export interface CodePackStore {
   load(key: string): Promise<Buffer | undefined>;

@@ -1,4 +1,4 @@
-/** Where the settings say that servers are looked for. */
+/** Where to look for servers, according to the settings. */
 import type { DiscoveryOptions } from '../servers/discover.ts';
 import { loadSources, thisSystem } from '../servers/sources.ts';
 import type { Settings } from './settings.ts';

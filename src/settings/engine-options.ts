@@ -1,4 +1,4 @@
-/** What engines are made from: the settings, in the engines' words. */
+/** The settings as options for engines. */
 import { randomUUID } from 'node:crypto';
 import { homeFolder } from '../base/home.ts';
 import { TMP_BYTES, WORKSPACE_BYTES } from '../base/limits.ts';
@@ -9,7 +9,7 @@ import { withInstallFolders } from '../engines/executable.ts';
 import { checkMounts } from '../settings/mounts.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** Options for engines of this process. Throws `CONFIG_INVALID` for a mount that is refused. */
+/** The options for the engines of this process. Throws `CONFIG_INVALID` for a mount that is refused. */
 export function engineOptions(settings: Settings, logger: Logger): DetectOptions {
   return {
     requested: settings.runtime,
@@ -25,7 +25,7 @@ export function engineOptions(settings: Settings, logger: Logger): DetectOptions
   };
 }
 
-/** The bounds of every sandbox. */
+/** The limits of every sandbox. */
 export function limitsOf(settings: Settings): SandboxLimits {
   return {
     memoryBytes: settings.memoryBytes,

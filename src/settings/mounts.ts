@@ -1,6 +1,6 @@
 /**
- * Folders of the host that a sandbox sees (`MCP_BRIDGE_MOUNTS`): how they are written, and which are refused. A mount is
- * a hole in the sandbox that the user asks for, so whatever would open more than that folder is refused.
+ * Folders of the host that a sandbox can see (`MCP_BRIDGE_MOUNTS`): their syntax, and which are refused. A mount is a hole in
+ * the sandbox that the user asks for, so any mount that would open more than one folder is refused.
  */
 import { realpathSync, statSync } from 'node:fs';
 import nodePath, { isAbsolute, join, posix, resolve } from 'node:path';
@@ -8,9 +8,9 @@ import { BridgeError, messageOf } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
 import type { Mount } from '../engines/engine.ts';
 
-/** `source:target`, `source:target:ro` or `source:target:rw`; the source may hold a colon, as on Windows. */
+/** `source:target`, `source:target:ro` or `source:target:rw`. The source may contain a colon, as on Windows. */
 const MOUNT = /^(?<source>.+?):(?<target>\/[^:]*)(?::(?<mode>ro|rw))?$/;
-/** Folders of the sandbox itself, and those in which its programs stand. */
+/** Folders of the sandbox's own system. */
 const OWN_FOLDERS = [
   'bin',
   'boot',
@@ -28,19 +28,19 @@ const OWN_FOLDERS = [
   'var',
 ];
 const SCRATCH_FOLDERS = ['/', '/tmp', '/workspace'];
-/** Where engines listen: whoever can write there owns the machine, or all containers of the user. */
+/** Where engines listen. Whoever can write there controls the machine, or all containers of the user. */
 const ENGINE_SOCKETS = ['/run/docker.sock', '/run/podman', '/run/containerd', '/run/user', '/run/crio'];
-/** What the kernel shows there belongs to the host. */
+/** Their contents describe the host. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'];
 
 export interface MountPolicy {
-  /** Home folder of the user. */
+  /** The user's home folder. */
   readonly home: string;
-  /** Folder with the definitions of the servers, and so with credentials. */
+  /** It has the definitions of the servers, and so credentials. */
   readonly stateDir: string;
 }
 
-/** The mounts written in `text`, one after the other, separated by commas. Throws an Error that says which is refused. */
+/** Parses mounts separated by commas. Throws an Error that says which one is invalid. */
 export function parseMounts(text: string): readonly Mount[] {
   const mounts = text
     .split(',')
@@ -58,7 +58,7 @@ export function parseMounts(text: string): readonly Mount[] {
 function parseMount(text: string): Mount {
   const groups = MOUNT.exec(text)?.groups;
   if (groups === undefined) {
-    throw new Error(`'${text}' is not written as /host/folder:/target[:ro|rw]`);
+    throw new Error(`'${text}' does not have the form /host/folder:/target[:ro|rw]`);
   }
   const { source = '', target = '', mode } = groups;
   const cleanTarget = posix.normalize(target).replace(/(?<=.)\/$/, '');
@@ -69,8 +69,8 @@ function parseMount(text: string): Mount {
 }
 
 /**
- * The mounts with the real paths of their sources, which must be there. Throws `CONFIG_INVALID` for a folder that holds
- * more than the user can mean: the home folder itself, what contains it, the state directory, sockets of engines.
+ * The mounts with the real paths of their sources, which must exist. Throws `CONFIG_INVALID` for a folder that exposes more than
+ * the user can intend: the home folder and its parents, the state directory, and sockets of engines.
  */
 export function checkMounts(mounts: readonly Mount[], policy: MountPolicy): readonly Mount[] {
   return mounts.map((mount) => ({ ...mount, source: checkSource(mount.source, policy) }));
@@ -79,16 +79,16 @@ export function checkMounts(mounts: readonly Mount[], policy: MountPolicy): read
 function checkSource(written: string, { home, stateDir }: MountPolicy): string {
   const path = resolve(/^~(?=$|[/\\])/.test(written) ? join(home, written.slice(1)) : written);
   if (!isAbsolute(written) && !written.startsWith('~')) {
-    throw refused(written, 'it is no absolute path');
+    throw refused(written, 'it is not an absolute path');
   }
   const source = realPathOf(path, written);
   if (!statSync(source).isDirectory()) {
-    throw refused(written, 'it is no folder');
+    throw refused(written, 'it is not a folder');
   }
   const secrets: [string, string][] = [
     [home, 'your home folder'],
     [homeFolder(process.env), 'your home folder'],
-    [stateDir, 'the folder with the definitions of your servers and their credentials'],
+    [stateDir, 'the state directory, which has your servers and their credentials'],
     ...ENGINE_SOCKETS.map((socket): [string, string] => [socket, 'the socket of a container engine']),
   ];
   for (const [secret, name] of secrets) {
@@ -105,13 +105,13 @@ function checkSource(written: string, { home, stateDir }: MountPolicy): string {
   return source;
 }
 
-/** Whether `inner` is `outer` or below it, as the system of `path` tells names apart. Pure. */
+/** Whether `inner` is `outer` or inside it, by the rules of the system that `path` belongs to. Pure. */
 export function contains(outer: string, inner: string, path: typeof posix = nodePath): boolean {
   const between = path.relative(outer, inner);
   return between === '' || (!path.isAbsolute(between) && between !== '..' && !between.startsWith(`..${path.sep}`));
 }
 
-/** `native` also gives the case in which a path is kept, where the file system does not mind it: as on macOS. */
+/** `native` also returns the stored case of a path on file systems that ignore case, as on macOS. */
 function realPathOf(path: string, written: string): string {
   try {
     return realpathSync.native(path);

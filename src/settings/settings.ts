@@ -1,12 +1,12 @@
 /**
- * The settings, read from environment variables. One table holds name, default, meaning and check of each; the
- * documentation is generated from it. A bad value stops the start: a setting that is ignored is found too late.
+ * The settings, which are environment variables. One table has the name, default, meaning and check of each, and the
+ * documentation is generated from it. An invalid value prevents the start, so you never run with a limit you did not set.
  */
 
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { DEPTH_VARIABLE } from '../base/bridge-depth.ts';
-import { messageOf } from '../base/errors.ts';
+import { BridgeError, messageOf } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../base/limits.ts';
 import { escapeControls, LOG_LEVELS } from '../base/log.ts';
@@ -14,63 +14,84 @@ import { didYouMean } from '../base/suggest.ts';
 import { parseDurationMs, parseSizeBytes } from '../base/units.ts';
 import { CLIENT_IDS } from '../clients/table.ts';
 import { type ConfigSource, parseSources } from '../servers/sources.ts';
-import { AUDIT_SETTINGS } from './audit-settings.ts';
 import { parseMounts } from './mounts.ts';
-import { type RefusedSetting, refusal } from './refused-settings.ts';
-import { oneOf, onOrOff, type SettingDefinition } from './setting-schemas.ts';
-import { TRUST_DEFINITIONS } from './trust-settings.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = 'MCP_BRIDGE_';
-/** Set by the bridge itself, in the environment of the servers it starts. */
+/** Set by the bridge itself in the environment of the servers it starts. */
 const INTERNAL_VARIABLES: readonly string[] = [DEPTH_VARIABLE];
-/** Settings that existed once, and what holds instead. */
+/** Settings that no longer exist, and what applies instead. */
 export const REMOVED_VARIABLES: Readonly<Record<string, string>> = {
   MCP_BRIDGE_KEYRING: 'logins are always kept in files that only you can read',
 };
 const MAX_SHOWN_VALUE_CHARS = 80;
-/** A reason repeats a part of the value. Chosen. */
+/** A reason repeats part of the value. Chosen. */
 const MAX_REASON_CHARS = 200;
 
 const HOUR_MS = 3_600_000;
-/** Longest deadline of a cell. Chosen: a day. */
+/** The longest deadline of a cell. Chosen: a day. */
 const MAX_TIMEOUT_MS = 24 * HOUR_MS;
-/** `setTimeout` fires at once beyond 2^31-1 ms, which is 24.8 days. */
+/** Beyond 2^31-1 ms, which is 24.8 days, `setTimeout` fires immediately. */
 const MAX_IDLE_MS = 24 * 24 * HOUR_MS;
-/** The kernel at rest takes about 25 MB; with less than this not even the start succeeds. Chosen. */
+/** Chosen: an idle kernel needs about 25 MB, and with less memory it cannot even start. */
 const MIN_MEMORY_BYTES = 32 * 1024 ** 2;
-/** The supervisor, the worker, its reader thread and a few children. Chosen. */
+/** Chosen: the supervisor, the worker, its reader thread and a few children. */
 const MIN_PIDS = 8;
-/** Largest pid of a 64-bit Linux. */
+/** The largest pid on 64-bit Linux. */
 const MAX_PIDS = 4_194_304;
-/** Less does not hold a traceback. Chosen. */
+/** Chosen: less has no room for a traceback. */
 const MIN_SHOWN_CHARS = 1_000;
-/** What the kernel keeps of one stream, both ends together: more there never is to show. */
-const MOST_OUTPUT_CHARS = 2 * KEPT_OUTPUT_BYTES;
+/** Everything that the kernel keeps of one stream; there is never more to show. */
+const MAX_OUTPUT_CHARS = 2 * KEPT_OUTPUT_BYTES;
+/** Chosen: a day of work with cells of usual length. */
+const MIN_AUDIT_BYTES = 1024 ** 2;
+/** Ten years. */
+const MAX_AUDIT_DAYS = 3_650;
+
+/** One environment variable. */
+interface SettingDefinition {
+  readonly variable: string;
+  /** As a user would write it; undefined if there is none. */
+  readonly default?: string;
+  readonly meaning: string;
+  readonly allowed: string;
+  /** Checks and converts the text of the variable. */
+  readonly schema: z.ZodType;
+}
+
+/** One of `names`, in any case. */
+const oneOf = <const Names extends readonly string[]>(names: Names) => z.string().toLowerCase().pipe(z.enum(names));
+
+const onOrOff = z
+  .string()
+  .toLowerCase()
+  .pipe(z.enum(['0', '1', 'false', 'true']))
+  .transform((text) => text === '1' || text === 'true');
 
 const wholeSeconds = z
   .string()
   .transform(parseDurationMs)
   .pipe(z.int().multipleOf(1000).min(1000).max(MAX_TIMEOUT_MS))
   .transform((ms) => ms / 1000);
-/** Names Python's logging knows besides ours, which configurations of other servers use. */
+/** Further level names of Python's logging, which configurations of other servers use. */
 const LEVEL_ALIASES: Readonly<Record<string, string>> = { WARN: 'WARNING', CRITICAL: 'ERROR' };
 
 const DEFINITIONS = {
   runtime: {
     variable: 'MCP_BRIDGE_RUNTIME',
     default: 'auto',
-    meaning: 'Engine. `auto` takes the first of the four that works; `container` only podman or docker.',
+    meaning:
+      'Sandbox engine. `auto` uses the first of podman, docker, bubblewrap and embedded that works; `container` uses only podman or docker.',
     allowed: 'auto, podman, docker, bubblewrap, embedded or container',
     schema: oneOf(['auto', 'podman', 'docker', 'bubblewrap', 'embedded', 'container']),
   },
   image: {
     variable: 'MCP_BRIDGE_IMAGE',
     default: 'python:3.14-slim',
-    meaning: 'Image of the sandbox: any with Python 3.10 or newer.',
+    meaning: 'Sandbox image. Any image with Python 3.10 or newer works.',
     allowed: 'a name with optional registry, tag or digest, such as python:3.14-slim',
-    // The first character keeps it from being read as an option of the engine.
+    // The first character prevents the engine from reading it as an option.
     schema: z
       .string()
       .max(512)
@@ -79,13 +100,13 @@ const DEFINITIONS = {
   pull: {
     variable: 'MCP_BRIDGE_PULL',
     default: 'missing',
-    meaning: 'Whether a missing image is pulled. With `never`, the answer names the command that pulls it.',
+    meaning: 'Whether to pull a missing image. With `never`, the answer names the command that pulls it.',
     allowed: 'missing or never',
     schema: oneOf(['missing', 'never']),
   },
   ociRuntime: {
     variable: 'MCP_BRIDGE_OCI_RUNTIME',
-    meaning: "OCI runtime, passed to the engine as `--runtime`; by default the engine's own.",
+    meaning: 'OCI runtime, passed to the engine as `--runtime`. By default, the engine chooses.',
     allowed: 'a name or an absolute path, such as runc, crun, runsc or kata',
     schema: z
       .string()
@@ -95,48 +116,48 @@ const DEFINITIONS = {
   timeoutSeconds: {
     variable: 'MCP_BRIDGE_TIMEOUT',
     default: '30',
-    meaning: 'Deadline of a cell that names none. At most `MCP_BRIDGE_MAX_TIMEOUT`.',
+    meaning: 'Deadline of a cell that does not set one. At most `MCP_BRIDGE_MAX_TIMEOUT`.',
     allowed: 'whole seconds from 1s to 24h, such as 30, 30s or 2m',
     schema: wholeSeconds,
   },
   maxTimeoutSeconds: {
     variable: 'MCP_BRIDGE_MAX_TIMEOUT',
     default: '120',
-    meaning: 'Longest deadline a cell may ask for.',
+    meaning: 'Longest deadline that a cell may set.',
     allowed: 'whole seconds from 1s to 24h, such as 120, 120s or 10m',
     schema: wholeSeconds,
   },
   idleTimeoutMs: {
     variable: 'MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT',
     default: '300',
-    meaning: 'A session that is unused for this long ends, and its state is lost.',
+    meaning: 'How long a session may be idle before it ends and its state is lost.',
     allowed: 'a duration from 100ms to 576h, such as 300, 90s or 15m',
     schema: z.string().transform(parseDurationMs).pipe(z.int().min(100).max(MAX_IDLE_MS)),
   },
   approvalTimeoutMs: {
     variable: 'MCP_BRIDGE_APPROVAL_TIMEOUT',
     default: '300',
-    meaning: 'How long a question waits for your answer. The deadline of the cell is paused meanwhile.',
+    meaning: 'How long a question waits for your answer. Meanwhile, the deadline of the cell is paused.',
     allowed: 'a duration from 1s to 24h, such as 300, 90s or 10m',
     schema: z.string().transform(parseDurationMs).pipe(z.int().min(1000).max(MAX_TIMEOUT_MS)),
   },
   memoryBytes: {
     variable: 'MCP_BRIDGE_MEMORY',
     default: '512m',
-    meaning: 'Memory of one sandbox, including swap.',
+    meaning: 'Memory limit of one sandbox, including swap.',
     allowed: 'a size of at least 32m, such as 512m or 2g',
     schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_MEMORY_BYTES)),
   },
   pids: {
     variable: 'MCP_BRIDGE_PIDS',
     default: '128',
-    meaning: 'Processes and threads in one sandbox.',
+    meaning: 'Maximum number of processes and threads in one sandbox.',
     allowed: `a whole number from ${MIN_PIDS} to ${MAX_PIDS}`,
     schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(MIN_PIDS).max(MAX_PIDS)),
   },
   cpus: {
     variable: 'MCP_BRIDGE_CPUS',
-    meaning: 'CPU cores that one sandbox may use; by default all.',
+    meaning: 'CPU cores that one sandbox may use. By default, all.',
     allowed: 'a number from 0.01 to 1024, such as 2 or 0.5',
     schema: z
       .string()
@@ -147,20 +168,20 @@ const DEFINITIONS = {
   containerUser: {
     variable: 'MCP_BRIDGE_CONTAINER_USER',
     default: '65534:65534',
-    meaning: 'User and group of the code inside the container.',
-    allowed: 'UID or UID:GID, numbers of at least 1 (not root)',
+    meaning: 'User and group that run the code inside the container.',
+    allowed: 'UID or UID:GID, each at least 1 (not root)',
     schema: z.string().regex(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/),
   },
   stateDir: {
     variable: 'MCP_BRIDGE_STATE_DIR',
     default: '~/MCPs',
-    meaning: 'State directory: server files (`*.json`), policy, saved functions, artifacts, audit log.',
+    meaning: 'State directory, for server files (`*.json`), the policy, saved functions, artifacts and the audit log.',
     allowed: 'a path; ~ is your home folder',
     schema: z.string(),
   },
   serversConfig: {
     variable: 'MCP_SERVERS_CONFIG',
-    meaning: 'One more file with server definitions.',
+    meaning: 'An additional file with server definitions.',
     allowed: 'a path; ~ is your home folder',
     schema: z.string(),
   },
@@ -168,8 +189,8 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_CONFIG_SOURCES',
     default: 'mcps',
     meaning:
-      'Where to find servers, in order of precedence: `mcps` is the state directory and `MCP_SERVERS_CONFIG`; the name of a client is its file for all projects.',
-    allowed: `a list of mcps, all, claude (both), ${CLIENT_IDS.join(', ')}, and paths of files`,
+      'Where to look for servers, in order of precedence. `mcps` is the state directory and `MCP_SERVERS_CONFIG`; the name of a client is its configuration file for all projects.',
+    allowed: `a comma-separated list of mcps, all, claude (both), ${CLIENT_IDS.join(', ')}, and file paths`,
     schema: z.string().transform((text, context) => {
       try {
         return parseSources(text);
@@ -181,7 +202,7 @@ const DEFINITIONS = {
   },
   mounts: {
     variable: 'MCP_BRIDGE_MOUNTS',
-    meaning: 'Folders of this machine that code can see, separated by commas; read-only unless `rw` is given.',
+    meaning: 'Folders of this machine that code can see, separated by commas. Read-only unless you add `:rw`.',
     allowed: '/host/folder:/target[:ro|rw], where the target is a new folder such as /data',
     schema: z.string().transform((text, context) => {
       try {
@@ -195,22 +216,44 @@ const DEFINITIONS = {
   outputMode: {
     variable: 'MCP_BRIDGE_OUTPUT_MODE',
     default: 'compact',
-    meaning: 'Text of the answers: `compact` reads like a terminal; `toon` and `json` have every field.',
+    meaning: 'Format of the answers. `compact` reads like a terminal; `toon` and `json` include every field.',
     allowed: 'compact, toon or json',
     schema: oneOf(['compact', 'toon', 'json']),
   },
   maxOutputChars: {
     variable: 'MCP_BRIDGE_MAX_OUTPUT',
     default: String(MAX_SHOWN_CHARS),
-    meaning: 'Characters of output, value and error in one answer, about four per token. The middle is cut.',
-    allowed: `a whole number from ${MIN_SHOWN_CHARS} to ${MOST_OUTPUT_CHARS}`,
-    schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(MIN_SHOWN_CHARS).max(MOST_OUTPUT_CHARS)),
+    meaning:
+      'Maximum characters of output, value and error in one answer, at about four per token. Longer text is cut in the middle.',
+    allowed: `a whole number from ${MIN_SHOWN_CHARS} to ${MAX_OUTPUT_CHARS}`,
+    schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(MIN_SHOWN_CHARS).max(MAX_OUTPUT_CHARS)),
   },
-  ...AUDIT_SETTINGS,
+  audit: {
+    variable: 'MCP_BRIDGE_AUDIT',
+    default: '1',
+    meaning:
+      'Whether to record cells and calls in the audit log. With `required`, a cell that cannot be recorded does not run.',
+    allowed: '0, 1 or required',
+    schema: oneOf(['0', '1', 'required']),
+  },
+  auditMaxBytes: {
+    variable: 'MCP_BRIDGE_AUDIT_MAX_SIZE',
+    default: '256m',
+    meaning: 'Maximum total size of the audit log. Beyond it, the oldest files are deleted.',
+    allowed: 'a size of at least 1m, such as 256m or 2g',
+    schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_AUDIT_BYTES)),
+  },
+  auditMaxAgeDays: {
+    variable: 'MCP_BRIDGE_AUDIT_DAYS',
+    default: '90',
+    meaning: 'How many days to keep the audit log.',
+    allowed: `a whole number from 1 to ${MAX_AUDIT_DAYS}`,
+    schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(1).max(MAX_AUDIT_DAYS)),
+  },
   logLevel: {
     variable: 'MCP_BRIDGE_LOG_LEVEL',
     default: 'INFO',
-    meaning: 'Lowest level logged to stderr. Commands other than the server log from `WARNING`.',
+    meaning: 'Lowest level to log to stderr. For commands other than the server, the default is `WARNING`.',
     allowed: LOG_LEVELS.join(', '),
     schema: z
       .string()
@@ -221,18 +264,33 @@ const DEFINITIONS = {
   allowSelfServer: {
     variable: 'MCP_BRIDGE_ALLOW_SELF_SERVER',
     default: '0',
-    meaning: 'Whether to keep server entries that would start this bridge again.',
+    meaning: 'Whether to allow server entries that start this bridge again.',
     allowed: '0 or 1',
     schema: onOrOff,
   },
   autoload: {
     variable: 'MCP_BRIDGE_AUTOLOAD',
     default: '0',
-    meaning: 'Whether code may call every configured server, even if `servers` does not name it.',
+    meaning: 'Whether code may call every configured server without naming it in `servers`.',
     allowed: '0 or 1',
     schema: onOrOff,
   },
-  ...TRUST_DEFINITIONS,
+  masksSecrets: {
+    variable: 'MCP_BRIDGE_MASK_SECRETS',
+    default: '1',
+    meaning:
+      "Whether to mask the secrets of a server's entry in everything the server sends. The bridge always masks them in its own messages.",
+    allowed: '0 or 1',
+    schema: onOrOff,
+  },
+  pin: {
+    variable: 'MCP_BRIDGE_PIN',
+    default: 'warn',
+    meaning:
+      'What to do when a tool definition changes. `warn` reports the change; `strict` refuses calls until you accept it with `servers approve`.',
+    allowed: 'off, warn or strict',
+    schema: oneOf(['off', 'warn', 'strict']),
+  },
 } satisfies Record<string, SettingDefinition>;
 
 type Definitions = typeof DEFINITIONS;
@@ -240,14 +298,14 @@ type WithDefault = {
   [Key in keyof Definitions]: Definitions[Key] extends { default: string } ? Key : never;
 }[keyof Definitions];
 
-/** Every setting, checked: numbers in the unit of their name, paths absolute. */
+/** All settings, checked. Numbers have the unit in their name, and paths are absolute. */
 export type Settings = Readonly<
   { [Key in WithDefault]: z.output<Definitions[Key]['schema']> } & {
     [Key in Exclude<keyof Definitions, WithDefault>]?: z.output<Definitions[Key]['schema']> | undefined;
   }
 >;
 
-/** What the documentation shows, in its order. `default` is empty when there is none. */
+/** The table for the documentation. `default` is empty if there is none. */
 export const SETTINGS_TABLE: readonly {
   readonly variable: string;
   readonly default: string;
@@ -261,11 +319,11 @@ export const SETTINGS_TABLE: readonly {
 }));
 
 /**
- * The settings of an environment. An empty variable counts as not set. Throws `CONFIG_INVALID` naming every refused
+ * The settings of an environment. An empty variable counts as not set. Throws `CONFIG_INVALID`, which names every invalid
  * variable, its value and what is allowed.
  */
 export function loadSettings(env: Environment): Settings {
-  const refused: RefusedSetting[] = [];
+  const invalid: InvalidSetting[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, definition] of Object.entries<SettingDefinition>(DEFINITIONS)) {
     const text = textOf(env, definition);
@@ -276,17 +334,40 @@ export function loadSettings(env: Environment): Settings {
         const why = checked.error.issues.find(({ code }) => code === 'custom');
         const reason = why === undefined ? '' : ` (${escapeControls(cut(why.message, MAX_REASON_CHARS))})`;
         const { allowed, variable } = definition;
-        refused.push({ variable, sentence: `${variable} is ${shown(text)}${reason}; allowed: ${allowed}.` });
+        invalid.push({ variable, sentence: `${variable} is ${shown(text)}${reason}; allowed: ${allowed}.` });
       }
     }
   }
-  if (refused.length > 0) {
-    throw refusal(refused);
+  if (invalid.length > 0) {
+    throw invalidSettings(invalid);
   }
   return finish(values as unknown as Settings, env);
 }
 
-/** One sentence for each `MCP_BRIDGE_*` variable that no setting reads: one that was removed, or probably a misspelling. */
+interface InvalidSetting {
+  readonly variable: string;
+  /** Its value, and what is allowed. */
+  readonly sentence: string;
+}
+
+function invalidSettings(invalid: readonly InvalidSetting[]): BridgeError {
+  const sentences = invalid.map(({ sentence }) => sentence);
+  const message =
+    sentences.length === 1
+      ? sentences.join()
+      : `${sentences.length} settings are invalid:\n  ${sentences.join('\n  ')}`;
+  return new BridgeError('CONFIG_INVALID', message, {
+    data: { sentences, variables: invalid.map(({ variable }) => variable) },
+    hint: 'Correct or remove it in the environment, usually in the "env" of the entry that registers this server.',
+  });
+}
+
+/** The variables for which `loadSettings` threw `error`; empty for any other error. */
+export function refusedVariables({ data }: BridgeError): readonly string[] {
+  return (data['variables'] as readonly string[] | undefined) ?? [];
+}
+
+/** One sentence for each unknown `MCP_BRIDGE_*` variable: a setting that was removed, or probably a misspelling. */
 export async function describeUnknownVariables(env: Environment): Promise<string[]> {
   const known = [...SETTINGS_TABLE.map((setting) => setting.variable), ...INTERNAL_VARIABLES];
   const unknown = Object.keys(env).filter((variable) => variable.startsWith(PREFIX) && !known.includes(variable));
@@ -300,7 +381,7 @@ export async function describeUnknownVariables(env: Environment): Promise<string
   );
 }
 
-/** What cannot be said of one variable alone: bounds between two of them, and paths. */
+/** Checks that involve two variables, and makes paths absolute. */
 function finish(settings: Settings, env: Environment): Settings {
   const { maxTimeoutSeconds } = settings;
   const isTimeoutSet = textOf(env, { ...DEFINITIONS.timeoutSeconds, default: '' }) !== '';
@@ -308,7 +389,7 @@ function finish(settings: Settings, env: Environment): Settings {
     const { variable } = DEFINITIONS.timeoutSeconds;
     const most = `${DEFINITIONS.maxTimeoutSeconds.variable}, which is ${maxTimeoutSeconds} seconds`;
     const sentence = `${variable} is ${settings.timeoutSeconds} seconds; allowed: at most ${most}.`;
-    throw refusal([{ variable, sentence }]);
+    throw invalidSettings([{ variable, sentence }]);
   }
   return {
     ...settings,

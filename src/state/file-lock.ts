@@ -1,17 +1,17 @@
 /**
- * A lock between processes: a file that only one of them can create. A process that is killed leaves its lock behind, so
- * an old one is broken.
+ * A lock between processes: a file that only one of them can create. A process that is killed leaves its lock behind, so an
+ * old lock is broken.
  */
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { link, lstat, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A lock that is older was left by a process that is gone: the longest work under one, a renewal of a login, has 30 s. */
+/** An older lock was left by a dead process: the longest work under a lock, renewing a login, may take 30 s. */
 const STALE_LOCK_MS = 60_000;
 const LOCK_POLL_MS = 50;
 
-/** Does `work` while no other process does work under the same lock. */
+/** Runs `work` while no other process runs work under the same lock. */
 export async function withFileLock<Value>(lock: string, work: () => Promise<Value>): Promise<Value> {
   const ours = await takeLock(lock);
   try {
@@ -22,12 +22,12 @@ export async function withFileLock<Value>(lock: string, work: () => Promise<Valu
 }
 
 /**
- * Waits until the lock is ours, and gives what tells it from those of others. Undefined if it cannot be made: a folder
- * that does not exist has nothing to protect, and in one that cannot be written to the work itself fails.
+ * Waits for the lock, and returns the content that identifies it as ours. Undefined if it cannot be created: a missing folder
+ * has nothing to protect, and in a read-only folder the work itself fails.
  */
 async function takeLock(lock: string): Promise<string | undefined> {
   const ours = randomUUID();
-  // Not by the clock alone: when it was set back, a lock may be from the future.
+  // The age alone is not enough: if the clock was set back, a lock may be from the future.
   const waitsUntil = performance.now() + STALE_LOCK_MS;
   for (;;) {
     try {
@@ -41,7 +41,7 @@ async function takeLock(lock: string): Promise<string | undefined> {
     }
     const found = await lstat(lock).catch(() => undefined);
     if (found !== undefined && !found.isFile()) {
-      return undefined; // A folder or a link: nobody's lock, and nobody will remove it.
+      return undefined; // A folder or a link is no lock, so nothing will ever remove it.
     }
     if (found !== undefined && (Date.now() - found.mtimeMs > STALE_LOCK_MS || performance.now() > waitsUntil)) {
       await breakLock(lock, found);
@@ -51,7 +51,7 @@ async function takeLock(lock: string): Promise<string | undefined> {
   }
 }
 
-/** A full disk has room for the file, but not for what is in it: left empty, it would hold everybody up. */
+/** A full disk has room for a file, but not for its content. An empty lock would block everyone. */
 async function dropUnwritten(lock: string): Promise<void> {
   const found = await lstat(lock).catch(() => undefined);
   if (found?.isFile() === true && found.size === 0) {
@@ -59,7 +59,7 @@ async function dropUnwritten(lock: string): Promise<void> {
   }
 }
 
-/** Removes the lock that was looked at, and no other: two who find it stale must not remove that of the quicker one. */
+/** Removes the given lock and no other: if two processes find it stale, the slower must not remove the new lock of the faster. */
 async function breakLock(lock: string, found: Stats): Promise<void> {
   const aside = `${lock}.${randomUUID()}`;
   try {
@@ -69,13 +69,13 @@ async function breakLock(lock: string, found: Stats): Promise<void> {
       await link(aside, lock);
     }
   } catch {
-    // Another one was quicker, or has made a lock of its own: the next round sees it.
+    // Another process was faster or has created its own lock. The next round sees it.
   } finally {
     await rm(aside, { force: true });
   }
 }
 
-/** One that was taken for stale, and given to another, stays. */
+/** Releases our lock. If it was broken as stale and another process holds it now, it stays. */
 async function dropLock(lock: string, ours: string | undefined): Promise<void> {
   const holder = ours === undefined ? undefined : await readFile(lock, 'utf8').catch(() => undefined);
   if (holder !== undefined && holder === ours) {

@@ -1,7 +1,7 @@
 /**
- * Keeps lines of text between runs of the bridge, one file per definition, below the state directory. A file is named by
- * a keyed hash, so that its name tells nothing about the command, its arguments or its variables. Whatever is wrong with
- * a file, it counts as missing; a checksum makes sure that what is read is what was written.
+ * Caches lines of text between runs of the bridge, with one file per server definition in the state directory. Files are named
+ * by a keyed hash, so that their names reveal nothing about commands, arguments or variables. A file with any defect counts as
+ * missing; a checksum detects incomplete ones.
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { readdir, rm, stat, utimes } from 'node:fs/promises';
@@ -14,14 +14,14 @@ const KEY_BYTES = 32;
 const EXTENSION = '.jsonl';
 const NEWLINE = 0x0a;
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** A file that was not used for so long is removed. Chosen. */
+/** Files that were not used for this long are deleted. Chosen. */
 const MAX_AGE_MS = 90 * DAY_MS;
-/** What a bridge that was killed left half written. */
+/** The same for incomplete files that a killed bridge left behind. */
 const MAX_TEMPORARY_AGE_MS = 60 * 60 * 1000;
 
 export interface LineCacheOptions {
   readonly directory: string;
-  /** Number of the shape of the lines; files of another one count as missing. */
+  /** Version of the line format; files with another version count as missing. */
   readonly format: number;
   /** Larger files count as missing. */
   readonly maxFileBytes: number;
@@ -29,7 +29,7 @@ export interface LineCacheOptions {
 
 export class LineCache {
   readonly #options: LineCacheOptions;
-  /** Checksums of what is known to be in the files. */
+  /** Checksums of the known content of files. */
   readonly #written = new Map<string, string>();
   #key: Buffer | undefined;
   #making: Promise<Buffer> | undefined;
@@ -39,7 +39,7 @@ export class LineCache {
     this.#options = options;
   }
 
-  /** The lines kept for `id`, undefined when there are none. Rejects when there is a file that cannot be used. */
+  /** The lines stored for `id`; undefined if there are none. Rejects if the file is unusable. */
   async load(id: string): Promise<readonly Buffer[] | undefined> {
     const key = await this.#findKey();
     if (key === undefined) {
@@ -56,7 +56,7 @@ export class LineCache {
     return lines;
   }
 
-  /** Keeps lines, which end with a line feed each. Rejects when they cannot be written. */
+  /** Stores lines, each of which ends with a line feed. Rejects if they cannot be written. */
   async save(id: string, lines: readonly string[]): Promise<void> {
     const { directory, format } = this.#options;
     const checksum = await checksumOf(lines);
@@ -64,7 +64,7 @@ export class LineCache {
     const file = this.#fileOf(id, (await this.#findKey()) ?? (await this.#makeKey()));
     if (this.#written.get(file) !== checksum) {
       const header = `${JSON.stringify({ format, sha256: checksum })}\n`;
-      // The checksum tells when a crash of the machine took a part.
+      // If the machine crashes, the checksum shows that the file is incomplete.
       await writeAtomically(file, [header, ...lines], { isDurable: false });
       this.#written.set(file, checksum);
     }
@@ -74,7 +74,7 @@ export class LineCache {
     }
   }
 
-  /** Forgets what is kept for `id`, if anything. Rejects when it cannot be removed. */
+  /** Deletes the lines stored for `id`, if any. Rejects if they cannot be deleted. */
   async remove(id: string): Promise<void> {
     const key = await this.#findKey();
     if (key !== undefined) {
@@ -84,17 +84,17 @@ export class LineCache {
     }
   }
 
-  /** Undefined when there is none yet. */
+  /** Undefined if there is none yet. */
   async #findKey(): Promise<Buffer | undefined> {
     if (this.#key === undefined) {
       const found = await readKey(this.#options.directory);
-      // Another save may have made one meanwhile.
+      // Another save may have created one in the meantime.
       this.#key ??= found;
     }
     return this.#key;
   }
 
-  /** One for all who ask at once: files under another key would not be found again. */
+  /** One key for all concurrent callers: files under any other key would not be found again. */
   async #makeKey(): Promise<Buffer> {
     this.#making ??= makeKey(this.#options.directory);
     try {
@@ -111,14 +111,14 @@ export class LineCache {
   }
 }
 
-/** The key of this directory; undefined when there is none, or only what is left of one. */
+/** The key of this directory; undefined if there is none or it is damaged. */
 async function readKey(directory: string): Promise<Buffer | undefined> {
   const text = await ifThere(() => readBounded(join(directory, KEY_FILE), KEY_BYTES * 2));
   const key = Buffer.from(text?.toString('latin1') ?? '', 'hex');
   return key.length === KEY_BYTES ? key : undefined;
 }
 
-/** With a new key nothing that was kept is found. Of two bridges that make one at once, one writes its files in vain. */
+/** A new key makes all stored files unreachable. If two bridges create a key at once, the files of one of them are lost. */
 async function makeKey(directory: string): Promise<Buffer> {
   const key = randomBytes(KEY_BYTES);
   await writeAtomically(join(directory, KEY_FILE), [key.toString('hex')]);
@@ -158,12 +158,12 @@ async function readLines(content: Buffer, format: number): Promise<{ lines: Buff
   return { lines, checksum: sha256 };
 }
 
-/** The sweep goes by the time of the last write; a file that is only read has to say that it is needed. */
+/** The sweep checks the time of the last write, so reading a file must update it. */
 async function noteUse(file: string): Promise<void> {
   const { mtimeMs } = await stat(file);
   if (Date.now() - mtimeMs > DAY_MS) {
     const now = new Date();
-    // A directory that is only readable is not swept either.
+    // In a read-only directory, the sweep cannot delete anything either.
     await utimes(file, now, now).catch(() => undefined);
   }
 }

@@ -1,25 +1,24 @@
-/** Files below the state directory: for the owner alone, replaced as a whole, never through a link. */
+/** Files in the state directory: readable only by their owner, replaced as a whole, and never accessed through a link. */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
-import { makeFolders } from './make-folders.ts';
-import { replaceFile } from './replace-file.ts';
+import { makeFolders, replaceFile } from './file-system.ts';
 
 const OWNER_ONLY_DIRECTORY = 0o700;
 const OWNER_ONLY_FILE = 0o600;
-/** `O_NOFOLLOW` is missing on Windows, where creating a link needs a privilege. */
+/** Windows has no `O_NOFOLLOW`, but creating a link needs a privilege there. */
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
-/** End of the names of files that are being written. */
+/** The suffix of files that are being written. */
 export const TEMPORARY_SUFFIX = '.tmp';
 
-/** Makes the directory if need be; rejects when there is something else in its place. */
+/** Creates the directory if it is missing. Rejects if its path is anything else. */
 export async function ensureDirectory(directory: string): Promise<void> {
   await makeFolders(directory, OWNER_ONLY_DIRECTORY);
   await checkDirectory(directory);
 }
 
-/** Rejects when there is no directory, also when it is a link to one. */
+/** Rejects if the path is not a directory, even if it is a link to one. */
 export async function checkDirectory(directory: string): Promise<void> {
   const found = await lstat(directory);
   if (!found.isDirectory()) {
@@ -27,25 +26,25 @@ export async function checkDirectory(directory: string): Promise<void> {
   }
 }
 
-/** The content of a plain file of at most `maxBytes`. */
+/** The content of a regular file of at most `maxBytes`. */
 export async function readBounded(path: string, maxBytes: number): Promise<Buffer> {
   const file = await open(path, constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0));
   try {
-    await checkPlainFile(file, maxBytes);
+    await checkRegularFile(file, maxBytes);
     return await file.readFile();
   } finally {
     await file.close();
   }
 }
 
-/** A second hard link could be a file from outside the store; a pipe would never end. */
-async function checkPlainFile(file: FileHandle, maxBytes: number): Promise<void> {
+/** A file with a second hard link may belong to something outside the store, and reading a pipe would never end. */
+async function checkRegularFile(file: FileHandle, maxBytes: number): Promise<void> {
   const stats = await file.stat();
   if (!stats.isFile()) {
-    throw new Error('it is no plain file');
+    throw new Error('it is not a regular file');
   }
   if (stats.nlink > 1) {
-    throw new Error('it has a second name (hard link)');
+    throw new Error('it has a second hard link');
   }
   if (stats.size > maxBytes) {
     const [size, limit] = [stats.size, maxBytes].map((bytes) => bytes.toLocaleString('en-US'));
@@ -56,8 +55,8 @@ async function checkPlainFile(file: FileHandle, maxBytes: number): Promise<void>
 const DURABLE = { isDurable: true };
 
 /**
- * A reader sees the old content or the new one, never a part: written beside, then renamed over. What is not durable may be
- * lost or incomplete after a crash of the machine, but does not wait for the disk.
+ * Writes to a temporary file and renames it, so that a reader sees either the old content or the new one, never a part. Without
+ * `isDurable`, it does not wait for the disk, and the file may be lost or incomplete after a crash of the machine.
  */
 export async function writeAtomically(path: string, pieces: readonly string[], options = DURABLE): Promise<void> {
   const temporary = `${path}.${randomUUID()}${TEMPORARY_SUFFIX}`;

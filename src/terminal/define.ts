@@ -8,10 +8,29 @@ export type Settle<Line> = (line: Line) => void;
 
 const notes = new WeakMap<Command, string>();
 
-/** Adds text below the options, such as exit codes and examples, in `--help` and in docs/reference/commands.md. */
+/**
+ * Adds text below the options, such as exit codes and examples, in `--help` and in docs/reference/commands.md. Indented lines are
+ * code; the help wraps the others.
+ */
 export function addNotes(command: Command, text: string): void {
   notes.set(command, text);
-  command.addHelpText('after', `\n${text}`);
+  const lines = text.split('\n').map((line) => (line.startsWith('    ') ? line : wrap(line)));
+  command.addHelpText('after', `\n${lines.join('\n')}`);
+}
+
+const LINE_CHARS = 80;
+
+function wrap(text: string): string {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) === '' ? word : `${lines.at(-1)} ${word}`;
+    if (line.length > LINE_CHARS) {
+      lines.push(word);
+    } else {
+      lines[lines.length - 1] = line;
+    }
+  }
+  return lines.join('\n');
 }
 
 export function notesOf(command: Command): string | undefined {

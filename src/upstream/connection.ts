@@ -94,7 +94,7 @@ export interface ConnectOptions {
   readonly legacyServers: Set<string>;
   /** Called for each `notifications/tools/list_changed`. */
   readonly onToolsChanged: () => void;
-  /** Whether secrets of the entry are masked in what the server sends. */
+  /** Whether secrets of the entry are masked in the messages of the server. */
   readonly masksSecrets: boolean;
   /** Called as a start proceeds. A step is reported twice if the server has to be started in another way. */
   readonly onStep?: ((step: StartStep) => void) | undefined;
@@ -114,18 +114,23 @@ export class SessionLostError extends Error {
 }
 
 /** The bridge's own traffic on one transport: its requests, and the questions of the server. */
-export interface Traffic {
+interface Traffic {
   readonly requests: Requests;
   /** What the handshake tells the server. */
   readonly elicitation: ElicitationOffer;
   /** Sees every message before the SDK does; true keeps the message from the SDK. */
   readonly intercept: (message: JsonObject, bytes: number) => boolean;
+  /** Sets the transport, which needs `requests` and `intercept` to be created. */
+  attach(transport: ServerTransport): void;
 }
 
-export function createTraffic(
-  send: (message: JSONRPCMessage) => Promise<void>,
-  { elicitation: offer, onToolsChanged }: Pick<ConnectOptions, 'elicitation' | 'onToolsChanged'>,
-): Traffic {
+export function createTraffic({
+  elicitation: offer,
+  onToolsChanged,
+}: Pick<ConnectOptions, 'elicitation' | 'onToolsChanged'>): Traffic {
+  let transport: ServerTransport | undefined;
+  const send = (message: JSONRPCMessage): Promise<void> =>
+    transport?.send(message) ?? Promise.reject(new Error('Not connected'));
   const requests = new Requests(send);
   const elicitation = offer();
   // Without an offer, the SDK refuses the questions.
@@ -133,6 +138,9 @@ export function createTraffic(
   return {
     requests,
     elicitation,
+    attach(opened) {
+      transport = opened;
+    },
     intercept(message, bytes) {
       switch (message['method']) {
         case undefined:
@@ -158,7 +166,7 @@ export function createTraffic(
   };
 }
 
-interface Parts extends Omit<Traffic, 'intercept'> {
+interface Parts extends Pick<Traffic, 'requests' | 'elicitation'> {
   readonly client: Client;
   readonly transport: ServerTransport;
   readonly failures: Failures;

@@ -1,6 +1,6 @@
 /**
  * Fingerprints of tools: the SHA-256 of each part of a definition as the server sent it, before anything is cut or made
- * visible. Any change by the server changes the fingerprint, except in the order of keys and in white space.
+ * visible. Any change to these parts changes the fingerprint, except in the order of keys and in white space.
  */
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../base/is-object.ts';

@@ -35,7 +35,7 @@ export interface HandshakeOptions {
 export type ElicitationOffer = { readonly form: JsonObject; readonly url?: JsonObject } | undefined;
 
 /** Connects the SDK's client. It offers elicitation at most: no sampling, no roots. Rejects as the SDK does. */
-export async function shakeHands(transport: Transport, options: HandshakeOptions): Promise<Client> {
+export async function performHandshake(transport: Transport, options: HandshakeOptions): Promise<Client> {
   const { mode, probeTimeoutMs, startTimeoutMs, signal, logger, elicitation } = options;
   const sdk = await import('@modelcontextprotocol/client');
   const client = new sdk.Client(CLIENT_INFO, {

@@ -82,7 +82,7 @@ export class MessageIntake {
   }
 
   /** Handles the text of one message. Anything else is counted and logged. */
-  takeLine(line: Buffer): void {
+  handleLine(line: Buffer): void {
     if (this.#isClosed || line.length === 0) {
       return;
     }
@@ -106,7 +106,7 @@ export class MessageIntake {
   }
 
   /** Reports a line or message that was dropped because it was too long. */
-  refuseDropped({ bytes, id, isMessage, endsAsMessage }: DroppedLine): void {
+  failDropped({ bytes, id, isMessage, endsAsMessage }: DroppedLine): void {
     const reason = isMessage
       ? `a message of ${bytes} bytes; the limit is ${MAX_RESULT_BYTES} bytes`
       : `${bytes} bytes on stdout that are not a message and do not end with a newline`;
@@ -125,7 +125,7 @@ export class MessageIntake {
   }
 
   /** Handles a message that is already parsed. */
-  takeMessage(message: JsonObject, bytes: number): void {
+  handleMessage(message: JsonObject, bytes: number): void {
     this.#deliver(this.#handlers.mask.maskMessage(message), bytes);
   }
 

@@ -11,11 +11,10 @@ import {
   establish,
   explainHandshake,
   type ServerConnection,
-  type Traffic,
 } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { Failures } from './failures.ts';
-import { type HandshakeMode, shakeHands } from './handshake.ts';
+import { type HandshakeMode, performHandshake } from './handshake.ts';
 import { createResultMask } from './result-mask.ts';
 import { createMask, secretsOf } from './secrets.ts';
 import { StdioClientTransport } from './stdio-transport.ts';
@@ -72,9 +71,8 @@ async function attempt(
 ): Promise<ServerConnection> {
   const failures = new Failures(definition);
   let isModern = false;
-  // The two refer to each other: the transport delivers messages to the traffic, which sends through the transport.
-  const traffic: Traffic = createTraffic((message) => transport.send(message), options);
-  const transport: StdioClientTransport = new StdioClientTransport({
+  const traffic = createTraffic(options);
+  const transport = new StdioClientTransport({
     ...definition,
     env: childEnvironment(options.env, definition.env),
     guardian: options.guardian,
@@ -87,6 +85,7 @@ async function attempt(
       return traffic.intercept(message, bytes);
     },
   });
+  traffic.attach(transport);
   try {
     await transport.start();
   } catch (error) {
@@ -96,7 +95,7 @@ async function attempt(
   const deadline = new Deadline(options.startTimeoutMs, options.signal);
   try {
     const { elicitation } = traffic;
-    const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });
+    const client = await performHandshake(transport, { ...options, mode, elicitation, signal: deadline.signal });
     return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
     const { endedItself } = transport;

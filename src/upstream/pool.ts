@@ -43,7 +43,7 @@ export interface UpstreamPoolOptions {
   readonly logins?: LoginStore | undefined;
   /** Called when a server reports that its tools changed, at most once a second per server. */
   readonly onToolsChanged?: ((server: string) => void) | undefined;
-  /** Whether secrets of an entry are masked in what its server sends. Default: yes. In the bridge's messages they always are. */
+  /** Whether secrets of an entry are masked in the messages of its server. Default: yes. In the bridge's messages they always are. */
   readonly masksSecrets?: boolean | undefined;
   /** Replaces references in a definition with their values when its server starts. Default: the definition is used unchanged. */
   readonly prepare?: ((definition: UpstreamDefinition) => Promise<UpstreamDefinition>) | undefined;

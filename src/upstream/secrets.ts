@@ -1,6 +1,6 @@
 /**
- * Which values of a server's entry are secret. There are two rules. Results are data that code computes with, so in what a
- * server sends a value is masked only if it is declared to be a secret, or if its name says so and it looks like one
+ * Which values of a server's entry are secret. There are two rules. Results are data that code computes with, so in messages
+ * of a server a value is masked only if it is declared to be a secret, or if its name says so and it looks like one
  * (docs/security.md, "Secrets"). Messages of the bridge go to the model, logs and terminals, and are masked generously.
  */
 import type { UpstreamDefinition } from '../base/server-definition.ts';
@@ -41,7 +41,7 @@ const PATH =
 /** Single words such as `password` and `POSTGRES` are common in data. */
 const WORD = /^(?:[A-Z]?[a-z]{1,15}|[A-Z]{1,15})$/;
 
-/** The values that are masked in what a server sends, without duplicates. */
+/** The values that are masked in messages of a server, without duplicates. */
 export function secretsOf(holder: SecretHolder): string[] {
   const secrets = new Set<string>();
   for (const value of [...(holder.secrets ?? []), holder.oauth?.clientSecret ?? '']) {

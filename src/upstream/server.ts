@@ -26,7 +26,7 @@ import { readToolList, type ToolList } from './tool-list.ts';
 
 /** For calls without a deadline. Cells end far earlier and cancel their calls. Chosen. */
 const DEFAULT_CALL_TIMEOUT_MS = 600_000;
-/** Listing takes small answers only. Chosen. */
+/** A page of a list is a small answer. Chosen. */
 const LIST_TIMEOUT_MS = 60_000;
 /** After the first failure a start is retried at once; then the wait doubles up to the limit. */
 const FIRST_RETRY_MS = 1_000;
@@ -64,7 +64,7 @@ export interface ToolRequest {
   readonly signal?: CancelSignal | undefined;
   /** Called for each progress report of the server. */
   readonly onProgress?: RequestLimits['onProgress'];
-  /** Asks the person what the server wants to know during the call. If left out, such questions are cancelled. */
+  /** Asks the person what the server wants to know during the call. Without it, no question of the server is answered. */
   readonly elicit?: Elicit | undefined;
 }
 

@@ -34,8 +34,8 @@ export class StdioClientTransport implements ServerTransport {
   constructor(options: StdioTransportOptions) {
     this.#intake = new MessageIntake(options, (message) => this.onmessage?.(message as unknown as JSONRPCMessage));
     const reader = new LineReader(MAX_RESULT_BYTES, {
-      onLine: (line) => this.#intake.takeLine(line),
-      onOversize: (line) => this.#intake.refuseDropped(line),
+      onLine: (line) => this.#intake.handleLine(line),
+      onOversize: (line) => this.#intake.failDropped(line),
     });
     this.#process = new ServerProcess({ ...options, onOutput: (chunk) => reader.push(chunk) });
     void this.#process.exited.then(() => {

@@ -1,4 +1,4 @@
-/** Kept files and signs of life, with the built command and a real client. */
+/** Saved files and progress notifications, with the built command and a real client. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
@@ -11,7 +11,7 @@ for (const engine of await coverEngines()) {
     });
     afterAll(() => bridge.close());
 
-    it('link to files that the code kept, which the client reads and later sessions load', async () => {
+    it('link to files saved by code, which the client reads and later sessions load', async () => {
       const code = `data = bytes(range(256)) * 10_000
 saved = runtime.save_artifact("data.bin", data)
 runtime.save_artifact("notes.md", "# Nötes\\n")
@@ -37,7 +37,7 @@ runtime.save_artifact("report.csv", "report.csv").mime_type, saved.size`;
       expect(structured['result']).toBe("(True, ['default/data.bin', 'default/notes.md', 'default/report.csv'])");
     });
 
-    it('refuse names that are paths, and say what to do', async () => {
+    it('refuse names that are paths, with a hint', async () => {
       const { text } = await bridge.runPython('runtime.save_artifact("../x", b"")');
       expect(text).toMatch(/an artifact cannot have the name "\.\.\/x"/);
       await expect(bridge.client.readResource({ uri: 'artifact:///default/..%2fservers.json' })).rejects.toMatchObject({
@@ -45,7 +45,7 @@ runtime.save_artifact("report.csv", "report.csv").mime_type, saved.size`;
       });
     });
 
-    it('are preceded by signs of life, for a client that asked', async () => {
+    it('are preceded by progress notifications for a client that requested them', async () => {
       const messages: string[] = [];
       const code = 'runtime.progress(1, 2, "half")\nimport time\ntime.sleep(1.5)\nawait mcp_slow.ping()';
       const onprogress = ({ message }: { message?: string | undefined }): void => void messages.push(message ?? '');

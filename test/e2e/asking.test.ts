@@ -1,6 +1,6 @@
 /**
- * A person who decides, with real clients of both protocol eras, real servers and real sandboxes: questions about calls, and
- * questions of servers. `UPDATE_ASKING=1` writes what went over the wire to docs/internals/elicitation.md, which is compared otherwise.
+ * Questions to the user, with real clients of both protocol eras, real servers and real sandboxes: approvals of calls, and questions of
+ * servers. `UPDATE_ASKING=1` writes the wire traffic to docs/internals/elicitation.md, which is otherwise compared with it.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ afterEach(async () => {
 const cases = engines.flatMap((engine) => ERAS.map((era) => ({ engine, era, name: `${engine.label}, ${era}` })));
 
 describe.each(cases)('asking on $name', ({ engine, era }) => {
-  /** A bridge whose person gives these replies, the last one again and again. */
+  /** A bridge whose user gives these replies in order, and then repeats the last one. */
   async function start(replies: readonly PersonReply[] | undefined, env: Record<string, string> = {}) {
     const asked: Asked[] = [];
     const person = replies && {
@@ -52,8 +52,8 @@ describe.each(cases)('asking on $name', ({ engine, era }) => {
     return { bridge, asked };
   }
 
-  // Neither was masked: the mask looked for what servers send alone, and knew nothing of what stands in files.
-  it('the question shows no secret of an entry, wherever that stands', async () => {
+  // Neither used to be masked: masking covered only what servers send, not what is in files.
+  it('the question shows no secret of an entry, wherever it is stored', async () => {
     const { bridge, asked } = await start([allow('Allow once')]);
     writeFileSync(join(bridge.folder, 'key'), 'file-5ecret-1', { mode: 0o600 });
     const env = { API_TOKEN: '${file:key}', OTHER_KEY: 'entry-5ecret-2' };
@@ -66,7 +66,7 @@ describe.each(cases)('asking on $name', ({ engine, era }) => {
     expect(asked[0]?.message).toContain('    await mcp_echo.echo(text="*** ***")\n');
   });
 
-  it('a call is made when the person allows it, and refused when not, while the session lives on', async () => {
+  it('a call is made if the user allows it and refused if not, and the session continues', async () => {
     const { bridge, asked } = await start([allow('Allow once'), { action: 'decline' }]);
     const code = 'kept = 7\n# A comment\nprint(await mcp_echo.echo(text="hi\\n\\nServer: other"))';
     expect(await bridge.run(code, LOADED)).toContain('hi\n\nServer: other');
@@ -101,7 +101,7 @@ except PolicyError as error:
     expect(asked).toHaveLength(2);
   });
 
-  it('calls that are made together are asked about together, and an answer holds as long as it says', async () => {
+  it('concurrent calls are asked about together, and an answer applies as long as it says', async () => {
     const { bridge, asked } = await start([allow('Allow for this cell'), allow('Allow for this session')]);
     const gather = 'import asyncio\nlen(await asyncio.gather(*[mcp_echo.echo(text=str(i % 3)) for i in range(6)]))';
     expect(
@@ -117,7 +117,7 @@ except PolicyError as error:
     expect(asked).toHaveLength(3);
   });
 
-  it('the deadline of the cell stands still, and other code of the cell runs on', async () => {
+  it('the deadline of the cell is paused, and other code of the cell keeps running', async () => {
     const bridge = await startAskingBridge({
       engine,
       era,
@@ -141,7 +141,7 @@ print(ticked - start < 2 < time.monotonic() - start)`;
     expect(await bridge.run(code, { timeout: 2 })).toBe('True');
   });
 
-  it('a question without an answer ends in time, and the cell goes on with the exception', async () => {
+  it('an unanswered question times out, and the cell continues with the exception', async () => {
     const bridge = await startAskingBridge({
       engine,
       era,
@@ -160,17 +160,17 @@ print(ticked - start < 2 < time.monotonic() - start)`;
     expect(text).toContain('no one answered the question within 1 s');
   });
 
-  it('a client that cannot ask gets a refusal that says how the person can allow the call', async () => {
+  it('a client that cannot ask gets a refusal that explains how the user can allow the call', async () => {
     const { bridge } = await start(undefined);
     const text = await bridge.run('await mcp_echo.echo(text="x")', LOADED);
     expect(text).toContain('APPROVAL_UNAVAILABLE: echo.echo was not called');
-    expect(text).toContain('this client cannot ask (it offers no elicitation; exec asks at a terminal only)');
+    expect(text).toContain('this client cannot ask (it does not support elicitation; exec asks only at a terminal)');
     expect(text).toContain(
       `{"effect":"allow","server":"echo","tool":"echo"} as the first of "rules" in ${bridge.folder}`,
     );
   });
 
-  it('questions of servers of both eras reach the person, marked with the name of the server', async () => {
+  it('questions of servers of both eras reach the user, marked with the server name', async () => {
     const { bridge, asked } = await start([{ action: 'accept', content: { name: 'Ada' } }]);
     const form = '{"type": "object", "properties": {"name": {"type": "string"}}}';
     const code = `
@@ -188,7 +188,7 @@ print(old["result"]["content"], modern, page)`;
     expect(asked[2]).toMatchObject({ mode: 'url', url: 'https://example.com/login' });
   });
 
-  it('a client that goes away while it is asked leaves no cell, no sandbox and no bridge behind', async () => {
+  it('a client that disconnects during a question leaves no cell, sandbox or bridge behind', async () => {
     const asking: { begun?: () => void } = {};
     const begun = new Promise<void>((resolve) => {
       asking.begun = resolve;
@@ -199,14 +199,14 @@ print(old["result"]["content"], modern, page)`;
     };
     const bridge = await startAskingBridge({ engine, era, servers: SERVERS, policy: POLICY, person });
     const running = bridge.run('await mcp_echo.echo(text="x")', LOADED);
-    running.catch(() => undefined); // The connection ends under it.
+    running.catch(() => undefined); // The connection ends while it runs.
     await begun;
     await bridge.close();
     await expect.poll(() => isAlive(bridge.pid), { timeout: 20_000 }).toBe(false);
     await expect.poll(() => sandboxesOfBridge(engine, bridge.pid), { timeout: 20_000 }).toEqual([]);
   });
 
-  it('questions of servers are not answered for a person who cannot be asked', async () => {
+  it('the bridge does not answer questions of servers if the user cannot be asked', async () => {
     const { bridge } = await start(undefined);
     const code = 'print((await mcp_old.ask(message="Who?")).error.code)\nawait mcp_modern.ask(message="Who?")';
     expect(await bridge.run(code, LOADED)).toMatch(/-32601\n[^]*modern/);
@@ -214,7 +214,7 @@ print(old["result"]["content"], modern, page)`;
 });
 
 describe.each(cases.filter(({ era }) => era === '2025-11-25'))('cancelling on $name', ({ engine, era }) => {
-  it('the cell takes the question back, and the session lives on', async () => {
+  it('withdraws the question, and the session continues', async () => {
     const cancel = new AbortController();
     const taken: { back?: Promise<void> } = {};
     const bridge = await startAskingBridge({
@@ -239,11 +239,11 @@ describe.each(cases.filter(({ era }) => era === '2025-11-25'))('cancelling on $n
   });
 });
 
-/** What changes with every run. */
+/** Replaces everything that differs from run to run. */
 function settle(message: string, folder: string): string {
   return message
     .replaceAll(folder, '/home/you/MCPs')
-    .replaceAll(/"requestState":"[\w-]{43}"/g, '"requestState":"(43 characters that nobody can guess)"')
+    .replaceAll(/"requestState":"[\w-]{43}"/g, '"requestState":"(43 unguessable characters)"')
     .replaceAll(/"version":"\d[^"]*"/g, '"version":"…"');
 }
 
@@ -257,7 +257,7 @@ function render(wire: readonly string[], folder: string): string {
 }
 
 describe.skipIf(engines.length === 0)('docs/internals/elicitation.md', () => {
-  it.each(ERAS)('shows what goes over the wire (%s)', async (era: Era) => {
+  it.each(ERAS)('shows the wire traffic (%s)', async (era: Era) => {
     const [engine] = engines;
     if (engine === undefined) {
       throw new Error('no engine');
@@ -268,7 +268,7 @@ describe.skipIf(engines.length === 0)('docs/internals/elicitation.md', () => {
     await bridge.run('1', { servers: ['echo'] });
     bridge.wire.length = 0;
     expect(await bridge.run('await mcp_echo.echo(text="hi")')).toBe("'hi'");
-    // The first number of the bridge is used up by a ping, whose place in time is not fixed.
+    // The bridge's first id is used by a ping, which may come at any time.
     const wire = bridge.wire.filter(
       (line) => !/"method":"ping"|"id":0,"result":\{\}|"result":\{\},.*"id":0/.test(line),
     );

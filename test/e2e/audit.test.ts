@@ -75,7 +75,7 @@ for (const engine of engines) {
       expect(normalized(written)).toEqual(normalized(sample));
     });
 
-    it('joins sessions, cells and calls, tells refusals and failures, and no value and no secret', async () => {
+    it('links sessions, cells and calls, and records refusals and failures, but no values or secrets', async () => {
       const bridge = await start();
       const code = `
 key = '${SECRET}'
@@ -115,7 +115,7 @@ for attempt in (mcp_echo.fails(text='x'), runtime.call_tool_raw('echo', 'nothing
       expect(textOfLog()).not.toContain(SECRET);
     });
 
-    it('keeps the lines of two bridges whole in one file', async () => {
+    it('keeps lines of two bridges intact in one file', async () => {
       const bridges = await Promise.all([start(), start()]);
       const large = `x = ${JSON.stringify('y'.repeat(40_000))}\n`;
       for (let round = 0; round < 10; round += 1) {
@@ -159,7 +159,7 @@ for attempt in (mcp_echo.fails(text='x'), runtime.call_tool_raw('echo', 'nothing
       ]);
     });
 
-    it('is not kept when it is off', async () => {
+    it('is not written if it is off', async () => {
       const bridge = await start({ MCP_BRIDGE_AUDIT: '0' });
       await bridge.runPython('1');
       await bridge.close();

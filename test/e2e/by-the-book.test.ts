@@ -1,6 +1,6 @@
 /**
- * run_python over stdio in both protocol eras, with a real sandbox and a real server behind the bridge, by the text of the specification:
- * https://modelcontextprotocol.io/specification/REVISION/PAGE. Each test names its pages and sections. What the front does by itself is looked at in
+ * run_python over stdio in both protocol eras, with a real sandbox and a real server behind the bridge, against the text of the specification:
+ * https://modelcontextprotocol.io/specification/REVISION/PAGE. Each test names its pages and sections. Behavior of the front alone is tested in
  * front-by-the-book.test.ts.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { LineClient } from './front-process.ts';
 
 const CAPABILITIES = { elicitation: { form: {} } };
 const KEY = 'io.modelcontextprotocol';
-/** As a server asks: client/elicitation, Requested Schema. */
+/** The form of a server: client/elicitation, Requested Schema. */
 const FORM = {
   type: 'object',
   properties: {
@@ -44,7 +44,7 @@ const FILLED = {
 
 const [engine] = await coverEngines();
 
-describe.skipIf(engine === undefined).each(ERAS)('by the text of %s', (era) => {
+describe.skipIf(engine === undefined).each(ERAS)('run_python according to %s', (era) => {
   const isModern = era === '2026-07-28';
   const folder = mkdtempSync(join(tmpdir(), 'bridge-book-'));
   let client: LineClient;
@@ -70,7 +70,7 @@ describe.skipIf(engine === undefined).each(ERAS)('by the text of %s', (era) => {
     rmSync(folder, { recursive: true });
   });
 
-  /** `params` of a call of run_python with both servers loaded. */
+  /** `params` for a call of run_python with both servers loaded. */
   function cell(code: string, meta: object = {}, session = 'default') {
     const envelope = { [`${KEY}/protocolVersion`]: era, [`${KEY}/clientCapabilities`]: CAPABILITIES };
     const _meta = { ...(isModern ? envelope : {}), ...meta };
@@ -84,7 +84,7 @@ describe.skipIf(engine === undefined).each(ERAS)('by the text of %s', (era) => {
   }
 
   // server/tools, Tool Result: text, image, audio, embedded resources, resource links, structured content.
-  it.each(['old', 'modern'])('shows content of every type that a tool of server %s gave', async (server) => {
+  it.each(['old', 'modern'])('shows content of every type returned by a tool of server %s', async (server) => {
     const { content, structuredContent, isError } = await run(
       cell(`
 blocks = await mcp_${server}.content()
@@ -117,7 +117,7 @@ runtime.save_artifact("kept.txt", "kept")
   }
 
   // client/elicitation, Requested Schema; from 2026-07-28 on basic/patterns/mrtr, Basic Workflow.
-  it.each(['old', 'modern'])('carries a form of server %s to the person, and the reply back', async (server) => {
+  it.each(['old', 'modern'])('passes a form of server %s to the user, and the reply back', async (server) => {
     const form = JSON.stringify(FORM).replaceAll('true', 'True').replaceAll('false', 'False');
     const code = `answer = await mcp_${server}.ask(questions={"one": {"message": "Who?", "requestedSchema": ${form}}})
 found = answer["result"] if "result" in answer else answer["retried"]["inputResponses"]["one"]
@@ -148,7 +148,7 @@ found["action"], found["content"] == ${JSON.stringify(FILLED).replaceAll('true',
   });
 
   // basic/utilities/progress (basic/patterns/progress from 2026-07-28 on).
-  it('reports the progress of code, growing, with the token of the request', async () => {
+  it('reports increasing progress of code with the token of the request', async () => {
     const running = run(cell('runtime.progress(1, 2, "half")\nawait mcp_modern.hold()', { progressToken: 'tøken' }));
     const reports = () => client.messages.filter(({ method }) => method === 'notifications/progress');
     await client.until(() => reports().some(({ params }) => params.message.includes('1/2 half')));
@@ -159,8 +159,8 @@ found["action"], found["content"] == ${JSON.stringify(FILLED).replaceAll('true',
     expect(new Set(reports().map(({ params }) => params.progressToken))).toEqual(new Set(['tøken']));
   });
 
-  // basic/utilities/cancellation (basic/patterns/cancellation from 2026-07-28 on): the cell stops, and so does the call that it waits for.
-  it('cancels a cell and the call of a tool within it, and keeps the state', async () => {
+  // basic/utilities/cancellation (basic/patterns/cancellation from 2026-07-28 on): the cell stops, and so does the call it awaits.
+  it('cancels a cell and its tool call, and keeps the state', async () => {
     await run(cell('kept = 7'));
     lastId += 1;
     const requestId = lastId;

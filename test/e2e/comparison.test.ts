@@ -1,4 +1,4 @@
-/** The tasks of the comparison come to the same result in both ways, and docs/comparison.md and the picture in README.md show what came of it. */
+/** The tasks of the comparison give the same result both ways, and docs/comparison.md and the picture in README.md show it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ describe.runIf(engine !== undefined)('the comparison', () => {
     run = await runComparison(engine?.env ?? {});
   });
 
-  it('has a table with the tokens and turns that are counted now', () => {
+  it('matches the tokens and turns in the table', () => {
     const { definitions, tasks } = run;
     const document = readFileSync(join(ROOT, 'docs/comparison.md'), 'utf8');
     const format = (value: number) => value.toLocaleString('en-US');
@@ -33,7 +33,7 @@ describe.runIf(engine !== undefined)('the comparison', () => {
     expect(logs?.code.read).toBeLessThan((logs?.direct.read ?? 0) / 1_000);
   });
 
-  it.each(['light', 'dark'] as const)('is what the %s picture shows', (name) => {
+  it.each(['light', 'dark'] as const)('matches the %s picture', (name) => {
     expect(readFileSync(join(ROOT, `docs/images/run-${name}.svg`), 'utf8')).toBe(drawRun(run, THEMES[name]));
   });
 });

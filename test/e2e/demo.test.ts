@@ -1,4 +1,4 @@
-/** `npm run demo`, as a person runs it, on every engine and without one. */
+/** `npm run demo`, as a user runs it, on every engine and without one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ let folder: string;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'bridge-demo-test-'));
-  // As /tmp: a rootless engine runs as another user here.
+  // World-writable like /tmp, because a rootless engine runs as another user here.
   chmodSync(folder, 0o1777);
 });
 afterEach(() => rmSync(folder, { recursive: true }));
@@ -38,7 +38,7 @@ function exitOf(child: ChildProcess): Promise<number | null> {
 }
 
 describe.each(engines)('the demo on $label', ({ env }) => {
-  it('lists a folder, keeps a variable, stores what it found, and leaves nothing behind', async () => {
+  it('lists a folder, keeps a variable, stores its findings, and leaves nothing behind', async () => {
     const { stdout, stderr, exitCode } = await runDemo(env);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     expect(stdout).toContain("['garden.md', 'house.md', 'travel.md']");
@@ -50,7 +50,7 @@ describe.each(engines)('the demo on $label', ({ env }) => {
 });
 
 describe.runIf(engines.some(({ name }) => name === 'embedded'))('the demo with nothing installed', () => {
-  it('does the same on the embedded engine, and says what that is', async () => {
+  it('does the same on the embedded engine, and explains that engine', async () => {
     const { stdout, stderr, exitCode } = await runDemo({ ...processEnvironment(), PATH: folder });
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     expect(stdout).toContain('embedded runs this session, which is weaker than a container: Python in WebAssembly');
@@ -61,7 +61,7 @@ describe.runIf(engines.some(({ name }) => name === 'embedded'))('the demo with n
 });
 
 describe('the demo without an engine', () => {
-  it('shows the error of the bridge, and fails', async () => {
+  it('shows the error of the bridge and fails', async () => {
     const { stdout, stderr, exitCode } = await runDemo({
       ...processEnvironment(),
       PATH: folder,

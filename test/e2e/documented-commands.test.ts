@@ -1,4 +1,4 @@
-/** Command lines that the documentation shows for typing, typed into a shell: each works, in a home with the servers they name. */
+/** Command lines in the documentation, typed into a shell: each works, in a home with the servers they name. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { readFences } from '../support/documented-samples.ts';
 
 const NAME = 'mcp-server-code-execution-mode';
 const [engine] = await coverEngines();
-/** They have no end of their own, or wait for a person. */
+/** Commands that do not end by themselves, or wait for the user. */
 const ENDLESS = /audit tail -f/;
 const DOCUMENTS = ['docs/guide.md', 'docs/servers.md', 'docs/audit.md'];
 

@@ -1,4 +1,4 @@
-/** `servers add`, `disable`, `enable` and `remove` of the built command, while a bridge runs: its next cell sees each change. */
+/** `servers add`, `disable`, `enable` and `remove` of the built command, while a bridge runs: its next cell sees every change. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { coverEngines } from '../support/covered-engines.ts';
 
 const [engine] = await coverEngines();
 
-/** Runs `servers …` on a state directory; what it wrote and its exit code. */
+/** Runs `servers …` on a state directory; returns its output and exit code. */
 async function servers(stateDir: string, args: readonly string[], input = '') {
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], MCP_BRIDGE_STATE_DIR: stateDir };
   const child = spawn(process.execPath, [CLI, 'servers', ...args], { env });
@@ -28,7 +28,7 @@ function newStateDir(): string {
 }
 
 describe.runIf(engine !== undefined)('while a bridge runs', () => {
-  it('a server that is added, disabled, enabled or removed is so in the next cell', async () => {
+  it('adding, disabling, enabling or removing a server takes effect in the next cell', async () => {
     const bridge = await startBridge({ engine: engine ?? expect.fail() });
     onTestFinished(() => bridge.close());
     const run = (code: string, ...loaded: string[]) => bridge.runPython(code, { servers: loaded });
@@ -69,7 +69,7 @@ describe.runIf(engine !== undefined)('while a bridge runs', () => {
 });
 
 describe('the built command', () => {
-  it('adds an example out of the package, and lists it', async () => {
+  it('adds an example from the package, and lists it', async () => {
     const stateDir = newStateDir();
     const added = await servers(stateDir, ['add', '--example', 'everything', '--json']);
     expect(JSON.parse(added.stdout)).toMatchObject({
@@ -90,11 +90,11 @@ describe('the built command', () => {
     });
     expect(await servers(stateDir, ['add', 'x', 'npx', '-y', 'srv'])).toMatchObject({
       exitCode: 64,
-      stderr: expect.stringContaining('write -- before that command'),
+      stderr: expect.stringContaining('write -- before the command'),
     });
   });
 
-  it('reads an entry from standard input, with the secret that it holds', async () => {
+  it('reads an entry with a secret from standard input', async () => {
     const stateDir = newStateDir();
     const entry = { command: 'srv', env: { TOKEN: 'sk-0123456789abcdef' } };
     const added = await servers(stateDir, ['add', 'x', '--json-entry', '-'], JSON.stringify(entry));
@@ -102,7 +102,7 @@ describe('the built command', () => {
     expect(JSON.parse(readFileSync(join(stateDir, 'servers.json'), 'utf8'))).toEqual({ mcpServers: { x: entry } });
   });
 
-  it('loses nothing when several processes add at once', async () => {
+  it('loses nothing if several processes add servers at once', async () => {
     const stateDir = newStateDir();
     const names = Array.from({ length: 6 }, (_, index) => `s${index}`);
     const added = await Promise.all(names.map((name) => servers(stateDir, ['add', name, 'srv'])));

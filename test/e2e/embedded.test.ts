@@ -1,4 +1,4 @@
-/** Bad input to the embedded engine, through the built command and a real client: each has a clear answer, and work goes on. */
+/** Bad input to the embedded engine, through the built command and a real client: each gets a clear answer, and the session continues. */
 import { execFile } from 'node:child_process';
 import { appendFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ function start(env: Readonly<Record<string, string>> = {}): Promise<BridgeClient
   return startBridge({ engine, servers, env: { BRIDGE_SECRET: SECRET, ...env } });
 }
 
-describe.runIf(embedded !== undefined)('hostile and unlucky code on the embedded engine', () => {
+describe.runIf(embedded !== undefined)('hostile and faulty code on the embedded engine', () => {
   let bridge: BridgeClient;
   beforeAll(async () => {
     bridge = await start();
@@ -32,7 +32,7 @@ describe.runIf(embedded !== undefined)('hostile and unlucky code on the embedded
     ['a socket', 'import socket\nsocket.create_connection(("1.1.1.1", 443))'],
     ['ctypes', 'import ctypes'],
     ['an address', 'import urllib.request\nurllib.request.urlopen("http://127.0.0.1:1/")'],
-  ])('%s fails with the reason and the way out', async (_what, code) => {
+  ])('%s fails with the reason and an alternative', async (_what, code) => {
     const answer = await bridge.runPython(code);
     expect(answer.isError).toBe(true);
     expect(answer.text).toMatch(/container engine/);
@@ -44,16 +44,16 @@ describe.runIf(embedded !== undefined)('hostile and unlucky code on the embedded
     ['a file of the host', `open(${JSON.stringify(join(ROOT, 'package.json'))}).read()`, /FileNotFoundError/],
     ['/etc/passwd', 'open("/etc/passwd").read()', /FileNotFoundError/],
     ['/proc', 'open("/proc/self/environ").read()', /FileNotFoundError/],
-    ['a way up', 'open("/workspace/../../../../etc/passwd").read()', /FileNotFoundError/],
-    ['a way up from a link', 'import os\nos.symlink("../../..", "/tmp/up")\nopen("/tmp/up/etc/passwd")', /Error/],
-    ['the standard library, to change it', 'import json\nopen(json.__file__, "w")', /Error: \[Errno/],
-  ])('%s cannot be had', async (_what, code, error) => {
+    ['a path that leads up', 'open("/workspace/../../../../etc/passwd").read()', /FileNotFoundError/],
+    ['a link that leads up', 'import os\nos.symlink("../../..", "/tmp/up")\nopen("/tmp/up/etc/passwd")', /Error/],
+    ['writing to the standard library', 'import json\nopen(json.__file__, "w")', /Error: \[Errno/],
+  ])('%s is not accessible', async (_what, code, error) => {
     const answer = await bridge.runPython(code);
     expect(answer.isError).toBe(true);
     expect(answer.text).toMatch(error);
   });
 
-  it('sees no variable of the bridge', async () => {
+  it('sees no variables of the bridge', async () => {
     const { structured } = await bridge.runPython('import os\n[sorted(os.environ), os.getcwd(), os.listdir("/")]');
     expect(structured['result']).not.toContain(SECRET);
     expect(structured['result']).not.toMatch(/BRIDGE_SECRET|MCP_BRIDGE/);
@@ -70,11 +70,11 @@ describe.runIf(embedded !== undefined)('hostile and unlucky code on the embedded
     ['a hole of 1 GB', 'import os\nos.truncate(os.open("/tmp/hole", os.O_CREAT | os.O_RDWR), 1 << 30)', /Error/],
     ['deep recursion', 'def f(): f()\nf()', /RecursionError/],
     ['a deep expression', 'eval("(" * 5000 + ")" * 5000)', /Error/],
-    ['a regular expression without end', 'import re\nre.match(r"(a+)+$", "a" * 64 + "b")', /CELL_DEADLINE/],
-    ['a loop without end', 'while True: pass', /CELL_DEADLINE/],
+    ['an endless regular expression', 'import re\nre.match(r"(a+)+$", "a" * 64 + "b")', /CELL_DEADLINE/],
+    ['an endless loop', 'while True: pass', /CELL_DEADLINE/],
     ['a sleep', 'import time\ntime.sleep(60)', /CELL_DEADLINE/],
     ['too much memory', 'b"x" * (1 << 31)', /MemoryError|OverflowError/],
-  ])('%s ends in an answer, and variables are kept', async (what, code, error) => {
+  ])('%s gets an answer, and variables survive', async (what, code, error) => {
     const session = what.replaceAll(/\W/g, '-');
     await bridge.runPython('kept = 42', { session });
     const answer = await bridge.runPython(code, { session, timeout: 5 });
@@ -83,7 +83,7 @@ describe.runIf(embedded !== undefined)('hostile and unlucky code on the embedded
   });
 
   it.each([
-    ['garbage for compiled code', 'import marshal\nmarshal.loads(bytes(range(256)) * 100)'],
+    ['garbage as compiled code', 'import marshal\nmarshal.loads(bytes(range(256)) * 100)'],
     [
       'a module whose compiled file is garbage',
       [
@@ -102,9 +102,9 @@ describe.runIf(embedded !== undefined)('hostile and unlucky code on the embedded
       '(lambda: 0).__code__.replace(co_code=b"\\xff\\x00" * 50)\nexec((lambda: 0).__code__.replace(co_code=b"\\x64\\xff" * 50, co_consts=()))',
     ],
     ['data of 100,000 levels', 'import json\njson.loads("[" * 100_000)'],
-    ['its own end', 'import os\nos._exit(7)'],
+    ['ending its own process', 'import os\nos._exit(7)'],
     ['an abort', 'import os\nos.abort()'],
-  ])('%s costs the session at most, which is said', async (what, code) => {
+  ])('%s costs at most the session, and the answer says so', async (what, code) => {
     const session = what.replaceAll(/\W/g, '-');
     await bridge.runPython('kept = 42', { session });
     const answer = await bridge.runPython(code, { session, timeout: 10 });
@@ -117,7 +117,7 @@ describe.runIf(embedded !== undefined)('hostile and unlucky code on the embedded
     await bridge.runPython('runtime.reset()', { session });
   });
 
-  it('ends a session that does not react to its interrupt, and says so', async () => {
+  it('ends a session that ignores its interrupt, and says so', async () => {
     const session = 'deaf';
     await bridge.runPython('gone = 1', { session });
     const answer = await bridge.runPython('import itertools\nsum(itertools.count())', { session, timeout: 1 });
@@ -125,13 +125,13 @@ describe.runIf(embedded !== undefined)('hostile and unlucky code on the embedded
     expect((await bridge.runPython('1', { session })).text).toContain('variables gone');
   });
 
-  it('calls servers, many at once', async () => {
+  it('makes concurrent calls to servers', async () => {
     const code = 'import asyncio\nlen(await asyncio.gather(*[mcp_echo.echo(text=str(i)) for i in range(500)]))';
     expect((await bridge.runPython(code, { servers: ['echo'] })).structured['result']).toBe('500');
   });
 });
 
-describe.runIf(embedded !== undefined)('the embedded engine on an odd machine', () => {
+describe.runIf(embedded !== undefined)('the embedded engine on an unusual machine', () => {
   async function firstCell(env: Readonly<Record<string, string>>): Promise<unknown> {
     const bridge = await start(env);
     onTestFinished(() => bridge.close());
@@ -143,16 +143,16 @@ describe.runIf(embedded !== undefined)('the embedded engine on an odd machine', 
   });
 
   it.each([
-    // Nobody, not even root, can make a file there.
-    ['a temporary folder that cannot be written', { TMPDIR: '/proc' }],
-    ['a temporary folder that is not there', { TMPDIR: '/nowhere' }],
+    // Not even root can create a file there.
+    ['a read-only temporary folder', { TMPDIR: '/proc' }],
+    ['a missing temporary folder', { TMPDIR: '/nowhere' }],
     ['a bridge without WebAssembly', { NODE_OPTIONS: '--jitless' }],
     ['no PATH', { PATH: '' }],
   ])('starts with %s', async (_what, env) => {
     expect(await firstCell(env)).toBe('42');
   });
 
-  it('names a file that was damaged, and the step that mends it', async () => {
+  it('names a damaged file, and the step that fixes it', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'bridge-damaged-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     cpSync(join(CLI, '..'), join(folder, 'dist'), { recursive: true });

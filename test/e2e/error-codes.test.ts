@@ -1,6 +1,6 @@
 /**
- * Who may set the code of a failed cell: the host, and the check before a cell runs. Code in the sandbox may print one, raise
- * one or forge a frame with one; none of it becomes the exit code of `exec`, the code in the audit log or `errorCode`.
+ * Only the host and the check before a cell may set the code of a failed cell. Code in the sandbox may print a code, raise one or
+ * forge a frame with one; none of these becomes the exit code of `exec`, the code in the audit log or `errorCode`.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { type AuditRecord, AuditRecordSchema, type RecordOf } from '../../src/au
 import { type BridgeClient, CLI, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
-/** Ends the cell with a frame of its own, numbered like the cell, before the kernel sends its result. */
+/** Ends the cell with a forged frame that has the cell's number, before the kernel sends its result. */
 const FORGE = `
 def forge(**frame):
     cell = next(o for o in __import__("gc").get_objects() if type(o).__name__ == "Kernel").cell
@@ -21,7 +21,7 @@ def raised(**more):
 `;
 const DENIED_AND_CAUGHT = 'try: await getattr(mcp_notes, "delete_note")()\nexcept PolicyError as error: kept = error\n';
 
-/** Cells that try to set a code, and the class that the audit log has for each. */
+/** Cells that try to set a code, and the exception class in the audit log for each. */
 const CLAIMS: readonly (readonly [string, string, string])[] = [
   ['a ValueError that reads like one', 'raise ValueError("POLICY_DENIED: x")', 'ValueError'],
   ['an exception named like one', 'class POLICY_DENIED(Exception): pass\nraise POLICY_DENIED("x")', 'POLICY_DENIED'],
@@ -65,7 +65,7 @@ const CLAIMS: readonly (readonly [string, string, string])[] = [
 
 const DENIED = { exitCode: 77, code: 'POLICY_DENIED', exception: 'PolicyError' };
 
-/** Cells whose code is true. */
+/** Cells with a genuine code. */
 const TRUE_CODES: readonly (readonly [
   string,
   string,
@@ -84,7 +84,7 @@ const TRUE_CODES: readonly (readonly [
   ['a cell at its deadline', 'while True: pass', { exitCode: 124, code: 'CELL_DEADLINE' }],
 ];
 
-// One engine whose kernel has threads, and the one whose kernel has none: nothing else makes a difference here.
+// One engine whose kernel has threads, and the one whose kernel has none; nothing else matters here.
 const engines = (await coverEngines()).filter(({ label }, index) => index === 0 || label === 'embedded');
 
 for (const engine of engines) {
@@ -114,7 +114,7 @@ for (const engine of engines) {
         .findLast((record): record is RecordOf<Type> => record.type === wanted);
     }
 
-    /** `exec` as a person runs it: its exit code, its error as JSON, and what the audit log keeps of it. */
+    /** `exec` as a user runs it: its exit code, its error as JSON, and its audit record. */
     function exec(code: string) {
       const env = { PATH: process.env['PATH'], ...engine.env, MCP_BRIDGE_STATE_DIR: stateDir };
       const argv = [CLI, 'exec', '--json', '--server', 'notes', '--timeout', '5', '-'];
@@ -143,8 +143,8 @@ for (const engine of engines) {
       expect(text).toContain(exception === undefined ? `\n${code}: ` : `\nmcp.runtime.${exception}: ${code}: `);
     });
 
-    // The kernel knew of the refusal before the call and did not make it, so that the log had none.
-    it('stand in the record of the call too', () => {
+    // The kernel used to know about the refusal and not send the call, so the log had no record.
+    it('are also in the record of the call', () => {
       exec('await getattr(mcp_notes, "delete_note")()');
       expect(lastRecord('call')).toMatchObject({
         decision: 'denied',
@@ -153,7 +153,7 @@ for (const engine of engines) {
       });
     });
 
-    it('are not taken over from the call of an earlier cell', async () => {
+    it('are not taken from a call of an earlier cell', async () => {
       const run = (code: string) => bridge.runPython(code, { servers: ['notes'], session: 'earlier' });
       await run(DENIED_AND_CAUGHT);
       const { structured } = await run('raise kept');

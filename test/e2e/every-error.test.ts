@@ -1,7 +1,7 @@
 /**
- * Makes each error of the table happen, as near to how users meet it as can be: through the built command with a real client
- * and real servers, with engines that fail on purpose, and where only time or size could bring it about, in the module that
- * raises it. An entry gives the text that was shown, and what its message has to name.
+ * Provokes each error of the table, as closely as possible to how users meet it: through the built command with a real client
+ * and real servers, with engines that fail on purpose, and, if only time or size could cause it, in the module that raises it.
+ * An entry returns the text that was shown, and says what its message must contain.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -27,9 +27,9 @@ import {
 } from '../support/provocations.ts';
 
 interface Provocation {
-  /** Makes it happen; resolves with everything that was shown. */
+  /** Provokes the error; resolves with everything that was shown. */
   readonly provoke: () => Promise<string>;
-  /** Value, limit and unit, or whatever else the message has to name. */
+  /** Value, limit and unit, or whatever else the message must contain. */
   readonly names: RegExp;
 }
 
@@ -57,7 +57,7 @@ function writeState(folder: string): void {
     memory: packageServer('@modelcontextprotocol/server-memory', [], { MEMORY_FILE_PATH: join(folder, 'm.jsonl') }),
     unusable,
     keyless: { ...fixtureServer('echo.mjs'), env: { API_KEY: '${file:/nonexistent/key}' } },
-    // Port 9, discard, where nobody listens.
+    // Port 9 (discard), which is not open.
     away: { url: 'http://127.0.0.1:9/mcp' },
     locked: { url: lockedUrl() },
   };
@@ -65,12 +65,12 @@ function writeState(folder: string): void {
   writeFileSync(join(folder, 'servers.json'), JSON.stringify({ mcpServers: servers }));
 }
 
-/** What a cell shows; `loaded` are its servers. */
+/** The text that a cell shows; `loaded` are its servers. */
 async function cell(code: string, loaded: readonly string[] = [], more: Record<string, unknown> = {}): Promise<string> {
   return String((await bridge.runPython(code, { servers: loaded, ...more })).structured['error']);
 }
 
-/** A state directory with the one server that wants a login, and offers none. */
+/** A state directory with one server that requires a login but offers none. */
 function writeLocked(folder: string): void {
   writeFileSync(join(folder, 'servers.json'), JSON.stringify({ mcpServers: { locked: { url: lockedUrl() } } }));
 }
@@ -79,7 +79,7 @@ function lockedUrl(): string {
   return `http://127.0.0.1:${(locked.address() as AddressInfo).port}/mcp`;
 }
 
-/** A cell of a client whose person answers with `reply`. */
+/** A cell of a client whose user answers with `reply`. */
 async function askedCell(reply: 'decline' | 'nothing'): Promise<string> {
   const client = new Client({ name: 'asked', version: '1' }, { capabilities: { elicitation: { form: {} } } });
   client.setRequestHandler('elicitation/create', () =>
@@ -96,7 +96,7 @@ async function askedCell(reply: 'decline' | 'nothing'): Promise<string> {
   }
 }
 
-/** The bridge hears of a change within a second. */
+/** The bridge notices a change within a second. */
 async function changedTool(): Promise<string> {
   const code = `
 import asyncio
@@ -108,7 +108,7 @@ for _ in range(200):
   return cell(code, ['cat']);
 }
 
-/** One entry for each code; the first test says which are missing. */
+/** One entry per code; the first test lists missing ones. */
 const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   ARGUMENT_INVALID: {
     provoke: () => cell('1', [], { timeout: 9_999 }),

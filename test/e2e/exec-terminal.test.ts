@@ -1,4 +1,4 @@
-/** `exec` as a person sees it: the line while its sandbox starts, and the questions of policies, at a terminal and without one. */
+/** `exec` as a user sees it: the progress line while its sandbox starts, and approval questions, with and without a terminal. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const ESCAPE = '\u001B';
 const SHOWN_CURSOR = `${ESCAPE}[?25h`;
 const hasTerminals = hasLocalPython();
 const notCovered = hasTerminals ? '' : 'not covered: a pseudo terminal needs python3: ';
-// Asking is the same on all of them.
+// Asking works the same on all engines.
 const engines = (await coverEngines()).slice(0, 1);
 
 let command: BuiltCommand;
@@ -40,19 +40,19 @@ const envOf = (more: Readonly<Record<string, string>> = {}) => ({
   MCP_BRIDGE_STATE_DIR: stateDir,
 });
 
-/** On a bridge without engines, in which the first word of the code decides what happens. */
+/** A bridge without engines, in which the first word of the code decides what happens. */
 const atTerminal = (argv: readonly string[], more: Record<string, string> = {}, types: TerminalOptions['types'] = []) =>
   runOnTerminal([process.execPath, command.script, 'exec', ...argv], { env: envOf(more), pipesOut: true, types });
 
-describe('the line while the sandbox starts', () => {
+describe('the progress line while the sandbox starts', () => {
   it.skipIf(!hasTerminals)(
-    `${notCovered}stands on stderr, and is gone before the code runs and anything is printed`,
+    `${notCovered}is on stderr, and disappears before the code runs and prints anything`,
     async () => {
       const { exitCode, stdout, terminal } = await atTerminal(['-c', 'begin']);
       expect([exitCode, stdout]).toEqual([0, 'printed\n']);
       expect(terminal).toContain('starting the sandbox');
       expect(terminal).toMatch(/pulling .*python: 50 % of its layers/);
-      // What an engine says cannot draw on the terminal.
+      // Output of an engine cannot control the terminal.
       expect(terminal).not.toContain(`${ESCAPE}[2J`);
       const [during = '', after = ''] = terminal.split(SHOWN_CURSOR);
       expect(during).not.toContain('warned');
@@ -63,13 +63,13 @@ describe('the line while the sandbox starts', () => {
     },
   );
 
-  it.skipIf(!hasTerminals)(`${notCovered}is not there with --json, and where the cursor cannot be moved`, async () => {
+  it.skipIf(!hasTerminals)(`${notCovered}is absent with --json, and if the cursor cannot be moved`, async () => {
     expect((await atTerminal(['--json', '-c', 'begin'])).terminal).not.toContain('sandbox');
     const dumb = await atTerminal(['-c', 'begin'], { TERM: 'dumb' });
     expect(dumb.terminal.split('\r\n').filter((line) => !line.startsWith('event: '))).toEqual(['warned', '']);
   });
 
-  it.skipIf(!hasTerminals)(`${notCovered}is gone when Ctrl-C ends the command`, async () => {
+  it.skipIf(!hasTerminals)(`${notCovered}disappears if Ctrl-C ends the command`, async () => {
     const { exitCode, terminal } = await atTerminal(['-c', 'wait'], {}, [['event: waiting', CTRL_C]]);
     expect(exitCode).toBe(130);
     expect(terminal).toContain('event: cancelled');
@@ -77,7 +77,7 @@ describe('the line while the sandbox starts', () => {
   });
 });
 
-it('at a pipe there is no line, and the log has what it would say', async () => {
+it('with a pipe there is no line, and the log has its text', async () => {
   const run = async (level: string) => {
     const child = spawn(process.execPath, [command.script, 'exec', '-c', 'begin'], {
       env: envOf({ MCP_BRIDGE_LOG_LEVEL: level }),
@@ -90,11 +90,11 @@ it('at a pipe there is no line, and the log has what it would say', async () => 
   expect(await run('INFO')).toMatch(/INFO starting the sandbox\n/);
 });
 
-it.skipIf(!hasTerminals)(`${notCovered}nobody is asked where the question would not be seen`, async () => {
+it.skipIf(!hasTerminals)(`${notCovered}no question is asked if it would not be seen`, async () => {
   const words = ['servers', 'call', 'echo', 'echo', 'text=hi'];
   const errors = join(stateDir, 'errors');
   const { exitCode } = await runOnTerminal(['sh', '-c', '"$@" 2>"$ERRORS"', 'sh', process.execPath, CLI, ...words], {
-    // Were it asked, the answer would be another.
+    // A question would change the answer.
     env: envOf({ ERRORS: errors, MCP_BRIDGE_APPROVAL_TIMEOUT: '1' }),
   });
   expect([exitCode, readFileSync(errors, 'utf8')]).toEqual([77, expect.stringContaining('APPROVAL_UNAVAILABLE: ')]);
@@ -102,12 +102,12 @@ it.skipIf(!hasTerminals)(`${notCovered}nobody is asked where the question would 
 
 const CODE = 'print("said", await mcp_echo.echo(text="hi\\u001b[2J"))';
 
-describe.each(engines)('on $label a call that needs a person', (engine) => {
-  // With `CI` there is no line.
+describe.each(engines)('on $label a call that needs approval', (engine) => {
+  // With `CI` set there is no line.
   const inherited = Object.entries(engine.env).filter(
     ([name]) => name !== 'CI' && !name.startsWith('MCP_BRIDGE_TEST_'),
   );
-  // The terminal of whoever runs the tests may be one on which the cursor cannot be moved.
+  // The terminal of whoever runs the tests may not be able to move its cursor.
   const env = () => envOf({ ...Object.fromEntries(inherited), TERM: 'xterm-256color' });
   const ask = (keys: string, code = CODE) =>
     runOnTerminal([process.execPath, CLI, 'exec', '--server', 'echo', '-c', code], {
@@ -116,7 +116,7 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
       types: [[PROMPT, keys]],
     });
 
-  it.skipIf(!hasTerminals)(`${notCovered}is asked about at the terminal, and made when they allow it`, async () => {
+  it.skipIf(!hasTerminals)(`${notCovered}is asked about at the terminal, and made if allowed`, async () => {
     const { exitCode, stdout, terminal } = await ask('1\n');
     expect([exitCode, stdout]).toEqual([0, `said hi${ESCAPE}[2J\n`]);
     expect(terminal).toContain(
@@ -125,13 +125,13 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
     expect(terminal).toMatch(/Server: echo\r\nTool: echo\r\n/);
     expect(terminal).toContain('    text: "hi');
     expect(terminal).toContain('  1) Allow once\r\n  2) Allow for this cell\r\n');
-    // The line is gone before the question comes, and no argument can draw on the terminal.
+    // The line disappears before the question, and no argument can control the terminal.
     expect(terminal.indexOf(SHOWN_CURSOR)).toBeGreaterThan(-1);
     expect(terminal.indexOf(SHOWN_CURSOR)).toBeLessThan(terminal.indexOf('Code in session'));
     expect(terminal).not.toContain(`${ESCAPE}[2J`);
   });
 
-  it.skipIf(!hasTerminals)(`${notCovered}is refused when they do not`, async () => {
+  it.skipIf(!hasTerminals)(`${notCovered}is refused if not allowed`, async () => {
     for (const keys of ['4\n', '\n', CTRL_C]) {
       const { exitCode, stdout, terminal } = await ask(keys);
       expect([keys, exitCode, stdout]).toEqual([keys, 77, '']);
@@ -139,7 +139,7 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
     }
   });
 
-  it.skipIf(!hasTerminals)(`${notCovered}is on record with what the answer holds for`, async () => {
+  it.skipIf(!hasTerminals)(`${notCovered}is recorded with the scope of the answer`, async () => {
     const folder = join(stateDir, 'audit');
     rmSync(folder, { recursive: true, force: true });
     const { stdout } = await ask('2\n', 'for n in "ab":\n    print(await mcp_echo.echo(text=n))');
@@ -158,13 +158,13 @@ describe.each(engines)('on $label a call that needs a person', (engine) => {
     expect(shown.terminal).toMatch(/asked: allowed for the cell .*\r\n[\s\S]*asked: allowed once /);
   });
 
-  it('is refused where there is no terminal, with the rule that would allow it', async () => {
+  it('is refused without a terminal, with the rule that would allow it', async () => {
     const child = spawn(process.execPath, [CLI, 'exec', '--server', 'echo', '-c', CODE], { env: env() });
     child.stdin.end();
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
     expect(stdout).toBe('');
     expect(stderr).toContain('APPROVAL_UNAVAILABLE: echo.echo was not called: ');
-    expect(stderr).toContain('exec asks at a terminal only');
+    expect(stderr).toContain('exec asks only at a terminal');
     expect(stderr).toContain('{"effect":"allow","server":"echo","tool":"echo"}');
     expect(stderr).not.toContain('Code in session');
   });

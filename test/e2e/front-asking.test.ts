@@ -1,4 +1,4 @@
-/** Questions to the person through the front, in both protocol eras: real clients, and a client that writes lines. */
+/** Questions to the user through the front, in both protocol eras: with real clients, and with a client that writes raw lines. */
 import { Client, type ClientCapabilities } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
@@ -7,7 +7,7 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type BuiltCommand, buildFakeCommand, LineClient } from './front-process.ts';
 
-/** As the SDKs type it. */
+/** The type that the SDKs use. */
 type Elicitation = NonNullable<ClientCapabilities['elicitation']>;
 type Reply = { action: 'accept' | 'decline' | 'cancel'; content?: Record<string, string> };
 type Answerer = (params: Record<string, unknown>, signal: AbortSignal) => Promise<Reply> | Reply;
@@ -78,7 +78,7 @@ describe.each(clients)('%s', (_name, connect) => {
   }
   const repliesTo = (replies: unknown[]) => ({ structuredContent: { result: JSON.stringify(replies) } });
 
-  test('is asked one question after the other, within one call', async () => {
+  test('is asked several questions in sequence within one call', async () => {
     const asked: unknown[] = [];
     const replies: Reply[] = [
       { action: 'accept', content: { answer: 'yes' } },
@@ -99,9 +99,9 @@ describe.each(clients)('%s', (_name, connect) => {
   });
 
   test.each([
-    ['an empty capability means forms', {}, '["no answer","nobody"]'],
-    ['forms alone', { form: {} }, '["no answer","nobody"]'],
-    ['pages too', { form: {}, url: {} }, '["no answer","no answer"]'],
+    ['an empty capability, which means forms', {}, '["no answer","nobody"]'],
+    ['forms only', { form: {} }, '["no answer","nobody"]'],
+    ['forms and pages', { form: {}, url: {} }, '["no answer","no answer"]'],
     ['none', undefined, '["nobody","nobody"]'],
   ] satisfies [string, Elicitation | undefined, string][])(
     'is asked only for what it can show: %s',
@@ -117,7 +117,7 @@ describe.each(clients)('%s', (_name, connect) => {
     },
   );
 
-  test('may answer too late, and gets the result all the same', async () => {
+  test('may answer too late, and still gets the result', async () => {
     const late: { release?: () => Promise<unknown> } = {};
     const client = await connected({ form: {} }, async () => {
       await late.release?.();
@@ -144,7 +144,7 @@ describe('an older client', () => {
     await taken;
   });
 
-  test('that goes away ends the question and the cell', async () => {
+  test('that disconnects ends the question and the cell', async () => {
     const client = new LineClient(server.script);
     const capabilities = { elicitation: { form: {} } };
     await client.request('init', 'initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo: identity });
@@ -188,7 +188,7 @@ describe('a client of 2026-07-28', () => {
     return { client, call };
   }
 
-  test('gets the question as the result of its request, and the answer when it comes again', async () => {
+  test('gets the question as the result of its request, and the answer on the next request', async () => {
     const { client, call } = start();
     const { result } = await call('ask one');
     expect(result).toMatchObject({
@@ -203,7 +203,7 @@ describe('a client of 2026-07-28', () => {
     expect(client.messages.every(({ method }) => method === undefined)).toBe(true);
   });
 
-  test('cannot use a token twice, with other arguments, or one of its own making', async () => {
+  test('cannot reuse a token, use it with other arguments, or forge one', async () => {
     const { call } = start();
     const { requestState } = (await call('ask one')).result;
     const refused = (why: string) => ({ error: { code: -32602, message: expect.stringContaining(why) } });
@@ -215,7 +215,7 @@ describe('a client of 2026-07-28', () => {
     expect(await call('ask one', { requestState, inputResponses: yes })).toMatchObject(refused('used before'));
   });
 
-  test('is asked again when it comes without a reply', async () => {
+  test('is asked again if it returns without a reply', async () => {
     const { call } = start();
     const first = (await call('ask one')).result;
     const again = (await call('ask one', { requestState: first.requestState })).result;
@@ -225,7 +225,7 @@ describe('a client of 2026-07-28', () => {
     expect(last.result).toMatchObject({ resultType: 'complete' });
   });
 
-  test('that replies nonsense gets the failure in the cell', async () => {
+  test('that sends an invalid reply gets the error in the cell', async () => {
     const { call } = start();
     const { requestState } = (await call('ask one')).result;
     const inputResponses = { question_1: { action: 'accept', content: { answer: { not: 'a field' } } } };
@@ -244,12 +244,12 @@ describe('a client of 2026-07-28', () => {
       /ended with status success, and this answer was not delivered:\n\["no reply"\]\n/,
     );
     expect((await call('3')).result.content[0].text).toBe('3');
-    // And it may still come.
+    // The reply may still arrive.
     const late = await call('ask one', { requestState, inputResponses: yes });
     expect(late.result).toMatchObject({ structuredContent: { result: '["no reply"]' } });
   });
 
-  test('that goes away ends the cell that waits for its reply', async () => {
+  test('that disconnects ends the cell that waits for its reply', async () => {
     const { client, call } = start();
     await call('ask one');
     client.child.stdin.end();

@@ -1,9 +1,9 @@
 /**
- * The front over stdio, by the text of the specification: https://modelcontextprotocol.io/specification/REVISION/PAGE. Each test names its pages and
- * sections. What front-wire.test.ts, front-clients.test.ts and front-asking.test.ts show is not repeated; over HTTP the official suite looks at it.
+ * The front over stdio, against the text of the specification: https://modelcontextprotocol.io/specification/REVISION/PAGE. Each test names its pages and
+ * sections. Tests in front-wire.test.ts, front-clients.test.ts and front-asking.test.ts are not repeated; the official suite covers HTTP.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type BuiltCommand, buildFakeCommand, LineClient } from './front-process.ts';
+import { describe, expect, test } from 'vitest';
+import { type LineClient, setUpLineClients } from './front-process.ts';
 
 const KEY = 'io.modelcontextprotocol';
 const ENVELOPE = {
@@ -12,24 +12,11 @@ const ENVELOPE = {
   [`${KEY}/clientCapabilities`]: {},
 };
 
-let server: BuiltCommand;
-const clients: LineClient[] = [];
+const start = setUpLineClients();
 
-beforeAll(async () => {
-  server = await buildFakeCommand();
-});
-afterEach(async () => {
-  for (const client of clients.splice(0)) {
-    client.child.kill('SIGKILL');
-    await client.exited;
-  }
-});
-afterAll(() => server.remove());
-
-/** A client of the given revision, ready to send requests, and the `_meta` of each of them. */
+/** A client of the given revision, ready to send requests, and the `_meta` of its requests. */
 async function connect(revision: string): Promise<{ client: LineClient; meta: object }> {
-  const client = new LineClient(server.script);
-  clients.push(client);
+  const client = start();
   if (revision === '2025-11-25') {
     await client.initialize();
     return { client, meta: {} };
@@ -48,7 +35,7 @@ function cell(id: number | string, code: string, meta: object) {
 
 describe.each(['2025-11-25', '2026-07-28'])('a client of %s', (revision) => {
   // 2025-11-25 basic/utilities/progress, 2026-07-28 basic/patterns/progress: Progress Flow, Behavior Requirements.
-  test('gets progress with the tokens it gave, growing, and none after the answer', async () => {
+  test('gets increasing progress with its own tokens, and none after the answer', async () => {
     const { client, meta } = await connect(revision);
     const tokens = [0, 'token é', '0'];
     client.write(...tokens.map((progressToken, id) => cell(id, 'progress', { ...meta, progressToken })));
@@ -69,7 +56,7 @@ describe.each(['2025-11-25', '2026-07-28'])('a client of %s', (revision) => {
   });
 
   // 2025-11-25 basic/utilities/cancellation, 2026-07-28 basic/patterns/cancellation: Behavior Requirements, Error Handling.
-  test('cancels a request by its id, gets no response for it, and harms no other with a notification that is wrong', async () => {
+  test('cancels a request by its id without getting a response, and affects no other request with an invalid notification', async () => {
     const { client, meta } = await connect(revision);
     client.write(cell('1', 'wait', meta));
     await client.untilLog('event: waiting');
@@ -98,7 +85,7 @@ describe.each(['2025-11-25', '2026-07-28'])('a client of %s', (revision) => {
     expect(answers.every(({ jsonrpc, result }) => jsonrpc === '2.0' && result.content[0].type === 'text')).toBe(true);
   });
 
-  // server/tools, Listing Tools and Capabilities: the list does not vary by connection, nor by what was done on it.
+  // server/tools, Listing Tools and Capabilities: the list does not depend on the connection or its history.
   test('sees the same tools on every connection', async () => {
     const [one, other] = [await connect(revision), await connect(revision)];
     const list = ({ client, meta }: typeof one, id: number) => client.request(id, 'tools/list', { _meta: meta });
@@ -113,9 +100,8 @@ describe.each(['2025-11-25', '2026-07-28'])('a client of %s', (revision) => {
 
 describe('a client of 2025-11-25', () => {
   // basic/lifecycle, Version Negotiation and Capability Negotiation.
-  test('that proposes an unknown version is offered a known one, and is told what there is', async () => {
-    const client = new LineClient(server.script);
-    clients.push(client);
+  test('that proposes an unknown version is offered a known one and the capabilities', async () => {
+    const client = start();
     const { result } = await client.initialize('1999-01-01');
     expect(result).toMatchObject({ protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: {} } });
     expect(Object.keys(result.capabilities)).toEqual(['tools', 'resources']);
@@ -125,7 +111,7 @@ describe('a client of 2025-11-25', () => {
 
 describe('a client of 2026-07-28', () => {
   // server/discover; basic, Per-response protocol fields; server/utilities/caching.
-  test('learns from server/discover what it needs', async () => {
+  test('gets everything it needs from server/discover', async () => {
     const { client, meta } = await connect('2026-07-28');
     const { result } = await client.request(1, 'server/discover', { _meta: meta });
     expect(result).toMatchObject({
@@ -139,7 +125,7 @@ describe('a client of 2026-07-28', () => {
   });
 
   // basic, Result Responses and Per-response protocol fields; server/utilities/caching for lists.
-  test('gets the type of the result and the name of the server with every result', async () => {
+  test('gets the result type and the server name with every result', async () => {
     const { client, meta } = await connect('2026-07-28');
     const uri = 'resource://mcp-server-code-execution-mode/capabilities';
     const requests: [string, object, boolean][] = [
@@ -161,8 +147,8 @@ describe('a client of 2026-07-28', () => {
     }
   });
 
-  // basic, Per-request protocol fields: a request without one that is required is refused with -32602.
-  test('is refused a request that lacks a required field', async () => {
+  // basic, Per-request protocol fields: a request that lacks a required field is refused with -32602.
+  test('gets an error for a request that lacks a required field', async () => {
     const { client } = await connect('2026-07-28');
     const { [`${KEY}/clientCapabilities`]: _, ...lacking } = ENVELOPE;
     expect((await client.request(1, 'tools/list', { _meta: lacking })).error.code).toBe(-32602);
@@ -171,7 +157,7 @@ describe('a client of 2026-07-28', () => {
   });
 
   // basic/versioning, Protocol Version Negotiation.
-  test('is told which versions there are when it asks for another', async () => {
+  test('gets the list of supported versions if it requests another', async () => {
     const { client } = await connect('2026-07-28');
     const meta = { ...ENVELOPE, [`${KEY}/protocolVersion`]: '1900-01-01' };
     const { error } = await client.request(1, 'tools/list', { _meta: meta });
@@ -180,8 +166,8 @@ describe('a client of 2026-07-28', () => {
     expect((await client.request(2, 'tools/list', { _meta: ENVELOPE })).result.tools).toHaveLength(1);
   });
 
-  // basic, Statelessness; basic/patterns/mrtr, Server Requirements 7: what one request declares does not hold for the next.
-  test('is asked only within requests that declare elicitation', async () => {
+  // basic, Statelessness; basic/patterns/mrtr, Server Requirements 7: capabilities of one request do not apply to the next.
+  test('is asked only in requests that declare elicitation', async () => {
     const { client } = await connect('2026-07-28');
     const asking = { ...ENVELOPE, [`${KEY}/clientCapabilities`]: { elicitation: { form: {} } } };
     const asked = await client.request(1, 'tools/call', cell(1, 'ask one', asking).params);
@@ -190,8 +176,8 @@ describe('a client of 2026-07-28', () => {
     expect(mute.result).toMatchObject({ resultType: 'complete', structuredContent: { result: '["nobody"]' } });
   });
 
-  // basic/patterns/mrtr, Error Handling: what is not recognized in the replies is ignored.
-  test('may send more replies than it was asked for', async () => {
+  // basic/patterns/mrtr, Error Handling: unknown replies are ignored.
+  test('may send more replies than questions', async () => {
     const { client } = await connect('2026-07-28');
     const asking = { ...ENVELOPE, [`${KEY}/clientCapabilities`]: { elicitation: { form: {} } } };
     const { params } = cell(1, 'ask one', asking);

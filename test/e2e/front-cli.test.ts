@@ -1,4 +1,4 @@
-/** The command line of the front: `exec`, `--help`, `--version`, settings, and what is refused. */
+/** The command line of the front: `exec`, `--help`, `--version`, settings, and invalid input. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ async function run(argv: readonly string[], options: { env?: Record<string, stri
   child.stdin.end(options.input ?? '');
   const exited = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
-  // What the fake bridge tells of itself is not the command's.
+  // Lines of the fake bridge itself are not part of the command's output.
   return { stdout, stderr: stderr.replace(/^event: .*\n/gm, ''), events: stderr, exitCode };
 }
 
@@ -94,19 +94,19 @@ describe('exec', () => {
     expect((await run(['exec', '-'], { input: 'from_stdin' })).stdout).toBe('from_stdin\n');
   });
 
-  test('names a file that cannot be read', async () => {
+  test('reports a file that cannot be read', async () => {
     const { stderr, exitCode } = await run(['exec', join(folder, 'none.py')]);
     expect(stderr).toContain("none.py': ENOENT");
     expect(stderr).toContain('Hint: To run code from the command line, use -c CODE');
     expect(exitCode).toBe(64);
   });
 
-  test('writes all of a long output before it ends', async () => {
+  test('writes a long output completely before it ends', async () => {
     const { stdout } = await run(['exec', '-'], { input: `print ${'x'.repeat(900_000)}` });
     expect(stdout).toHaveLength(900_000);
   });
 
-  test('ends with a signal: the cell is cancelled', async () => {
+  test('cancels the cell on a signal', async () => {
     const child = spawn(process.execPath, [command.script, 'exec', '-c', 'wait'], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -156,7 +156,7 @@ describe('with --json', () => {
     [['exec', '/nowhere/cell.py'], 'USAGE_INVALID', 64],
     [['audit', 'tail', '--lines', 'x'], 'USAGE_INVALID', 64],
     [['policy', 'explain', 'nothing.here'], 'USAGE_INVALID', 64],
-  ])('%j fails with the error as data, on one line of stdout', async (argv, code, exitCode) => {
+  ])('%j fails with the error as data on one line of stdout', async (argv, code, exitCode) => {
     const failed = await json(argv);
     expect(failed).toMatchObject({ result: { error: { code, message: expect.any(String) } }, stderr: '', exitCode });
   });
@@ -173,21 +173,21 @@ describe('with --json', () => {
 });
 
 describe('help and version', () => {
-  test('--help names every command', async () => {
+  test('--help lists every command', async () => {
     const { stdout, stderr, exitCode } = await run(['--help']);
     expect(stdout).toMatch(
-      /run +serve MCP[\s\S]*exec .* run one cell[\s\S]*servers +add servers[\s\S]*install .* register this/,
+      /run +serve MCP[\s\S]*exec +run one cell[\s\S]*servers +add servers[\s\S]*install +register the bridge/,
     );
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
   });
 
-  test('--version is the version and nothing else', async () => {
+  test('--version prints only the version', async () => {
     expect(await run(['--version'])).toMatchObject({ stdout: '0.0.0-test\n', stderr: '', exitCode: 0 });
   });
 });
 
-describe('what is refused', () => {
-  test('an unknown command, with exit code 64', async () => {
+describe('invalid input', () => {
+  test('an unknown command exits with code 64', async () => {
     expect(await run(['exce'])).toMatchObject({
       stdout: '',
       stderr: "USAGE_INVALID: unknown command 'exce' (Did you mean exec?)\nHint: Add --help for usage.\n",
@@ -195,7 +195,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('bad settings, before anything is served, with exit code 78', async () => {
+  test('bad settings exit with code 78 before serving starts', async () => {
     const env = { MCP_BRIDGE_TIMEOUT: 'soon', MCP_BRIDGE_MEMORY: '1' };
     const { stdout, stderr, exitCode } = await run([], { env });
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 78 });
@@ -203,11 +203,11 @@ describe('what is refused', () => {
       /^\S+ ERROR problem: MCP_BRIDGE_TIMEOUT is 'soon'; .* → Correct or .*\n\S+ ERROR problem: MCP_BRIDGE_MEMORY is .*\n$/,
     );
     expect((await run(['image'], { env })).stderr).toMatch(
-      /^CONFIG_INVALID: 2 settings were refused:\n {2}MCP_BRIDGE_TIMEOUT is 'soon'/,
+      /^CONFIG_INVALID: 2 settings are invalid:\n {2}MCP_BRIDGE_TIMEOUT is 'soon'/,
     );
   });
 
-  test('a misspelled setting only earns a warning', async () => {
+  test('a misspelled setting only causes a warning', async () => {
     const { stderr, exitCode } = await run(['run'], { env: { MCP_BRIDGE_TIMOUT: '5' } });
     expect(stderr).toContain(
       "WARNING MCP_BRIDGE_TIMOUT is set, but there is no such setting. Did you mean 'MCP_BRIDGE_TIMEOUT'",

@@ -1,4 +1,4 @@
-/** The front as real MCP clients see it: the SDK of today in both protocol eras, and the SDK most hosts still use. */
+/** The front as seen by real MCP clients: the current SDK in both protocol eras, and the SDK most hosts still use. */
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
@@ -15,7 +15,7 @@ interface Progress {
   message?: string | undefined;
 }
 
-/** What the tests need of a client, whichever SDK it comes from. */
+/** What the tests need from a client of either SDK. */
 interface AnyClient {
   protocolVersion(): string | undefined;
   close(): Promise<void>;
@@ -92,7 +92,7 @@ describe.each(clients)('%s', (_name, version, connect) => {
     return client;
   }
 
-  test('agrees on the protocol version and learns who we are', async () => {
+  test('negotiates the protocol version and gets the server info', async () => {
     const client = await connected();
     expect(client.protocolVersion()).toBe(version);
     expect(client.serverVersion()).toMatchObject({ name: 'mcp-server-code-execution-mode', version: '0.0.0-test' });
@@ -114,7 +114,7 @@ describe.each(clients)('%s', (_name, version, connect) => {
     const text = expect.stringMatching(/: node \S+\/dist\/cli\.js doctor\n/);
     const { contents } = await client.readResource(CAPABILITY_RESOURCE_URI);
     expect(contents).toEqual([{ uri: CAPABILITY_RESOURCE_URI, mimeType: 'text/markdown', text }]);
-    // It names the command as this process was started.
+    // It names the command that started this process.
     const [shown] = contents.map((content) => String((content as { text?: unknown }).text));
     expect(shown?.replace(/node \S+\/dist\/cli\.js/, COMMAND_NAME)).toBe(capabilityResource(undefined));
   });
@@ -135,7 +135,7 @@ describe.each(clients)('%s', (_name, version, connect) => {
     });
   });
 
-  test('gets a failure of the code as a result', async () => {
+  test('gets an error in the code as a result', async () => {
     const client = await connected();
     expect(await client.call('run_python', { code: 'raise' })).toMatchObject({
       content: [{ type: 'text', text: 'status: error\nTraceback (most recent call last):\nValueError: no' }],
@@ -144,7 +144,7 @@ describe.each(clients)('%s', (_name, version, connect) => {
     });
   });
 
-  test('gets a refused argument as a result, in our words', async () => {
+  test('gets a refused argument as a result with our message', async () => {
     const client = await connected();
     expect(await client.call('run_python', { code: 'x', timeout: '5s' })).toMatchObject({
       structuredContent: {
@@ -155,7 +155,7 @@ describe.each(clients)('%s', (_name, version, connect) => {
     });
   });
 
-  test('may give arguments as texts that can mean only one thing', async () => {
+  test('may send arguments as strings if their meaning is unambiguous', async () => {
     const client = await connected();
     const given = { code: '1', timeout: '5', servers: '["github"]', session: 5 };
     expect(await client.call('run_python', given)).toMatchObject({
@@ -169,7 +169,7 @@ describe.each(clients)('%s', (_name, version, connect) => {
     await expect(client.readResource('resource://other')).rejects.toMatchObject({ code: -32602 });
   });
 
-  test('is told of progress, which only grows', async () => {
+  test('gets progress, which only increases', async () => {
     const client = await connected();
     const seen: Progress[] = [];
     let answered: Promise<unknown> | undefined;
@@ -195,7 +195,7 @@ describe.each(clients)('%s', (_name, version, connect) => {
     expect(seen[2]?.progress).toBeGreaterThan(60);
   });
 
-  test('cancels a cell and goes on', async () => {
+  test('cancels a cell and continues', async () => {
     const client = await connected();
     const cancel = new AbortController();
     const waiting = client.call('run_python', { code: 'wait' }, { signal: cancel.signal });

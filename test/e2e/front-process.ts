@@ -1,4 +1,4 @@
-/** The real command, bundled around the fake bridge, as a child process; shared by the tests of the front. */
+/** The real command, bundled with the fake bridge, as a child process; shared by the tests of the front. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -7,18 +7,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import { REQUIRE_BANNER } from '../../scripts/bundle/require-banner.mjs';
 
 const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 const fakeBridge = fileURLToPath(new URL('../fixtures/front/fake-bridge.ts', import.meta.url));
 
 export interface BuiltCommand {
-  /** Path of the script to run with `node`. */
+  /** Path of the script for `node`. */
   readonly script: string;
   remove(): Promise<void>;
 }
 
-/** Puts the fake bridge in the place of the real one. */
+/** Replaces the real bridge with the fake one. */
 const withFakeBridge: Plugin = {
   name: 'with-fake-bridge',
   setup(bundle) {
@@ -46,14 +47,14 @@ export async function buildFakeCommand(): Promise<BuiltCommand> {
   return { script: join(folder, 'cli.mjs'), remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** A message as it came; the tests compare what they need of it, so nothing is typed beyond JSON. */
+/** A received message; tests compare only the parts they need, so it is not typed. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type Message = Record<string, any>;
 
-/** A client that writes and reads lines; it can do what a proper client never would. */
+/** A client that writes and reads raw lines, so it can violate the protocol. */
 export class LineClient {
   readonly child: ChildProcessWithoutNullStreams;
-  /** Every message that came, in order. */
+  /** All received messages, in order. */
   readonly messages: Message[] = [];
   /** Everything on stderr so far. */
   log = '';
@@ -63,7 +64,7 @@ export class LineClient {
   readonly #waiting = new Set<() => void>();
 
   constructor(script: string, env: Record<string, string> = {}, argv: readonly string[] = []) {
-    // Never that of the person who runs the tests.
+    // Never the state of the user who runs the tests.
     const HOME = mkdtempSync(join(tmpdir(), 'bridge-home-'));
     this.child = spawn(process.execPath, [script, ...argv], {
       env: { PATH: process.env['PATH'], HOME, ...env },
@@ -75,7 +76,7 @@ export class LineClient {
       this.log += text;
       this.#wake();
     });
-    // The server may be gone before everything was written; the tests look at what it said.
+    // The server may exit before everything was written; the tests check its output.
     this.child.stdin.on('error', () => undefined);
     this.child.on('close', () => this.#wake());
   }
@@ -94,12 +95,12 @@ export class LineClient {
     return this.request(id, 'tools/call', { name: 'run_python', arguments: args });
   }
 
-  /** The answer to request `id`, as soon as it is there. */
+  /** The answer to request `id`, once it arrives. */
   answer(id: number | string): Promise<Message> {
     return this.until(() => this.messages.find((message) => message['id'] === id && !('method' in message)));
   }
 
-  /** Waits until `find` finds something; rejects when the server is gone first. */
+  /** Waits until `find` returns something; rejects if the server exits first. */
   async until<Found>(find: () => Found | undefined | false): Promise<Found> {
     for (;;) {
       const found = find();
@@ -139,4 +140,25 @@ export class LineClient {
     this.#waiting.clear();
     waiting.forEach((wake) => wake());
   }
+}
+
+/** Registers hooks that build the command and end every client after its test. Returns a function that starts a client. */
+export function setUpLineClients(): (env?: Record<string, string>) => LineClient {
+  let server: BuiltCommand;
+  const clients: LineClient[] = [];
+  beforeAll(async () => {
+    server = await buildFakeCommand();
+  });
+  afterEach(async () => {
+    for (const client of clients.splice(0)) {
+      client.child.kill('SIGKILL');
+      await client.exited;
+    }
+  });
+  afterAll(() => server.remove());
+  return (env = {}) => {
+    const client = new LineClient(server.script, env);
+    clients.push(client);
+    return client;
+  };
 }

@@ -1,27 +1,9 @@
-/** The front on the wire: clients that misbehave, and how the process ends. */
+/** The front on the wire: misbehaving clients, and how the process ends. */
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type BuiltCommand, buildFakeCommand, LineClient } from './front-process.ts';
+import { describe, expect, test } from 'vitest';
+import { type LineClient, setUpLineClients } from './front-process.ts';
 
-let server: BuiltCommand;
-const clients: LineClient[] = [];
-
-beforeAll(async () => {
-  server = await buildFakeCommand();
-});
-afterEach(async () => {
-  for (const client of clients.splice(0)) {
-    client.child.kill('SIGKILL');
-    await client.exited;
-  }
-});
-afterAll(() => server.remove());
-
-function start(env: Record<string, string> = {}): LineClient {
-  const client = new LineClient(server.script, env);
-  clients.push(client);
-  return client;
-}
+const start = setUpLineClients();
 
 async function connected(env: Record<string, string> = {}): Promise<LineClient> {
   const client = start(env);
@@ -44,19 +26,19 @@ describe('what a client may send', () => {
     expect((await client.request(1, 'tools/list')).result.tools).toHaveLength(1);
   });
 
-  test('a stateless request of 2026-07-28, without any opening', async () => {
+  test('a stateless request of 2026-07-28, without a handshake', async () => {
     const client = start();
     const { result } = await client.request(1, 'tools/list', modern);
     expect(result).toMatchObject({ resultType: 'complete', ttlMs: 3_600_000, cacheScope: 'private' });
     expect(result.tools).toHaveLength(1);
   });
 
-  test('lists of the older era carry none of the newer fields', async () => {
+  test('lists of the older era have no fields of the newer one', async () => {
     const client = await connected();
     expect(Object.keys((await client.request(1, 'tools/list')).result)).toEqual(['tools']);
   });
 
-  test('blank lines, junk and foreign JSON, which are ignored', async () => {
+  test('blank lines, garbage and other JSON, which are ignored', async () => {
     const client = await connected();
     client.write('', '   ', '\r', 'npm warn something', '{"half":', '[]', 'null', '"text"', '17', '{}', '\u0000\u2028');
     client.child.stdin.write(Buffer.from([0xff, 0xfe, 0x0a]));
@@ -72,7 +54,7 @@ describe('what a client may send', () => {
     expect(await client.answer(2)).toMatchObject({ result: {} });
   });
 
-  test('a request that is none: refused by its id, and the connection stays', async () => {
+  test('an invalid request: refused by its id, and the connection stays open', async () => {
     const client = await connected();
     client.write({ id: 1, method: 'tools/list' }, { jsonrpc: '1.0', id: 2, method: 'tools/list' });
     client.write(
@@ -100,24 +82,24 @@ describe('what a client may send', () => {
 
   test.each([
     ['no arguments', undefined, '`code` is missing'],
-    ['arguments that are no object', 'x', 'The arguments are "x"'],
+    ['arguments that are not an object', 'x', 'The arguments are "x"'],
     ['an empty object', {}, '`code` is missing'],
     ['a prototype in disguise', JSON.parse('{"__proto__":{"code":"x"}}'), "There is no argument '__proto__'"],
-  ])('%s: a result in our words', async (_name, args, sentence) => {
+  ])('%s: a result with our message', async (_name, args, sentence) => {
     const client = await connected();
     const { result } = await client.run(1, args);
     expect(result).toMatchObject({ isError: true, structuredContent: { status: 'validation_error' } });
     expect(result.content[0].text).toContain(sentence);
   });
 
-  test('12 MB of code, which are refused while the connection stays', async () => {
+  test('12 MB of code, which is refused while the connection stays open', async () => {
     const client = await connected();
     const { result } = await client.run(1, { code: 'x'.repeat(12 * 1024 * 1024) });
     expect(result.structuredContent.error).toContain('`code` has 12,582,912 bytes');
     expect((await client.run(2, { code: '1' })).result.isError).toBe(false);
   });
 
-  test('1,000 calls at once, without a warning of Node', async () => {
+  test('1,000 concurrent calls, without a warning from Node', async () => {
     const client = await connected();
     const ids = Array.from({ length: 1000 }, (_, index) => index);
     const answers = await Promise.all(ids.map((id) => client.run(id, { code: String(id) })));
@@ -125,7 +107,7 @@ describe('what a client may send', () => {
     expect(client.log).not.toContain('Warning');
   });
 
-  test('a cancellation: the cell is told, no answer is sent', async () => {
+  test('a cancellation: the cell is cancelled, and no answer is sent', async () => {
     const client = await connected();
     client.write({
       jsonrpc: '2.0',
@@ -150,7 +132,7 @@ describe('what a client may send', () => {
 });
 
 describe('failures of the bridge', () => {
-  test('an unexpected exception is a result, and its stack is in the log', async () => {
+  test('an unexpected exception becomes a result, and its stack is in the log', async () => {
     const client = await connected();
     const { result } = await client.run(1, { code: 'crash' });
     expect(result.isError).toBe(true);
@@ -158,7 +140,7 @@ describe('failures of the bridge', () => {
     expect(client.log).toMatch(/TypeError: a fault in the bridge.* at crash/);
   });
 
-  test('an exception that nobody caught ends the process in order', async () => {
+  test('an uncaught exception ends the process cleanly', async () => {
     const client = await connected();
     await client.run(1, { code: 'uncaught' });
     expect(await client.exited).toEqual([70, null]);
@@ -167,7 +149,7 @@ describe('failures of the bridge', () => {
   });
 });
 
-test('a client that closes our stderr loses log lines and nothing else', async () => {
+test('a client that closes our stderr loses only log lines', async () => {
   const client = await connected();
   client.child.stderr.destroy();
   expect((await client.run(1, { code: 'crash' })).result.isError).toBe(true);
@@ -175,7 +157,7 @@ test('a client that closes our stderr loses log lines and nothing else', async (
   expect((await client.run(3, { code: '1' })).result.isError).toBe(false);
 });
 
-test('a resource that does not exist is refused by its URI', async () => {
+test('an unknown resource is refused with its URI', async () => {
   const client = await connected();
   const { error } = await client.request(1, 'resources/read', { uri: 'test://none' });
   expect(error).toEqual({
@@ -186,7 +168,7 @@ test('a resource that does not exist is refused by its URI', async () => {
 });
 
 describe('the start', () => {
-  test('makes no bridge before the first cell', async () => {
+  test('creates no bridge before the first cell', async () => {
     const client = await connected();
     await client.request(1, 'resources/list');
     await client.request(2, 'resources/read', { uri: 'resource://mcp-server-code-execution-mode/capabilities' });
@@ -195,7 +177,7 @@ describe('the start', () => {
     await client.untilLog('event: created');
   });
 
-  test('loads what the first cell needs after the tools were listed', async () => {
+  test('loads modules for the first cell after the tools were listed', async () => {
     const client = await connected();
     await client.request(1, 'tools/list');
     expect(await client.untilLog('event: preloaded')).toBe(true);
@@ -203,7 +185,7 @@ describe('the start', () => {
 });
 
 describe('the end', () => {
-  test('comes with the end of stdin', async () => {
+  test('comes at the end of stdin', async () => {
     const client = await connected();
     await client.run(1, { code: '1' });
     client.child.stdin.end();
@@ -211,7 +193,7 @@ describe('the end', () => {
     expect(client.log).toContain('event: closed');
   });
 
-  test('answers what was asked just before the end of stdin', async () => {
+  test('answers requests sent just before the end of stdin', async () => {
     const client = await connected();
     client.write({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
     client.child.stdin.end();
@@ -219,7 +201,7 @@ describe('the end', () => {
     expect(client.messages.map(({ id }) => id)).toEqual(['init', 1]);
   });
 
-  test('stops a cell whose client has gone', async () => {
+  test('stops a cell whose client has disconnected', async () => {
     const client = await connected();
     client.write({
       jsonrpc: '2.0',
@@ -237,7 +219,7 @@ describe('the end', () => {
     ['SIGTERM', 143],
     ['SIGINT', 130],
     ['SIGHUP', 129],
-  ] as const)('comes with %s; a cell that runs is answered first', async (signal, exitCode) => {
+  ] as const)('comes on %s; a running cell is answered first', async (signal, exitCode) => {
     const client = await connected();
     const running = client.run(1, { code: 'wait' });
     await client.untilLog('event: waiting');
@@ -247,7 +229,7 @@ describe('the end', () => {
     expect(client.log).toContain('event: closed');
   });
 
-  test('does not come with SIGUSR1, and no debugger opens', async () => {
+  test('does not come on SIGUSR1, and no debugger opens', async () => {
     const client = await connected();
     client.child.kill('SIGUSR1');
     expect((await client.request(1, 'ping')).result).toEqual({});
@@ -263,7 +245,7 @@ describe('the end', () => {
     expect(client.log).toContain('event: closed');
   });
 
-  test('comes although a session does not end', async () => {
+  test('comes even if a session does not end', async () => {
     const client = await connected();
     await client.run(1, { code: 'stubborn' });
     client.child.stdin.end();
@@ -271,7 +253,7 @@ describe('the end', () => {
     expect(client.log).toContain('shutdown took longer than');
   });
 
-  test('comes although nobody reads what was written', async () => {
+  test('comes even if output is not read', async () => {
     const client = await connected();
     client.child.stdout.pause();
     const code = `print ${'x'.repeat(30_000)}`;
@@ -283,7 +265,7 @@ describe('the end', () => {
     });
     client.write(...Array.from({ length: 100 }, (_, id) => call(id)));
     client.child.kill('SIGTERM');
-    // Not `exited`, which waits until everything was read.
+    // Not `exited`, which waits until all output is read.
     expect(await once(client.child, 'exit')).toEqual([143, null]);
   });
 });

@@ -1,11 +1,11 @@
-/** One cell for each kind of value, and what a client has to get for it. */
+/** One cell per kind of value, and what a client must get for it. */
 
 export interface Sample {
   readonly title: string;
   readonly code: string;
-  /** What the text block must look like. */
+  /** The expected text block. */
   readonly text: RegExp;
-  /** The blocks behind it, described in few words. */
+  /** The blocks after it, in short. */
   readonly blocks: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a client gets for each kind of value: real tables, plots and images, in the image with the data-science packages.
- * `UPDATE_GALLERY=1` writes what came to docs/gallery.md and docs/gallery/.
+ * What a client gets for each kind of value: real tables, plots and images, on the image with data science packages.
+ * `UPDATE_GALLERY=1` writes the results to docs/gallery.md and docs/gallery/.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { SAMPLES } from './gallery-samples.ts';
 const isUpdate = process.env['UPDATE_GALLERY'] === '1';
 const engines = await coverContainerEngines();
 
-/** The packages take some seconds to load on a busy machine. */
+/** Loading the packages takes some seconds on a busy machine. */
 const TIMEOUT_SECONDS = 60;
 
 function textOf({ content }: CallToolResult): string {
@@ -60,13 +60,13 @@ function describeBlock(block: CallToolResult['content'][number]): string {
   }
 }
 
-/** Whether the longer side of a PNG is within what models look at (PNG specification 11.2.2). */
+/** Whether the longer side of a PNG is within the size that models use (PNG specification 11.2.2). */
 function imageSize(base64: string): string {
   const header = Buffer.from(base64.slice(0, 64), 'base64');
   return Math.max(header.readUInt32BE(16), header.readUInt32BE(20)) <= 1568 ? ' in size' : ' too large';
 }
 
-/** What changes with every run, and is large, stays out of the documentation. */
+/** Keeps large or changing data out of the documentation. */
 const MAX_KEPT_CHARS = 200_000;
 const HEADING = `# Gallery
 

@@ -1,4 +1,4 @@
-/** What users of code mode rely on, with real servers from npm, the built command and a real client. */
+/** Features that users of code mode rely on, with real servers from npm, the built command and a real client. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -34,13 +34,13 @@ for (const engine of engines) {
     });
     afterAll(() => bridge.close());
 
-    it('a text is a text: `in`, slices, methods', async () => {
+    it('text is a str: `in`, slices, methods', async () => {
       const code = `content = await mcp_filesystem.read_text_file(path=${JSON.stringify(join(files, 'notes.txt'))})
 'TODO' in content, content[:10], content.lower().count('line')`;
       expect((await run(code)).structured['result']).toBe("(True, 'First line', 1)");
     });
 
-    it('a listing can be gone through line by line', async () => {
+    it('a listing can be read line by line', async () => {
       const code = `listing = await mcp_filesystem.list_directory(path=${JSON.stringify(files)})
 sorted(line for line in listing.splitlines())`;
       expect((await run(code)).structured['result']).toBe("['[FILE] data.json', '[FILE] notes.txt']");
@@ -54,7 +54,7 @@ graph = await mcp_memory.read_graph()
       expect((await run(code)).structured['result']).toBe("(['fern', 'moss'], 'fern is green', [])");
     });
 
-    it('a loop goes over two servers, and state stays for the next cell', async () => {
+    it('a loop calls two servers, and the next cell has the state', async () => {
       await run(`found = {}
 for name, tool in (("filesystem", "list_allowed_directories"), ("memory", "read_graph")):
     found[name] = await mcp_servers[name][tool]()`);
@@ -74,7 +74,7 @@ json.loads(text)["plants"][1] if isinstance(text, str) else text.plants[1], LOAD
       );
     });
 
-    it('documents are found before anything is loaded', async () => {
+    it('documentation is found before anything is loaded', async () => {
       const code = `docs = await runtime.search_tool_docs("read text file", limit=3)
 doc = await runtime.query_tool_docs("filesystem", "read_text_file", detail="full")
 [d["tool"] for d in docs][0] in ("read_text_file", "read_file"), "path" in doc["inputSchema"]["properties"], len(runtime.discovered_servers(detailed=True))`;
@@ -82,14 +82,14 @@ doc = await runtime.query_tool_docs("filesystem", "read_text_file", detail="full
       expect(answer.structured['result']).toBe('(True, True, 3)');
     });
 
-    it('a server that is not loaded says how to load it', async () => {
+    it('a server that is not loaded explains how to load it', async () => {
       const answer = await bridge.runPython('await mcp_memory.read_graph()', { session: 'unloaded' });
       expect(answer.isError).toBe(true);
       expect(answer.text).toContain("Server 'memory' is not available");
       expect(answer.text).toMatch(/servers=\[["']memory["']\]/);
     });
 
-    it('a failing tool raises, and its text is there', async () => {
+    it('a failing tool raises an error with its text', async () => {
       const code = `try:
     await mcp_filesystem.read_text_file(path="/etc/shadow")
 except runtime.ToolError as error:
@@ -104,7 +104,7 @@ image.mime_type, image.data[:4]`;
       expect((await run(code)).structured['result']).toBe(String.raw`('image/png', b'\x89PNG')`);
     });
 
-    it('a saved tool is there in another session', async () => {
+    it('a saved tool is available in another session', async () => {
       await run('def double(n):\n    """Twice n."""\n    return 2 * n\nruntime.save_tool(double)');
       const answer = await bridge.runPython('double(21)', { session: 'later' });
       expect(answer.structured['result']).toBe('42');

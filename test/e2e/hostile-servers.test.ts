@@ -1,4 +1,4 @@
-/** Servers whose words are the danger, as an agent meets them: the built command, a real client, a real sandbox. */
+/** Servers with dangerous texts, as an agent meets them: the built command, a real client, a real sandbox. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge
 import { coverEngines } from '../support/covered-engines.ts';
 import { descendantsOf } from '../support/processes.ts';
 
-/** What nobody can see, or what drives a terminal. */
+/** Invisible characters, and those that control a terminal. */
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\u{e0000}-\u{e0fff}]/u;
 const KINDS = ['names', 'schemas', 'flood', 'heavy'];
@@ -16,7 +16,7 @@ function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
-    return ''; // It ended meanwhile.
+    return ''; // It ended in the meantime.
   }
 }
 
@@ -44,7 +44,7 @@ describe.skipIf(engine === undefined)('hostile servers', () => {
     rmSync(stateDir, { recursive: true });
   });
 
-  it('are found and described, and what was left out of them is said', async () => {
+  it('are found and described, with notices about omissions', async () => {
     const found = await run(`
 import asyncio
 hits = await runtime.search_tool_docs("hidden")
@@ -60,7 +60,7 @@ print(runtime.describe_server("names").instructions)`);
     expect(found.text).not.toMatch(HIDDEN);
   });
 
-  it('have documents without hidden characters, and tools that can be called by their names in Python', async () => {
+  it('have documentation without hidden characters, and tools that can be called by their Python names', async () => {
     const answer = await run(`
 docs = [await runtime.query_tool_docs(name, detail="full") for name in ("names", "schemas")]
 print(docs)
@@ -74,7 +74,7 @@ print(await mcp_schemas.ref_bomb(value={}), await mcp_schemas.remote(value=1))`)
     expect(answer.text).toMatch(/\nTrue\n/);
   });
 
-  it('are known to the next bridge, which starts none of them for a search', async () => {
+  it('are known to the next bridge, which does not start them for a search', async () => {
     await bridge.close();
     bridge = await open();
     const { text } = await bridge.runPython(`

@@ -1,4 +1,4 @@
-/** `install` and `uninstall` of the built command, in a home where nothing is: what it registers starts, and asks nobody but a person. */
+/** `install` and `uninstall` of the built command, in an empty home: what it registers starts, and only a user at a terminal is asked. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { hasLocalPython } from '../support/local-python.ts';
 import { CTRL_C, runOnTerminal } from '../support/terminal.ts';
 
 const NAME = 'mcp-server-code-execution-mode';
-/** npm packs and installs several times; that takes 20 s, and minutes beside other work. */
+/** npm packs and installs several times, which takes 20 s, or minutes on a busy machine. */
 const NPM_TIMEOUT_MS = 300_000;
 let home = '';
 beforeEach(() => {
@@ -39,7 +39,7 @@ async function start(words: readonly string[], env: Readonly<Record<string, stri
 
 const run = (...args: string[]) => start([process.execPath, CLI, ...args]);
 
-/** The command in the file of Cursor. */
+/** The command in Cursor's file. */
 function registeredWords(): string[] {
   const { mcpServers } = JSON.parse(readFileSync(join(home, '.cursor/mcp.json'), 'utf8')) as {
     mcpServers: Record<string, { command: string; args: string[] }>;
@@ -48,7 +48,7 @@ function registeredWords(): string[] {
   return entry === undefined ? [] : [entry.command, ...entry.args];
 }
 
-/** Whether a client that started this would find the bridge. */
+/** Whether a client that runs this command finds the bridge. */
 async function isStarting(words: readonly string[]): Promise<boolean> {
   return /^\d+\.\d+\.\d+\n$/.test((await start([...words, '--version'], { PATH: '/nothing' })).stdout);
 }
@@ -73,24 +73,24 @@ it('registers the bridge in one file of each format, moves servers, and leaves e
   expect(await run('uninstall', 'claude-code', '--scope', 'project')).toMatchObject({ exitCode: 0, stderr: '' });
   expect(readFileSync(join(home, '.mcp.json'), 'utf8')).toBe(before);
   expect(existsSync(join(home, '.codex/config.toml'))).toBe(false);
-  // The command of the hint can be typed as it is.
+  // The command in the hint can be typed as shown.
   const [, command = ''] = /there: (.*) install CLIENT/.exec((await run('servers')).stdout) ?? [];
   expect((await start(['sh', '-c', `${command} --version`])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-describe('what is registered', () => {
-  it('is this Node with the file of a checkout, which starts on any PATH', async () => {
+describe('the registered command', () => {
+  it('is this Node with the file of a checkout, which starts with any PATH', async () => {
     await run('install', 'cursor');
     expect(registeredWords()).toEqual([process.execPath, join(ROOT, 'dist/cli.js')]);
     expect(await isStarting(registeredWords())).toBe(true);
   });
 
-  it('is the archive that npx was given, and with --global a copy that needs neither archive nor network', {
+  it('is the archive given to npx, or with --global a copy that needs neither archive nor network', {
     timeout: NPM_TIMEOUT_MS,
   }, async () => {
     const packed = await start(['npm', 'pack', '--ignore-scripts', '--pack-destination', home, ROOT]);
     const archive = join(home, packed.stdout.trim().split('\n').at(-1) ?? '');
-    // Nothing answers there: npx and npm need no registry for a package without dependencies.
+    // Nothing listens there: npx and npm need no registry for a package without dependencies.
     const offline = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_prefix: join(home, 'global') };
     const npx = ['npx', '-y', `--package=./${archive.slice(home.length + 1)}`, NAME];
     mkdirSync(join(home, 'global'));
@@ -109,7 +109,7 @@ describe('what is registered', () => {
     rmSync(archive);
     rmSync(join(home, 'npm-cache'), { recursive: true });
     expect(await isStarting(registeredWords())).toBe(true);
-    // Hints of the copy name it by its path as long as it is not on PATH, and by its name when it is.
+    // Hints of the copy use its path as long as it is not on PATH, and its name if it is.
     const bin = join(home, 'global/bin');
     const hintOf = async (env: Record<string, string>) =>
       / ([^ ]*) install CLIENT/.exec((await start([...registeredWords(), 'servers'], env)).stdout)?.[1];
@@ -120,7 +120,7 @@ describe('what is registered', () => {
     expect(readdirSync(join(home, '.cursor')).filter((name) => !name.includes('.backup-'))).toEqual([]);
   });
 
-  it('is nothing when npm cannot install', async () => {
+  it('is missing if npm cannot install', async () => {
     writeFileSync(join(home, 'file'), '');
     const refused = await start([process.execPath, CLI, 'install', 'cursor', '--global'], {
       npm_config_prefix: join(home, 'file'),
@@ -145,7 +145,7 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
     });
   };
 
-  it(`${notCovered}a person is asked whether the other servers of the client move`, async () => {
+  it(`${notCovered}the user is asked whether to move the client's other servers`, async () => {
     const { exitCode, terminal } = await answering('y\r');
     expect(exitCode).toBe(0);
     expect(terminal).toContain('defines one other MCP server: files.');
@@ -162,7 +162,7 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
   it.each([
     ['Ctrl-C', CTRL_C],
     ['the end of the input', '\u0004'],
-  ])('%s leaves everything as it is', async (_what, typed) => {
+  ])('%s changes nothing', async (_what, typed) => {
     const { exitCode, terminal } = await answering(typed);
     expect(exitCode).toBe(130);
     expect(terminal).toContain('nothing was changed');

@@ -1,4 +1,4 @@
-/** Nothing is left behind: no container, process, descriptor or file, however often and however it ends. */
+/** Nothing is left behind: no container, process, descriptor or file, after any number of runs and any kind of end. */
 
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,17 +12,17 @@ import { descendantsOf, isAlive, openDescriptors } from '../support/processes.ts
 import { sandboxesOfBridge } from '../support/sandbox.ts';
 
 const MIB = 1024 * 1024;
-/** What 1,000 cells may leave in use: 4 KiB each. What is compiled late takes 0.7 MiB in all (measured). */
+/** Memory that 1,000 cells may leave in use: 4 KiB each. Code compiled late takes 0.7 MiB in total (measured). */
 const MAX_GROWTH_BYTES = 4 * MIB;
 const COLLECTOR = new URL('../fixtures/collect-garbage.mjs', import.meta.url).href;
-/** Ten bridges at a time; a stubborn server is given seconds to end by itself. All 50 on one engine, to save time. */
+/** Ten bridges at a time; a stubborn server gets seconds to end by itself. All 50 on one engine, to save time. */
 const KILL_ROUNDS: Readonly<Record<string, number>> = { podman: 5 };
-/** Bounds a hang; 50 take 30 s, and 115 s beside other work. */
+/** Limits a hang; 50 take 30 s, or 115 s on a busy machine. */
 const KILLS_TIMEOUT_MS = 300_000;
 
 const engines = await coverEngines();
 
-/** A bridge with two servers; `temporary` is its folder for temporary files. */
+/** A bridge with two servers; `temporary` is its temporary folder. */
 function start(
   engine: TestEngine,
   { temporary = tmpdir(), onLog }: { readonly temporary?: string; readonly onLog?: (text: string) => void } = {},
@@ -38,7 +38,7 @@ function start(
   });
 }
 
-/** Memory of a bridge that is in use. What it holds in all depends on when garbage was collected last. */
+/** Memory in use by a bridge. Its total memory depends on the last garbage collection. */
 async function bytesInUse(bridge: BridgeClient, log: string[]): Promise<number> {
   log.length = 0;
   process.kill(bridge.pid, 'SIGUSR2');
@@ -47,7 +47,7 @@ async function bytesInUse(bridge: BridgeClient, log: string[]): Promise<number> 
   return said();
 }
 
-/** Starts a cell and waits until its code runs. The connection ends under it. */
+/** Starts a cell and waits until its code runs. The connection ends while it runs. */
 async function beginCell(bridge: BridgeClient, code: string): Promise<void> {
   const { begun, onProgress } = awaitStart();
   const answer = bridge.runPython(reportingStart(code), {}, { onprogress: onProgress });
@@ -55,7 +55,7 @@ async function beginCell(bridge: BridgeClient, code: string): Promise<void> {
   answer.catch(() => undefined);
 }
 
-/** Starts a bridge, kills it while it runs a cell, and waits until all its processes are gone. Its process id. */
+/** Starts a bridge, kills it while it runs a cell, and waits until all its processes are gone. Returns its process id. */
 async function killInMidCell(engine: TestEngine): Promise<number> {
   const bridge = await start(engine);
   const answer = await bridge.runPython('await mcp_stubborn.pid()', { servers: ['stubborn'] });
@@ -70,7 +70,7 @@ async function killInMidCell(engine: TestEngine): Promise<number> {
 
 for (const engine of engines) {
   describe(`leaks on ${engine.label}`, () => {
-    it('1,000 cells in a row leave memory, descriptors and files as they were', async () => {
+    it('1,000 cells in a row do not change memory, descriptors and files', async () => {
       const log: string[] = [];
       const bridge = await start(engine, { onLog: (text) => log.push(text) });
       try {
@@ -127,7 +127,7 @@ for (const engine of engines) {
       KILLS_TIMEOUT_MS,
     );
 
-    it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s in mid-cell ends everything', async (signal) => {
+    it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s during a cell ends everything', async (signal) => {
       const bridge = await start(engine);
       await bridge.runPython('await mcp_stubborn.pid()', { servers: ['stubborn'] });
       const below = descendantsOf(bridge.pid);
@@ -138,15 +138,15 @@ for (const engine of engines) {
       expect(await sandboxesOfBridge(engine, bridge.pid)).toEqual([]);
     });
 
-    it('a closed stdin ends everything, and no file is left but the state', async () => {
+    it('a closed stdin ends everything, and only the state files remain', async () => {
       const temporary = mkdtempSync(join(tmpdir(), 'bridge-leaks-'));
-      // The rootless engine of these tests runs as another user.
+      // The rootless engine in these tests runs as another user.
       chmodSync(temporary, 0o777);
       const bridge = await start(engine, { temporary });
       const answer = await bridge.runPython('1', { servers: ['echo', 'stubborn'] });
       expect(answer.isError).toBe(false);
       const below = descendantsOf(bridge.pid);
-      // Compiled code is kept for engines whose Python comes without it; it arrives after the first answer.
+      // Compiled code is stored for engines whose Python comes without it; it arrives after the first answer.
       const kept = engine.name === 'embedded' ? [] : ['.cache'];
       const files = () => readdirSync(bridge.folder).toSorted();
       await expect.poll(files).toEqual(expect.arrayContaining(kept));

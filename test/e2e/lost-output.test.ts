@@ -1,4 +1,4 @@
-/** Results that cannot be written, or that nobody reads to their end. */
+/** Results that cannot be written, or are not read to the end. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CLI } from '../support/bridge-client.ts';
 
-/** A device of Linux that has no room, whatever is written. */
+/** A Linux device that is always full. */
 const FULL = '/dev/full';
 const hasFull = existsSync(FULL);
 let stateDir: string;
@@ -49,7 +49,7 @@ it.skipIf(!hasFull).each([
   },
 );
 
-it('a cell whose output nobody reads to its end is no fault', async () => {
+it('a cell whose output is not read to the end is not a failure', async () => {
   const child = start(['exec', '-c', 'print("x" * 300_000)'], ['ignore', 'pipe', 'pipe']);
   child.stdout?.destroy();
   expect(await endOf(child)).toEqual({ stderr: expect.not.stringMatching(/EPIPE|uncaught/), exitCode: 0 });

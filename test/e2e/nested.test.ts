@@ -1,4 +1,4 @@
-/** A bridge that its own server files would start again, however disguised, ends instead of starting bridges for ever. */
+/** A bridge whose server files would start the bridge again, in any disguise, ends instead of starting bridges forever. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -30,7 +30,7 @@ describe.each(engines.slice(0, 1))('a bridge inside a bridge on $label', (engine
     expect((await bridge.runPython('runtime.discovered_servers()')).structured['result']).toBe("('innocent',)");
   });
 
-  it('does not serve inside another bridge, and the error says what to remove', async () => {
+  it('does not serve inside another bridge, and the error names what to remove', async () => {
     const answer = await bridge.runPython('await mcp_innocent.run_python(code="1")', { servers: ['innocent'] });
     expect(answer.isError).toBe(true);
     expect(answer.text).toContain('this bridge was started by another bridge (depth 1)');

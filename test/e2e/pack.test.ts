@@ -1,4 +1,4 @@
-/** What a user gets from npm: the files that run and no others, and a command that works where only they are. */
+/** What users get from npm: only the files that run, and a command that works with just those. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -25,7 +25,7 @@ let command: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'bridge-pack-'));
-  // The bundle was built before these tests; building it anew would take it away from tests that run it.
+  // The bundle was built before these tests; rebuilding it would remove it while other tests run it.
   const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
     cwd: ROOT,
   });
@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the package', () => {
-  it('holds what runs and nothing else', async () => {
+  it('contains only what runs', async () => {
     const kernel = await readdir(join(ROOT, 'sandbox-runtime', 'bridge_kernel'));
     const embedded = EMBEDDED_FILES.map((file) => `dist/embedded/${file}`);
     const isLicense = (path: string) => path.startsWith('dist/embedded/licenses/');
@@ -54,7 +54,7 @@ describe('the package', () => {
         'dist/THIRD_PARTY_LICENSES.txt',
         'dist/cli.js',
         ...embedded,
-        // What `help engines` prints.
+        // Printed by `help engines`.
         'docs/internals/engines.md',
         'package.json',
         'sandbox-runtime/Containerfile',
@@ -64,8 +64,8 @@ describe('the package', () => {
     expect(packed.filter(isChunk).length).toBeGreaterThan(0);
   });
 
-  it('holds what its README points users to', async () => {
-    /** For those who work on the project, and have its repository. */
+  it('contains everything its README links to for users', async () => {
+    /** For contributors, who have the repository. */
     const isForContributors = (target: string) => /^(?:docs\/internals\b|[A-Z_]+\.md$)/.test(target);
     const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
     const targets = [...readme.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, target = '']) => target);
@@ -74,28 +74,28 @@ describe('the package', () => {
     expect(targets.filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);
   });
 
-  it('is a command without a programming interface', async () => {
+  it('is a command without an API', async () => {
     const script = `import('${NAME}').catch(({ code }) => console.log(code))`;
     const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script], { cwd: folder });
     expect(stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');
   });
 
-  it('holds no pictures, which a page shows from the repository', () => {
+  it('contains no pictures, because pages load them from the repository', () => {
     expect(packed.filter((path) => path.startsWith('docs/images/'))).toEqual([]);
   });
 
-  it('needs no other package', async () => {
+  it('has no dependencies', async () => {
     expect(await readdir(join(folder, 'node_modules'))).toEqual(['.bin', '.package-lock.json', NAME]);
   });
 });
 
 describe('the installed command', () => {
-  it('says its version', async () => {
+  it('prints its version', async () => {
     const { stdout } = await run(command, ['--version']);
     expect(stdout).toBe(`${packageJson.version}\n`);
   });
 
-  it('prints the pages that its messages name, and what its errors mean', async () => {
+  it('prints the pages that its messages name, and explains its errors', async () => {
     const pages = await Promise.all(TOPIC_NAMES.map((topic) => run(command, ['help', topic])));
     expect(pages.map(({ stdout }) => /^(?:```[\s\S]*?```\n\n)?# .+\n/.test(stdout))).toEqual(
       TOPIC_NAMES.map(() => true),

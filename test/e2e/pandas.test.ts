@@ -1,4 +1,4 @@
-/** Tools called by pandas, which awaits nothing, and values of pandas and numpy as arguments. */
+/** Tools called by pandas, which does not await, and pandas and numpy values as arguments. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -21,7 +21,7 @@ except ValueError as error:
 `;
 
 describe.each(engines)('pandas on $label', (engine) => {
-  it('calls tools in apply; a wrong argument ends it before anything is sent', async () => {
+  it('calls tools in apply; a wrong argument raises before anything is sent', async () => {
     const bridge = await startBridge({
       engine,
       env: { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience },

@@ -1,4 +1,4 @@
-/** What docs/policy.md shows is what happens: its policy is accepted, its commands print that, its code answers that. */
+/** docs/policy.md is correct: its policy is accepted, and its commands and code print what it shows. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const [policy = ''] = readFences(DOCUMENT, 'json');
 const servers = { notes: fixtureServer('guarded.mjs') };
 const [engine] = await coverEngines();
 
-/** Of `$ mcp-server-code-execution-mode policy … 'a b'` the words after the name. */
+/** The words after the name in `$ mcp-server-code-execution-mode policy … 'a b'`. */
 function wordsOf(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '').slice(2);
 }
@@ -32,14 +32,14 @@ describe.each(engine === undefined ? [] : [engine])('docs/policy.md on $label', 
     const printed = await new Promise<string>((resolve) => {
       const settings = { MCP_BRIDGE_STATE_DIR: folder, MCP_BRIDGE_LOG_LEVEL: 'WARNING' };
       execFile(process.execPath, [CLI, ...wordsOf(line)], { env: { ...env, ...settings } }, (_, stdout, stderr) => {
-        // What is logged goes to stderr, and is told only when there is nothing else.
+        // Log lines go to stderr, which is compared only if there is no other output.
         resolve(stdout === '' ? stderr : stdout);
       });
     });
     expect(realign(printed.replaceAll(folder, '~/MCPs'))).toEqual(realign(`${expected.join('\n')}\n`));
   });
 
-  it('the code answers what is shown', async () => {
+  it('the code prints what is shown', async () => {
     const bridge = await startBridge({ engine: { env, ...rest }, servers: () => servers });
     writeFileSync(join(bridge.folder, 'policy.json'), policy);
     const [code = ''] = readFences(DOCUMENT, 'python');
@@ -49,7 +49,7 @@ describe.each(engine === undefined ? [] : [engine])('docs/policy.md on $label', 
   });
 });
 
-/** Columns are as wide as their longest text, and the folder of the test is longer than the one shown. */
+/** Columns are as wide as their longest text, and the test's folder is longer than the one shown. */
 function realign(text: string): string[] {
   return text.split('\n').map((row) => row.replaceAll(/ {2,}/g, '  '));
 }

@@ -1,4 +1,4 @@
-/** The policies of a person, with the built command, a real client and a real server that keeps a ledger of its calls. */
+/** Policies with the built command, a real client and a real server that records its calls. */
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { pause } from '../support/pause.ts';
 
 const engines = await coverEngines();
 
-/** As long as the bridge may take to see a change of the file. */
+/** The longest time for the bridge to notice a change of the file. */
 const SEEN_AFTER_MS = 300;
 
 for (const engine of engines) {
@@ -18,7 +18,7 @@ for (const engine of engines) {
     let log = '';
     const file = () => join(bridge.folder, 'policy.json');
     const ledger = () => join(bridge.folder, 'ledger');
-    /** Names of the tools that the server was really asked for. */
+    /** Names of the tools that the server was actually called for. */
     const called = (): string[] =>
       existsSync(ledger())
         ? readFileSync(ledger(), 'utf8')
@@ -54,7 +54,7 @@ for (const engine of engines) {
     afterAll(() => bridge.close());
     beforeEach(() => rmSync(ledger(), { force: true }));
 
-    it('a denied tool is nowhere to be seen', async () => {
+    it('a denied tool is hidden everywhere', async () => {
       await setPolicy({ rules: [{ effect: 'deny', tool: ['delete_note', 'write_*'] }] });
       const { structured } = await run(`import json
 out = {
@@ -80,7 +80,7 @@ json.dumps(out)`);
       });
     });
 
-    it('a cell that is certain to call it is stopped before anything in it has happened', async () => {
+    it('a cell that is certain to call it is stopped before it has any effect', async () => {
       const { text } = await run('await mcp_notes.add_note()\nawait mcp_notes.delete_note()');
       expect(text).toContain('CHECK_FAILED: the cell did not run and had no effect');
       expect(text).toContain('POLICY_DENIED: notes.delete-note was not called: rules[0] of ');
@@ -88,7 +88,7 @@ json.dumps(out)`);
       expect(called()).toEqual([]);
     });
 
-    it('no way of naming it leads past the host', async () => {
+    it('no spelling of its name bypasses the host', async () => {
       const { structured } = await run(`import json
 from mcp.runtime import PolicyError as Imported
 host = runtime._host
@@ -132,7 +132,7 @@ json.dumps(seen)`);
       expect(called()).toEqual([]);
     });
 
-    it('a change is in force in the middle of a cell', async () => {
+    it('a change takes effect during a cell', async () => {
       await setPolicy({});
       const cell = run(`import asyncio
 done = 0
@@ -151,7 +151,7 @@ out`);
       expect(structured['result']).toContain('"default" of ');
     });
 
-    it('a file that is broken refuses everything, and says where it is broken, until it is mended', async () => {
+    it('a broken file refuses everything, with the location of the error, until it is fixed', async () => {
       await setPolicy('{"rules": [{"effect": "deny", "tools": "x"}]}');
       const { text } =
         await run(`for way in (runtime.search_tool_docs("note"), runtime.list_tools("notes"), runtime.call_tool("notes", "read_note")):
@@ -166,7 +166,7 @@ out`);
       expect((await run('await mcp_notes.read_note(path="/a")')).structured['result']).toBe("'read /a'");
     });
 
-    it('conditions decide about the arguments that the server would get', async () => {
+    it('conditions apply to the arguments that the server would get', async () => {
       const arguments_ = { path: { under: '/data' } };
       await setPolicy({
         rules: [
@@ -192,7 +192,7 @@ json.dumps(seen)`);
       expect(called()).toEqual(['read_note', 'read_note']);
     });
 
-    it('limits hold for all ways of calling, over cells and sessions', async () => {
+    it('limits apply to all kinds of calls, across cells and sessions', async () => {
       await setPolicy({
         limits: [
           { tool: 'add_note', callsPerCell: 2 },
@@ -214,17 +214,17 @@ except PolicyError as error:
       expect(other.structured['result']).toBe("(0, 'POLICY_LIMIT')");
     });
 
-    it('of calls that are gathered as many run at once as may', async () => {
+    it('gathered calls run concurrently up to the limit', async () => {
       await setPolicy({ limits: [{ tool: 'wait', callsInFlight: 2 }] });
       const { structured } = await run(`import asyncio, time
 begin = time.monotonic()
 await asyncio.gather(*[mcp_notes.wait(seconds=0.2) for _ in range(6)])
 time.monotonic() - begin`);
-      // Two at a time take three rounds; all at once would take one. The first bound cannot be missed on a slow machine.
+      // Two at a time take three rounds; all at once would take one. The lower bound holds even on a slow machine.
       expect(Number(structured['result'])).toBeGreaterThan(0.59);
     });
 
-    it('a deadline and a bound on results say what became of the call', async () => {
+    it('a deadline and a limit on results report the fate of the call', async () => {
       await setPolicy({
         limits: [
           { tool: 'wait', deadline: '100ms' },
@@ -241,7 +241,7 @@ said`);
       expect(structured['result']).toBe("[100, 'the call was cancelled after 0.1 s', 'the call was made']");
     });
 
-    it('where the client cannot ask, a call that needs a person is refused, and says how the person can allow it', async () => {
+    it('if the client cannot ask, a call that needs approval is refused, with how the user can allow it', async () => {
       await setPolicy({ preset: 'ask-destructive' });
       const { structured } = await run(`said = [await mcp_notes.add_note()]
 try:
@@ -253,7 +253,7 @@ said`);
       expect(called()).toEqual(['add_note']);
     });
 
-    it('a server that is denied is not started, and its resources and prompts are refused as well', async () => {
+    it('a denied server is not started, and its resources and prompts are refused too', async () => {
       await setPolicy({ rules: [{ effect: 'deny', server: 'read_only' }] });
       const { structured } = await run(
         `codes = []
@@ -271,7 +271,7 @@ codes`,
       expect(called()).toEqual([]);
     });
 
-    it('the entry of a server can forbid more, and a broken one refuses that server alone', async () => {
+    it('the entry of a server can forbid more, and a broken one refuses only that server', async () => {
       await setPolicy({ rules: [{ effect: 'allow', server: 'Read Only' }] });
       const { structured } = await run(
         `said = []

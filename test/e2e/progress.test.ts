@@ -1,11 +1,11 @@
-/** Progress of tools, from a server that reports faster than anybody looks to a real client, through the built command. */
+/** Progress of tools, from a server that reports very fast to a real client, through the built command. */
 import type { JSONRPCMessage, RequestOptions } from '@modelcontextprotocol/client';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
 
-// What is tested is the same on each engine but for the way into Python, of which there are two.
+// Engines differ only in how frames get into Python, of which there are two ways.
 const covered = await coverEngines();
 const native = covered.filter(({ name }) => name !== 'embedded');
 const engines = [
@@ -19,7 +19,7 @@ interface Reported {
   readonly message: string;
 }
 
-/** A client that keeps every message of the bridge, in the order in which they came. */
+/** A client that keeps all messages of the bridge, in order of arrival. */
 async function connect(engine: TestEngine, version: '2026-07-28' | undefined) {
   const messages: JSONRPCMessage[] = [];
   const bridge = await startBridge({
@@ -43,7 +43,7 @@ async function connect(engine: TestEngine, version: '2026-07-28' | undefined) {
 const saying = (reports: readonly Reported[], text: string): number[] =>
   reports.flatMap(({ message }, index) => (message.includes(text) ? [index] : []));
 
-/** As the specification wants it, whatever is reported. */
+/** Checks what the specification requires, whatever is reported. */
 function expectProper({ reports, afterAnswer }: { reports: readonly Reported[]; afterAnswer: unknown[] }): void {
   expect(afterAnswer).toEqual([]);
   const values = reports.map(({ progress }) => progress);
@@ -62,7 +62,7 @@ for (const engine of engines) {
     let seen: Awaited<ReturnType<typeof run>>;
     afterEach(() => expectProper(seen));
 
-    // The client looked twice a second and saw nothing of a call that took less.
+    // Progress used to be sent twice a second, so a shorter call showed none.
     it('the first and the last report of a short call arrive, before the answer', async () => {
       seen = await run('print(await mcp_demo.burst(count=3, late=2))');
       expect(seen.text).toBe('reported 3');
@@ -72,7 +72,7 @@ for (const engine of engines) {
       expect(last).toBeGreaterThan(first ?? 0);
     });
 
-    it('calls at the same time are each seen at their start and end', async () => {
+    it('concurrent calls each show their start and end', async () => {
       const names = ['red', 'green', 'blue'];
       const calls = names.map((name) => `mcp_demo.burst(count=50, name="${name}")`).join(', ');
       seen = await run(`import asyncio\nawait asyncio.gather(${calls})\nNone`);
@@ -83,7 +83,7 @@ for (const engine of engines) {
       }
     });
 
-    it('code that listens gets the first and the last, too', async () => {
+    it('a callback in code also gets the first and the last', async () => {
       seen = await run(`import asyncio
 plain, slow = [], []
 async def note(progress, total, message):
@@ -95,20 +95,20 @@ plain[0], plain[-1], slow[0], slow[-1]`);
       expect(seen.result).toBe("((1, 3, 'step 1 of 3'), (3, 3, 'step 3 of 3'), 1, 1000)");
     });
 
-    it('what the code says of itself arrives at its start and end', async () => {
+    it('runtime.progress arrives with its first and last report', async () => {
       seen = await run('for step in range(1, 1_000): runtime.progress(step, message=f"page {step}")');
       expect(saying(seen.reports, '1 page 1')[0]).toBeGreaterThanOrEqual(0);
       expect(saying(seen.reports, '999 page 999')).toEqual([seen.reports.length - 1]);
     });
 
-    it('100,000 reports are a few for the client', async () => {
+    it('100,000 reports are reduced to a few for the client', async () => {
       seen = await run('await mcp_demo.burst(count=100_000)');
       expect(saying(seen.reports, 'demo.burst 1/100000 ')).toHaveLength(1);
       expect(saying(seen.reports, 'demo.burst 100000/100000 ')[0]).toBeGreaterThan(0);
       expect(seen.reports.length).toBeLessThan(40);
     });
 
-    it('a client that does not listen gets none, and the server is not asked for any', async () => {
+    it('a client that does not request progress gets none, and neither does the bridge from the server', async () => {
       seen = await run('print(await mcp_demo.burst(count=3))', {});
       expect(seen.text).toBe('nobody listens');
       expect(seen.reports).toEqual([]);

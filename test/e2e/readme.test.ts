@@ -1,4 +1,4 @@
-/** What the documentation shows is what happens: its samples run, its configuration is accepted, its links lead somewhere. */
+/** The documentation is correct: its samples run, its configuration is accepted, its links work. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { findDocuments, readFences, readSamples } from '../support/documented-sa
 
 const DOCUMENTS = findDocuments();
 const engines = await coverEngines();
-// The answers are those of the default image; another Python words its tracebacks otherwise.
+// The answers are those of the default image; another Python words its tracebacks differently.
 const engine = engines.find(({ isContainer }) => isContainer);
 
 const sampled = DOCUMENTS.filter((file) => readSamples(file).length > 0);
@@ -34,7 +34,7 @@ describe.each(engine === undefined ? [] : sampled)('the samples of %s', (file) =
 });
 
 describe('the documentation', () => {
-  it('shows running samples where people look first', () => {
+  it('has samples that run on the pages people read first', () => {
     expect(readSamples('README.md').length).toBeGreaterThanOrEqual(4);
   });
 
@@ -57,9 +57,9 @@ describe('the documentation', () => {
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  it.each(DOCUMENTS)('%s shows server files that are accepted as they are', (file) => {
+  it.each(DOCUMENTS)('%s shows server files that are accepted unchanged', (file) => {
     for (const block of readFences(file, 'json').filter((text) => text.includes('"mcpServers"'))) {
-      // Of the variables that the samples read, because one that is not set is warned about.
+      // Sets the variables that the samples read, because unset ones cause a warning.
       const context = { home: '/home/me', env: { TRACKER_TOKEN: 'token' }, allowsSelf: true };
       const { servers, issues } = parseServerFile('/example.json', block, context);
       expect(issues.filter(({ level }) => level !== 'debug')).toEqual([]);
@@ -68,7 +68,7 @@ describe('the documentation', () => {
   });
 });
 
-/** The anchors of a document, as code hosts make them. */
+/** The anchors of a document, as code hosts generate them. */
 function headingsOf(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
     title

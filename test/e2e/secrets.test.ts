@@ -1,4 +1,4 @@
-/** Secrets in a bridge as it is used: what comes out of it anywhere, with a server that repeats its secret everywhere. */
+/** Secrets in a running bridge do not leak anywhere, even with a server that repeats its secret everywhere. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,11 +7,11 @@ import { coverEngines } from '../support/covered-engines.ts';
 
 const engines = await coverEngines();
 
-/** The middle of every secret here. Nobody else knows it. */
+/** The middle of every secret here, which occurs nowhere else. */
 const CANARY = `canary${process.pid}x${Date.now()}`;
 const SECRETS = { file: `F-"${CANARY}"-1`, cmd: `C+${CANARY}/2`, variable: `V ${CANARY} 3` };
 
-/** Looks at everything of a server that code can see, prints it, and counts what holds the secret, or its mask. */
+/** Prints everything about a server that code can see, and counts what contains the secret or its mask. */
 function cellFor(server: string): string {
   return `
 async def look(what):
@@ -35,7 +35,7 @@ seen += [repr(dict(os.environ))]
 `;
 }
 
-/** Every file below a folder but those that may hold secrets, as text. */
+/** The text of every file below a folder, except those that may contain secrets. */
 function filesBelow(folder: string, ignored: readonly string[]): [string, string][] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
@@ -43,7 +43,7 @@ function filesBelow(folder: string, ignored: readonly string[]): [string, string
     .map((path) => [path, readFileSync(path, 'latin1')]);
 }
 
-/** Arguments of every process of this machine. */
+/** Arguments of every process on this machine. */
 function commandLines(): string {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids
@@ -51,7 +51,7 @@ function commandLines(): string {
       try {
         return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
       } catch {
-        return ''; // It ended meanwhile.
+        return ''; // It ended in the meantime.
       }
     })
     .join('\n');
@@ -85,7 +85,7 @@ for (const engine of engines) {
     });
     afterAll(() => bridge.close());
 
-    it.each(['by_file', 'by_cmd', 'by_variable'])('reach the server and come out nowhere: %s', async (server) => {
+    it.each(['by_file', 'by_cmd', 'by_variable'])('reach the server and leak nowhere: %s', async (server) => {
       const answer = await bridge.runPython(cellFor(server), { servers: [server], timeout: 60 });
       expect(answer.structured['result']).toBe('(20, 0, True)');
       expect(commandLines()).not.toContain(CANARY);

@@ -1,4 +1,4 @@
-/** `servers call` of the built command, on real servers: what is sent, what is printed, what is refused and what is recorded. */
+/** `servers call` of the built command, on real servers: what is sent, printed, refused and recorded. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function run(words: readonly string[], { input = '', env = {} }: Given = {
   return { stdout, stderr, exitCode };
 }
 
-/** What a person sees who runs the command on a terminal, and types a line when they are asked. */
+/** What a user sees who runs the command at a terminal and types a line when asked. */
 async function onTerminal(words: readonly string[], line: string): Promise<string> {
   const settings = { MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'ERROR', NO_COLOR: '1' };
   const env = { PATH: process.env['PATH'] ?? '', ...settings };
@@ -50,7 +50,7 @@ async function onTerminal(words: readonly string[], line: string): Promise<strin
 const call = (...words: string[]) => run(['servers', 'call', ...words]);
 
 describe('servers call', () => {
-  it('prints the text of the answer, and reads values as the tool wants them', async () => {
+  it('prints the text of the answer, and reads values as the tool expects them', async () => {
     expect(await call('filesystem', 'read_file', `path=${note}`)).toEqual({
       stdout: 'one\ntwo\n',
       stderr: '',
@@ -63,8 +63,8 @@ describe('servers call', () => {
     expect(two.stdout.match(/one\ntwo\n/g)).toHaveLength(2);
   });
 
-  // What a server says of a failure went to the terminal as it came.
-  it('prints no control character of a server that refuses, nor of a name', async () => {
+  // A server's error text used to go to the terminal unescaped.
+  it('prints no control characters from the error of a server or from a name', async () => {
     const refused = await call('filesystem', 'read_file', 'path=/x\u001b[2J\u202e');
     expect(refused.stderr).toContain('/x\\x1b[2J\\x202e');
     const unknown = await call('filesystem', 'read\u001b[2J');
@@ -72,7 +72,7 @@ describe('servers call', () => {
     expect(refused.stderr + unknown.stderr).not.toContain('\u001b');
   });
 
-  it('takes arguments from a file and as JSON from stdin, and prints the whole answer as JSON', async () => {
+  it('reads arguments from a file and as JSON from stdin, and prints the whole answer as JSON', async () => {
     const target = join(stateDir, 'copy.txt');
     await call('filesystem', 'write_file', `path=${target}`, `content=@${note}`);
     expect(readFileSync(target, 'utf8')).toBe('one\ntwo\n');
@@ -82,7 +82,7 @@ describe('servers call', () => {
     expect(JSON.parse(answer.stdout)).toEqual({ content: [{ type: 'text', text: 'Echo: 5' }] });
   });
 
-  it('tells of images, and writes them where it is told to', async () => {
+  it('describes images, and writes them to a given folder', async () => {
     const told = await call('everything', 'get-tiny-image');
     expect(told.stdout).toContain("Here's the image you requested");
     expect(told.stderr).toBe('image, image/png, 4,033 bytes: not shown; to save it, add --output FILE.\n');
@@ -96,7 +96,7 @@ describe('servers call', () => {
     expect(readFileSync(join(stateDir, 'out.txt'), 'utf8')).toBe('one\ntwo\n');
   });
 
-  it('refuses wrong names and arguments before anything is sent, in the words of the proxies', async () => {
+  it('refuses wrong names and arguments before anything is sent, with the messages of the proxies', async () => {
     expect(await call('filesystem', 'read_text_file', 'path=5', 'head=x')).toMatchObject({
       stderr: expect.stringMatching(
         /^TOOL_ARGUMENT_INVALID: filesystem\.read_text_file: head must be float, not "x"\nHint: The signature is read_text_file\(path: str, /,
@@ -117,7 +117,7 @@ describe('servers call', () => {
     expect(await call('filesystem', 'read_text_file', 'path')).toMatchObject({ exitCode: 64 });
   });
 
-  it('says on stderr what the tool itself refused, and when it took too long', async () => {
+  it('reports on stderr what the tool refused, and that it took too long', async () => {
     const failed = await call('filesystem', 'read_file', 'path=/etc/passwd');
     expect(failed).toMatchObject({ stdout: '', exitCode: 70 });
     expect(failed.stderr).toMatch(/^TOOL_FAILED: filesystem\.read_file: Access denied/);
@@ -129,7 +129,7 @@ describe('servers call', () => {
   });
 
   const notCovered = hasLocalPython() ? '' : 'not covered: a pseudo terminal needs python3: ';
-  it.skipIf(notCovered !== '')(`${notCovered}asks at the terminal where the policy says so`, async () => {
+  it.skipIf(notCovered !== '')(`${notCovered}asks at the terminal if the policy requires it`, async () => {
     const policy = join(stateDir, 'policy.json');
     writeFileSync(policy, JSON.stringify({ default: 'allow', rules: [{ effect: 'ask', tool: 'read_file' }] }));
     const yes = await onTerminal(['servers', 'call', 'filesystem', 'read_file', `path=${note}`], 'y');
@@ -141,7 +141,7 @@ describe('servers call', () => {
     expect(no).not.toContain('one\r\n');
   });
 
-  it('obeys the policies, and is on record', async () => {
+  it('obeys policies, and is recorded', async () => {
     const policy = join(stateDir, 'policy.json');
     const rules = [
       { effect: 'deny', server: 'filesystem', tool: 'write_file' },

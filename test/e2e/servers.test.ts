@@ -33,7 +33,7 @@ afterAll(() => rmSync(stateDir, { recursive: true }));
 
 const servers = (...args: string[]) => run('servers', ...args);
 
-/** Runs the command; what it wrote and its exit code. */
+/** Runs the command; returns its output and exit code. */
 async function run(...args: string[]) {
   const settings = { MCP_BRIDGE_LOG_LEVEL: 'ERROR', MCP_BRIDGE_RUNTIME: 'embedded' };
   const env = { PATH: process.env['PATH'], MCP_BRIDGE_STATE_DIR: stateDir, ...settings };
@@ -44,7 +44,7 @@ async function run(...args: string[]) {
 }
 
 describe('servers', () => {
-  it('lists what is configured without starting anything, asks all anew, and remembers', async () => {
+  it('lists configured servers without starting them, refreshes them all, and remembers', async () => {
     const before = (await servers()).stdout;
     expect(before).toMatch(/^NAME +STATE +TOOLS +TOKENS +VIA +FILE\n/);
     expect(before).toMatch(/^files +not started yet +- +- +stdio +\S+servers\.json$/m);
@@ -91,7 +91,7 @@ describe('servers', () => {
     );
   });
 
-  it('estimates what definitions cost as a tokenizer counts them', async () => {
+  it('estimates the tokens of definitions close to a tokenizer', async () => {
     const tools = (await servers('tools', 'files', '--json')).json() as Record<string, unknown>[];
     const counted = tools.reduce((sum, { name, description, inputSchema }) => {
       return sum + encode(JSON.stringify({ name, description, inputSchema })).length;
@@ -100,7 +100,7 @@ describe('servers', () => {
     expect(Math.abs((reports[0]?.tokens ?? 0) / counted - 1)).toBeLessThan(0.15);
   });
 
-  it('keeps no secret: not in the names of files, not in them', async () => {
+  it('stores no secret in file names or files', async () => {
     await servers('refresh', 'mem_ory');
     const folder = join(stateDir, '.cache', 'catalog');
     const files = readdirSync(folder);
@@ -111,7 +111,7 @@ describe('servers', () => {
     expect((await servers('show', 'MEM_ORY')).stdout).toMatch(/variables +API_KEY, MEMORY_FILE_PATH\n/);
   });
 
-  it('shows a server, its tools, and finds them', async () => {
+  it('shows a server and its tools, and finds them', async () => {
     const shown = await servers('show', 'hostile');
     expect(shown.stdout).toMatch(/in Python +mcp_hostile\n/);
     expect(shown.stdout).toContain('Be<U+200B> kind.<U+001B>[2J');
@@ -125,7 +125,7 @@ describe('servers', () => {
     });
   });
 
-  it('tests servers step by step, and says where one fails, why and what to do', async () => {
+  it('tests servers step by step, and reports where one fails, why and what to do', async () => {
     const tested = await servers('test');
     expect(tested.exitCode).toBe(69);
     const steps = 'resolve [\\d,]+ ms, start [\\d,]+ ms, initialize [\\d,]+ ms, list tools [\\d,]+ ms';
@@ -141,7 +141,7 @@ describe('servers', () => {
     ]);
   });
 
-  it('tells the last words of a server that ends, and of an entry that is none', async () => {
+  it('reports the last output of a server that exits, and an invalid entry', async () => {
     const file = join(stateDir, 'odd.json');
     const crash = { command: process.execPath, args: ['-e', 'console.error("API_KEY is not set"); process.exit(3)'] };
     writeFileSync(file, JSON.stringify({ mcpServers: { crash, number: { command: 5 } } }));
@@ -168,7 +168,7 @@ describe('servers', () => {
     ]);
   });
 
-  it('says of a disabled server where it is disabled, and how to enable it, whatever is wanted of it', async () => {
+  it('says where a server is disabled and how to enable it, for every command', async () => {
     const file = join(stateDir, 'servers.json');
     const message = `SERVER_NOT_AVAILABLE: Server 'off' is not available: it is disabled in ${file}`;
     const commands = [
@@ -190,7 +190,7 @@ describe('servers', () => {
     expect(shown).toMatch(/^next step +To enable it: .*cli\.js servers enable off\. /m);
   });
 
-  it('says what there is instead of a name that is not', async () => {
+  it('suggests existing names for an unknown one', async () => {
     const missing = await servers('show', 'flies');
     expect(missing.exitCode).toBe(70);
     expect(missing.stderr).toContain("Did you mean 'files'? Configured: files, Mem-ory, hostile, broken.");

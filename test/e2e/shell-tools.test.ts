@@ -15,8 +15,8 @@ import { TEST_IMAGES } from '../support/engines.ts';
 const HOME = emptyHome();
 
 const engines = await coverContainerEngines();
-/** docker's builder needs a network that the daemon of the tests does not have. */
-// A rootless build needs a network of the user (slirp4netns), which not every machine can give.
+/** docker's builder needs a network, which the daemon of the tests lacks. */
+// A rootless build needs user networking (slirp4netns), which not every machine supports.
 const builders = engines.filter(({ label }) => label === 'podman');
 
 async function run(env: Readonly<Record<string, string>>, ...args: string[]) {
@@ -27,7 +27,7 @@ async function run(env: Readonly<Record<string, string>>, ...args: string[]) {
 }
 
 describe('sessions', () => {
-  it.each(engines)('are listed and ended on $label; the next answer says what is lost', async (engine) => {
+  it.each(engines)('are listed and ended on $label; the next answer says what was lost', async (engine) => {
     const { env, name } = engine;
     const bridge = await startBridge({ engine });
     onTestFinished(() => bridge.close());
@@ -53,7 +53,7 @@ describe('sessions', () => {
     });
   });
 
-  it('are none where no container engine is', async () => {
+  it('are none without a container engine', async () => {
     expect(await run({ PATH: '/nonexistent' }, 'sessions')).toMatchObject({
       exitCode: 0,
       stdout: 'There are no sandboxes.\n',
@@ -80,7 +80,7 @@ describe('images', () => {
     });
   });
 
-  /** A podman that writes down how it is called: what people have built here is not ours to remove. */
+  /** A podman that only records how it is called, because images that users built here must not be removed. */
   async function withFakePodman() {
     const folder = await mkdtemp(join(tmpdir(), 'images-'));
     onTestFinished(() => rm(folder, { recursive: true }));
@@ -108,7 +108,7 @@ esac
     };
   }
 
-  it('of ours that are not in use are removed by prune, and no others', async () => {
+  it('prune removes only unused images of ours', async () => {
     const { calls, env } = await withFakePodman();
     expect((await run(env, 'image')).stdout).toBe(
       'localhost/mine:1  aaa  2 MiB  podman  in use\n(no name)         bbb         podman\n',
@@ -117,7 +117,7 @@ esac
     expect((await calls()).split('\n').filter((line) => line.startsWith('rmi'))).toEqual(['rmi bbb']);
   });
 
-  it('that cannot be pulled are told with the words of the engine', async () => {
+  it('that cannot be pulled are reported with the engine output', async () => {
     const { env } = await withFakePodman();
     expect(await run(env, 'image', 'pull', 'none:1')).toMatchObject({
       exitCode: 69,

@@ -1,6 +1,6 @@
 /**
- * When the bridge cannot do its work, the log of the client has the one line of `doctor` that says why, and the answer to the client
- * has the same words.
+ * If the bridge cannot work, the client's log has the one line of `doctor` that says why, and the answer to the client has the same
+ * text.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,17 +38,17 @@ const requests = (servers: readonly string[]) => [
 
 interface Served {
   readonly log: string;
-  /** Text of the answer to the cell; empty when it was not answered. */
+  /** Text of the answer to the cell; empty if there was none. */
   readonly answer: string;
   readonly exitCode: number | null;
 }
 
-/** Rootless podman has its images in the home of the person who runs the tests, whose state is not ours. */
+/** Rootless podman has its images in the home of the user who runs the tests; the state there is not ours. */
 function inHome(env: Environment): Environment {
   return { HOME: home, MCP_BRIDGE_STATE_DIR: join(home, 'MCPs'), ...env };
 }
 
-/** Serves one client that runs one cell and goes when it has its answer. */
+/** Serves one client that runs one cell and disconnects after the answer. */
 async function serve(
   env: Environment,
   nodeArguments: readonly string[] = [],
@@ -83,7 +83,7 @@ async function findings(env: Environment, ...options: string[]): Promise<Finding
   return (JSON.parse(await text(child.stdout)) as { findings: Finding[] }).findings;
 }
 
-/** The lines of a log that are those of `doctor`. */
+/** The lines of a log that come from `doctor`. */
 function doctorLines(log: string): string[] {
   return [...log.matchAll(/^\S+ ERROR (problem: .*)$/gm)].map(([, line = '']) => line);
 }
@@ -110,7 +110,7 @@ describe('no session can start', () => {
     );
   });
 
-  it('because none that is installed answers', async () => {
+  it('because no installed engine responds', async () => {
     const { finding } = await compare({ PATH: DEAD, MCP_BRIDGE_RUNTIME: 'container' });
     expect(finding.text).toMatch(/no engine can be used \(podman does not answer: .*; docker does not answer: /);
     await compare({ PATH: DEAD, MCP_BRIDGE_RUNTIME: 'podman' });
@@ -131,15 +131,15 @@ describe('no session can start', () => {
       /^no cell can run: podman could not pull registry\.invalid\/none:1: .*registry\.invalid/,
     );
     expect(finding.hint).toBe('Check the network, then run: podman pull registry.invalid/none:1');
-    // Without --fix nothing is pulled, and a cell might.
+    // Without --fix nothing is pulled, but a cell might pull.
     expect(problemsIn(await findings(env), 'engines')).toEqual([]);
   });
 });
 
-describe('what does not keep a session from starting', () => {
+describe('problems that do not prevent a session from starting', () => {
   const EMBEDDED = { PATH: process.env['PATH'] ?? '', MCP_BRIDGE_RUNTIME: 'embedded' };
 
-  it('a state directory that cannot be written', async () => {
+  it('a read-only state directory', async () => {
     const stateDir = join(home, 'file');
     await writeFile(stateDir, '');
     const env = { ...EMBEDDED, MCP_BRIDGE_STATE_DIR: stateDir };
@@ -150,7 +150,7 @@ describe('what does not keep a session from starting', () => {
     expect(answer).toContain('1');
   });
 
-  it('server files that are wrong', async () => {
+  it('invalid server files', async () => {
     const stateDir = join(home, 'MCPs');
     await mkdir(stateDir);
     await writeFile(join(stateDir, 'a.json'), '{"mcpServers": ');
@@ -169,7 +169,7 @@ describe('what does not keep a session from starting', () => {
 });
 
 describe('the bridge does not start', () => {
-  it('because of settings that are refused', async () => {
+  it('because of invalid settings', async () => {
     const env = { PATH: '', MCP_BRIDGE_RUNTIME: 'container', MCP_BRIDGE_TIMEOUT: 'soon', MCP_BRIDGE_MEMORY: '1' };
     const { exitCode, log } = await serve(env);
     const found = problemsIn(await findings(env), 'settings');

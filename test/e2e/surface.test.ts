@@ -6,7 +6,7 @@ import { coverEngines } from '../support/covered-engines.ts';
 const engines = await coverEngines();
 
 for (const engine of engines) {
-  describe(`what servers offer on ${engine.label}`, () => {
+  describe(`features of servers on ${engine.label}`, () => {
     let bridge: BridgeClient;
     const run = (code: string) => bridge.runPython(code, { servers: ['everything', 'memory'] });
 
@@ -23,7 +23,7 @@ for (const engine of engines) {
     });
     afterAll(() => bridge.close());
 
-    it('resources are listed and read as text and as bytes', async () => {
+    it('resources are listed, and read as text and bytes', async () => {
       const code = `found = await mcp_everything.list_resources()
 templates = await mcp_everything.list_resource_templates()
 text = await mcp_everything.read_resource("demo://resource/dynamic/text/1")
@@ -41,7 +41,7 @@ prompt = await mcp_everything.get_prompt("args-prompt", city="Bern")
       expect((await run(code)).structured['result']).toBe("(True, 'user', True)");
     });
 
-    it('a server that offers none is named, with what it offers', async () => {
+    it('a server without them is named, with what it offers', async () => {
       const { text } = await run('await mcp_memory.list_prompts()');
       expect(text).toContain("CAPABILITY_MISSING: server 'memory' offers no prompts");
       expect(text).toContain('It offers resources, tools.');
@@ -52,7 +52,7 @@ prompt = await mcp_everything.get_prompt("args-prompt", city="Bern")
       expect(text).toContain("TOOL_FAILED: server 'everything' refused 'resources/read'");
     });
 
-    it('a value is written as TOON, also one that is answered in parts', async () => {
+    it('a value is converted to TOON, even if it is answered in parts', async () => {
       const code = `print(runtime.to_toon([{"id": 1, "name": "a"}, {"id": 2**60, "name": "b"}]))
 len(runtime.to_toon([{"id": id, "text": "x" * 80} for id in range(20_000)]))`;
       const { structured } = await run(code);
@@ -70,7 +70,7 @@ slow.sync(duration=1, steps=3)
       expect((await run(code)).structured['result']).toBe('((1, 3), (3, 3), (3, 3))');
     });
 
-    it('a timeout of a call ends it alone', async () => {
+    it('a timeout of a call ends only that call', async () => {
       const code = `slow = mcp_everything.trigger_long_running_operation.with_options(timeout=0.3)
 try:
     await slow(duration=10, steps=2)
@@ -79,18 +79,18 @@ except MCPError as e:
       expect((await run(code)).text).toBe('CALL_TIMEOUT');
     });
 
-    it('a cell that is certain to fail is stopped before anything has happened', async () => {
+    it('a cell that is certain to fail is stopped before it has any effect', async () => {
       const code = 'effect = 1\nawait mcp_memory.create_entities(entities=[])\nawait mcp_memory.read_grap()';
       const { text, structured } = await run(code);
       expect(structured['status']).toBe('error');
-      expect(text).toContain('CHECK_FAILED: the cell was not run');
+      expect(text).toContain('CHECK_FAILED: the cell did not run');
       expect(text).toContain(
         "line 3: await mcp_memory.read_grap()\n    mcp_memory has no tool 'read_grap'. Did you mean 'read_graph'",
       );
       expect((await run('"effect" in globals()')).structured['result']).toBe('False');
     });
 
-    it('what is only likely is a warning, and the cell runs', async () => {
+    it('a probable mistake is a warning, and the cell runs', async () => {
       const { text, structured } = await run('rows = []\nfor row in rows:\n    mcp_memory.read_graph()\n7');
       expect(structured['result']).toBe('7');
       expect(text).toContain("mcp_memory.read_graph(...) without 'await' is never sent");
@@ -109,7 +109,7 @@ except MCPError as e:
     });
     afterAll(() => bridge.close());
 
-    it('loads what code calls, and the answer says so', async () => {
+    it('loads servers that code calls, and the answer says so', async () => {
       expect((await bridge.runPython('1')).structured['servers']).toBeUndefined();
       const { text, structured } = await bridge.runPython("await mcp_everything.echo(message='hi')");
       expect(structured).toMatchObject({ result: "'Echo: hi'", servers: ['everything'] });

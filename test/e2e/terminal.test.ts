@@ -28,7 +28,7 @@ beforeEach(async () => {
 const atTerminal = (argv: readonly string[], more: Record<string, string> = {}, pipesOut = false) =>
   runOnTerminal([process.execPath, CLI, ...argv], { env: { ...env, ...more }, pipesOut });
 
-/** Everything that the command writes to two pipes. */
+/** Everything that the command writes to pipes. */
 async function atPipes(argv: readonly string[], more: Record<string, string> = {}): Promise<string> {
   const child = spawn(process.execPath, [CLI, ...argv], { env: { ...env, ...more } });
   const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
@@ -43,7 +43,7 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
     const { exitCode, terminal } = await atTerminal(['doctor']);
     expect(terminal).toMatch(/Waiting for .*embedded.*echo/);
     expect(terminal).toContain(`${RED}problem${ESCAPE}[39m  MCP_BRIDGE_TIMEOUT is 'soon'`);
-    // The line is gone before the result comes.
+    // The line disappears before the result.
     expect(terminal.indexOf(SHOWN_CURSOR)).toBeLessThan(terminal.indexOf('mcp-server-code-execution-mode 0.'));
     expect(terminal.slice(terminal.indexOf(SHOWN_CURSOR))).not.toContain('Waiting');
     expect(exitCode).toBe(1);
@@ -84,7 +84,7 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
   });
 });
 
-describe('at a pipe', () => {
+describe('with a pipe', () => {
   it.each([
     ['doctor', []],
     ['doctor --json', []],

@@ -1,4 +1,4 @@
-/** The gates themselves: each fails for a case that breaks it, and then no other does. */
+/** The gates themselves: a case that breaks one gate makes that gate fail, and no other. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { GATE_IDS, type Gate } from '../support/faults/gates.ts';
 import { openPlace, type Place } from '../support/faults/place.ts';
 import { runCase } from '../support/faults/run-case.ts';
 
-/** Reading them takes half a second on Node 24 and twice as long on Node 20, in one turn; the message is just below the limit of one. */
+/** Reading the request takes half a second on Node 24 and twice as long on Node 20, in one turn; it is just below the message limit. */
 const MANY_LISTS = 5_300_000;
 
 const BREAKS: Readonly<Record<Gate, Partial<FaultCase> & Pick<FaultCase, 'run'>>> = {
@@ -20,7 +20,7 @@ const BREAKS: Readonly<Record<Gate, Partial<FaultCase> & Pick<FaultCase, 'run'>>
     },
   },
   G2: {
-    growth: { mib: -1_000, why: 'no memory is little enough' },
+    growth: { mib: -1_000, why: 'impossible, so the gate must fail' },
     run: () => Promise.resolve(),
   },
   G3: {
@@ -58,7 +58,7 @@ describe.skipIf(engine === undefined)('gates', () => {
   });
   afterAll(() => place.arena.close());
 
-  // What breaks the last ones stays broken: the others come first.
+  // The last ones leave something broken, so they run after the others.
   it.each([...GATE_IDS].toSorted((a, b) => lasting(a) - lasting(b)))(
     '%s fails for a case that breaks it',
     async (gate) => {

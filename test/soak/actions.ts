@@ -1,6 +1,6 @@
 /**
- * What an agent may do next. Each action is one cell (or two at once) with the outcome it must have; when the outside
- * interfered meanwhile, the outcomes that this explains count as well.
+ * The actions of agents. Each action is one cell (or two at once) with its expected outcome; if something interfered from outside,
+ * outcomes explained by that count too.
  */
 import type { Random } from './random.ts';
 import { type Answer, MEMORY_MIB, SERVERS, type World } from './world.ts';
@@ -12,15 +12,15 @@ export interface Step {
   readonly timeout?: number;
   /** Keys of the calls it makes. */
   readonly keys?: readonly string[];
-  /** What becomes of these calls when the answer is right; `at most once` when left out. */
+  /** What happened to these calls if the answer is right; by default `at most once`. */
   readonly settles?: 'once' | 'never';
-  /** The client gives up after so many milliseconds. */
+  /** The client cancels after this time. */
   readonly cancelAfterMs?: number;
   /** Done while the cell runs. */
   readonly meanwhile?: () => Promise<void>;
   /** The same cell once more, at the same time. */
   readonly isTwice?: boolean;
-  /** The session forgets everything, by its own wish. */
+  /** The code resets its own session. */
   readonly resets?: boolean;
   /** Why the answer is wrong, or undefined. */
   judge(answer: Answer): string | undefined;
@@ -38,7 +38,7 @@ const fails = (pattern: RegExp) => (answer: Answer) =>
   pattern.test(answer.error) ? undefined : `the error is not ${pattern}`;
 const quote = (text: string): string => JSON.stringify(text);
 
-/** A call in Python; the server's proxy stands in `server`. */
+/** A call in Python to the proxy of `server`. */
 const call = (server: string, tool: string, key: string, more = ''): string =>
   `mcp_${server}.${tool}(key=${quote(key)}${more})`;
 
@@ -92,7 +92,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
         servers: [server],
         keys: [key],
         settles: 'once',
-        judge: (answer) => (answer.result.includes(`refused ${key}`) ? undefined : 'the error of the tool is not told'),
+        judge: (answer) => (answer.result.includes(`refused ${key}`) ? undefined : 'the error of the tool is missing'),
       };
     },
   },
@@ -107,7 +107,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
         servers: [server],
         keys: [key],
         meanwhile: async () => world.noteServerCrash(),
-        judge: (answer) => (answer.result.endsWith("Error'") ? undefined : 'the crash is no error'),
+        judge: (answer) => (answer.result.endsWith("Error'") ? undefined : 'the crash did not raise an error'),
       };
     },
   },
@@ -127,9 +127,9 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
             world.killServer(random.pick(pids));
           }
         },
-        // Another server than that of the call may have been hit.
+        // A server other than that of the call may have been killed.
         judge: (answer) =>
-          answer.result.endsWith("Error'") || answer.status === 'timeout' ? undefined : 'it hangs for nothing',
+          answer.result.endsWith("Error'") || answer.status === 'timeout' ? undefined : 'the call did not fail',
       };
     },
   },
@@ -158,7 +158,13 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
       const server = random.pick(SERVERS);
       const code = `await ${call(server, 'slow', key, ', seconds=100')}`;
       const cancelAfterMs = random.below(800);
-      return { code, servers: [server], keys: [key], cancelAfterMs, judge: () => 'it was answered, though cancelled' };
+      return {
+        code,
+        servers: [server],
+        keys: [key],
+        cancelAfterMs,
+        judge: () => 'it was answered although it was cancelled',
+      };
     },
   },
   'sandbox killed from outside': {

@@ -1,4 +1,4 @@
-/** One client that runs cell after cell in sessions of its own, and judges every answer. */
+/** A client that runs cells in its own sessions and checks every answer. */
 import { messageOf } from '../../src/base/errors.ts';
 import { ACTIONS, pause, type Step } from './actions.ts';
 import { createRandom, type Random } from './random.ts';
@@ -6,16 +6,16 @@ import type { Record } from './record.ts';
 import { SessionModel } from './session-model.ts';
 import type { Answer, World } from './world.ts';
 
-/** Of all agents together more than the bridge keeps, so that sessions are pushed out as well. */
+/** All agents together use more than the bridge keeps, so that sessions are also evicted. */
 const SESSIONS_PER_AGENT = 6;
-/** A server that ended is started again by the next call, and later when it ended several times; until then calls fail. */
+/** The next call restarts a server that exited, but later if it exited several times; until then calls fail. */
 const SERVER_AFTERMATH_MS = 15_000;
-/** Until the bridge knows that a sandbox is gone. */
+/** Time until the bridge notices that a sandbox is gone. */
 const SANDBOX_AFTERMATH_MS = 2_000;
 const MAX_PAUSE_MS = 200;
-/** What the bridge says when the machine is too busy for the deadline of a cell. */
+/** Errors of the bridge if the machine is too busy for the deadline of a cell. */
 const OVERLOAD = /SESSION_START_TIMEOUT|ENGINE_UNAVAILABLE: \w+ does not answer/;
-const FAVOURITE_SHARE = 0.75;
+const FAVORITE_SHARE = 0.75;
 
 export interface Agent {
   /** Acts until `isOver`. */
@@ -55,9 +55,9 @@ export function createAgent(index: number, seed: number, world: World, record: R
   };
 }
 
-/** Mostly one of two, so that sessions are used warm as well. */
+/** Usually one of two, so that sessions are also used while warm. */
 function pickSession(random: Random, sessions: readonly SessionModel[]): SessionModel {
-  return random.pick(random.next() < FAVOURITE_SHARE ? sessions.slice(0, 2) : sessions);
+  return random.pick(random.next() < FAVORITE_SHARE ? sessions.slice(0, 2) : sessions);
 }
 
 function pickKind(random: Random, world: World): string {
@@ -114,7 +114,7 @@ async function take(kind: string, step: Step, session: SessionModel, around: Sur
 }
 
 function judge(step: Step, session: SessionModel, answer: Answer, record: Record): string | undefined {
-  // What concerns the state holds whatever was done from outside.
+  // The state must be right, whatever was done from outside.
   session.judge(answer).forEach((fault) => record.violate(fault));
   const fault = step.judge(answer);
   if (step.resets === true && answer.status === 'success') {

@@ -1,7 +1,7 @@
-/** What the servers saw, held against what the cells were answered: every call at most once, and once where it succeeded. */
+/** Compares the calls that servers received with the answers of cells: every call at most once, and exactly once if it succeeded. */
 import { readFileSync } from 'node:fs';
 
-/** How often a call may have reached its server. */
+/** How many times a call may have reached its server. */
 type Expected = 'once' | 'at most once' | 'never';
 
 interface Entry {
@@ -18,7 +18,7 @@ export class Ledger {
     this.#files = files;
   }
 
-  /** A key for one call that may be made. Until it is settled the call may have happened or not. */
+  /** A key for a call. Until it is settled, the call may or may not have happened. */
   newKey(): string {
     this.#keys += 1;
     const key = `k${this.#keys}`;
@@ -34,14 +34,14 @@ export class Ledger {
     return this.#expected.size;
   }
 
-  /** Every call that came otherwise than it may. Calls of `slow` never end by themselves here: they are cancelled. */
+  /** Every call that should not have arrived as it did. Calls of `slow` never end by themselves: they are cancelled. */
   faults(): string[] {
     const entries = this.#files.flatMap(readEntries);
     const begun = new Map<string, number>();
     const faults: string[] = [];
     for (const { event, key } of entries) {
       if (event === 'end') {
-        faults.push(`call ${key} went on after its cell had ended`);
+        faults.push(`call ${key} continued after its cell had ended`);
       } else {
         begun.set(key, (begun.get(key) ?? 0) + 1);
       }
@@ -49,12 +49,12 @@ export class Ledger {
     for (const [key, times] of begun) {
       const expected = this.#expected.get(key);
       if (expected === undefined || expected === 'never' || times > 1) {
-        faults.push(`call ${key} reached its server ${times} times; it may ${expected ?? 'never'}`);
+        faults.push(`call ${key} reached its server ${times} times; allowed: ${expected ?? 'never'}`);
       }
     }
     for (const [key, expected] of this.#expected) {
       if (expected === 'once' && !begun.has(key)) {
-        faults.push(`call ${key} was answered and never reached its server`);
+        faults.push(`call ${key} was answered but never reached its server`);
       }
     }
     return faults;

@@ -1,6 +1,6 @@
 /**
- * `npm run soak -- --minutes N`: a real bridge, a real client and real servers, with cells, deadlines, cancels, crashes
- * and kills at random, and invariants that are checked throughout. Prints a report; ends with 1 when one was violated.
+ * `npm run soak -- --minutes N`: a real bridge, client and servers with random cells, deadlines, cancels, crashes and kills, while
+ * invariants are checked throughout. Prints a report; exits with 1 if an invariant was violated.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { messageOf } from '../../src/base/errors.ts';
@@ -14,9 +14,9 @@ import { renderReport, type SoakReport } from './report.ts';
 import { type Sample, takeSample, WARM_UP_SAMPLES, watch } from './watch.ts';
 import { createWorld, type World } from './world.ts';
 
-/** What garbage the last cells leave is gone by then. */
+/** Time after which garbage of the last cells is gone. */
 const QUIET_MS = 5_000;
-/** How much more the bridge may hold at the end than after the warm-up. */
+/** Allowed growth of the bridge's memory from the warm-up to the end. */
 const MAX_GROWTH_MIB = 64;
 const MAX_DESCRIPTOR_GROWTH = 4;
 const END_TIMEOUT_MS = 20_000;
@@ -77,7 +77,7 @@ async function findEngine(label: string): Promise<TestEngine> {
   return engine;
 }
 
-/** Compares the end with the time after the warm-up; a run that is not much longer than that shows nothing. */
+/** Compares the end with the time after the warm-up. Only runs much longer than the warm-up show anything. */
 function checkGrowth(samples: readonly Sample[], record: Record): void {
   const warm = samples[WARM_UP_SAMPLES];
   const last = samples.at(-1);
@@ -88,7 +88,7 @@ function checkGrowth(samples: readonly Sample[], record: Record): void {
   if (growthMib > MAX_GROWTH_MIB) {
     record.violate(`the bridge holds ${Math.round(growthMib)} MiB more than after the warm-up`);
   }
-  // A session is four descriptors.
+  // A session uses four descriptors.
   const perSession = (sample: Sample): number => sample.descriptors - 4 * sample.sandboxes;
   if (perSession(last) > perSession(warm) + MAX_DESCRIPTOR_GROWTH) {
     record.violate(`${last.descriptors} descriptors at the end, ${warm.descriptors} after the warm-up`);

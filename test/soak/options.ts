@@ -6,22 +6,22 @@ export interface SoakOptions {
   readonly seed: number;
   /** Label of a test engine. */
   readonly engine: string;
-  /** How many cells run at once. */
+  /** Number of concurrent cells. */
   readonly agents: number;
-  /** Also write the report there, as JSON. */
+  /** File to write the report to, as JSON. */
   readonly jsonFile: string | undefined;
 }
 
 export const USAGE = `npm run soak -- --minutes N [options]
 
-  --minutes N     how long cells are started; the end takes a little longer
-  --seed S        what happens is drawn from it; printed, random when left out
+  --minutes N     how long to start cells; the end takes a little longer
+  --seed S        seed of the random actions; printed; random by default
   --engine NAME   podman (default), podman-rootless, docker, bubblewrap or embedded
-  --agents N      cells at once; 4 by default
-  --json FILE     write the report to FILE as well
+  --agents N      concurrent cells; 4 by default
+  --json FILE     also write the report to FILE
 `;
 
-/** Throws with a sentence that says what is wrong. */
+/** Throws an error that says what is wrong. */
 export function parseSoakOptions(argv: readonly string[]): SoakOptions | 'help' {
   const { values } = parseArgs({
     args: [...argv],

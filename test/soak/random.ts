@@ -1,9 +1,9 @@
-/** Random numbers that a seed repeats: mulberry32 (Tommy Ettinger, public domain), 32 bits of state. */
+/** Reproducible random numbers from a seed: mulberry32 (Tommy Ettinger, public domain), 32 bits of state. */
 
 export interface Random {
-  /** 0 … 1, without 1. */
+  /** From 0 up to but excluding 1. */
   next(): number;
-  /** A whole number from 0, below `limit`. */
+  /** An integer from 0 up to but excluding `limit`. */
   below(limit: number): number;
   pick<Item>(items: readonly Item[]): Item;
 }

@@ -1,4 +1,4 @@
-/** What happened, by kind, and what should not have. */
+/** Records cells by kind, and violations. */
 
 interface Kind {
   readonly milliseconds: number[];
@@ -11,7 +11,7 @@ export class Record {
   readonly violations: string[] = [];
   readonly startedMs = performance.now();
 
-  /** A cell of `kind` has ended, otherwise than expected when something else explains it. */
+  /** Records the end of a cell of `kind`; `explanation` is set if the outcome was unexpected but is explained. */
   add(kind: string, milliseconds: number, explanation?: 'disturbed' | 'overloaded'): void {
     const entry = this.#kinds.get(kind) ?? { milliseconds: [], disturbed: 0, overloaded: 0 };
     entry.milliseconds.push(milliseconds);
@@ -27,7 +27,7 @@ export class Record {
     console.error(`soak: VIOLATED ${this.violations.at(-1)}`);
   }
 
-  /** By kind, sorted: how often, how often disturbed from outside and refused by a busy machine, and latencies in ms. */
+  /** By kind, sorted: number of cells, number disturbed from outside or refused by a busy machine, and latencies in ms. */
   table(): {
     kind: string;
     count: number;

@@ -7,7 +7,7 @@ export interface SoakReport extends SoakOptions {
   readonly seconds: number;
   readonly kinds: ReturnType<Record['table']>;
   readonly samples: readonly Sample[];
-  /** Calls of tools that cells could make, each with a key in the ledger. */
+  /** Tool calls that cells could make, each with a key in the ledger. */
   readonly calls: number;
   readonly violations: readonly string[];
 }

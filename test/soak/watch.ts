@@ -1,20 +1,20 @@
-/** Looks at the bridge's process while it works: memory, descriptors, processes, sandboxes, and whether it answers. */
+/** Monitors the bridge's process: memory, descriptors, processes, sandboxes, and whether it answers. */
 import { descendantsOf, openDescriptors, residentBytes } from '../support/processes.ts';
 import type { Record } from './record.ts';
 import type { World } from './world.ts';
 
 const MIB = 1024 * 1024;
 const SAMPLE_EVERY_MS = 5_000;
-/** After two minutes the first starts, the caches and the compiler of Node are through. */
+/** After two minutes, first starts, caches and Node's compiler have settled. */
 export const WARM_UP_SAMPLES = 24;
-/** Sessions at most, and as many that are ending or starting. */
+/** The limit of sessions, plus some that are ending or starting. */
 const MAX_SANDBOXES = 24;
-/** Clients of sandboxes (two of a rootless podman each), three servers, the guardian, and commands of the engine. */
+/** Clients of sandboxes (two each with rootless podman), three servers, the guardian, and engine commands. */
 const MAX_PROCESSES = 120;
 const MAX_DESCRIPTORS = 400;
-/** Answers of 4 MiB at once, several times over. Chosen; what stays is held to less at the end. */
+/** Several concurrent answers of 4 MiB. Chosen; the limit for memory that stays at the end is lower. */
 const MAX_RESIDENT_MIB = 500;
-/** A bridge that is busy with others must still answer. Chosen for a machine that is loaded. */
+/** A busy bridge must still answer. Chosen for a loaded machine. */
 const MAX_PING_MS = 5_000;
 
 export interface Sample {
@@ -44,7 +44,7 @@ export async function takeSample(world: World): Promise<Sample> {
   };
 }
 
-/** Takes a sample every five seconds, and reports what is out of bounds. */
+/** Takes a sample every five seconds and reports exceeded limits. */
 export function watch(world: World, record: Record): Watch {
   const samples: Sample[] = [];
   let isOver = false;
@@ -61,7 +61,7 @@ export function watch(world: World, record: Record): Watch {
     }
   }
   const running = run().catch((error: unknown) =>
-    record.violate(`the bridge could not be looked at: ${String(error)}`),
+    record.violate(`the bridge could not be monitored: ${String(error)}`),
   );
   return {
     samples,

@@ -1,4 +1,4 @@
-/** The bridge under test with a real client and real servers, and the ways in which the outside disturbs it. */
+/** The bridge under test with a real client and real servers, and the disturbances from outside. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { Ledger } from './ledger.ts';
 export const SERVERS = ['alpha', 'beta', 'gamma'] as const;
 /** Short, so that sessions also end by idling. */
 const IDLE_SECONDS = 25;
-/** One cell that takes more memory than this ends its session. */
+/** A cell that uses more memory than this ends its session. */
 export const MEMORY_MIB = 128;
 
 type Disturbance = 'sandbox' | 'server';
@@ -22,7 +22,7 @@ export interface Answer {
   readonly result: string;
   readonly error: string;
   readonly notices: string;
-  /** Everything the client was given. */
+  /** Everything the client received. */
   readonly text: string;
 }
 
@@ -30,7 +30,7 @@ export class World {
   readonly engine: TestEngine;
   readonly bridge: BridgeClient;
   readonly ledger: Ledger;
-  /** Where the bridge puts temporary files; empty at the end. */
+  /** The bridge's temporary folder; must be empty at the end. */
   readonly temporary: string;
   readonly #disturbed = new Map<Disturbance, number[]>();
 
@@ -41,7 +41,7 @@ export class World {
     this.ledger = new Ledger(SERVERS.map((name) => ledgerFile(bridge.folder, name)));
   }
 
-  /** Runs one cell. Rejects when the client cancels it or nothing comes for two minutes. */
+  /** Runs a cell. Rejects if the client cancels it or there is no answer for two minutes. */
   async run(code: string, session: string, more: RunOptions = {}): Promise<Answer> {
     const { servers = [], signal, timeout = 20 } = more;
     const { content, structuredContent } = await this.bridge.client.callTool(
@@ -60,7 +60,7 @@ export class World {
     };
   }
 
-  /** Ids of the sandboxes that run or end now. */
+  /** Ids of the sandboxes that are running or ending. */
   async sandboxes(): Promise<string[]> {
     const { engine, bridge } = this;
     if (!engine.isContainer) {
@@ -74,7 +74,7 @@ export class World {
     return stdout.split('\n').filter((line) => line !== '');
   }
 
-  /** Ends a sandbox as an administrator would, without a word to the bridge. */
+  /** Ends a sandbox as an administrator would, without notifying the bridge. */
   async killSandbox(id: string): Promise<void> {
     this.#note('sandbox');
     if (this.engine.isContainer) {
@@ -95,17 +95,17 @@ export class World {
     killProcess(pid);
   }
 
-  /** A server ends by itself, which calls of others feel as well. */
+  /** Notes that a server exited by itself, which also affects other calls. */
   noteServerCrash(): void {
     this.#note('server');
   }
 
-  /** Whether something of the kind was done from outside since `sinceMs` (of `performance.now()`). */
+  /** Whether such a disturbance occurred since `sinceMs` (of `performance.now()`). */
   wasDisturbed(kind: Disturbance, sinceMs: number): boolean {
     return (this.#disturbed.get(kind) ?? []).some((atMs) => atMs >= sinceMs);
   }
 
-  /** Ends the client's connection, and with it the bridge. */
+  /** Closes the client's connection, which ends the bridge. */
   async close(): Promise<void> {
     await this.bridge.client.close();
   }
@@ -129,7 +129,7 @@ interface RunOptions {
 
 export async function createWorld(engine: TestEngine): Promise<World> {
   const temporary = mkdtempSync(join(tmpdir(), 'bridge-soak-'));
-  // A rootless engine of these tests runs as another user.
+  // The rootless engine in these tests runs as another user.
   chmodSync(temporary, 0o777);
   const bridge = await startBridge({
     engine,
@@ -155,7 +155,7 @@ function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It ended before.
+    // It has ended already.
   }
 }
 
@@ -163,6 +163,6 @@ function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
-    return ''; // It ended while we looked.
+    return ''; // It ended in the meantime.
   }
 }

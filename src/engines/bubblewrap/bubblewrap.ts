@@ -8,11 +8,11 @@ import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EngineCommand, openPipe, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
-import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
+import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest, SweepOptions } from '../engine.ts';
 import { findExecutable, findExecutables } from '../executable.ts';
 import { readNamespaceSettings } from '../namespace-settings.ts';
 import { readHardLimits } from '../process-limits.ts';
-import { createSandbox } from '../sandbox.ts';
+import { createSandbox, RunningSandboxes } from '../sandbox.ts';
 import {
   type BubblewrapRequest,
   type BubblewrapTools,
@@ -39,7 +39,7 @@ export interface BubblewrapOptions {
 
 /** How long a Python may take to print its version and paths. */
 const ANSWER_TIMEOUT_MS = 10_000;
-/** Folders beside /usr that programs in /usr need. */
+/** Folders outside /usr that programs in /usr need. */
 const SYSTEM_FOLDERS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
 /** Creates the engine. A start throws `CONFIG_INVALID` if `user` is invalid. */
@@ -53,7 +53,7 @@ class BubblewrapEngine implements Engine {
   readonly isolation =
     "the host's Python in separate Linux namespaces, with read access to the host's /usr and without cgroups";
   readonly #options: BubblewrapOptions;
-  readonly #running = new Set<Sandbox>();
+  readonly #running = new RunningSandboxes();
   #parts: Promise<Pick<BubblewrapRequest, 'tools' | 'interpreter' | 'folders'>> | undefined;
   #startedCount = 0;
 
@@ -86,7 +86,6 @@ class BubblewrapEngine implements Engine {
     // There is nothing to remove: the sandbox ends with its bwrap process.
     const sandbox = createSandbox(name, child, async () => undefined);
     this.#running.add(sandbox);
-    void sandbox.exited.then(() => this.#running.delete(sandbox));
     return sandbox;
   }
 
@@ -96,11 +95,8 @@ class BubblewrapEngine implements Engine {
     return bubblewrapStartError(exit, stderrTail, readNamespaceSettings());
   }
 
-  /** Sandboxes end with their bridge, so only those of this bridge can be left. */
-  async sweep(options: { readonly own?: boolean } = {}): Promise<number> {
-    const running = options.own === true ? [...this.#running] : [];
-    await Promise.all(running.map((sandbox) => sandbox.kill()));
-    return running.length;
+  async sweep(options?: SweepOptions): Promise<number> {
+    return this.#running.sweep(options);
   }
 
   /** Searches at the first start, and again after a failure. */
@@ -142,8 +138,8 @@ async function askInterpreters(env: Environment, launch: readonly string[]): Pro
   const homes = [homedir() || userInfo().homedir, env['HOME'] || '/root'];
   const refusals: string[] = [];
   for (const path of findExecutables('python3', env)) {
-    const [command, words] = toCommand([...launch, path, '-I', '-c', FACTS_PROGRAM], env);
-    const { stdout } = await runEngineCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
+    const [command, argv] = toCommand([...launch, path, '-I', '-c', FACTS_PROGRAM], env);
+    const { stdout } = await runEngineCommand(command, argv, { timeoutMs: ANSWER_TIMEOUT_MS });
     const facts = parseFacts(stdout);
     const judged = facts === undefined ? `${path} cannot be run by this user` : judgeInterpreter(facts, homes);
     if (typeof judged !== 'string') {
@@ -166,8 +162,8 @@ function findSystemFolders(): SystemFolder[] {
 }
 
 /** bwrap needs no variables, but the `python3` of a version manager does, to find the real interpreter. */
-function toCommand(words: readonly string[], env: Environment = {}): [EngineCommand, string[]] {
-  const [executable = '', ...rest] = words;
+function toCommand(argv: readonly string[], env: Environment = {}): [EngineCommand, string[]] {
+  const [executable = '', ...rest] = argv;
   const { PATH, HOME, PYENV_ROOT } = env;
   const given = Object.entries({ PATH, HOME, PYENV_ROOT }).filter((entry): entry is [string, string] => {
     return entry[1] !== undefined;

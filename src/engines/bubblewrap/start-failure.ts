@@ -4,7 +4,7 @@
  */
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { SandboxExit } from '../engine.ts';
-import { howEnded, lastWords, NO_ERROR_OUTPUT } from '../last-words.ts';
+import { describeExit, NO_ERROR_OUTPUT, summarizeStderr } from '../failed-process.ts';
 import type { NamespaceSettings } from '../namespace-settings.ts';
 
 const OTHER_ENGINE = 'install Podman (https://podman.io/docs/installation)';
@@ -16,27 +16,27 @@ const NO_PROGRAM = /execvp (\S+): /i;
 
 /** The error for a sandbox that ended before anything ran in it: `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`. */
 export function bubblewrapStartError(exit: SandboxExit, stderrTail: string, settings: NamespaceSettings): BridgeError {
-  const words = lastWords(stderrTail) || NO_ERROR_OUTPUT;
+  const detail = summarizeStderr(stderrTail) || NO_ERROR_OUTPUT;
   const data = {
     engine: 'bubblewrap',
     exitCode: exit.exitCode,
     signal: exit.signal,
-    stderr: words,
+    stderr: detail,
     retryNow: false,
   };
   const error = (code: ErrorCode, message: string, hint: string) => new BridgeError(code, message, { data, hint });
   if (FORBIDDEN.test(stderrTail)) {
-    return error('ENGINE_UNAVAILABLE', `bubblewrap may not create namespaces: ${words}`, namespaceHint(settings));
+    return error('ENGINE_UNAVAILABLE', `bubblewrap may not create namespaces: ${detail}`, namespaceHint(settings));
   }
   if (OLD.test(stderrTail)) {
-    return error('ENGINE_UNAVAILABLE', `bubblewrap is too old: ${words}`, 'Install bubblewrap 0.8 or newer.');
+    return error('ENGINE_UNAVAILABLE', `bubblewrap is too old: ${detail}`, 'Install bubblewrap 0.8 or newer.');
   }
   if (NO_PROGRAM.test(stderrTail)) {
     const hint = `Install Python 3.10 or newer as /usr/bin/python3, or ${OTHER_ENGINE}.`;
-    return error('ENGINE_UNAVAILABLE', `bubblewrap cannot run python3: ${words}`, hint);
+    return error('ENGINE_UNAVAILABLE', `bubblewrap cannot run python3: ${detail}`, hint);
   }
   const hint = 'Check that this works: bwrap --unshare-all --ro-bind / / true';
-  return error('ENGINE_FAILED', `bubblewrap did not start the sandbox (${howEnded(exit)}): ${words}`, hint);
+  return error('ENGINE_FAILED', `bubblewrap did not start the sandbox (${describeExit(exit)}): ${detail}`, hint);
 }
 
 /** One step, for the setting that forbids namespaces on this machine if it is known. */

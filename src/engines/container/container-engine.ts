@@ -124,7 +124,7 @@ class ContainerEngine implements Engine {
 
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
     const failure: StartFailure = this.#unanswered.has(sandbox)
-      ? { kind: 'unreachable', words: `no answer within ${SILENCE_MS + ANSWER_TIMEOUT_MS} ms` }
+      ? { kind: 'unreachable', detail: `no answer within ${SILENCE_MS + ANSWER_TIMEOUT_MS} ms` }
       : classifyStartFailure(exit, stderrTail);
     const { image } = this.#options;
     const { unreachableHint, forbiddenHint } = this.#dialect;
@@ -265,7 +265,7 @@ class ContainerEngine implements Engine {
     for (const flag of learned) {
       this.#omittedFlags.add(flag);
     }
-    this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; the next start omits it`);
+    this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; omitted from the next start`);
     return learned.length > 0;
   }
 

@@ -34,8 +34,8 @@ const SYSTEM_MEBIBYTES = 512;
 
 /** Asks podman. Never rejects. */
 export async function examinePodmanMachine(command: EngineCommand, memoryBytes: number): Promise<EngineFact[]> {
-  const ask = async (...words: string[]): Promise<string> => {
-    const { stdout } = await runEngineCommand(command, words, { timeoutMs: ANSWER_TIMEOUT_MS });
+  const ask = async (...argv: string[]): Promise<string> => {
+    const { stdout } = await runEngineCommand(command, argv, { timeoutMs: ANSWER_TIMEOUT_MS });
     return stdout;
   };
   const [list, version] = await Promise.all([

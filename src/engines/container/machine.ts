@@ -6,7 +6,7 @@ import { BridgeError } from '../../base/errors.ts';
 import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import type { PrepareProgress } from '../engine.ts';
-import { lastWords, NO_ERROR_OUTPUT } from '../last-words.ts';
+import { NO_ERROR_OUTPUT, summarizeStderr } from '../failed-process.ts';
 
 export type MachineDecision =
   | { readonly action: 'start'; readonly machine: string }
@@ -88,7 +88,7 @@ export async function startPodmanMachine(
   const result = await runEngineCommand(command, ['machine', 'start', decision.machine]);
   if (result.exitCode !== 0 && !/already running/i.test(result.stderr)) {
     throw unavailable(
-      `the Podman machine ${decision.machine} did not start: ${lastWords(result.stderr) || NO_ERROR_OUTPUT}`,
+      `the Podman machine ${decision.machine} did not start: ${summarizeStderr(result.stderr) || NO_ERROR_OUTPUT}`,
       `Run: podman machine start ${decision.machine}`,
     );
   }

@@ -3,8 +3,8 @@ import { BridgeError } from '../../base/errors.ts';
 import { KEPT_STDERR_BYTES } from '../../base/limits.ts';
 import { type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineName, PrepareProgress } from '../engine.ts';
-import { NO_ERROR_OUTPUT } from '../last-words.ts';
-import { hintOfImageFailure, imageWords } from './image-failure.ts';
+import { NO_ERROR_OUTPUT } from '../failed-process.ts';
+import { hintOfImageFailure, lastWordsOf } from './image-failure.ts';
 
 /** Computes progress from the output of `pull`. */
 export interface PullProgress {
@@ -31,11 +31,11 @@ export async function pullImage(
     },
   });
   if (result.exitCode !== 0) {
-    const words = imageWords(result.stderr.slice(-KEPT_STDERR_BYTES)) || NO_ERROR_OUTPUT;
-    throw new BridgeError('ENGINE_FAILED', `${engine} could not pull ${reference}: ${words}`, {
+    const detail = lastWordsOf(result.stderr.slice(-KEPT_STDERR_BYTES)) || NO_ERROR_OUTPUT;
+    throw new BridgeError('ENGINE_FAILED', `${engine} could not pull ${reference}: ${detail}`, {
       data: { engine, exitCode: result.exitCode },
       hint: reference.startsWith('localhost/')
-        ? hintOfImageFailure('pull', reference, words)
+        ? hintOfImageFailure('pull', reference, detail)
         : `Check the network, then run: ${engine} pull ${reference}`,
     });
   }
@@ -83,15 +83,15 @@ const DOCKER_STAGES: Readonly<Record<string, number>> = {
 };
 
 function dockerStep(line: string): LayerStep | undefined {
-  const [, layer, words] = /^([0-9a-f]{12}): (.+)$/.exec(line.trim()) ?? [];
-  const stage = words === undefined ? undefined : DOCKER_STAGES[words];
+  const [, layer, status] = /^([0-9a-f]{12}): (.+)$/.exec(line.trim()) ?? [];
+  const stage = status === undefined ? undefined : DOCKER_STAGES[status];
   return layer === undefined || stage === undefined ? undefined : { layer, stage };
 }
 
 function podmanStep(line: string): LayerStep | undefined {
-  const [, layer, words] = /^Copying (?:blob|config) (?:sha256:)?([0-9a-f]{12,64})(.*)$/.exec(line.trim()) ?? [];
-  if (layer === undefined || words === undefined) {
+  const [, layer, status] = /^Copying (?:blob|config) (?:sha256:)?([0-9a-f]{12,64})(.*)$/.exec(line.trim()) ?? [];
+  if (layer === undefined || status === undefined) {
     return undefined;
   }
-  return { layer: layer.slice(0, 12), stage: /done|skipped|already exists/.test(words) ? 1 : 0 };
+  return { layer: layer.slice(0, 12), stage: /done|skipped|already exists/.test(status) ? 1 : 0 };
 }

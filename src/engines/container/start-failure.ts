@@ -4,17 +4,17 @@
  */
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { EngineName, SandboxExit } from '../engine.ts';
-import { howEnded, lastWords, NO_ERROR_OUTPUT } from '../last-words.ts';
+import { describeExit, NO_ERROR_OUTPUT, summarizeStderr } from '../failed-process.ts';
 import { OMITTABLE_FLAGS } from './argv.ts';
 
-/** `words` is what the engine said, shortened. */
+/** `detail` is what the engine said, shortened. */
 export type StartFailure =
   | {
       readonly kind: 'image-missing' | 'python-missing' | 'mount-missing' | 'unreachable' | 'forbidden' | 'other';
-      readonly words: string;
+      readonly detail: string;
     }
   /** The engine refuses `flags`, all of which can be omitted. */
-  | { readonly kind: 'flags-refused'; readonly words: string; readonly flags: readonly string[] };
+  | { readonly kind: 'flags-refused'; readonly detail: string; readonly flags: readonly string[] };
 
 /** What the error messages name. */
 export interface StartErrorContext {
@@ -52,24 +52,24 @@ const MOUNT_HINT =
 
 /** Sorts a failed start by its remedy. */
 export function classifyStartFailure(exit: SandboxExit, stderrTail: string): StartFailure {
-  const words = lastWords(stderrTail, { noise: ADVICE, prefix: /^(?:Error|docker): / }) || NO_ERROR_OUTPUT;
+  const detail = summarizeStderr(stderrTail, { noise: ADVICE, prefix: /^(?:Error|docker): / }) || NO_ERROR_OUTPUT;
   const flags = refusedFlags(stderrTail);
   if (flags.length > 0) {
-    return { kind: 'flags-refused', words, flags };
+    return { kind: 'flags-refused', detail, flags };
   }
   if (IMAGE_MISSING.test(stderrTail)) {
-    return { kind: 'image-missing', words };
+    return { kind: 'image-missing', detail };
   }
   if ((exit.exitCode === 127 || exit.exitCode === 126) && PROGRAM_MISSING.test(stderrTail)) {
-    return { kind: 'python-missing', words };
+    return { kind: 'python-missing', detail };
   }
   if (MOUNT_MISSING.test(stderrTail)) {
-    return { kind: 'mount-missing', words };
+    return { kind: 'mount-missing', detail };
   }
   if (FORBIDDEN.test(stderrTail)) {
-    return { kind: 'forbidden', words };
+    return { kind: 'forbidden', detail };
   }
-  return { kind: UNREACHABLE.test(stderrTail) ? 'unreachable' : 'other', words };
+  return { kind: UNREACHABLE.test(stderrTail) ? 'unreachable' : 'other', detail };
 }
 
 /**
@@ -90,9 +90,9 @@ function refusedFlags(stderrTail: string): readonly string[] {
 /** The error for `failure`: `IMAGE_MISSING`, `IMAGE_UNSUITABLE`, `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`. */
 export function startError(failure: StartFailure, exit: SandboxExit, context: StartErrorContext): BridgeError {
   const { engine, image, pullCommand, retryNow } = context;
-  const { words } = failure;
+  const { detail } = failure;
   const { exitCode, signal } = exit;
-  const data = { engine, exitCode, signal, stderr: words, retryNow };
+  const data = { engine, exitCode, signal, stderr: detail, retryNow };
   const error = (code: ErrorCode, message: string, hint: string) => new BridgeError(code, message, { data, hint });
   switch (failure.kind) {
     case 'image-missing':
@@ -103,22 +103,22 @@ export function startError(failure: StartFailure, exit: SandboxExit, context: St
     case 'python-missing':
       return error(
         'IMAGE_UNSUITABLE',
-        `the image ${image} has no python3 on its PATH: ${words}`,
+        `the image ${image} has no python3 on its PATH: ${detail}`,
         'Set MCP_BRIDGE_IMAGE to an image with Python 3.10 or newer, for example python:3.14-slim.',
       );
     case 'mount-missing':
-      return error('ENGINE_FAILED', `${engine} cannot see a folder of MCP_BRIDGE_MOUNTS: ${words}`, MOUNT_HINT);
+      return error('ENGINE_FAILED', `${engine} cannot see a folder of MCP_BRIDGE_MOUNTS: ${detail}`, MOUNT_HINT);
     case 'forbidden':
-      return error('ENGINE_UNAVAILABLE', `${engine} refused this user: ${words}`, context.forbiddenHint);
+      return error('ENGINE_UNAVAILABLE', `${engine} refused this user: ${detail}`, context.forbiddenHint);
     case 'unreachable':
-      return error('ENGINE_UNAVAILABLE', `${engine} does not answer: ${words}`, context.unreachableHint);
+      return error('ENGINE_UNAVAILABLE', `${engine} does not answer: ${detail}`, context.unreachableHint);
     case 'flags-refused': {
       const hint = `Update ${engine}, or set MCP_BRIDGE_RUNTIME to another engine.`;
-      return error('ENGINE_FAILED', `${engine} refused to start the sandbox: ${words}`, hint);
+      return error('ENGINE_FAILED', `${engine} refused to start the sandbox: ${detail}`, hint);
     }
     case 'other': {
       const hint = `Check that this works: ${engine} run --rm ${image} python3 --version`;
-      return error('ENGINE_FAILED', `${engine} did not start the sandbox (${howEnded(exit)}): ${words}`, hint);
+      return error('ENGINE_FAILED', `${engine} did not start the sandbox (${describeExit(exit)}): ${detail}`, hint);
     }
   }
 }

@@ -2,8 +2,7 @@
  * bubblewrap around the child. Its root contains only Node, its shared objects and the built files, all read-only: no /proc, no
  * /dev, nothing writable. It has no network, no privileges, and our system-call filter.
  */
-import type { HostMachine, Surroundings } from './layer.ts';
-import { FOLDER, mountsOf, NODE } from './layer.ts';
+import { FOLDER, type HostMachine, mountsOf, NODE, type Surroundings } from './layer.ts';
 
 /** Needed by the loader on systems that keep shared objects outside the default folders. */
 const LOADER_CACHE = '/etc/ld.so.cache';
@@ -14,9 +13,9 @@ const FILTER_DESCRIPTOR = '3';
 const ISOLATION = [
   '--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup --disable-userns',
   '--as-pid-1 --die-with-parent --new-session --uid 65534 --gid 65534 --hostname sandbox --cap-drop ALL --clearenv',
-].flatMap((words) => words.split(' '));
+].flatMap((line) => line.split(' '));
 
-/** The layer. `filter` is undefined on architectures that the filter does not support; `words` then omits it. */
+/** The layer. `filter` is undefined on architectures that the filter does not support; `description` then omits it. */
 export function buildBubblewrapLayer(
   machine: HostMachine,
   bwrap: string,
@@ -25,7 +24,7 @@ export function buildBubblewrapLayer(
   const mounts = mountsOf(machine);
   return {
     layer: 'bubblewrap',
-    words: filter === undefined ? 'inside bubblewrap' : 'inside bubblewrap and a system-call filter',
+    description: filter === undefined ? 'inside bubblewrap' : 'inside bubblewrap and a system-call filter',
     folder: FOLDER,
     launch: (nodeArguments) => ({
       executable: bwrap,

@@ -11,8 +11,8 @@ import type { Logger } from '../../base/log.ts';
 import { endTree, hasEnded } from '../../base/process-tree.ts';
 import { hasSpoken, openPipe, type PipeProcess } from '../client.ts';
 import type { Environment } from '../client-env.ts';
-import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest } from '../engine.ts';
-import { createSandbox } from '../sandbox.ts';
+import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest, SweepOptions } from '../engine.ts';
+import { createSandbox, RunningSandboxes } from '../sandbox.ts';
 import { BUILT_FILES_FOLDER, createBuiltFilesCheck } from './built-files.ts';
 import { MANIFEST } from './child/built-files.ts';
 import { childArguments } from './child-command.ts';
@@ -73,7 +73,7 @@ class EmbeddedEngine implements Engine {
   readonly #check: ReturnType<typeof createBuiltFilesCheck>;
   readonly #refusedLayers: LayerRefusal[];
   readonly #starts = new WeakMap<Sandbox, Start>();
-  readonly #running = new Set<Sandbox>();
+  readonly #running = new RunningSandboxes();
   #machine: HostMachine | undefined;
   #choosing: Promise<Surroundings> | undefined;
   #surroundings: Surroundings | undefined;
@@ -93,8 +93,8 @@ class EmbeddedEngine implements Engine {
   }
 
   get isolation(): string {
-    const words = this.#surroundings === undefined ? '' : `, ${this.#surroundings.words}`;
-    return `Python in WebAssembly, in a separate process${words}`;
+    const layer = this.#surroundings === undefined ? '' : `, ${this.#surroundings.description}`;
+    return `Python in WebAssembly, in a separate process${layer}`;
   }
 
   async prepare(): Promise<void> {
@@ -134,11 +134,8 @@ class EmbeddedEngine implements Engine {
     return explain(true);
   }
 
-  /** Sandboxes end with their bridge, so only those of this bridge can be left. */
-  async sweep(options: { readonly own?: boolean } = {}): Promise<number> {
-    const running = options.own === true ? [...this.#running] : [];
-    await Promise.all(running.map((sandbox) => sandbox.kill()));
-    return running.length;
+  async sweep(options?: SweepOptions): Promise<number> {
+    return this.#running.sweep(options);
   }
 
   #checkSupported(): void {
@@ -181,7 +178,6 @@ class EmbeddedEngine implements Engine {
     const sandbox = { ...inner, isPreloaded: true, exited };
     this.#starts.set(sandbox, start);
     this.#running.add(sandbox);
-    void exited.then(() => this.#running.delete(sandbox));
     return sandbox;
   }
 

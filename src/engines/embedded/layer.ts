@@ -32,7 +32,7 @@ export interface Launch {
 export interface Surroundings {
   readonly layer?: LayerName | undefined;
   /** What is around the child, as the continuation of "Python in WebAssembly, in a separate process, ". */
-  readonly words: string;
+  readonly description: string;
   /** Folder of the built files as the child sees it, without a trailing separator. */
   readonly folder: string;
   launch(nodeArguments: readonly string[]): Launch;

@@ -58,7 +58,7 @@ export async function chooseSurroundings(machine: HostMachine, refused: LayerRef
 /** The child as an ordinary process. */
 function plainSurroundings({ folder, node }: HostMachine): Surroundings {
   return {
-    words: 'without an operating-system sandbox around it',
+    description: 'without an operating-system sandbox around it',
     folder,
     launch: (nodeArguments) => ({ executable: node, arguments: nodeArguments }),
   };
@@ -99,18 +99,18 @@ function filterFor(arch: string): Uint8Array | undefined {
 
 /** Runs `node --version` in the layer. Returns why that failed, or undefined. */
 async function whyNot({ launch }: Surroundings): Promise<string | undefined> {
-  const { arguments: words, executable, input } = launch(['--version']);
+  const { arguments: argv, executable, input } = launch(['--version']);
   const options = { extraInput: input, timeoutMs: PROBE_LIMIT_MS };
-  const result = await runEngineCommand({ executable, env: {} }, words, options);
+  const result = await runEngineCommand({ executable, env: {} }, argv, options);
   return result.exitCode === 0 ? undefined : explainFailure(result);
 }
 
 /** The first line of stderr (the rest is advice, such as to read dmesg), and the kernel setting that may be the reason. */
 function explainFailure({ exitCode, isTimedOut, stderr }: CommandResult): string {
   const [line = ''] = stderr.slice(0, MAX_QUOTED_CHARS).trim().split('\n');
-  const words = line.replace(/^(?:bwrap|unshare): /, '').replace(/\.$/, '');
+  const message = line.replace(/^(?:bwrap|unshare): /, '').replace(/\.$/, '');
   const ending = exitCode === undefined ? 'killed by a signal' : `exit code ${exitCode}`;
-  const reason = isTimedOut ? `no answer within ${PROBE_LIMIT_MS / 1_000} s` : words || ending;
+  const reason = isTimedOut ? `no answer within ${PROBE_LIMIT_MS / 1_000} s` : message || ending;
   return [reason, findRestriction(readNamespaceSettings()) ?? []].flat().join(', and ');
 }
 

@@ -23,7 +23,7 @@ export function seatbeltProfile({ folder, node }: Pick<HostMachine, 'folder' | '
 export function buildSeatbeltLayer(machine: HostMachine): Surroundings {
   return {
     layer: 'seatbelt',
-    words: 'inside a macOS sandbox',
+    description: 'inside a macOS sandbox',
     folder: machine.folder,
     launch: (nodeArguments) => ({
       executable: SANDBOX_EXEC,

@@ -1,7 +1,7 @@
 /** Why the child of the embedded engine did not start, as an error with a next step. */
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { SandboxExit } from '../engine.ts';
-import { howEnded, lastWords, NO_ERROR_OUTPUT } from '../last-words.ts';
+import { describeExit, NO_ERROR_OUTPUT, summarizeStderr } from '../failed-process.ts';
 
 /** What is known about a failed start. */
 export interface FailedChild {
@@ -17,14 +17,14 @@ const REPAIR_HINT = 'Install mcp-server-code-execution-mode again; in a checkout
 
 /** `ENGINE_UNAVAILABLE` if the engine cannot run on this machine, `ENGINE_FAILED` for anything else. */
 export function embeddedStartError({ exit, fault, silentMs, stderrTail }: FailedChild, retryNow: boolean): BridgeError {
-  const words = lastWords(stderrTail) || NO_ERROR_OUTPUT;
-  const data = { engine: 'embedded', exitCode: exit.exitCode, signal: exit.signal, stderr: words, retryNow };
+  const detail = summarizeStderr(stderrTail) || NO_ERROR_OUTPUT;
+  const data = { engine: 'embedded', exitCode: exit.exitCode, signal: exit.signal, stderr: detail, retryNow };
   const error = (code: ErrorCode, message: string, hint: string) => new BridgeError(code, message, { data, hint });
   if (fault !== undefined) {
     return error('ENGINE_UNAVAILABLE', `the files of the embedded engine are damaged: ${fault}`, REPAIR_HINT);
   }
   if (silentMs !== undefined) {
-    const message = `the embedded engine did not respond for ${silentMs / 1000} s and was killed: ${words}`;
+    const message = `the embedded engine did not respond for ${silentMs / 1000} s and was killed: ${detail}`;
     return error('ENGINE_FAILED', message, 'The machine may be overloaded; try again.');
   }
   if (/WebAssembly is not defined|no WebAssembly/.test(stderrTail)) {
@@ -32,13 +32,13 @@ export function embeddedStartError({ exit, fault, silentMs, stderrTail }: Failed
     return error('ENGINE_UNAVAILABLE', message, 'Use a Node with WebAssembly (20.19 or newer, without --jitless).');
   }
   if (/memory limit of \d+ bytes is too low/.test(stderrTail)) {
-    return error('ENGINE_FAILED', `the embedded engine did not start: ${words}`, 'Raise MCP_BRIDGE_MEMORY.');
+    return error('ENGINE_FAILED', `the embedded engine did not start: ${detail}`, 'Raise MCP_BRIDGE_MEMORY.');
   }
   if (/WebAssembly\.Memory|could not allocate memory/.test(stderrTail)) {
-    const message = `the embedded engine could not allocate its memory: ${words}`;
+    const message = `the embedded engine could not allocate its memory: ${detail}`;
     return error('ENGINE_FAILED', message, 'Lower MCP_BRIDGE_MEMORY, or free memory on this machine.');
   }
-  return error('ENGINE_FAILED', `the embedded engine did not start (${howEnded(exit)}): ${words}`, REPAIR_HINT);
+  return error('ENGINE_FAILED', `the embedded engine did not start (${describeExit(exit)}): ${detail}`, REPAIR_HINT);
 }
 
 /** The error if the files were never built or have been removed. */

@@ -6,8 +6,7 @@
  * The script is root in its user namespace. The last `unshare` then enters a second user namespace as a user without capabilities,
  * so Node cannot change or add mounts. Because its root has changed, the kernel also refuses it a third user namespace.
  */
-import type { HostMachine, Surroundings } from './layer.ts';
-import { FOLDER, mountsOf, NODE } from './layer.ts';
+import { FOLDER, type HostMachine, mountsOf, NODE, type Surroundings } from './layer.ts';
 
 const USER = '65534';
 /**
@@ -53,10 +52,10 @@ export function buildUnshareLayer(machine: HostMachine, unshare: string, setpriv
   const roots = ROOTS.filter((root) => !needed.some((path) => path.startsWith(`${root}/`)));
   return {
     layer: 'unshare',
-    words: 'inside Linux namespaces made by unshare',
+    description: 'inside Linux namespaces made by unshare',
     folder: FOLDER,
     launch: (nodeArguments) => {
-      const [executable = unshare, ...words] = [
+      const [executable = unshare, ...rest] = [
         ...(setpriv === undefined ? [] : [setpriv, ...SETPRIV]),
         unshare,
         ...ISOLATION,
@@ -71,7 +70,7 @@ export function buildUnshareLayer(machine: HostMachine, unshare: string, setpriv
         NODE,
         ...nodeArguments,
       ];
-      return { executable, arguments: words };
+      return { executable, arguments: rest };
     },
   };
 }

@@ -52,7 +52,7 @@ export const publicAddress: AddressRule = (address) =>
   isPrivateAddress(address) ? 'it is an address in a private network' : undefined;
 
 /** For addresses from a server in a private network, which can reach that network anyway. */
-export const neighbourAddress: AddressRule = (address) =>
+export const neighborAddress: AddressRule = (address) =>
   holds(LINK_LOCAL, address) ? 'it is a link-local address' : undefined;
 
 /** Whether an IP address is not on the internet. An IPv4 address in IPv6 notation counts as the IPv4 address. */
@@ -66,13 +66,13 @@ export function isThisMachine(host: string): boolean {
 }
 
 /** The rule for addresses from the server at `url`. Resolves its host name. */
-export async function ruleForAnswersOf(url: URL): Promise<AddressRule> {
+export async function ruleForAddressesFrom(url: URL): Promise<AddressRule> {
   const host = hostOf(url);
   if (isIP(host) !== 0) {
-    return isPrivateAddress(host) ? neighbourAddress : publicAddress;
+    return isPrivateAddress(host) ? neighborAddress : publicAddress;
   }
   const found: LookupAddress[] = await promises.lookup(host, { all: true }).catch(() => []);
-  return found.some(({ address }) => isPrivateAddress(address)) ? neighbourAddress : publicAddress;
+  return found.some(({ address }) => isPrivateAddress(address)) ? neighborAddress : publicAddress;
 }
 
 /** The host of `url`: a name, or an address without brackets. */

@@ -42,7 +42,7 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** Must be read or destroyed. */
@@ -69,15 +69,15 @@ export class HttpClient {
    * Sends a request; resolves with the head of the response. Redirects are followed only within the origin, so that headers
    * with secrets go nowhere else; any other redirect is returned as the response. Rejects with the network error.
    */
-  async send(request: HttpRequest): Promise<HttpAnswer> {
+  async send(request: HttpRequest): Promise<HttpResponse> {
     let { url } = request;
     for (let followed = 0; ; followed += 1) {
-      const answer = await this.#sendOnce({ ...request, url });
-      const target = redirectTarget(request.method, url, answer);
+      const response = await this.#sendOnce({ ...request, url });
+      const target = redirectTarget(request.method, url, response);
       if (target === undefined || followed === MAX_REDIRECTS) {
-        return answer;
+        return response;
       }
-      answer.body.destroy();
+      response.body.destroy();
       url = target;
     }
   }
@@ -89,7 +89,7 @@ export class HttpClient {
     this.#tunnels?.destroy();
   }
 
-  async #sendOnce(request: HttpRequest): Promise<HttpAnswer> {
+  async #sendOnce(request: HttpRequest): Promise<HttpResponse> {
     const { url, method, headers, body, signal } = request;
     const refused = isIP(hostOf(url)) === 0 ? undefined : this.#rule(hostOf(url));
     if (refused !== undefined) {
@@ -135,7 +135,7 @@ function headOf(
   url: URL,
   body: HttpRequest['body'],
   proxy: ProxyServer | undefined,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const isForwarded = proxy !== undefined && url.protocol === 'http:';
   const isSecure = (isForwarded ? proxy.url : url).protocol === 'https:';
   return new Promise((resolve, reject) => {
@@ -154,12 +154,12 @@ function headOf(
         onConnected();
       }
     });
-    sent.once('response', (answer) => {
-      const refusal = isForwarded ? refusalOfProxy(proxy, answer) : undefined;
+    sent.once('response', (response) => {
+      const refusal = isForwarded ? refusalOfProxy(proxy, response) : undefined;
       if (refusal === undefined) {
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer, url });
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response, url });
       } else {
-        answer.destroy();
+        response.destroy();
         reject(refusal);
       }
     });
@@ -192,10 +192,10 @@ function forwardedBy({ authorization }: ProxyServer, url: URL, headers: RequestO
 }
 
 /** Reads the body of a response. Rejects with `BodyTooLongError` beyond `maxBytes`, and if the connection breaks. */
-export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
+export async function readBody(response: HttpResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > maxBytes) {
       throw new BodyTooLongError(maxBytes);

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../base/errors.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
-import type { HttpAnswer } from './http-client.ts';
+import type { HttpResponse } from './http-client.ts';
 
 /** Attempts in a row without an event. With doubling waits, the last is about 4 minutes after the first. Chosen. */
 const MAX_FRUITLESS = 10;
@@ -15,7 +15,7 @@ const FRUITFUL_MS = 60_000;
 const MAX_EVENT_BYTES = 4 * 1024 * 1024;
 
 export interface NotificationStreamOptions {
-  readonly open: (headers: Record<string, string>, signal: AbortSignal) => Promise<HttpAnswer>;
+  readonly open: (headers: Record<string, string>, signal: AbortSignal) => Promise<HttpResponse>;
   readonly onMessage: (data: Buffer) => void;
   /** The server no longer knows the session. */
   readonly onSessionLost: () => void;
@@ -59,21 +59,21 @@ export class NotificationStream {
   async #readOnce(position: StreamPosition, signal: AbortSignal): Promise<boolean> {
     const { lastEventId } = position;
     try {
-      const answer = await this.#options.open(
+      const response = await this.#options.open(
         lastEventId === undefined ? {} : { 'last-event-id': lastEventId },
         signal,
       );
-      if (answer.status !== 200 || answer.headers['content-type']?.startsWith('text/event-stream') !== true) {
-        answer.body.destroy();
+      if (response.status !== 200 || response.headers['content-type']?.startsWith('text/event-stream') !== true) {
+        response.body.destroy();
         // Before the first stream, 404 only means that the server has none.
-        if (answer.status === 404 && this.#wasOpen) {
+        if (response.status === 404 && this.#wasOpen) {
           this.#options.onSessionLost();
         }
-        return answer.status >= 500;
+        return response.status >= 500;
       }
       this.#wasOpen = true;
       const openedAt = performance.now();
-      await readEvents(answer.body, MAX_EVENT_BYTES, position, ({ name, data }) => {
+      await readEvents(response.body, MAX_EVENT_BYTES, position, ({ name, data }) => {
         if (name === 'message' && data.length > 0) {
           this.#options.onMessage(data);
         }

@@ -11,11 +11,10 @@ import {
   explainHandshake,
   type ServerConnection,
   type ServerTransport,
-  type Traffic,
 } from '../connection.ts';
 import { Deadline } from '../deadline.ts';
 import { Failures } from '../failures.ts';
-import { type HandshakeMode, shakeHands } from '../handshake.ts';
+import { type HandshakeMode, performHandshake } from '../handshake.ts';
 import { createAuthorization } from '../oauth/authorization.ts';
 import { createChangingMask } from '../result-mask.ts';
 import { createMask, secretsOf } from '../secrets.ts';
@@ -87,9 +86,8 @@ type TransportClass = new (options: SseTransportOptions) => ServerTransport;
 
 async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeMode): Promise<ServerConnection> {
   const { definition, options, deadline, failures, address } = attempt;
-  // The two refer to each other: the transport delivers messages to the traffic, which sends through the transport.
-  const traffic: Traffic = createTraffic((message) => transport.send(message), options);
-  const transport: ServerTransport = new Kind({
+  const traffic = createTraffic(options);
+  const transport = new Kind({
     ...address,
     name: definition.name,
     logger: options.logger,
@@ -98,9 +96,10 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
     maskText: createMask(definition),
     intercept: traffic.intercept,
   });
+  traffic.attach(transport);
   try {
     const { elicitation } = traffic;
-    const client = await shakeHands(transport, { ...options, mode, elicitation, signal: deadline.signal });
+    const client = await performHandshake(transport, { ...options, mode, elicitation, signal: deadline.signal });
     return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
     await transport.close();

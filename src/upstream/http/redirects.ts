@@ -3,30 +3,30 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-interface Answer {
+interface ResponseHead {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
 }
 
 /** The address to follow, or undefined if the response is final. The method and the body are kept. */
-export function redirectTarget(method: string, from: URL, answer: Answer): URL | undefined {
-  const target = locationOf(from, answer);
-  const keepsMethod = method === 'GET' || answer.status === 307 || answer.status === 308;
+export function redirectTarget(method: string, from: URL, response: ResponseHead): URL | undefined {
+  const target = locationOf(from, response);
+  const keepsMethod = method === 'GET' || response.status === 307 || response.status === 308;
   return target !== undefined && keepsMethod && isWithinOrigin(from, target) ? target : undefined;
 }
 
 /** Describes a redirect that is not followed, without its query, which may hold secrets; undefined for any other response. */
-export function explainRedirect(from: URL, answer: Answer): string | undefined {
-  if (!REDIRECT_STATUSES.has(answer.status)) {
+export function explainRedirect(from: URL, response: ResponseHead): string | undefined {
+  if (!REDIRECT_STATUSES.has(response.status)) {
     return undefined;
   }
-  const target = locationOf(from, answer);
+  const target = locationOf(from, response);
   return target === undefined
-    ? `redirects (HTTP ${answer.status}) without an address`
-    : `redirects (HTTP ${answer.status}) to ${target.protocol}//${target.host}${target.pathname}, which is not followed`;
+    ? `redirects (HTTP ${response.status}) without an address`
+    : `redirects (HTTP ${response.status}) to ${target.protocol}//${target.host}${target.pathname}, which is not followed`;
 }
 
-function locationOf(from: URL, { status, headers }: Answer): URL | undefined {
+function locationOf(from: URL, { status, headers }: ResponseHead): URL | undefined {
   const { location } = headers;
   if (!REDIRECT_STATUSES.has(status) || location === undefined) {
     return undefined;

@@ -3,7 +3,7 @@ import { SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { BridgeError } from '../../base/errors.ts';
 import { escapeControls } from '../../base/log.ts';
 import { MASK } from '../result-mask.ts';
-import { type HttpAnswer, HttpClient, type HttpRequest, readBody } from './http-client.ts';
+import { HttpClient, type HttpRequest, type HttpResponse, readBody } from './http-client.ts';
 import type { ProxyChoice } from './proxies.ts';
 import { explainRedirect } from './redirects.ts';
 import { RemoteFailure, type RemoteFailureKind, refusesHostName, unreachable } from './remote-failure.ts';
@@ -57,18 +57,18 @@ export class RemoteClient {
    * Sends one request, and sends it again if the login could be renewed. Rejects with a `RemoteFailure` or with
    * `LOGIN_REQUIRED`. A response with any status but 401 is returned as it is.
    */
-  async send(request: HttpRequest): Promise<HttpAnswer> {
+  async send(request: HttpRequest): Promise<HttpResponse> {
     const { authorization } = this.#address;
     const used = await authorization?.header();
-    const answer = await this.#sendWith(request, used);
-    if (answer.status !== 401) {
-      return answer;
+    const response = await this.#sendWith(request, used);
+    if (response.status !== 401) {
+      return response;
     }
-    answer.body.destroy();
+    response.body.destroy();
     if (authorization === undefined) {
       throw new RemoteFailure('login', 'requires credentials that its entry does not have (HTTP 401)', { status: 401 });
     }
-    await authorization.renew({ used, challenge: answer.headers['www-authenticate'] });
+    await authorization.renew({ used, challenge: response.headers['www-authenticate'] });
     const second = await this.#sendWith(request, await authorization.header());
     if (second.status === 401) {
       second.body.destroy();
@@ -78,16 +78,20 @@ export class RemoteClient {
   }
 
   /** What an unsuccessful response means. Rejects with `LOGIN_REQUIRED` if a scope is missing. */
-  async refusalOf(answer: HttpAnswer): Promise<Refused> {
-    const scope = missingScope(answer);
+  async refusalOf(response: HttpResponse): Promise<Refused> {
+    const scope = missingScope(response);
     if (scope !== undefined && this.#address.authorization !== undefined) {
-      answer.body.destroy();
+      response.body.destroy();
       throw this.#address.authorization.lacksScope(scope === '' ? undefined : scope);
     }
-    const text = this.#maskLogin(await readRefusal(answer));
-    const redirect = explainRedirect(answer.url, answer);
-    const shown = redirect ?? `answered HTTP ${answer.status}${quote(answer, text)}`;
-    return { status: answer.status, text, failure: new RemoteFailure(kindOf(answer.status, text), shown, answer) };
+    const text = this.#maskLogin(await readRefusal(response));
+    const redirect = explainRedirect(response.url, response);
+    const shown = redirect ?? `answered HTTP ${response.status}${quote(response, text)}`;
+    return {
+      status: response.status,
+      text,
+      failure: new RemoteFailure(kindOf(response.status, text), shown, response),
+    };
   }
 
   close(): void {
@@ -99,7 +103,7 @@ export class RemoteClient {
     return token === '' ? text : text.replaceAll(token, MASK);
   }
 
-  async #sendWith(request: HttpRequest, authorization: string | undefined): Promise<HttpAnswer> {
+  async #sendWith(request: HttpRequest, authorization: string | undefined): Promise<HttpResponse> {
     const login = authorization === undefined ? {} : { authorization };
     this.#login = authorization ?? this.#login;
     try {
@@ -136,17 +140,17 @@ function kindOf(status: number, text: string): RemoteFailureKind {
 }
 
 /** The missing scope (RFC 6750, section 3.1): empty if the server does not name it, undefined if none is missing. */
-function missingScope({ status, headers }: HttpAnswer): string | undefined {
+function missingScope({ status, headers }: HttpResponse): string | undefined {
   const challenge = headers['www-authenticate'] ?? '';
   return status === 403 && /error="?insufficient_scope/.test(challenge)
     ? (/scope="([^"]*)"/.exec(challenge)?.[1] ?? '')
     : undefined;
 }
 
-async function readRefusal(answer: HttpAnswer): Promise<string> {
-  const timer = setTimeout(() => answer.body.destroy(), MAX_REFUSAL_MS);
+async function readRefusal(response: HttpResponse): Promise<string> {
+  const timer = setTimeout(() => response.body.destroy(), MAX_REFUSAL_MS);
   try {
-    return (await readBody(answer, MAX_REFUSAL_BYTES)).toString('utf8');
+    return (await readBody(response, MAX_REFUSAL_BYTES)).toString('utf8');
   } catch {
     // Too long, or the connection broke. The status says enough.
     return '';
@@ -156,7 +160,7 @@ async function readRefusal(answer: HttpAnswer): Promise<string> {
 }
 
 /** The text of a refusal, for a message; web pages are left out. */
-function quote({ headers }: HttpAnswer, text: string): string {
+function quote({ headers }: HttpResponse, text: string): string {
   const quoted = escapeControls(text.trim().replace(/\s+/g, ' ').slice(0, SHOWN_CHARS));
   return quoted === '' || headers['content-type']?.includes('html') === true ? '' : `: ${quoted}`;
 }

@@ -10,11 +10,11 @@ import { stringifyExact } from '../../protocol/exact-json.ts';
 import type { ServerTransport } from '../connection.ts';
 import { type MessageHandlers, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
-import { mediaType } from './answer-reader.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
-import type { HttpAnswer } from './http-client.ts';
+import type { HttpResponse } from './http-client.ts';
 import { type RemoteAddress, RemoteClient } from './remote-client.ts';
 import { RemoteFailure, unreachable } from './remote-failure.ts';
+import { mediaType } from './response-reader.ts';
 import { EventTooLongError, type SseEvent } from './sse-events.ts';
 
 export interface SseTransportOptions extends MessageHandlers, RemoteAddress {}
@@ -61,15 +61,19 @@ export class SseTransport implements ServerTransport {
   async start(): Promise<void> {
     const { url } = this.#options;
     const { signal } = this.#ended;
-    const answer = await this.#client.send({ url, method: 'GET', headers: { accept: 'text/event-stream' }, signal });
-    if (answer.status !== 200) {
-      throw (await this.#client.refusalOf(answer)).failure;
+    const response = await this.#client.send({ url, method: 'GET', headers: { accept: 'text/event-stream' }, signal });
+    if (response.status !== 200) {
+      throw (await this.#client.refusalOf(response)).failure;
     }
-    if (mediaType(answer) !== 'text/event-stream') {
-      answer.body.destroy();
-      throw new RemoteFailure('protocol', `answered with content of type '${mediaType(answer).slice(0, 100)}'`, answer);
+    if (mediaType(response) !== 'text/event-stream') {
+      response.body.destroy();
+      throw new RemoteFailure(
+        'protocol',
+        `answered with content of type '${mediaType(response).slice(0, 100)}'`,
+        response,
+      );
     }
-    await this.#listen(answer);
+    await this.#listen(response);
   }
 
   /** Posts one message; resolves when the server has accepted it. Rejects with a `RemoteFailure`. */
@@ -80,7 +84,7 @@ export class SseTransport implements ServerTransport {
     }
     this.#intake.noteSent(sent);
     const version = this.#protocolVersion;
-    const answer = await this.#client.send({
+    const response = await this.#client.send({
       url: this.#endpoint,
       method: 'POST',
       headers: {
@@ -90,10 +94,10 @@ export class SseTransport implements ServerTransport {
       body: stringifyExact(sent),
       signal: this.#ended.signal,
     });
-    if (answer.status < 200 || answer.status > 299) {
-      throw (await this.#client.refusalOf(answer)).failure;
+    if (response.status < 200 || response.status > 299) {
+      throw (await this.#client.refusalOf(response)).failure;
     }
-    answer.body.resume();
+    response.body.resume();
   }
 
   /** Closes the stream and every socket. */
@@ -101,19 +105,19 @@ export class SseTransport implements ServerTransport {
     this.#end(false);
   }
 
-  #listen(answer: HttpAnswer): Promise<void> {
+  #listen(response: HttpResponse): Promise<void> {
     return new Promise((resolve, reject) => {
-      const ended = readEvents(answer.body, MAX_RESULT_BYTES, new StreamPosition(), (event) => {
+      const ended = readEvents(response.body, MAX_RESULT_BYTES, new StreamPosition(), (event) => {
         if (event.name === 'endpoint') {
           this.#takeEndpoint(event).then(resolve, reject);
         } else if (event.name === 'message') {
-          this.#intake.takeLine(event.data);
+          this.#intake.handleLine(event.data);
         }
       });
       ended
         .catch((error: unknown) => {
           if (error instanceof EventTooLongError) {
-            this.#intake.refuseDropped({
+            this.#intake.failDropped({
               bytes: MAX_RESULT_BYTES + 1,
               id: undefined,
               isMessage: true,
@@ -123,7 +127,7 @@ export class SseTransport implements ServerTransport {
           reject(unreachable(error));
         })
         .finally(() => {
-          reject(new RemoteFailure('protocol', 'ended its stream before it named an address for messages', answer));
+          reject(new RemoteFailure('protocol', 'ended its stream before it named an address for messages', response));
           this.#end(true);
         });
     });

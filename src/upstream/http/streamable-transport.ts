@@ -11,12 +11,12 @@ import type { AdmittedTools, ServerTransport } from '../connection.ts';
 import { isMessageId, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { UpstreamTool } from '../tool-list.ts';
-import { AnswerReader, mediaType } from './answer-reader.ts';
-import type { HttpAnswer } from './http-client.ts';
+import type { HttpResponse } from './http-client.ts';
 import { NotificationStream } from './notification-stream.ts';
 import { asSdkError, type RemoteAddress, RemoteClient } from './remote-client.ts';
 import { RemoteFailure } from './remote-failure.ts';
 import { type HeaderParameters, modernHeaders, parameterHeaders, sortByHeaders } from './request-headers.ts';
+import { mediaType, ResponseReader } from './response-reader.ts';
 
 /** How long to wait for a server to end its session. Chosen, short because the shutdown of the bridge waits for it. */
 const END_SESSION_MS = 1_000;
@@ -35,7 +35,7 @@ export class StreamableTransport implements ServerTransport {
   readonly #options: StreamableTransportOptions;
   readonly #client: RemoteClient;
   readonly #intake: MessageIntake;
-  readonly #answers: AnswerReader;
+  readonly #responses: ResponseReader;
   readonly #running = new Map<MessageId | symbol, AbortController>();
   readonly #notifications: NotificationStream;
   #resolveExited: (exit: ServerExit) => void = () => undefined;
@@ -51,10 +51,10 @@ export class StreamableTransport implements ServerTransport {
     this.#options = options;
     this.#client = new RemoteClient(options);
     this.#intake = new MessageIntake(options, (message) => this.onmessage?.(message as unknown as JSONRPCMessage));
-    this.#answers = new AnswerReader(this.#intake, (lastEventId, signal) => this.#resume(lastEventId, signal));
+    this.#responses = new ResponseReader(this.#intake, (lastEventId, signal) => this.#resume(lastEventId, signal));
     this.#notifications = new NotificationStream({
       open: (headers, signal) => this.#get(headers, signal),
-      onMessage: (data) => this.#intake.takeLine(data),
+      onMessage: (data) => this.#intake.handleLine(data),
       onSessionLost: () => this.#loseSession(),
       log: (text) => options.logger.debug(`Server '${options.name}': ${text}`),
     });
@@ -171,35 +171,35 @@ export class StreamableTransport implements ServerTransport {
   async #cancel(sent: JsonObject): Promise<void> {
     const id = isObject(sent['params']) ? (sent['params']['requestId'] as MessageId) : '';
     if (Object.keys(modernHeaders(sent)).length === 0) {
-      const answer = await this.#post(sent, undefined);
-      answer.body.resume();
+      const response = await this.#post(sent, undefined);
+      response.body.resume();
     }
     this.#running.get(id)?.abort();
   }
 
   async #exchange(sent: JsonObject, id: MessageId | undefined, signal: AbortSignal): Promise<void> {
-    const answer = await this.#post(sent, signal);
-    if (answer.status < 200 || answer.status > 299) {
-      await this.#refuse(answer, sent, id);
+    const response = await this.#post(sent, signal);
+    if (response.status < 200 || response.status > 299) {
+      await this.#refuse(response, sent, id);
       return;
     }
     if (sent['method'] === 'initialize') {
-      const session = answer.headers['mcp-session-id'];
+      const session = response.headers['mcp-session-id'];
       this.#sessionId = typeof session === 'string' ? session : undefined;
     }
     if (id === undefined) {
-      answer.body.resume();
+      response.body.resume();
       if (sent['method'] === 'notifications/initialized') {
         this.#notifications.start();
       }
       return;
     }
-    await this.#answers.read(answer, id, signal);
+    await this.#responses.read(response, id, signal);
   }
 
   /** A refusal with a JSON-RPC error is the response to the request. Every other refusal is thrown. */
-  async #refuse(answer: HttpAnswer, sent: JsonObject, id: MessageId | undefined): Promise<void> {
-    const refused = await this.#client.refusalOf(answer);
+  async #refuse(response: HttpResponse, sent: JsonObject, id: MessageId | undefined): Promise<void> {
+    const refused = await this.#client.refusalOf(response);
     if (sent['method'] !== 'initialize' && this.#hasForgotten(refused)) {
       this.#loseSession();
       throw new RemoteFailure('session', `has forgotten this session (HTTP ${refused.status})`, refused);
@@ -208,7 +208,7 @@ export class StreamableTransport implements ServerTransport {
     if (id === undefined || error === undefined) {
       throw asSdkError(refused);
     }
-    this.#intake.takeMessage({ jsonrpc: '2.0', id, error }, refused.text.length);
+    this.#intake.handleMessage({ jsonrpc: '2.0', id, error }, refused.text.length);
   }
 
   /** The specification requires 404. Servers of some SDKs return 400 and mention the session in the text. */
@@ -222,12 +222,12 @@ export class StreamableTransport implements ServerTransport {
     return admitted;
   }
 
-  async #resume(lastEventId: string, signal: AbortSignal): Promise<HttpAnswer> {
-    const answer = await this.#get({ 'last-event-id': lastEventId }, signal);
-    if (answer.status !== 200 || mediaType(answer) !== 'text/event-stream') {
-      throw (await this.#client.refusalOf(answer)).failure;
+  async #resume(lastEventId: string, signal: AbortSignal): Promise<HttpResponse> {
+    const response = await this.#get({ 'last-event-id': lastEventId }, signal);
+    if (response.status !== 200 || mediaType(response) !== 'text/event-stream') {
+      throw (await this.#client.refusalOf(response)).failure;
     }
-    return answer;
+    return response;
   }
 
   #headers(): Record<string, string> {
@@ -237,7 +237,7 @@ export class StreamableTransport implements ServerTransport {
     };
   }
 
-  #post(sent: JsonObject, signal: AbortSignal | undefined): Promise<HttpAnswer> {
+  #post(sent: JsonObject, signal: AbortSignal | undefined): Promise<HttpResponse> {
     const headers = {
       ...(sent['method'] === 'initialize' ? {} : this.#headers()),
       ...modernHeaders(sent),
@@ -248,7 +248,7 @@ export class StreamableTransport implements ServerTransport {
     return this.#client.send({ url: this.#options.url, method: 'POST', headers, body: stringifyExact(sent), signal });
   }
 
-  #get(headers: Record<string, string>, signal: AbortSignal): Promise<HttpAnswer> {
+  #get(headers: Record<string, string>, signal: AbortSignal): Promise<HttpResponse> {
     const all = { ...this.#headers(), ...headers, accept: 'text/event-stream' };
     return this.#client.send({ url: this.#options.url, method: 'GET', headers: all, signal });
   }

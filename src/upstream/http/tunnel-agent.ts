@@ -91,16 +91,16 @@ function connectThrough(proxy: ProxyServer, target: string, signal: AbortSignal)
   const headers = { host: target, ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }) };
   const asked = begin(url, { method: 'CONNECT', path: target, headers, agent: false, signal });
   return new Promise((resolve, reject) => {
-    asked.once('connect', (answer, socket, head) => {
-      const status = answer.statusCode ?? 0;
+    asked.once('connect', (response, socket, head) => {
+      const status = response.statusCode ?? 0;
       if (status >= 200 && status < 300) {
         // Bytes from the server that arrived with the proxy's response.
         socket.unshift(head);
         resolve(socket);
       } else {
         socket.destroy();
-        const refusal = `${describeProxy(proxy)} did not connect to ${target} (HTTP ${status} ${answer.statusMessage})`;
-        reject(refusalOfProxy(proxy, answer) ?? new Error(refusal));
+        const refusal = `${describeProxy(proxy)} did not connect to ${target} (HTTP ${status} ${response.statusMessage})`;
+        reject(refusalOfProxy(proxy, response) ?? new Error(refusal));
       }
     });
     asked.on('error', (error) => {

@@ -27,7 +27,7 @@ const TEMPORARY: ReadonlySet<string> = new Set([
 /** The server has forgotten the client. The next login must register again, or the browser would show an error page. */
 const UNKNOWN_CLIENT: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
 
-/** The login of `definition` in `store`. It is read again when it is refused or expires. */
+/** The login of `definition` in `store`. It is read again when the server refuses it. */
 export function createAuthorization(
   definition: RemoteDefinition,
   store: LoginStore,

@@ -49,7 +49,7 @@ async function refusalTo(
   http: OAuthFetch,
 ): Promise<Response | undefined> {
   const { name, file, headers } = definition;
-  const answer = await http
+  const response = await http
     .fetchHead(url, { ...request, headers: { ...headers, ...request.headers } })
     .catch((cause: unknown) => {
       const words = createMask(definition)(messageOf(cause));
@@ -58,5 +58,5 @@ async function refusalTo(
         cause,
       });
     });
-  return answer.status === 401 || answer.status === 403 ? answer : undefined;
+  return response.status === 401 || response.status === 403 ? response : undefined;
 }

@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { messageOf } from '../../base/errors.ts';
-import { type AddressRule, hostOf, ruleForAnswersOf } from '../http/addresses.ts';
+import { type AddressRule, hostOf, ruleForAddressesFrom } from '../http/addresses.ts';
 import { HttpClient, type HttpRequest, readBody } from '../http/http-client.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
 
@@ -25,7 +25,7 @@ export interface OAuthFetch {
 
 /** A fetch for the login at `server`. That address is the user's own choice, so its origin may be in any network. */
 export async function createOAuthFetch(server: URL, proxies: ProxyChoice): Promise<OAuthFetch> {
-  const rule = await ruleForAnswersOf(server);
+  const rule = await ruleForAddressesFrom(server);
   const guarded = new HttpClient({ rule, proxies });
   const own = new HttpClient({ proxies });
   let failure: Error | undefined;
@@ -64,16 +64,16 @@ async function exchange(
   const headers = Object.fromEntries(new Headers(init.headers));
   const body = init.body === undefined || init.body === null ? undefined : bodyText(init.body);
   const method = (init.method ?? 'GET').toUpperCase() as HttpRequest['method'];
-  const answer = await client.send({ url, method, headers, body, signal });
+  const response = await client.send({ url, method, headers, body, signal });
   if (!wantsBody) {
-    answer.body.destroy();
+    response.body.destroy();
   }
-  const bytes = wantsBody ? await readBody(answer, MAX_BYTES) : Buffer.alloc(0);
-  const copied = Object.entries(answer.headers).flatMap(([name, value]) =>
+  const bytes = wantsBody ? await readBody(response, MAX_BYTES) : Buffer.alloc(0);
+  const copied = Object.entries(response.headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as [string, string]],
   );
-  const mayHaveBody = answer.status !== 204 && answer.status !== 304 && answer.status >= 200;
-  return new Response(mayHaveBody ? new Uint8Array(bytes) : null, { status: answer.status, headers: copied });
+  const mayHaveBody = response.status !== 204 && response.status !== 304 && response.status >= 200;
+  return new Response(mayHaveBody ? new Uint8Array(bytes) : null, { status: response.status, headers: copied });
 }
 
 /** The SDK sends only strings and forms. */

@@ -55,7 +55,7 @@ export function describeAnswers({ run }: Subject): void {
     it('limits how much it shows', async () => {
       const answer = await run(`${PNG_BYTES}for n in range(10_000): display(png)\nprint("after")`);
       expect(answer.attachments).toHaveLength(20);
-      expect(answer.stdout.head).toMatch(/\[further .* are not shown: one cell may show 20.*\]\nafter\n$/);
+      expect(answer.stdout.head).toMatch(/\[further .* are not shown: the limit per cell is 20 items .*\]\nafter\n$/);
     });
 
     it('shows a JSON object as plain data', async () => {

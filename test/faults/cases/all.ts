@@ -1,5 +1,5 @@
-/** Every case of the suite, for the documentation and for the test that none is forgotten. */
-import type { FaultCase } from '../../support/faults/fault-case.ts';
+/** Every case: those of this suite, and those that run elsewhere or cannot occur. */
+import type { CaseElsewhere, FaultCase } from '../../support/faults/fault-case.ts';
 import { CALL_CASES } from './calls.ts';
 import { CLIENT_CASES } from './clients.ts';
 import { ENGINE_CASES } from './engines.ts';
@@ -29,4 +29,22 @@ export const ALL_CASES: readonly FaultCase[] = [
   ...REMOTE_CASES,
   ...SETTING_CASES,
   ...CLIENT_CASES,
+];
+
+export const CASES_ELSEWHERE: readonly CaseElsewhere[] = [
+  {
+    id: 'P14',
+    title: 'attacks on the Linux kernel: system calls, sockets, namespaces',
+    where: 'the probes of `test/integration/security/sandbox.test.ts`, on every engine',
+  },
+  {
+    id: 'C14',
+    title: '1,000 calls and 50 sessions in a row, 50 bridges killed: nothing may be left behind',
+    where: '`test/e2e/leaks.test.ts`, on every engine',
+  },
+  {
+    id: 'K07',
+    title: 'a web page or another user reaches the bridge over HTTP',
+    where: 'impossible: the bridge only speaks over stdio',
+  },
 ];

@@ -1,4 +1,4 @@
-/** Calls at once, calls given up, and sandboxes that end under a call. */
+/** Concurrent calls, cancelled calls, and sandboxes that end during a call. */
 
 import { expect } from 'vitest';
 import { awaitStart, type BeginningCell, reportingStart } from '../../support/begun.ts';
@@ -9,10 +9,10 @@ import type { Attack, FaultCase, RunOptions, SeenAnswer } from '../../support/fa
 import { poll } from '../../support/faults/wait.ts';
 import { pause } from '../../support/pause.ts';
 
-/** For cells that wait to be ended from outside; an end that is noticed only at this deadline fails G1. */
+/** For cells that are ended from outside; noticing the end only at this deadline fails G1. */
 const LONG_SECONDS = 30;
 const NOTICED_MS = 5_000;
-/** A cell waits in the queue, which shows nothing. */
+/** Time for a cell to get into the queue, which is not visible from outside. */
 const QUEUED_MS = 300;
 
 export function slowServers(): Record<string, ServerEntry> {
@@ -32,7 +32,7 @@ async function begin(run: Attack['run'], code: string, options: RunOptions): Pro
   return { answer };
 }
 
-/** Starts a cell that sleeps, does something to its sandbox, and gives the answer and how long it took from then on. */
+/** Starts a cell that sleeps, does something to its sandbox, and returns the answer and the time it took from then on. */
 async function whileRunning(
   { run, arena }: Attack,
   code: string,
@@ -45,7 +45,7 @@ async function whileRunning(
   return { answer: await answer, tookMs: performance.now() - startedAt };
 }
 
-/** Runs a cell that is given up when `moment` has come; fails if it is answered anyway. */
+/** Runs a cell and cancels it at `moment`; fails if it is answered anyway. */
 async function giveUp({ run }: Attack, code: string, moment: Moment, options: object = {}): Promise<void> {
   const controller = new AbortController();
   const start = awaitStart();

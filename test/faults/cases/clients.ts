@@ -1,4 +1,4 @@
-/** Clients that send what no client should, or do not read. */
+/** Clients that send invalid input, or do not read. */
 
 import { once } from 'node:events';
 import { expect } from 'vitest';
@@ -9,12 +9,12 @@ import { pause } from '../../support/pause.ts';
 import { residentBytes } from '../../support/processes.ts';
 
 const MIB = 1024 * 1024;
-/** G2, for the victim. */
+/** The limit of G2, for the victim. */
 const MAX_GROWTH_BYTES = 64 * MIB;
 const UNREAD_CALLS = 500;
 const SETTLE_MS = 20_000;
 
-/** The most memory the victim took on while `work` was done. */
+/** The victim's largest memory growth during `work`. */
 async function growthOf({ pid }: Victim, work: () => Promise<void>): Promise<number> {
   const before = residentBytes(pid);
   let peak = before;
@@ -72,7 +72,7 @@ export const CLIENT_CASES: readonly FaultCase[] = [
       const code = `print("y" * 39_000)`;
       const growth = await growthOf(victim, async () => {
         client.write(...Array.from({ length: UNREAD_CALLS }, (_, index) => call(1_000 + index, code)));
-        // Until nothing more is made of it: the same size for a second.
+        // Waits until the size has not changed for a second.
         let last = 0;
         await poll(
           async () => {

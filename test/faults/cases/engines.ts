@@ -1,4 +1,4 @@
-/** Engines that fail, hang, warn or lie. The engine is a real one behind a script that fails when it is told to. */
+/** Engines that fail, hang, warn or lie. The engine is real, behind a script that fails on demand. */
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -10,14 +10,14 @@ import { poll } from '../../support/faults/wait.ts';
 import { sandboxesOfBridge } from '../../support/sandbox.ts';
 
 const SCRIPTS = join(import.meta.dirname, '../../fixtures/engines/faulty');
-/** Read by the script; see there. */
+/** The folder that the script reads. */
 const STATE = join(tmpdir(), `bridge-faults-engine-${process.pid}`);
-/** What a person waits for at most to hear that an engine does not work. */
+/** The longest time a user waits for the news that an engine does not work. */
 const REPORTED_MS = 5_000;
-/** A client that starts something is let go on for 10 s, because podman leaves more behind when it is killed. */
+/** A client that is starting something may continue for 10 s, because podman leaves more behind if it is killed. */
 const LATE_MS = 15_000;
 
-/** A bridge whose engine can be told to fail. */
+/** A bridge whose engine fails on demand. */
 export function faultyEngine(engine: TestEngine): Omit<ArenaOptions, 'engine'> {
   mkdirSync(STATE, { recursive: true });
   appendFileSync(join(STATE, 'calls'), '');
@@ -25,12 +25,12 @@ export function faultyEngine(engine: TestEngine): Omit<ArenaOptions, 'engine'> {
   return { env: { ...env, MCP_BRIDGE_PULL: 'never' } };
 }
 
-/** Removes what the script has written. */
+/** Removes the files written by the script. */
 export function forgetFaults(): void {
   rmSync(STATE, { recursive: true, force: true });
 }
 
-/** How often the engine was told to start something so far. */
+/** How many starts the engine was asked for so far. */
 function starts(): number {
   return readFileSync(join(STATE, 'calls'), 'utf8').match(/^run /gm)?.length ?? 0;
 }
@@ -164,7 +164,7 @@ export const ENGINE_CASES: readonly FaultCase[] = [
       const { bridge, engine } = attack.arena;
       const left = async () =>
         existsSync(join(STATE, 'came-up')) && (await sandboxesOfBridge(engine, bridge.pid)).length;
-      // Those of the neighbour, of the case itself, and the two of `withFault`.
+      // One of the neighbour, one of the case itself, and two of `withFault`.
       expect(await poll(left, (count) => count === 4, LATE_MS)).toBe(4);
     },
   },

@@ -1,4 +1,4 @@
-/** Too much, too deep, too often: what it costs the host is bounded. */
+/** Floods: too much, too deep, too often. The cost to the host is limited. */
 
 import { expect } from 'vitest';
 import type { FaultCase } from '../../support/faults/fault-case.ts';
@@ -14,7 +14,7 @@ export const FLOOD_CASES: readonly FaultCase[] = [
     growth: {
       mib: 96,
       keptMib: 48,
-      why: 'what comes through the pipe waits for the collector, and glibc keeps its pages',
+      why: 'data from the pipe waits for garbage collection, and glibc keeps its pages',
     },
     async run({ run, log }) {
       const answer = await run(
@@ -37,7 +37,7 @@ print("still here")`,
     growth: {
       mib: 96,
       keptMib: 48,
-      why: 'what comes through the pipe waits for the collector, and glibc keeps its pages',
+      why: 'data from the pipe waits for garbage collection, and glibc keeps its pages',
     },
     async run({ run }) {
       const forged = await run(
@@ -131,7 +131,7 @@ params = {"server": "ledger", "tool": "record_slowly", "arguments": {"seconds": 
 write(b"".join(frame(type="call", call=9000 + n, method="call_tool", params=params) for n in range(10_000)))`,
         { session },
       );
-      // Those under way go through; the others wait for a cell of this session.
+      // Calls in progress complete; the others wait for a cell of this session.
       let begun = -1;
       while (begun < calls().length) {
         begun = calls().length;

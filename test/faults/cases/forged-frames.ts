@@ -1,9 +1,9 @@
-/** Frames that lie: the host takes them for what they are. */
+/** Forged frames, which must not fool the host. */
 import { expect } from 'vitest';
 import type { Attack, FaultCase } from '../../support/faults/fault-case.ts';
 import { PAST_THE_PROXIES } from './hostile-python.ts';
 
-/** Each of the list as a call of its own, past the proxies; the codes of the answers, in order. */
+/** Makes each of the calls directly, bypassing the proxies; prints the codes of the answers, in order. */
 function codesOf(calls: readonly (readonly [method: string, params: Readonly<Record<string, unknown>>])[]): string {
   return `${PAST_THE_PROXIES}
 for method, params in json.loads(${JSON.stringify(JSON.stringify(calls))}):
@@ -37,7 +37,7 @@ for cell in range(50): write(frame(type="result", cell=cell, outcome="ok", value
 raise ValueError("mine")`;
       const answer = await run(forged);
       expect(answer.result === 'forged' || answer.error.includes('ValueError: mine')).toBe(true);
-      // A session can speak for itself (docs/security.md): each forged result that is read while its cell runs counts.
+      // A session may forge its own results (docs/security.md): each one that is read while its cell runs counts.
       const results: unknown[] = [];
       do {
         results.push((await run('1 + 1')).result);
@@ -216,7 +216,7 @@ print(ascii(await mcp_echo.echo(text="\ud800")))`,
   },
 ];
 
-/** Writes lines (a Python expression) that are dropped: the cell goes on, its calls work, and the log tells of it once. */
+/** Writes lines (a Python expression) that are dropped: the cell continues, its calls work, and the log reports it once. */
 async function dropsLines({ run, allow, log }: Attack, lines: string): Promise<void> {
   allow('echo.echo');
   const answer = await run(`${PAST_THE_PROXIES}

@@ -1,6 +1,6 @@
 /**
- * Python that several cases begin with: it has found the kernel's pipe to the host and goes past all proxies. That the pipe
- * can be found is taken for granted; the host believes nothing that comes through it.
+ * Python that several cases begin with: it finds the kernel's pipe to the host and bypasses all proxies. The tests assume that
+ * the pipe can be found; the host trusts nothing that comes through it.
  */
 export const PAST_THE_PROXIES = `
 import asyncio, gc, json, os, sys, threading, time

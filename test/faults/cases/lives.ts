@@ -1,4 +1,4 @@
-/** Ends of bridges, and what one bridge does to the sandboxes of another. The victim is a second bridge. */
+/** How bridges end, and how one bridge treats the sandboxes of another. The victim is a second bridge. */
 
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
@@ -10,19 +10,19 @@ import { startVictim, type Victim } from '../../support/faults/victim.ts';
 import { poll } from '../../support/faults/wait.ts';
 import { pause } from '../../support/pause.ts';
 
-/** What is left of a bridge that was killed: 0.4 s when the machine has time. */
+/** Time until a killed bridge has left nothing; 0.4 s on an idle machine. */
 const KILLED_MS = 5_000;
-/** What an orderly end takes at most, and the machine beside. */
+/** The longest time for a clean end, plus time for a busy machine. */
 const ENDED_MS = 5_000;
 const UNDER_WAY_MS = 300;
 const SWEPT_MS = 10_000;
 
-/** A victim with a sandbox and a server, and a cell under way if there is one. */
+/** A victim with a sandbox and a server, and a running cell if one is given. */
 async function startBusy(engine: TestEngine, code: string | undefined, env: Record<string, string> = {}) {
   const victim = await startVictim(engine, { env });
   await victim.run('await mcp_stubborn.pid()', { servers: ['stubborn'] });
   const answer = code === undefined ? undefined : (await victim.begin(code)).answer;
-  // The bridge may be gone before it answers.
+  // The bridge may end before it answers.
   const answered = answer?.catch(() => 'no answer');
   await pause(UNDER_WAY_MS, 'a flood or a fork bomb needs a moment to have its effect');
   victim.look();
@@ -36,7 +36,7 @@ const failing = (what: string) => ({
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on('SIGUSR2',()=>{${what}})`)}`,
 });
 
-/** Ends a victim in the middle of a cell; its exit code and signal, and the answer of the cell. */
+/** Ends a victim during a cell; returns its exit code and signal, and the cell's answer. */
 async function endBusy(engine: TestEngine, end: (victim: Victim) => void, env: Record<string, string> = {}) {
   const { victim, answered } = await startBusy(engine, 'import time\ntime.sleep(60)', env);
   end(victim);
@@ -46,12 +46,12 @@ async function endBusy(engine: TestEngine, end: (victim: Victim) => void, env: R
   return { exit, answer };
 }
 
-/** A container as a bridge of that owner would leave it. */
+/** Creates a container like one left behind by a bridge of that owner. */
 async function leaveContainer(engine: TestEngine, owner: Owner): Promise<string> {
   const name = `mcp-bridge-left-${randomUUID()}`;
   const labels = writeLabels({ instanceId: `left-${randomUUID()}`, owner, session: 'left', createdAt: new Date() });
   const flags = Object.entries(labels).map(([key, value]) => `--label=${key}=${value}`);
-  // The defaults of podman are above what this user may set, when it is root in a container itself.
+  // podman's defaults exceed what this user may set if it is root in a container itself.
   const limits = ['--ulimit=nofile=1024:1024', '--ulimit=nproc=4096:4096'];
   const command = ['python3', '-c', 'import time; time.sleep(600)'];
   const made = await engine.run(

@@ -1,9 +1,9 @@
-/** What a cell writes and returns: it comes out as it is, and only as text. */
+/** Output and results of a cell: they arrive unchanged, and only as text. */
 import { expect } from 'vitest';
 import type { FaultCase } from '../../support/faults/fault-case.ts';
 import { PAST_THE_PROXIES } from './hostile-python.ts';
 
-/** Bytes of a stream that are kept from its start, and as many from its end. */
+/** Bytes of a stream kept from its start, and as many from its end. */
 const KEPT = 256 * 1024;
 
 export const OUTPUT_CASES: readonly FaultCase[] = [
@@ -85,8 +85,8 @@ subprocess.run([sys.executable, "-c", "import sys; print(sys.argv[1])", line], c
       answers.forEach(({ status }) => expect(['success', 'error', 'timeout']).toContain(status));
       const again = (timeout: number) =>
         Promise.all(codes.map((_, index) => run('print(2)', { session: `descriptors-${index}`, timeout })));
-      // A kernel whose pipes were taken away may notice only with the next cell, or never tell; what it could not write
-      // before comes with the next output.
+      // A kernel that lost its pipes may notice only with the next cell, or never report it; output that it could not
+      // write before comes with the next output.
       await again(2);
       (await again(30)).forEach(({ stdout }) => expect(stdout).toMatch(/2$/));
     },
@@ -111,7 +111,7 @@ for _ in range(50): await mcp_echo.echo(text="stolen")`,
       );
       allow(...calls());
       expect(answer.status).toBe('timeout');
-      // Whether the interrupt arrives is chance; that the session ends is not.
+      // The interrupt may or may not arrive, but the session must end.
       expect(answer.error).toMatch(
         /its session was ended, because (the code did not react|\d+ frames? that the host sent)/,
       );

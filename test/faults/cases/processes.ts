@@ -1,4 +1,4 @@
-/** What code does to its own process, to others in its sandbox, and to the first of them. */
+/** Attacks of code on its own process, on others in its sandbox, and on the first process. */
 
 import { expect } from 'vitest';
 import type { Attack, FaultCase, RunOptions, SeenAnswer } from '../../support/faults/fault-case.ts';
@@ -6,7 +6,7 @@ import { pause } from '../../support/pause.ts';
 
 const LOST = /SESSION_LOST|its session was ended/;
 
-/** Each in a session of its own, all at once; the answers by name, and whether the next cell of each is right. */
+/** Runs each in its own session, all at once. Returns the answers by name, and checks the next cell of each. */
 async function runBeside(
   { run }: Attack,
   codes: Readonly<Record<string, string>>,
@@ -19,7 +19,7 @@ async function runBeside(
   const next = await Promise.all(names.map((name) => run('print(1 + 1)', { ...inSession(name), timeout: 30 })));
   expect(next.map(({ stdout }) => stdout)).toEqual(names.map(() => '2'));
   next.forEach(({ notices }, index) => {
-    expect(notices !== '', `${names[index]}: told of lost state`).toBe(LOST.test(answers[index]?.error ?? ''));
+    expect(notices !== '', `${names[index]}: reports lost state`).toBe(LOST.test(answers[index]?.error ?? ''));
   });
   return Object.fromEntries(names.map((name, index) => [name, answers[index] as SeenAnswer]));
 }
@@ -102,7 +102,7 @@ print("returned")`;
       expect((await run(code, { session, timeout: 20 })).stdout).toBe('returned');
       await pause(2_500, 'no call may be made meanwhile');
       expect(calls()).toHaveLength(0);
-      // The gates look for them: they go with the sandbox when the case ends.
+      // The gates check that they end with the sandbox when the case ends.
       expect(log()).not.toContain('INTERNAL');
     },
   },

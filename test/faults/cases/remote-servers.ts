@@ -1,4 +1,4 @@
-/** Servers over HTTP that lead astray, never end, or refuse for ever. They are added while the bridge runs. */
+/** Servers over HTTP that redirect, never end, or refuse forever. They are added while the bridge runs. */
 import { rmSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { startHttp, startMini } from '../../support/http-servers.ts';
 
 const EVENTS = { 'content-type': 'text/event-stream' };
 const MIB = 1024 * 1024;
-/** What a bridge asks a server that refuses before it gives up: in the newest way, and in the older one. */
+/** The requests a bridge sends to a refusing server before it gives up: in the newest way, and in the older one. */
 const FEW_REQUESTS = 4;
 const AUTHORIZATION = 'Bearer key-of-the-entry-7a3e';
 
-/** Calls the tool `act` of each of these servers, in one cell; a line each. */
+/** Calls the tool `act` of each of these servers in one cell; one line each. */
 async function callAll(
   { run, arena }: Attack,
   urls: Readonly<Record<string, string>>,
@@ -33,11 +33,11 @@ async function callAll(
   }
 }
 
-/** Writes without end as long as somebody reads. */
+/** Writes endlessly as long as the peer reads. */
 function writeForever(response: ServerResponse, piece: Buffer): void {
   const more = (): void => {
     while (!response.destroyed && response.write(piece)) {
-      // Until the socket is full.
+      // Writes until the socket is full.
     }
   };
   response.on('drain', more);
@@ -85,7 +85,7 @@ export const REMOTE_CASES: readonly FaultCase[] = [
     title: 'HTTP: an event without an end, an answer byte by byte, a stream that ends as soon as it is opened',
     expected:
       'the first is cut off at the result limit, the second ends with the cell, the third is not reopened endlessly',
-    growth: { mib: 256, keptMib: 192, why: 'an event may be a result of up to 160 MiB, so as much is read of it' },
+    growth: { mib: 256, keptMib: 192, why: 'an event may be a result of up to 160 MiB, so that much of it is read' },
     async run(attack) {
       const endless = await startMini({
         onCall: ({ response }) =>

@@ -8,13 +8,13 @@ subprocess.Popen(["sleep", "60"])
 os.kill(-1, signal.SIGSTOP)
 os.kill(os.getpid(), signal.SIGSTOP)`;
 
-/** Ways of code to end or break its own interpreter, and what the answer tells of it. */
+/** Ways in which code ends or breaks its own interpreter, and what the answer must say. */
 const ENDINGS: Readonly<Record<string, readonly [code: string, told: RegExp]>> = {
   exit: ['os._exit(0)', /exit code 0/],
   'sys-exit': ['sys.exit(3)', /SystemExit: 3/],
   abort: ['os.abort()', /signal 6 \(SIGABRT\)/],
   segfault: ['import ctypes; ctypes.string_at(0)', /signal 11 \(SIGSEGV\)/],
-  // Where memory is bounded by addresses, the stack may end before the limit of recursion is met.
+  // If memory is limited by address space, the stack may overflow before the recursion limit is reached.
   stack: [
     'sys.setrecursionlimit(10**9)\ndef f(): return [f() for _ in (1,)]\nf()',
     /SESSION_LOST|RecursionError|MemoryError/,
@@ -60,7 +60,7 @@ while ended < 4 and time.monotonic() < end:
     while os.waitpid(-1, os.WNOHANG)[0]: ended += 1
 print("bounded" if ended >= 4 else f"{12 - ended} processes hold 60 MB each")`;
       const answer = await run(processes, { timeout: 30, session: 'many' });
-      // Either some of them were ended for it, or the interpreter was.
+      // Either some of the processes were killed, or the interpreter was.
       expect(answer.stdout || answer.error).toMatch(/^bounded$|it ran out of memory \(limit 512 MiB\)/);
       const files = `
 for folder, mib in (("/workspace", 120), ("/tmp", 60)):
@@ -169,13 +169,13 @@ print(len(held) > 500, started > 50)`);
       names.forEach((name, index) => {
         const told = { name, stdout: answers[index]?.stdout, error: answers[index]?.error };
         expect(told).toEqual({ name, stdout: 'before', error: expect.stringMatching(ENDINGS[name]?.[1] ?? /^$/) });
-        // Without `print` only its own session is spoilt.
+        // Without `print` only its own session is broken.
         const shown = { name, next: next[index]?.stdout || next[index]?.error };
         expect(shown).toEqual({ name, next: expect.stringMatching(name === 'modules' ? /2|Error/ : /^2$/) });
       });
-      // What is left of it may not be able to reset itself.
+      // The broken session may not be able to reset itself.
       await run('os._exit(0)', { session: 'end-modules', timeout: 2 });
-      // The kernel itself cannot do without this one.
+      // The kernel itself needs this one.
       const broken = await run('import builtins\nbuiltins.len = None', { session: 'end-exit', timeout: 2 });
       expect(broken.status).toMatch(/timeout|error|success/);
       await run('print(1)', { session: 'end-exit', timeout: 2 });

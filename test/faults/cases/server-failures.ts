@@ -8,7 +8,7 @@ import type { FaultCase } from '../../support/faults/fault-case.ts';
 import { poll } from '../../support/faults/wait.ts';
 import { isAlive } from '../../support/processes.ts';
 
-/** What a bridge promises for its end. */
+/** The time within which a bridge promises to end. */
 const END_MS = 5_000;
 
 /** The servers of these cases; `folder` is the state directory. */
@@ -31,7 +31,7 @@ export function failingServers(folder: string): Record<string, ServerEntry> {
   };
 }
 
-/** Python that says what became of each of `calls`, one line each. */
+/** Python that prints the outcome of each of `calls`, one line each. */
 function tried(...calls: readonly string[]): string {
   return calls.map((call) => `try: print(${call})\nexcept Exception as error: print(error)`).join('\n');
 }
@@ -96,7 +96,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
     id: 'S03',
     title: 'a result of 12 MB in one line, and one of 161 MiB while another call waits',
     expected: 'the first arrives whole; only the second fails, with `LIMIT_RESULT`; the connection stays',
-    growth: { mib: 384, keptMib: 192, why: 'a line may be a result of up to 160 MiB, so as much is read of it' },
+    growth: { mib: 384, keptMib: 192, why: 'a line may be a result of up to 160 MiB, so that much of it is read' },
     async run({ run, allow }) {
       allow('huge.text', 'huge.after_line', 'huge.line', 'huge.line', 'huge.echo');
       const code = [
@@ -208,7 +208,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
   },
   {
     id: 'S17',
-    title: 'the bridge among its own servers: by name, in a script, and by an unrecognisable path',
+    title: 'the bridge among its own servers: by name, in a script, and by an unrecognizable path',
     expected: 'the first two are left out, and the log says why; the third refuses to start below another bridge',
     async run({ run, arena }) {
       const listed = await run('print([s for s in runtime.discovered_servers() if s in ("direct", "wrapped")])');

@@ -1,4 +1,4 @@
-/** Servers whose words about themselves, or whose answers, are the danger. */
+/** Servers with dangerous descriptions or answers. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,10 +7,10 @@ import { expect } from 'vitest';
 import { fixtureServer, type ServerEntry } from '../../support/bridge-client.ts';
 import type { FaultCase } from '../../support/faults/fault-case.ts';
 
-/** What nobody can see, or what drives a terminal. */
+/** Invisible characters, and those that control a terminal. */
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\u{e0000}-\u{e0fff}]/u;
-/** Names that mean something to Python or to the bridge, or look like another's: the last begins with a Cyrillic letter. */
+/** Names that mean something to Python or the bridge, or look like another's: the last begins with a Cyrillic letter. */
 const NAMESAKES = ['Twin', 'self', 'mcp', 'run_python', 'builtins', 'runtime', '\u0442win'];
 
 /** The servers of these cases; `folder` is the state directory. */
@@ -102,8 +102,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
   {
     id: 'S11',
     title: 'descriptions and instructions that give orders, with invisible characters, bidi controls and ANSI',
-    expected:
-      'shown as data where code asks for them, with hidden characters visible; never in what the bridge says about itself',
+    expected: 'shown as data where code asks for them, with hidden characters visible; never in the bridge’s own texts',
     async run({ run, arena }) {
       const code = 'print(runtime.describe_server("names"), await runtime.query_tool_docs("names", detail="full"))';
       const answer = await run(code, { servers: ['names'] });
@@ -123,7 +122,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
       for (const server of ['watched', 'strict']) {
         allow(`${server}.look`, `${server}.become`, `${server}.end`);
       }
-      // The new words stand in no text that the code itself shows.
+      // The code itself does not contain the new text.
       const code = (server: string, announce: boolean) =>
         [
           `proxy = mcp_${server}`,

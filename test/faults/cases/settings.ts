@@ -1,4 +1,4 @@
-/** Settings, server entries, names and images that try to become something else; secrets that try to get out. */
+/** Settings, server entries, names and images that try to inject something, and secrets that might leak. */
 import {
   existsSync,
   mkdirSync,
@@ -22,7 +22,7 @@ import { startVictim } from '../../support/faults/victim.ts';
 import { findProcesses } from '../../support/sandbox.ts';
 
 const SECRET = 'secret-of-the-entry-5d1f';
-/** Would be there if a shell had read a server's entry. */
+/** Exists if a shell has interpreted a server's entry. */
 const TOUCHED = join(tmpdir(), `bridge-faults-touched-${process.pid}`);
 
 export function oddEntries(): Record<string, ServerEntry> {
@@ -36,7 +36,7 @@ export function oddEntries(): Record<string, ServerEntry> {
   };
 }
 
-/** Settings that hold a flag of the engine, or more than one argument. */
+/** Settings that contain an engine flag, or more than one argument. */
 const FLAGS_IN_DISGUISE: readonly Readonly<Record<string, string>>[] = [
   { MCP_BRIDGE_IMAGE: '--privileged' },
   { MCP_BRIDGE_IMAGE: '-v/:/host' },
@@ -48,7 +48,7 @@ const FLAGS_IN_DISGUISE: readonly Readonly<Record<string, string>>[] = [
   { MCP_BRIDGE_MOUNTS: '/etc:/x,--privileged' },
 ];
 
-/** Python that speaks to the host behind the back of the proxies. */
+/** Python that calls the host directly, bypassing the proxies. */
 const FORGE = `
 import gc
 channel = next(o for o in gc.get_objects() if type(o).__name__ == "Channel")

@@ -127,7 +127,7 @@ describe('no value', () => {
     expect(error).toMatchObject({
       code: 'SECRET_UNAVAILABLE',
       message: expect.stringContaining(reason),
-      hint: `Check env.KEY of 'x' in ${file}: run its command yourself, or look at its file.`,
+      hint: `Check env.KEY of 'x' in ${file}: run its command yourself, or check its file.`,
       data: { server: 'x', key: 'env.KEY' },
     });
     expect(JSON.stringify([error, (error as Error).message])).not.toContain('canary');
@@ -186,7 +186,7 @@ describe('discovery', () => {
     const { servers, issues } = discoverServers({ stateDir: folder, env: {} });
     expect([...servers.keys()]).toEqual(['y']);
     expect(issues.map(renderIssue)).toEqual([
-      `${file}: mcpServers.x: was left out: commands ("\${cmd:…}") are not run from this file, because others can write it (chmod go-w)`,
+      `${file}: mcpServers.x: was left out: commands ("\${cmd:…}") are not run from this file, because others can write to it (chmod go-w)`,
     ]);
   });
 

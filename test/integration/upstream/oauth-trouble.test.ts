@@ -95,7 +95,7 @@ describe('a client', () => {
     await logins.logIn(server.url);
     server.forgetClients();
     const failure = await failureOf(logins.logIn(server.url, { timeoutMs: 300 }));
-    expect(failure.hint).toContain('Then run: mcp-server-code-execution-mode servers logout tracker');
+    expect(failure.hint).toContain('run: mcp-server-code-execution-mode servers logout tracker');
   });
 
   it('that now has a metadata document is no longer the registered one', async () => {

@@ -96,7 +96,7 @@ it.each(['Access is only allowed at localhost:8931', 'Invalid Host: 127.0.0.1:30
     expect(await failureOf(pool.describe('renamed'))).toMatchObject({
       code: 'SERVER_PROTOCOL',
       message: expect.stringContaining(words),
-      hint: expect.stringContaining('correct the host in "url"'),
+      hint: expect.stringContaining('Correct the host in "url"'),
     });
   },
 );

@@ -14,7 +14,7 @@ describe('noise', () => {
     expect(await callText(pool, 'chatty', 'wrong_shapes')).toBe('still here');
     expect(await callText(pool, 'chatty', 'text_id')).toBe('id as a text');
     expect(await callText(pool, 'chatty', 'echo', { text: 'two' })).toBe('two');
-    expect(lines.filter((line) => line.includes('no JSON-RPC message'))).toEqual([
+    expect(lines.filter((line) => line.includes('not a JSON-RPC message'))).toEqual([
       expect.stringContaining("Server 'chatty' wrote a line that is not a JSON-RPC message (1): Starting the server"),
     ]);
   });

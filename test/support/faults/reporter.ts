@@ -1,6 +1,6 @@
 /** Prints the results at the end of a run: one line per case and engine, one column per gate. */
 import type { Reporter, TestModule } from 'vitest/node';
-import { CASES_ELSEWHERE } from '../../faults/cases/elsewhere.ts';
+import { CASES_ELSEWHERE } from '../../faults/cases/all.ts';
 import type { FaultReport } from './fault-case.ts';
 import { GATE_IDS } from './gates.ts';
 

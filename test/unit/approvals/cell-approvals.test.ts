@@ -238,7 +238,7 @@ describe('without an answer', () => {
     await expect(approvals.approve(call('close'), context({}))).rejects.toMatchObject({
       code: 'APPROVAL_UNAVAILABLE',
       message:
-        'github.close was not called: rule 1 asks, and this client cannot ask (it offers no elicitation; exec asks at a terminal only)',
+        'github.close was not called: rule 1 asks, and this client cannot ask (it does not support elicitation; exec asks only at a terminal)',
       hint: 'Only the user can allow this call, by adding {"effect":"allow","server":"github","tool":"close"} as the first of "rules" in /home/ada/MCPs/policy.json.',
     });
   });

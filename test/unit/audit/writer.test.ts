@@ -234,7 +234,7 @@ describe('when nothing can be written', () => {
     }
   });
 
-  it('is logged once, and queued records are written once it works again', async () => {
+  it('the failure is logged once, and queued records are written once the disk works again', async () => {
     writeFileSync(directory, '');
     const writer = createWriter();
     for (const reason of ['1', '2', '3']) {

@@ -74,10 +74,10 @@ describe('describeHit', () => {
   });
 
   test('cuts a long sentence, but not with detail `full`', () => {
-    const tool = { ...issueTool, description: `Creates ${'very '.repeat(100)}much.` };
-    expect(describeHit(server, tool, options).description).toMatch(/^Creates very .{100,165}…$/);
-    expect(describeHit(server, tool, { ...options, detail: 'full' })).toMatchObject({
-      description: tool.description,
+    const verbose = { ...issueTool, description: `Creates ${'very '.repeat(100)}much.` };
+    expect(describeHit(server, verbose, options).description).toMatch(/^Creates very .{100,165}…$/);
+    expect(describeHit(server, verbose, { ...options, detail: 'full' })).toMatchObject({
+      description: verbose.description,
       inputSchema: { type: 'object' },
     });
   });

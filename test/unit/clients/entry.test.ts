@@ -24,12 +24,12 @@ describe('entries of remote servers in files of clients', () => {
     expect(toServerEntry(value)).toEqual({ entry });
   });
 
-  it('keep what is said of calls and of tools that change', () => {
+  it('keep their settings for calls and changed tools', () => {
     const own = { policy: { default: 'ask' }, pin: 'strict' };
     expect(toServerEntry({ url, ...own })).toEqual({ entry: { url, ...own } });
   });
 
-  it('with values that only the client knows stay there', () => {
+  it('are not converted if they need values that only the client has', () => {
     const value = { url, headers: { Authorization: 'Bearer ${input:key}' } };
     expect(toServerEntry(value)).toMatchObject({ isClientPart: false });
   });

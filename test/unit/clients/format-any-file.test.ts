@@ -1,4 +1,4 @@
-/** Edits of files nobody thought of: an entry comes and goes, and the rest reads as before. */
+/** Edits of arbitrary files: an entry is added and removed, and the rest has the same content. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
@@ -18,7 +18,7 @@ const entries = fc.dictionary(
 );
 const file = fc.record({ before: scalar, s: entries, after: entries });
 
-/** JSON in a layout of its own: any indentation, comments, trailing commas, line ends. */
+/** JSON in any layout: indentation, comments, trailing commas, line ends. */
 const json = fc
   .record({
     root: file,
@@ -50,7 +50,7 @@ const TEXTS: readonly (readonly [FileFormatName, fc.Arbitrary<string>])[] = [
 ];
 
 describe.each(TEXTS)('%s', (name, texts) => {
-  it('takes a new entry and gives it back', async () => {
+  it('allows an entry to be added and removed', async () => {
     const format = await loadFormat(name);
     const place = { keys: ['s'], name: 'NEW' };
     fc.assert(
@@ -64,7 +64,7 @@ describe.each(TEXTS)('%s', (name, texts) => {
     );
   });
 
-  it('gives each of its entries away', async () => {
+  it('allows each of its entries to be removed', async () => {
     const format = await loadFormat(name);
     fc.assert(
       fc.property(texts, (text) => {
@@ -79,11 +79,11 @@ describe.each(TEXTS)('%s', (name, texts) => {
   });
 });
 
-describe('json, below the name of a folder', () => {
+describe('json, under the key of a folder', () => {
   const folders = fc.oneof(fc.string(), fc.constantFrom('/src/app', 'C:\\src\\app', 'C:/a b/"c"', '~/x#y', '0', ''));
   const layouts = fc.record({ folder: folders, servers: entries, indent: fc.constantFrom('', '  ', '\t') });
 
-  it('takes a new entry and gives it back', async () => {
+  it('allows an entry to be added and removed', async () => {
     const format = await loadFormat('json');
     fc.assert(
       fc.property(layouts, ({ folder, servers, indent }) => {

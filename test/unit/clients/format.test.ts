@@ -1,4 +1,4 @@
-/** Edits of files: one entry comes and goes, and every other byte stays. */
+/** Edits of files: one entry is added and removed, and every other byte stays. */
 import { describe, expect, it } from 'vitest';
 import { FileSyntaxError, UnsafeEditError } from '../../../src/clients/file-format.ts';
 import { loadFormat } from '../../../src/clients/format.ts';
@@ -83,31 +83,31 @@ describe.each(EDITS)('$title', ({ format: name, keys, before, after }) => {
   it.each([
     ['with line feeds', (text: string) => text],
     ['with carriage returns', (text: string) => text.replaceAll('\n', '\r\n')],
-  ])('comes and goes %s', async (_title, eol) => {
+  ])('is added and removed %s', async (_title, eol) => {
     const format = await loadFormat(name);
     expect(format.add(eol(before), { keys, name: 'new' }, ENTRY)).toBe(eol(after));
-    // What was an empty object in one line becomes one in two; everything else is as it was.
+    // An empty object on one line then takes two lines; everything else is unchanged.
     const removed = format.remove(eol(after), { keys, name: 'new' });
     expect(removed.replace(/\{\s+\}/, '{}')).toBe(eol(before));
   });
 });
 
-describe('what is taken out', () => {
+describe('removing', () => {
   const text = `{\n  "s": {\n    // first\n    "a": {}, // a\n    "b": {\n      "x": 1\n    },\n    "c": {} // c\n  }\n}\n`;
   it.each([
     ['a', `{\n  "s": {\n    // first\n    "b": {\n      "x": 1\n    },\n    "c": {} // c\n  }\n}\n`],
     ['b', `{\n  "s": {\n    // first\n    "a": {}, // a\n    "c": {} // c\n  }\n}\n`],
     ['c', `{\n  "s": {\n    // first\n    "a": {}, // a\n    "b": {\n      "x": 1\n    }\n  }\n}\n`],
-  ])('takes the lines of %s', async (name, expected) => {
+  ])('deletes the lines of %s', async (name, expected) => {
     expect((await loadFormat('json')).remove(text, { keys: ['s'], name })).toBe(expected);
   });
   it.each([
     ['a', '{"s":{"b":1}}'],
     ['b', '{"s":{"a":{}}}'],
-  ])('takes %s out of its line', async (name, expected) => {
+  ])('deletes %s from its line', async (name, expected) => {
     expect((await loadFormat('json')).remove('{"s":{"a":{},"b":1}}', { keys: ['s'], name })).toBe(expected);
   });
-  it('takes tables with their sub-tables', async () => {
+  it('deletes tables with their sub-tables', async () => {
     const toml = `[s.a]\nx = 1\n\n[s.a.env]\nK = "v" # k\n\n# about b\n[s."b.c"]\nargs = [\n  "1",\n]\n`;
     const format = await loadFormat('toml');
     expect(format.remove(toml, { keys: ['s'], name: 'a' })).toBe(`\n# about b\n[s."b.c"]\nargs = [\n  "1",\n]\n`);
@@ -116,7 +116,7 @@ describe('what is taken out', () => {
     );
     expect(format.remove(`[s]\na = {x = 1}\nb.x = 2\n`, { keys: ['s'], name: 'b' })).toBe(`[s]\na = {x = 1}\n`);
   });
-  it('takes mappings, and leaves an empty one behind the last', async () => {
+  it('deletes mappings, and leaves an empty one after the last', async () => {
     const format = await loadFormat('yaml');
     const yaml = `s:\n  a:\n    x: 1\n  b: {x: 2} # b\nt: 1\n`;
     const withoutA = `s:\n  b: {x: 2} # b\nt: 1\n`;
@@ -129,19 +129,19 @@ describe('what is taken out', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('invalid files and unsafe edits', () => {
   it.each([
     ['json', '{\n  "s": {\n    "a" 1\n', 3, 9],
     ['toml', 'a = 1\nb = ]\n', 2, 5],
     ['yaml', 'a: 1\nb: [1\nc: 2\n', 3, 1],
-  ] as const)('says where %s is broken', async (name, text, line, column) => {
+  ] as const)('report where %s is invalid', async (name, text, line, column) => {
     const format = await loadFormat(name);
     const failed = (): unknown => format.parse(text);
     expect(failed).toThrow(FileSyntaxError);
     expect(failed).toThrow(expect.objectContaining({ line, column }));
   });
-  // The libraries set the prototype for such a key, TOML's that of all objects; the entry was gone without a word.
-  it('is no key __proto__: it is a member like any other, or an error', async () => {
+  // The libraries set the prototype for such a key, TOML's even that of all objects, and the entry was silently lost.
+  it('treat a key __proto__ as an ordinary member or an error', async () => {
     const entry = { command: 'x' };
     const text = '{"s": {"__proto__": {"command": "x"}}}';
     for (const name of ['json', 'yaml'] as const) {
@@ -154,8 +154,8 @@ describe('what is refused', () => {
     }
     expect(Object.hasOwn(Object.prototype, 'command')).toBe(false);
   });
-  // It was a ReferenceError.
-  it('is an alias of YAML that refers to nothing', async () => {
+  // It used to be a ReferenceError.
+  it('include an alias in YAML that refers to nothing', async () => {
     const { parse } = await loadFormat('yaml');
     expect(() => parse('<<: *gone')).toThrow(FileSyntaxError);
   });
@@ -167,7 +167,7 @@ describe('what is refused', () => {
     ['yaml', 's:\n'],
     ['yaml', 's: [1]\n'],
     ['yaml', 's: &a\n  b: 1\nt: *a\n'],
-  ] as const)('leaves %s alone where it cannot be changed: %j', async (name, text) => {
+  ] as const)('refuse %s that cannot be edited in place: %j', async (name, text) => {
     const format = await loadFormat(name);
     expect(() => format.add(text, { keys: ['s'], name: 'new' }, ENTRY)).toThrow(UnsafeEditError);
   });

@@ -1,4 +1,4 @@
-/** Where the files of the clients are, on three systems; written out, so that a change of a path is seen. */
+/** The paths of the clients' files on three systems, written out so that a change is noticed. */
 import { describe, expect, it } from 'vitest';
 import { CLIENT_IDS, type ClientSystem, clientOf, startCommand, usualFileOf } from '../../../src/clients/table.ts';
 
@@ -48,7 +48,7 @@ const PLACES = {
   ],
 } satisfies Record<(typeof CLIENT_IDS)[number], readonly [string, string, string]>;
 
-describe('places', () => {
+describe('the paths', () => {
   it.each(CLIENT_IDS)('of %s', (id) => {
     const found = [LINUX, MAC, WINDOWS].map((system) => usualFileOf(id, system).replace(system.home, '~'));
     expect(found).toEqual(PLACES[id]);
@@ -71,20 +71,20 @@ describe('places', () => {
   });
 });
 
-describe('what is registered', () => {
+describe('the registered entry', () => {
   const args = ['-y', 'mcp-server-code-execution-mode'];
   const shown = (platform: ClientSystem['platform'], id: (typeof CLIENT_IDS)[number], words = ['npx', ...args]) => {
     const client = clientOf(id);
     return client.entry(startCommand(client, words, platform), 'code');
   };
-  it('is in the shape of the client', () => {
+  it('has the format of the client', () => {
     expect(shown('linux', 'cursor')).toEqual({ command: 'npx', args });
     expect(shown('linux', 'vscode')).toEqual({ type: 'stdio', command: 'npx', args });
     expect(shown('linux', 'opencode')).toEqual({ type: 'local', command: ['npx', ...args], enabled: true });
     expect(shown('linux', 'zed')).toEqual({ command: 'npx', args });
     expect(shown('linux', 'goose')).toMatchObject({ type: 'stdio', name: 'code', cmd: 'npx', args, enabled: true });
   });
-  it('goes through cmd on Windows where the client does not do that itself', () => {
+  it('uses cmd on Windows if the client does not do so itself', () => {
     expect(shown('win32', 'claude-code')).toEqual({ type: 'stdio', command: 'cmd', args: ['/c', 'npx', ...args] });
     expect(shown('win32', 'vscode')).toEqual({ type: 'stdio', command: 'npx', args });
     const node = ['C:\\Program Files\\nodejs\\node.exe', 'C:\\bridge\\dist\\cli.js'];

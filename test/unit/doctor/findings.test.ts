@@ -54,7 +54,7 @@ describe('a finding', () => {
   it('about a missing file names the setting, not the format of server files', () => {
     const { issues } = discoverServers({ stateDir: '/nowhere', extraFile: '/nowhere/a.json', env: {} });
     expect(issues.map(findingOfIssue).map(renderLine)).toEqual([
-      'problem: /nowhere/a.json: named by MCP_SERVERS_CONFIG, does not exist → Correct MCP_SERVERS_CONFIG, or put a file there.',
+      'problem: /nowhere/a.json: is named in MCP_SERVERS_CONFIG but does not exist → Correct MCP_SERVERS_CONFIG, or create the file.',
     ]);
   });
 });
@@ -117,7 +117,7 @@ describe('the state directory', () => {
     ['is a file', ['file'], /cannot be used: it is a file, not a directory$/],
     ['is inside a file', ['file', 'MCPs'], /cannot be used: .*ENOTDIR/],
     // Not even root can create anything there.
-    ['is inside a folder where nothing can be created', ['/proc/none/MCPs'], /cannot be used: E/],
+    ['is inside a folder that cannot hold files', ['/proc/none/MCPs'], /cannot be used: E/],
   ])('%s', async (_name, path, text) => {
     await writeFile(join(folder, 'file'), '');
     const [, absolute] = /^(\/.*)$/.exec(path[0] ?? '') ?? [];

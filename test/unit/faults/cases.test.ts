@@ -1,12 +1,11 @@
-/** No case of the catalogue is forgotten: each is run by the suite, or named with where it is run instead. */
+/** No case is forgotten: the suite runs each one, or names where it runs instead. */
 import { expect, it } from 'vitest';
-import { ALL_CASES } from '../../faults/cases/all.ts';
-import { CASES_ELSEWHERE } from '../../faults/cases/elsewhere.ts';
+import { ALL_CASES, CASES_ELSEWHERE } from '../../faults/cases/all.ts';
 
 /** How many cases each group has. */
 const GROUPS = { F: 24, P: 16, C: 14, E: 7, S: 18, K: 11 };
 
-it('every case is there', () => {
+it('every case exists', () => {
   const wanted = Object.entries(GROUPS).flatMap(([letter, count]) =>
     Array.from({ length: count }, (_, index) => `${letter}${String(index + 1).padStart(2, '0')}`),
   );
@@ -14,7 +13,7 @@ it('every case is there', () => {
   expect([...there].toSorted()).toEqual(wanted.toSorted());
 });
 
-it('each has a title of its own', () => {
+it('each has a unique title', () => {
   const titles = ALL_CASES.map(({ title }) => title);
   expect(new Set(titles).size).toBe(titles.length);
 });

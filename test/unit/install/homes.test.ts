@@ -151,7 +151,7 @@ describe.each(everywhere)('%s on %s', (id, platform) => {
     for (const value of ['[1]', '"text"', '7']) {
       const text = { json: `{"${key}": ${value}}`, toml: `${key} = ${value}\n`, yaml: `${key}: ${value}\n` };
       const before = put(path, text[clientOf(id).format], 0o644);
-      expect(await home.run(id).catch(messageOf)).toContain(`"${key}" holds something else than servers`);
+      expect(await home.run(id).catch(messageOf)).toContain(`"${key}" is not an object of servers`);
       expect(read(path)).toBe(before);
     }
     expect(home.backupsOf(path)).toEqual([]);
@@ -216,7 +216,7 @@ describe('a file of 10 MB', () => {
     expect(read(home.fileOf('claude-code'))).toBe(before);
     for (const id of ['codex', 'goose'] as const) {
       put(home.fileOf(id), `# ${'x'.repeat(10_000_000)}\n`);
-      expect(await home.run(id).catch(messageOf)).toContain('has 10000003 characters; at most 1048576 are read');
+      expect(await home.run(id).catch(messageOf)).toContain('has 10000003 characters; the limit is 1048576');
     }
   }, 60_000);
 });

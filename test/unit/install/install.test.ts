@@ -131,7 +131,7 @@ describe('moving', () => {
     put(fileOf('vscode'), JSON.stringify({ servers }));
     const { out } = await run('vscode', { isImport: true });
     expect(out).toContain(`'taken' stays: it has the same name as a different server in ${stateDir}/a.json`);
-    expect(out).toContain(`'asks' stays: it holds ${asked}, which only its client can fill in.`);
+    expect(out).toContain(`'asks' stays: it contains ${asked}, which only its client can fill in.`);
     expect(out).toContain("'here' stays: it starts a program by a path relative to the client's working folder.");
     expect(out).toContain("'odd' stays: it is not an object.");
     expect(out).toContain(`'same': moved to ${stateDir}/vscode.json.`);
@@ -167,9 +167,9 @@ describe('a refusal', () => {
     expect(await refused('cursor')).toContain('is read-only');
     mkdirSync(dirname(fileOf('zed')), { recursive: true });
     symlinkSync('gone.json', fileOf('zed'));
-    expect(await refused('zed')).toContain('is a link to something that is not there');
+    expect(await refused('zed')).toContain('is a link whose target does not exist');
     mkdirSync(fileOf('gemini'), { recursive: true });
-    expect(await refused('gemini')).toContain('is no file');
+    expect(await refused('gemini')).toContain('is not a file');
     mkdirSync(dirname(fileOf('windsurf')), { recursive: true });
     writeFileSync(fileOf('windsurf'), Buffer.from([0x7b, 0xff, 0x7d]));
     expect(await refused('windsurf')).toContain('is not text in UTF-8');
@@ -178,7 +178,7 @@ describe('a refusal', () => {
 
   it('covers a key with an unexpected value', async () => {
     put(fileOf('cursor'), '{"mcpServers": []}');
-    expect(await refused('cursor')).toContain('"mcpServers" holds something else than servers');
+    expect(await refused('cursor')).toContain('"mcpServers" is not an object of servers');
   });
 });
 

@@ -186,10 +186,10 @@ describe('what add refuses', () => {
     [['x', '--timeout', 'soon', 'srv'], 'mcpServers.x.timeout must be a number of seconds'],
     [['x', '--json-entry', '[]'], '--json-entry is not a JSON object'],
     [['x', '--json-entry', '{"args": []}'], 'mcpServers.x.command is missing; it must be a string'],
-    [['x'.repeat(129), 'srv'], 'a server name has 1 to 128 characters'],
-    [['a\nb', 'srv'], 'a server name has 1 to 128 characters'],
+    [['x'.repeat(129), 'srv'], 'a server name must have 1 to 128 characters'],
+    [['a\nb', 'srv'], 'a server name must have 1 to 128 characters'],
     [[' x', 'srv'], "the name ' x' begins or ends with a space"],
-    [['', 'srv'], 'a server name has 1 to 128 characters'],
+    [['', 'srv'], 'a server name must have 1 to 128 characters'],
     [['mcp-server-code-execution-mode', 'srv'], 'its entry was skipped, because its name is that of this bridge'],
     [['x', '--', 'npx', '-y', 'mcp-server-code-execution-mode@1'], 'its arguments start this bridge'],
   ])('%j', async (argv, message) => {
@@ -243,7 +243,7 @@ describe('what add refuses', () => {
     );
     put(fileOf(), { mcpServers: {} }, 0o666);
     const cmd = ['$', '{cmd:pass show x}'].join('');
-    expect(await servers('add', 'x', '-e', `A=${cmd}`, '--', 'srv')).toContain('others can write it (chmod go-w)');
+    expect(await servers('add', 'x', '-e', `A=${cmd}`, '--', 'srv')).toContain('others can write to it (chmod go-w)');
     expect(entries()).toEqual({});
   });
 });
@@ -326,7 +326,7 @@ describe('remove, enable and disable', () => {
     await servers('remove', 'a', 'b');
     expect([lstatSync(fileOf()).isSymbolicLink(), entries(real)]).toEqual([true, {}]);
     rmSync(real);
-    expect(await servers('add', 'b', 'srv')).toContain('is a link to something that is not there');
+    expect(await servers('add', 'b', 'srv')).toContain('is a link whose target does not exist');
   });
 });
 

@@ -95,6 +95,13 @@ describe('the list of servers', () => {
   });
 
   test('claims no saving if the tools cost less than run_python', () => {
-    expect(totalsOf([report('tiny', { tools: 1, tokens: 90 })])).toMatchObject({ tokens: 90, tokensSaved: 0 });
+    const tiny = report('tiny', { tools: 1, tokens: 90 });
+    expect(totalsOf([tiny])).toMatchObject({ tokens: 90, tokensSaved: 0 });
+    expect(render([tiny]).at(-1)).toBe('run_python takes at most 200, so it saves no tokens with so few tools.');
+  });
+
+  test('ends with the table if every server is disabled', () => {
+    const off = report('off', { state: 'disabled', tools: null, tokens: null });
+    expect(renderList([off], totalsOf([off]), PLACE)).toMatch(/^NAME .*\noff +disabled .*\n$/);
   });
 });

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 
 const FOLDER = join(import.meta.dirname, '../../../sandbox-runtime/wasm');
 const MAX_TOGETHER_BYTES = 16 * 1024 * 1024;
-/** What is inside the interpreter and the library; each must come with its terms. */
+/** Software in the interpreter and the library; each must come with its license. */
 const SOFTWARE = [
   'bzip2',
   'cpython',
@@ -37,18 +37,18 @@ function unpack(name: string): Buffer {
   return brotliDecompressSync(readFileSync(join(FOLDER, 'artifacts', `${name}.br`)));
 }
 
-/** Not among the declared parts of WebAssembly: nothing else asks for it. */
+/** The type declarations lack `exports`, which only this test needs. */
 function exportNames(module: WebAssembly.Module): string[] {
   const { exports } = WebAssembly.Module as unknown as { exports(of: WebAssembly.Module): { name: string }[] };
   return exports(module).map(({ name }) => name);
 }
 
 describe('the committed build of CPython', () => {
-  it('is the interpreter and the library, and nothing else', () => {
+  it('contains only the interpreter and the library', () => {
     expect(compressed.toSorted()).toEqual(['python.wasm.br', 'stdlib.pack.br']);
   });
 
-  it.each(['python.wasm', 'stdlib.pack'])('has the %s that its checksum says', (name) => {
+  it.each(['python.wasm', 'stdlib.pack'])('has the %s with the recorded checksum', (name) => {
     expect(sha256(unpack(name))).toBe(sums.get(name));
   });
 
@@ -57,12 +57,12 @@ describe('the committed build of CPython', () => {
     expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(MAX_TOGETHER_BYTES);
   });
 
-  it.each(SOFTWARE)('has the licence of %s, unchanged', (name) => {
+  it.each(SOFTWARE)('has the license of %s, unchanged', (name) => {
     const path = `licenses/${name}.txt`;
     expect(sha256(readFileSync(join(FOLDER, path)))).toBe(sums.get(path));
   });
 
-  it('has no licence without software, no sum without file', () => {
+  it('has no license without software and no checksum without file', () => {
     expect([...sums.keys()].toSorted()).toEqual(
       ['python.wasm', 'stdlib.pack', ...SOFTWARE.map((name) => `licenses/${name}.txt`)].toSorted(),
     );
@@ -78,7 +78,7 @@ describe('the committed build of CPython', () => {
     expect(exportNames(module).toSorted()).toEqual(['_initialize', 'py_alloc', 'py_free', 'py_init', 'py_run']);
   });
 
-  it('has every file of the library inside its bounds, below usr', () => {
+  it('has every file of the library within its bounds, below usr', () => {
     const pack = unpack('stdlib.pack');
     const indexBytes = pack.readUInt32LE(0);
     const index = JSON.parse(pack.toString('utf8', 4, 4 + indexBytes)) as Record<string, [number, number]>;

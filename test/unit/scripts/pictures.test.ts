@@ -1,6 +1,6 @@
 /**
- * The pictures that are committed: sound files that stand alone, which say the same in both themes and can be read in both. That the run
- * they show is the run of today is in `test/e2e/comparison.test.ts`.
+ * The committed pictures: valid, self-contained files with the same content in both themes, legible in both.
+ * `test/e2e/comparison.test.ts` checks that they show the current run.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const FILES = readdirSync(FOLDER);
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
 
-/** Everything that the pictures may be made of: no script, no style, no link, no image, nothing that animates. */
+/** The elements allowed in pictures: no scripts, styles, links, images or animations. */
 const ELEMENTS = ['svg', 'title', 'desc', 'g', 'rect', 'line', 'path', 'text', 'tspan'];
 const TOKEN =
   /<(?<open>[a-z]+)(?<attributes>(?: [a-zA-Z][a-zA-Z0-9-]*(?::[a-z]+)?="[^"<]*")*)(?<empty>\/)?>|<\/(?<close>[a-z]+)>|(?<text>[^<]+)/y;
@@ -27,7 +27,7 @@ interface SvgText {
   readonly fill: string;
 }
 
-/** Reads a file of this small part of XML. Throws at whatever is not part of it. */
+/** Parses a file in this subset of XML. Throws for anything else. */
 function readSvg(source: string) {
   const open: { readonly name: string; readonly fill: string }[] = [];
   const elements: string[] = [];
@@ -66,15 +66,15 @@ function readSvg(source: string) {
   return { elements, attributes, texts, wording };
 }
 
-/** Of WCAG 2.2: the ratio of the relative luminances of two colours. */
+/** Of WCAG 2.2: the ratio of the relative luminances of two colors. */
 function contrast(one: string, other: string): number {
   const [light = 0, dark = 0] = [luminance(one), luminance(other)].toSorted((a, b) => b - a);
   return (light + 0.05) / (dark + 0.05);
 }
 
-function luminance(colour: string): number {
+function luminance(color: string): number {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((start) => {
-    const share = Number.parseInt(colour.slice(start, start + 2), 16) / 255;
+    const share = Number.parseInt(color.slice(start, start + 2), 16) / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
@@ -87,7 +87,7 @@ it('there are two pictures, each in both themes', () => {
 describe.each(FILES)('%s', (file) => {
   const source = read(file);
 
-  it('is well-formed, and stands alone', () => {
+  it('is well-formed and self-contained', () => {
     const { attributes, elements } = readSvg(source);
     expect(elements[0]).toBe('svg');
     expect(elements.filter((name) => !ELEMENTS.includes(name))).toEqual([]);
@@ -97,14 +97,14 @@ describe.each(FILES)('%s', (file) => {
     expect(attributes.filter(([, value]) => value.includes(':'))).toEqual([['xmlns', 'http://www.w3.org/2000/svg']]);
   });
 
-  it('has a name and a description for people who cannot see it', () => {
+  it('has a title and a description as alternative text', () => {
     const { attributes, wording } = readSvg(source);
     expect(wording).toEqual({ title: expect.stringMatching(/\w/), desc: expect.stringMatching(/\w/) });
     expect(attributes).toContainEqual(['role', 'img']);
     expect(attributes).toContainEqual(['aria-labelledby', 'title description']);
   });
 
-  it('has text that stands out from its background', () => {
+  it('has text with enough contrast', () => {
     const { background, panel } = THEMES[file.includes('dark') ? 'dark' : 'light'];
     const { texts } = readSvg(source);
     expect(texts.length).toBeGreaterThan(5);
@@ -112,7 +112,7 @@ describe.each(FILES)('%s', (file) => {
     expect(weak).toEqual([]);
   });
 
-  it('has text that a phone can show: at least 15 of the width of 760', () => {
+  it('has text that is legible on a phone: at least 15 of a width of 760', () => {
     const { attributes } = readSvg(source);
     const width = Number(new Map(attributes).get('width') ?? Number.NaN);
     const sizes = attributes.filter(([name]) => name === 'font-size').map(([, value]) => Number(value));
@@ -136,14 +136,14 @@ describe.each(['run', 'parts'])('the picture %s', (name) => {
   });
 });
 
-it('the parts are drawn as they are described now', () => {
+it('the picture of the parts is up to date', () => {
   expect(read('parts-light.svg')).toBe(drawParts(THEMES.light));
   expect(read('parts-dark.svg')).toBe(drawParts(THEMES.dark));
   expect(readSvg(read('parts-light.svg')).wording['desc']).toBe(PARTS_WORDING.description);
 });
 
 describe('drawing', () => {
-  it('escapes what XML would take for its own', () => {
+  it('escapes special characters of XML', () => {
     expect(element('g', { id: '"&<' }, '')).toBe('<g id="&quot;&amp;&lt;"></g>');
     expect(text(1, 2, 'a < b & c', {})).toBe('<text x="1" y="2" xml:space="preserve">a &lt; b &amp; c</text>');
   });

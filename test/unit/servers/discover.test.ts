@@ -22,7 +22,7 @@ function discover(options: Partial<DiscoveryOptions> = {}) {
   return discoverServers({ stateDir, env: {}, ...options });
 }
 
-/** Issues as text, without the folder. */
+/** The issues as text, without the folder. */
 function issues(options: Partial<DiscoveryOptions> = {}): string[] {
   return discover(options).issues.map((issue) => `${issue.level} ${renderIssue(issue).replace(`${stateDir}/`, '')}`);
 }
@@ -31,17 +31,17 @@ const server = (command = 'run', more: object = {}) => ({ command, ...more });
 const file = (mcpServers: object, more: object = {}) => ({ mcpServers, ...more });
 
 describe('which files', () => {
-  it('reads *.json by name; the first definition of a name wins, and the loser is reported', () => {
+  it('reads *.json sorted by name; the first definition of a name wins, and others are reported', () => {
     put('b.json', file({ both: server('from-b'), b: server() }));
     put('a.json', file({ both: server('from-a') }));
     expect([...discover().servers.keys()]).toEqual(['both', 'b']);
     expect(discover().servers.get('both')?.command).toBe('from-a');
     expect(issues()).toEqual([
-      `warning b.json: mcpServers.both: was left out, because ${stateDir}/a.json defines that name first; rename one of them`,
+      `warning b.json: mcpServers.both: was left out, because ${stateDir}/a.json already defines that name; rename one of them`,
     ]);
   });
 
-  it('reads the extra file last, and once when it lies in the folder', () => {
+  it('reads the extra file last, and only once if it is in the folder', () => {
     put('a.json', file({ a: server('first') }));
     const extra = join(stateDir, 'extra.txt');
     writeFileSync(extra, JSON.stringify(file({ a: server('second'), x: server() })));
@@ -51,14 +51,14 @@ describe('which files', () => {
     expect(discover({ extraFile: join(stateDir, 'a.json') }).issues).toEqual([]);
   });
 
-  it('reports an extra file that does not exist, and nothing when the folder does not', () => {
+  it('reports a missing extra file, but not a missing folder', () => {
     expect(discover({ stateDir: join(stateDir, 'none') })).toEqual({ servers: new Map(), issues: [] });
     expect(issues({ extraFile: join(stateDir, 'none.json') })).toEqual([
-      'error none.json: named by MCP_SERVERS_CONFIG, does not exist',
+      'error none.json: is named in MCP_SERVERS_CONFIG but does not exist',
     ]);
   });
 
-  it('leaves hidden files, other endings, folders and policy.json alone', () => {
+  it('ignores hidden files, other extensions, folders and policy.json', () => {
     for (const name of ['.hidden.json', 'a.json.bak', 'policy.json', 'notes.md']) {
       put(name, file({ [name]: server() }));
     }
@@ -66,26 +66,26 @@ describe('which files', () => {
     expect(discover()).toEqual({ servers: new Map(), issues: [] });
   });
 
-  it('takes byte order mark and CRLF', () => {
+  it('accepts a byte order mark and CRLF', () => {
     put('windows.json', `\uFEFF${JSON.stringify(file({ w: server() }), null, 2).replaceAll('\n', '\r\n')}`);
     expect([...discover().servers.keys()]).toEqual(['w']);
   });
 
-  it('follows links, and reports one that leads nowhere', () => {
+  it('follows links, and reports a dangling one', () => {
     const target = put('target.txt', file({ linked: server() }));
     symlinkSync(target, join(stateDir, 'link.json'));
     symlinkSync(join(stateDir, 'loop.json'), join(stateDir, 'loop.json'));
     expect([...discover().servers.keys()]).toEqual(['linked']);
     symlinkSync(join(stateDir, 'gone.json'), join(stateDir, 'dangling.json'));
     expect(issues()).toEqual([
-      'error dangling.json: is a link to something that is not there',
+      'error dangling.json: is a link whose target does not exist',
       expect.stringMatching(/^error loop\.json: cannot be read: ELOOP/),
     ]);
   });
 });
 
-describe('what is wrong in them', () => {
-  it('reports bad files and entries by place, keeps the good ones, and repeats no value', () => {
+describe('problems in them', () => {
+  it('reports invalid files and entries with their path, keeps valid ones, and repeats no value', () => {
     put('a.json', '{"mcpServers": {"a": {"command": "run", "env": {"TOKEN": "hush"');
     put(
       'b.json',
@@ -105,18 +105,18 @@ describe('what is wrong in them', () => {
       'error b.json: mcpServers.bad.env.A: must be a string',
       'error b.json: mcpServers.bad.cwd: must name a folder',
       'error b.json: mcpServers.bad.timeout: must be a number of seconds such as 30, or a duration such as "30s" or "2m", at most 24 days',
-      'error c.json: must hold an object with the key "mcpServers"',
+      'error c.json: must be an object with the key "mcpServers"',
       'error d.json: mcpServers.none: must be an object',
-      'error e.json: mcpServers: must be an object of server names',
+      'error e.json: mcpServers: must be an object of servers by name',
     ]);
   });
 
-  it('says that a command is missing', () => {
+  it('reports a missing command', () => {
     put('a.json', file({ empty: {} }));
     expect(issues()).toEqual(['error a.json: mcpServers.empty.command: is missing; it must be a string']);
   });
 
-  it('helps with files that are written for another program, and leaves unrelated ones alone', () => {
+  it('helps with files for another program, and ignores unrelated ones', () => {
     put('a.json', { servers: { x: server() } });
     put('b.json', { x: server() });
     put('c.json', server());
@@ -125,16 +125,16 @@ describe('what is wrong in them', () => {
       'warning a.json: has no key "mcpServers"; put the e',
       'warning b.json: has no key "mcpServers"; put the e',
       'warning c.json: has no key "mcpServers"; put the e',
-      'debug d.json: has no key "mcpServers" and was left',
+      'debug d.json: has no key "mcpServers" and was igno',
     ]);
   });
 
   it('reports unknown keys at debug level', () => {
     put('a.json', file({ a: server('run', { type: 'stdio', autoApprove: [] }) }));
-    expect(issues()).toEqual(['debug a.json: mcpServers.a: keys without a meaning here: type, autoApprove']);
+    expect(issues()).toEqual(['debug a.json: mcpServers.a: unknown keys were ignored: type, autoApprove']);
   });
 
-  it('refuses names that cannot be shown, and keeps names that only look dangerous', () => {
+  it('refuses names that cannot be shown, but accepts names that only look dangerous', () => {
     put('a.json', '{"mcpServers": {"__proto__": {"command": "run"}, "constructor": {"command": "run"}}}');
     put(
       'b.json',
@@ -143,17 +143,17 @@ describe('what is wrong in them', () => {
     expect([...discover().servers.keys()]).toEqual(['__proto__', 'constructor', '../x']);
     expect(issues()).toHaveLength(4);
     expect(issues()[1]).toBe(
-      'error b.json: mcpServers["a\\nb"]: a server name has 1 to 128 characters and no control characters',
+      'error b.json: mcpServers["a\\nb"]: a server name must have 1 to 128 characters and no control characters',
     );
   });
 
   it('refuses a file that is too long', () => {
     put('a.json', ' '.repeat(4 * 1024 * 1024 + 1));
-    expect(issues()).toEqual(['error a.json: has 4194305 bytes; a server file has at most 4194304 bytes']);
+    expect(issues()).toEqual(['error a.json: has 4194305 bytes; the limit for server files is 4194304 bytes']);
   });
 });
 
-it('skips entries that start this bridge, unless that is allowed', () => {
+it('skips entries that start this bridge, unless allowed', () => {
   put('a.json', file({ me: server('npx', { args: ['-y', 'mcp-server-code-execution-mode'] }), other: server() }));
   expect([...discover().servers.keys()]).toEqual(['other']);
   expect(issues()).toEqual([
@@ -167,7 +167,7 @@ it('skips entries that start this bridge, unless that is allowed', () => {
 });
 
 describe('definitions', () => {
-  it('reads every key, takes numbers as text, and lets the entry beat the file', () => {
+  it('reads every key, converts numbers to strings, and prefers the entry over the file', () => {
     const env = { PORT: 8080, DEBUG: true, EMPTY: '' };
     put(
       'a.json',
@@ -237,7 +237,7 @@ describe('definitions', () => {
     expect(b?.command).toBe(join(stateDir, 'run.sh'));
   });
 
-  it('puts variables of the environment in, as other clients do', () => {
+  it('expands variables of the environment as other clients do', () => {
     const env = { TOKEN: 't-1', ROOT: '/srv', EMPTY: '', HOME: '/elsewhere' };
     const entry = {
       args: ['--root=${ROOT}/data', '${EMPTY:-none}', '${env:EMPTY}', '${UNSET:-}', '$ROOT', '${ROOT'],
@@ -256,7 +256,7 @@ describe('definitions', () => {
     expect(found.issues[0]?.hint).toMatch(/^Set UNSET in the environment of the bridge: /);
   });
 
-  it('gives one hash to definitions that start the same process', () => {
+  it('have the same hash if they start the same process', () => {
     put('a.json', file({ a: server('run', { env: { A: '1', B: '2' }, description: 'x' }) }));
     put(
       'b.json',
@@ -271,8 +271,8 @@ describe('definitions', () => {
     expect(c?.definitionHash).not.toBe(a?.definitionHash);
   });
 
-  // Each `${` was followed to the end of the text: a file of 1 MB kept the bridge busy for minutes.
-  it('are read at once, however many variables do not end', () => {
+  // The search from each `${` went to the end of the text: a file of 1 MB kept the bridge busy for minutes.
+  it('are read quickly, even with many unterminated variables', () => {
     put('a.json', file({ a: server('run', { args: ['${A:-'.repeat(200_000)] }) }));
     expect(discover().servers.get('a')?.args?.[0]).toHaveLength(1_000_000);
     put('a.json', file({ a: server('run', { args: [`${'${cmd:'.repeat(200_000)}x}`] }) }));
@@ -281,7 +281,7 @@ describe('definitions', () => {
 });
 
 describe('changes', () => {
-  it('gives the same object until something changes, and sees each change', () => {
+  it('returns the same object until something changes, and sees each change', () => {
     const find = createServerDiscovery({ stateDir, env: {} });
     put('a.json', file({ a: server() }));
     const first = find();
@@ -294,12 +294,12 @@ describe('changes', () => {
     expect([...find().servers.keys()]).toEqual(['b']);
   });
 
-  it('sees a change that kept size and time of modification', () => {
+  it('sees a change that kept the size and the modification time', () => {
     const find = createServerDiscovery({ stateDir, env: {} });
     const time = new Date('2026-01-01');
     utimesSync(put('a.json', file({ a: server('one') })), time, time);
     expect(find().servers.get('a')?.command).toBe('one');
-    // The same file, and then another one in its place.
+    // First the same file is written, then it is replaced by another one.
     utimesSync(put('a.json', file({ a: server('two') })), time, time);
     expect(find().servers.get('a')?.command).toBe('two');
     rmSync(join(stateDir, 'a.json'));
@@ -308,7 +308,7 @@ describe('changes', () => {
     expect(find().servers.get('a')?.command).toBe('six');
   });
 
-  it('sees an extra file appear', () => {
+  it('sees when the extra file is created', () => {
     const extraFile = join(stateDir, 'later.txt');
     const find = createServerDiscovery({ stateDir, extraFile, env: {} });
     expect(find().issues).toHaveLength(1);

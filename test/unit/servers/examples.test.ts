@@ -1,4 +1,4 @@
-/** Every file of servers.d can be copied to the state directory as it is, and starts a server that the tests have started. */
+/** Every file of servers.d can be copied to the state directory unchanged, and starts a server that the tests have started. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { REAL_SERVERS } from '../../real-servers/servers.ts';
 const FOLDER = join(import.meta.dirname, '..', '..', '..', 'servers.d');
 const FILES = readdirSync(FOLDER);
 
-it('loads every example without a finding but the variables that are for its user to set', () => {
+it('loads every example without issues, except for the variables that users must set', () => {
   const { servers, issues } = discoverServers({ stateDir: FOLDER, env: {} });
   expect(issues.filter(({ message }) => !/^the variable [A-Z_]+ is not set/.test(message))).toEqual([]);
   expect(new Set([...servers.values()].map((server) => server.file)).size).toBe(FILES.length);
@@ -29,10 +29,10 @@ describe.each(FILES)('%s', (file) => {
     expect(content.needs).toMatch(/.\.$/);
   });
 
-  it('starts a package that the check of real servers starts, too', () => {
+  it('starts a package that the check of real servers also starts', () => {
     const known = Object.values(REAL_SERVERS).map(({ spec }) => spec.slice(0, spec.lastIndexOf('@')));
     for (const { command, args } of Object.values(content.mcpServers)) {
-      // Python's servers are not on npm.
+      // Servers in Python are not on npm.
       expect(command === 'uvx' || known.includes(args[1] ?? '')).toBe(true);
     }
   });

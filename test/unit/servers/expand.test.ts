@@ -21,7 +21,7 @@ it.each<[string, Record<string, string>, string]>([
   expect(expand(text, env).expanded).toBe(expanded);
 });
 
-it('tells which variables are missing, and which were put in', () => {
+it('reports which variables are missing, and which were expanded', () => {
   expect(expand('${A} ${B} ${C:-x}', { B: 'b' })).toEqual({
     expanded: '${A} b x',
     missing: ['A'],
@@ -29,7 +29,7 @@ it('tells which variables are missing, and which were put in', () => {
   });
 });
 
-it('takes nothing that a variable holds for a reference', () => {
+it('does not read the value of a variable as a reference', () => {
   const { expanded } = expand('${X}', { X: 'a ${cmd:rm -rf ~} ${file:/etc/x} ${Y}' });
   expect(expanded).not.toMatch(/\$\{(?:cmd|file)/);
   expect(plainText(expanded)).toBe('a ${cmd:rm -rf ~} ${file:/etc/x} ${Y}');

@@ -10,7 +10,7 @@ function read(mcpServers: object, env: Record<string, string> = {}) {
 }
 
 describe('entries of remote servers', () => {
-  it('are taken in the words of other clients', () => {
+  it('are accepted as other clients write them', () => {
     const { servers } = read(
       {
         plain: { url: URL_TEXT },
@@ -28,7 +28,7 @@ describe('entries of remote servers', () => {
     expect(new Set(servers.map(({ definitionHash }) => definitionHash)).size).toBe(4);
   });
 
-  it('are refused with addresses and headers that are none, without repeating what may be a secret', () => {
+  it('are refused with invalid addresses and headers, without repeating a possible secret', () => {
     const { servers, issues } = read(
       {
         file: { url: 'file:///etc/passwd' },
@@ -45,7 +45,7 @@ describe('entries of remote servers', () => {
       'words: has a "url" that is not a full address such as "https://example.org/mcp"',
       'socket.type: must be "http" or "sse" for a server with a "url"',
       'name.headers["a b"]: must be the name of a header',
-      'value: has a header "X-Key" with a character that a header cannot have',
+      'value: has a header "X-Key" with a character that headers cannot contain',
     ]);
   });
 });

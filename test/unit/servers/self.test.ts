@@ -44,11 +44,11 @@ describe('entries that start this bridge', () => {
     expect(reason(command, args)).toBeDefined();
   });
 
-  it('recognises its own name', () => {
+  it('recognizes its own name', () => {
     expect(reason('run', [], 'mcp-server-code-execution-mode')).toBe('its name is that of this bridge');
   });
 
-  it('recognises the command of a checkout in a folder of any name, also through a link', () => {
+  it('recognizes the command of a checkout in a folder of any name, even through a link', () => {
     const folder = mkdtempSync(join(tmpdir(), 'checkout-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     mkdirSync(join(folder, 'dist'));
@@ -61,7 +61,7 @@ describe('entries that start this bridge', () => {
     expect(reason('files', [cli])).toBeUndefined();
     symlinkSync(folder, join(folder, 'link'));
     expect(reason('node', [join(folder, 'link', 'dist', 'cli.js')])).toBeDefined();
-    // A test server of the checkout is a server like any other.
+    // A test server in the checkout is an ordinary server.
     writeFileSync(join(folder, 'server.mjs'), '');
     expect(reason('node', [join(folder, 'server.mjs')])).toBeUndefined();
   });
@@ -72,12 +72,12 @@ describe('entries that start this bridge', () => {
     ['npx', '-y', 'mcp-server-code-execution-mode-viewer'],
     ['npx', '-y', 'my-mcp-server-code-execution-mode'],
     ['node', '/opt/other/dist/cli.js', '/data/mcp-server-code-execution-mode'],
-    // A checkout lies in a folder of this name when it is cloned as README.md says.
+    // A clone made as in README.md is in a folder with this name.
     ['node', '/home/me/mcp-server-code-execution-mode/node_modules/@modelcontextprotocol/server-memory/dist/index.js'],
     ['node', 'C:\\src\\mcp-server-code-execution-mode\\test\\servers\\echo.js'],
     ['./mcp-server-code-execution-mode/servers/files'],
     ['uvx', 'mcp-server-fetch'],
-  ])('leaves other servers alone: %s %s %s %s', (command, ...args) => {
+  ])('allows other servers: %s %s %s %s', (command, ...args) => {
     expect(reason(command, args)).toBeUndefined();
   });
 });
@@ -92,7 +92,7 @@ describe('wrapper scripts', () => {
     return { path, folder };
   }
 
-  it('looks into a script named by path, by name on PATH, and behind a shell', () => {
+  it('reads a script given by path, by name on PATH, or as an argument of a shell', () => {
     const { path, folder } = script('#!/bin/sh\nexec npx -y mcp-server-code-execution-mode "$@"\n');
     expect(reason(path)).toBe(`the script ${path} starts this bridge`);
     expect(reason('bridge', [], 'x', `/nowhere:${folder}`)).toBe('the script bridge starts this bridge');
@@ -100,14 +100,14 @@ describe('wrapper scripts', () => {
     expect(findSelfReference({ name: 'x', command: 'bash', args: ['./bridge'], cwd: folder }, {})).toBeDefined();
   });
 
-  it('ignores comments, programs that are no scripts, and what is no file', () => {
+  it('ignores comments, programs that are not scripts, and anything that is not a file', () => {
     expect(reason(script('#!/bin/sh\n# unlike mcp-server-code-execution-mode\nexec other\n').path)).toBeUndefined();
     expect(reason(script('exec mcp-server-code-execution-mode').path)).toBeUndefined();
     const { folder } = script('');
     mkdirSync(join(folder, 'sub'));
     expect(reason(join(folder, 'sub'))).toBeUndefined();
     expect(reason('/dev/zero')).toBeUndefined();
-    // Opening a pipe that nobody writes to would wait for ever.
+    // Opening a pipe without a writer would wait forever.
     execFileSync('/usr/bin/mkfifo', [join(folder, 'pipe')]);
     expect(reason(join(folder, 'pipe'))).toBeUndefined();
     expect(reason(join(folder, 'missing'))).toBeUndefined();
@@ -115,15 +115,15 @@ describe('wrapper scripts', () => {
 });
 
 describe('the depth marker', () => {
-  it('refuses a bridge inside a bridge unless that is allowed, and a ring always', () => {
+  it('refuses a bridge inside a bridge unless allowed, and always refuses a cycle', () => {
     expect(() => refuseNestedBridge({}, false)).not.toThrow();
     expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '0' }, false)).not.toThrow();
     expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '1' }, false)).toThrow(BridgeError);
     expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '3' }, true)).not.toThrow();
-    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '4' }, true)).toThrow('at most 3 may be nested');
+    expect(() => refuseNestedBridge({ MCP_BRIDGE_DEPTH: '4' }, true)).toThrow('the limit is 3');
   });
 
-  it('reads odd values as not nested', () => {
+  it('treats invalid values as not nested', () => {
     expect(['', 'x', '-1', '0', '1', '2.5'].map((value) => bridgeDepth({ MCP_BRIDGE_DEPTH: value }))).toEqual([
       0, 0, 0, 0, 1, 2,
     ]);

@@ -26,13 +26,13 @@ async function discover({ stateDir, system }: Home, sources: string) {
   return { servers, issues: issues.filter(({ level }) => level !== 'debug').map(({ message }) => message) };
 }
 
-/** The text of a file in which the server has another name and command. */
+/** The text of the file with another name and command for the server. */
 const renamed = (id: ClientId, name: string): string => existing(id).replaceAll('files', name);
 
 describe.each(CLIENT_IDS.flatMap((id) => PLATFORMS.map((platform) => [id, platform] as const)))(
   '%s on %s',
   (id, platform) => {
-    it('is read when it is named, by name and by path, and not otherwise', async () => {
+    it('is read only if it is named, by client or by path', async () => {
       const home = makeHome(platform);
       const file = home.fileOf(id);
       put(file, existing(id));
@@ -65,11 +65,11 @@ describe.each(PLATFORMS)('all clients on %s', (platform) => {
     const all = await discover(home, 'all');
     expect([...all.servers.keys()]).toEqual(['files']);
     expect(all.servers.get('files')?.command).toBe('mine');
-    expect(all.issues.every((message) => message.includes('defines that name first'))).toBe(true);
+    expect(all.issues.every((message) => message.includes('already defines that name'))).toBe(true);
     expect((await discover(home, 'zed,all')).servers.get('files')?.command).toBe('zed');
   });
 
-  it('have their own servers each, without a word about those that are not installed', async () => {
+  it('each have their own servers, and missing ones are not reported', async () => {
     const home = makeHome(platform);
     const installed: readonly ClientId[] = ['codex', 'cursor', 'goose', 'vscode'];
     installed.forEach((id) => put(home.fileOf(id), renamed(id, `of-${id}`)));
@@ -78,7 +78,7 @@ describe.each(PLATFORMS)('all clients on %s', (platform) => {
     expect(issues).toEqual([]);
   });
 
-  it('keep files of projects, which are read by path alone', async () => {
+  it('have project files, which are read only if named by path', async () => {
     const home = makeHome(platform);
     for (const id of CLIENT_IDS) {
       for (const file of clientOf(id).projectFiles ?? []) {
@@ -91,11 +91,11 @@ describe.each(PLATFORMS)('all clients on %s', (platform) => {
   });
 });
 
-it('a folder in the place of a named file is an error, not nothing', async () => {
+it('reports a folder in the place of a named file as an error', async () => {
   const home = makeHome();
   const path = join(home.path, 'folder.json');
   mkdirSync(path);
-  expect((await discover(home, path)).issues).toEqual(['named by MCP_BRIDGE_CONFIG_SOURCES, is no file']);
+  expect((await discover(home, path)).issues).toEqual(['is named in MCP_BRIDGE_CONFIG_SOURCES but is not a file']);
   const { issues } = discoverServers({ stateDir: home.stateDir, env: {}, extraFile: path });
-  expect(issues.map(({ message }) => message)).toEqual(['named by MCP_SERVERS_CONFIG, is no file']);
+  expect(issues.map(({ message }) => message)).toEqual(['is named in MCP_SERVERS_CONFIG but is not a file']);
 });

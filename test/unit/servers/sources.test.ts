@@ -1,4 +1,4 @@
-/** Servers in the files of other clients: which files are read, in which order, and what of them is taken. */
+/** Servers in the files of other clients: which files are read, in which order, and what is used from them. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -35,7 +35,7 @@ async function discover(
 
 describe('the setting', () => {
   const kinds = (text: string) => parseSources(text).map((source) => ('id' in source ? source.id : source.kind));
-  it('is a list, in which each source counts once', () => {
+  it('is a list without duplicates', () => {
     expect(kinds('mcps, claude,CODEX,/a/b.json,claude-code')).toEqual([
       'mcps',
       'claude-code',
@@ -45,18 +45,18 @@ describe('the setting', () => {
     ]);
     expect(kinds('all')).toEqual(['mcps', ...CLIENT_IDS]);
   });
-  it('is the state directory alone when not set, and refuses what it does not know', () => {
+  it('defaults to the state directory, and refuses unknown words', () => {
     expect(loadSettings({}).configSources).toEqual([{ kind: 'mcps' }]);
     expect(loadSettings({ HOME: '/h', MCP_BRIDGE_CONFIG_SOURCES: '~/x.json' }).configSources).toEqual([
       { kind: 'file', path: '/h/x.json' },
     ]);
     expect(() => loadSettings({ MCP_BRIDGE_CONFIG_SOURCES: 'mcps,emacs' })).toThrow(
-      /MCP_BRIDGE_CONFIG_SOURCES is 'mcps,emacs' \('emacs' is no client, and no path with a slash\); allowed: a list of mcps/,
+      /MCP_BRIDGE_CONFIG_SOURCES is 'mcps,emacs' \('emacs' is neither a client nor a path with a slash\); allowed: a comma-separated list of mcps/,
     );
   });
 });
 
-describe('the shapes of the clients', () => {
+describe('the formats of the clients', () => {
   it.each([
     ['claude-code', '{"mcpServers": {"s": {"type": "stdio", "command": "run", "args": ["x"], "env": {"A": "1"}}}}'],
     ['vscode', '// mine\n{"servers": {"s": {"command": "run", "args": ["x"], "env": {"A": "1"},},},}'],
@@ -82,11 +82,11 @@ describe('the shapes of the clients', () => {
     ['{"mcp": {"servers": {"s": {"command": "run"}}}, "editor": 1}'],
     ['{"mcp.servers": {"s": {"command": "run"}}}'],
     ['{"mcp_servers": {"s": {"command": "run"}}}'],
-  ])('a file named by path: %s', async (text) => {
+  ])('also in a file named by path: %s', async (text) => {
     expect((await discover(put('project/settings.json', text))).names).toEqual(['s']);
   });
 
-  it('passes on variables that Codex names', async () => {
+  it('passes on the variables that Codex lists', async () => {
     put('.codex/config.toml', '[mcp_servers.s]\ncommand = "run"\nenv_vars = ["TOKEN", "NONE"]\n');
     const found = await discover('codex', { env: { TOKEN: 'x' } });
     expect(found.server('s')?.env).toEqual({ TOKEN: 'x', NONE: '' });
@@ -94,22 +94,22 @@ describe('the shapes of the clients', () => {
 });
 
 describe('precedence', () => {
-  it('is the order of the list; what is the same is taken once', async () => {
+  it('is the order of the list, and equal definitions count once', async () => {
     put('MCPs/a.json', '{"mcpServers": {"both": {"command": "mine"}}}');
     put('.cursor/mcp.json', '{"mcpServers": {"both": {"command": "theirs"}, "same": {"command": "x"}}}');
     put('.codeium/windsurf/mcp_config.json', '{"mcpServers": {"same": {"command": "x"}}}');
     const found = await discover('mcps,cursor,windsurf');
     expect(found.server('both')?.command).toBe('mine');
     expect(found.issues).toEqual([
-      `warning .cursor/mcp.json: mcpServers.both: was left out, because MCPs/a.json defines that name first; rename one of them`,
-      'debug .codeium/windsurf/mcp_config.json: mcpServers.same: is the same server as in .cursor/mcp.json, and taken once',
+      `warning .cursor/mcp.json: mcpServers.both: was left out, because MCPs/a.json already defines that name; rename one of them`,
+      'debug .codeium/windsurf/mcp_config.json: mcpServers.same: is the same server as in .cursor/mcp.json',
     ]);
     expect((await discover('cursor,mcps')).server('both')?.command).toBe('theirs');
     const extraFile = put('extra.json', '{"mcpServers": {"both": {"command": "extra"}}}');
     expect((await discover('cursor', { extraFile })).server('both')?.command).toBe('extra');
   });
 
-  it('reads the state directory alone by default, and files of projects only by path', async () => {
+  it('reads only the state directory by default, and project files only by path', async () => {
     put('.cursor/mcp.json', '{"mcpServers": {"s": {"command": "x"}}}');
     const project = put('project/.mcp.json', '{"mcpServers": {"p": {"command": "x"}}}');
     expect((await discover('mcps')).names).toEqual([]);
@@ -118,13 +118,13 @@ describe('precedence', () => {
   });
 });
 
-describe('what is left out', () => {
-  it('is no server for its name', async () => {
+describe('an entry that is left out', () => {
+  it('does not define its name', async () => {
     put('.cursor/mcp.json', '{"mcpServers": {"__proto__": {"command": "x"}, "constructor": {"command": "y"}}}');
     expect((await discover('cursor')).names).toEqual(['__proto__', 'constructor']);
   });
 
-  it('names file and place', async () => {
+  it('is reported with its file and path', async () => {
     put('.cursor/mcp.json', '{\n  "mcpServers": {\n    "a": {"command": "x"\n  }\n}');
     put(
       '.config/Code/User/mcp.json',
@@ -134,12 +134,12 @@ describe('what is left out', () => {
     const found = await discover(`cursor,vscode,codex,zed,${join(home, 'gone.json')}`);
     expect(found.names).toEqual([]);
     expect(found.issues).toEqual([
-      'error gone.json: named by MCP_BRIDGE_CONFIG_SOURCES, does not exist',
+      'error gone.json: is named in MCP_BRIDGE_CONFIG_SOURCES but does not exist',
       'error .cursor/mcp.json: is not JSON: close brace expected (line 5, column 2)',
-      'warning .config/Code/User/mcp.json: servers.asks: was left out: it holds ${input:key}, which only its client can fill in',
+      'warning .config/Code/User/mcp.json: servers.asks: was left out: it contains ${input:key}, which only its client can fill in',
       'error .config/Code/User/mcp.json: servers.bad.command: must be a string',
       'debug .config/Code/User/mcp.json: servers.code: was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it',
-      'debug .codex/config.toml: has no servers; looked for under "mcp_servers"',
+      'debug .codex/config.toml: has no servers under "mcp_servers"',
     ]);
   });
 });

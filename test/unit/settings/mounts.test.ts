@@ -1,15 +1,15 @@
-/** Which folders may be mounted. */
+/** Which folders can be mounted. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, posix, win32 } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkMounts, contains, parseMounts } from '../../../src/settings/mounts.ts';
 
-describe('a text that is no mount is refused', () => {
+describe('an invalid mount', () => {
   it.each([
-    ['/srv', "'/srv' is not written as /host/folder:/target[:ro|rw]"],
-    ['/srv:data', "'/srv:data' is not written as"],
-    ['/srv:/data:rx', "'/srv:/data:rx' is not written as"],
+    ['/srv', "'/srv' does not have the form /host/folder:/target[:ro|rw]"],
+    ['/srv:data', "'/srv:data' does not have the form"],
+    ['/srv:/data:rx', "'/srv:/data:rx' does not have the form"],
     ['/srv:/', 'the target / belongs to the sandbox'],
     ['/srv:/workspace/', 'the target /workspace belongs to the sandbox'],
     ['/srv:/usr/lib', 'the target /usr/lib belongs to the sandbox'],
@@ -20,7 +20,7 @@ describe('a text that is no mount is refused', () => {
   });
 });
 
-describe('what is inside a folder', () => {
+describe('contains', () => {
   it.each([
     ['/home/u', '/home/u', posix, true],
     ['/home/u', '/home/u/work', posix, true],
@@ -53,7 +53,7 @@ describe('a folder', () => {
       stateDir: join(root, 'home/ada/MCPs'),
     });
 
-  it('of the user may be mounted, also by its name with ~', () => {
+  it('of the user can be mounted, also with ~ in its path', () => {
     const project = { source: join(root, 'home/ada/project'), target: '/data', isWritable: false };
     expect(check(join(root, 'home/ada/project'))).toEqual([project]);
     expect(check('~/project')).toEqual([project]);
@@ -63,14 +63,14 @@ describe('a folder', () => {
     ['~', 'it is, or contains, your home folder'],
     ['home', 'it is, or contains, your home folder'],
     ['home/ada/project/up', 'it is, or contains, your home folder'],
-    ['home/ada/MCPs', 'it is, or contains, the folder with the definitions'],
+    ['home/ada/MCPs', 'it is, or contains, the state directory'],
     ['home/ada/MCPs/tools', 'it is inside'],
-    ['home/ada/file.txt', 'it is no folder'],
+    ['home/ada/file.txt', 'it is not a folder'],
     ['home/ada/none', 'it cannot be read'],
     ['/', 'it is, or contains, your home folder'],
     ['/proc', 'it is inside /proc'],
     ['/sys/fs/cgroup', 'it is inside /sys'],
-    ['relative', 'it is no absolute path'],
+    ['relative', 'it is not an absolute path'],
   ])('%s is refused', (source, reason) => {
     const path = /^[~/]|^relative/.test(source) ? source : join(root, source);
     expect(() => check(path)).toThrow(reason);

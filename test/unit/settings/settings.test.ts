@@ -18,7 +18,7 @@ function refused(env: Record<string, string>): BridgeError {
 
 const refusal = (env: Record<string, string>): string => refused(env).message;
 
-test('the defaults', () => {
+test('has these defaults', () => {
   expect(loadSettings(HOME)).toEqual({
     runtime: 'auto',
     image: 'python:3.14-slim',
@@ -45,12 +45,12 @@ test('the defaults', () => {
   });
 });
 
-test('an empty variable counts as not set', () => {
+test('treats an empty variable as not set', () => {
   const empty = Object.fromEntries(SETTINGS_TABLE.map(({ variable }) => [variable, ' ']));
   expect(loadSettings({ ...HOME, ...empty })).toEqual(loadSettings(HOME));
 });
 
-test('every default is a value that is allowed', () => {
+test('allows every default', () => {
   for (const { variable, default: text } of SETTINGS_TABLE) {
     expect(() => loadSettings({ ...HOME, [variable]: text })).not.toThrow();
   }
@@ -132,22 +132,22 @@ describe('refused values', () => {
     expect(refusal({ [variable]: text })).toBe(`${variable} is '${text}'; allowed: ${allowed}.`);
   });
 
-  test('a reason that repeats the value is cut as well', () => {
+  test('cuts a reason that repeats the value', () => {
     const message = refusal({ MCP_BRIDGE_CONFIG_SOURCES: 'x'.repeat(100_000) });
     expect(message.length).toBeLessThan(1_000);
   });
 
-  test('a deadline above the longest allowed', () => {
+  test('refuses a deadline above the longest allowed', () => {
     expect(refusal({ MCP_BRIDGE_TIMEOUT: '200' })).toBe(
       'MCP_BRIDGE_TIMEOUT is 200 seconds; allowed: at most MCP_BRIDGE_MAX_TIMEOUT, which is 120 seconds.',
     );
     expect(loadSettings({ ...HOME, MCP_BRIDGE_MAX_TIMEOUT: '10' }).timeoutSeconds).toBe(10);
   });
 
-  test('are named all at once, with a step to take', () => {
+  test('reports all of them at once, with a next step', () => {
     const env = { MCP_BRIDGE_TIMEOUT: 'soon', MCP_BRIDGE_PIDS: 'many\u001b[31m' };
     expect(refusal(env)).toBe(
-      '2 settings were refused:\n' +
+      '2 settings are invalid:\n' +
         "  MCP_BRIDGE_TIMEOUT is 'soon'; allowed: whole seconds from 1s to 24h, such as 30, 30s or 2m.\n" +
         "  MCP_BRIDGE_PIDS is 'many\\x1b[31m'; allowed: a whole number from 8 to 4194304.",
     );
@@ -157,12 +157,12 @@ describe('refused values', () => {
     expect(ERROR_CODES.CONFIG_INVALID.exitCode).toBe(78);
   });
 
-  test('are cut when they are long', () => {
+  test('cuts long values', () => {
     expect(refusal({ MCP_BRIDGE_IMAGE: '-'.repeat(5000) }).length).toBeLessThan(300);
   });
 });
 
-test('misspelled variables are named, with what was probably meant', async () => {
+test('reports misspelled variables with a suggestion', async () => {
   const env = { MCP_BRIDGE_TIMOUT: '3', MCP_BRIDGE_DEPTH: '1', MCP_BRIDGE_TIMEOUT: '3', PATH: '/bin' };
   expect(await describeUnknownVariables(env)).toEqual([
     expect.stringMatching(
@@ -171,15 +171,15 @@ test('misspelled variables are named, with what was probably meant', async () =>
   ]);
 });
 
-test('a setting that was removed is named, with what holds instead', async () => {
+test('reports a removed setting, and what applies instead', async () => {
   expect(await describeUnknownVariables({ MCP_BRIDGE_KEYRING: 'auto' })).toEqual([
     'MCP_BRIDGE_KEYRING is set, but this setting was removed: logins are always kept in files that only you can read.',
   ]);
 });
 
-test('the rendered refusal reads like this', () => {
+test('renders the error like this', () => {
   expect(renderError(refused({ MCP_BRIDGE_PULL: 'always' }))).toBe(
     "CONFIG_INVALID: MCP_BRIDGE_PULL is 'always'; allowed: missing or never.\n" +
-      'Hint: Correct or remove it in the environment, usually the "env" of the entry that registers this server.',
+      'Hint: Correct or remove it in the environment, usually in the "env" of the entry that registers this server.',
   );
 });

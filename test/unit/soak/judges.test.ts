@@ -1,4 +1,4 @@
-/** What judges the soak must be able to find fault: a silent loss, a mix-up, a call too many. */
+/** The checks of the soak must detect faults: a silent loss, a mix-up, an extra call. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,20 +16,20 @@ describe('the model of a session', () => {
   };
   const LOST = 'State was lost: …';
 
-  it('takes cells in order, and a loss that is told', () => {
+  it('accepts cells in order, and a reported loss', () => {
     expect([answer(1), answer(2), answer(1, LOST), answer(2)].flatMap((each) => model.judge(each))).toEqual([]);
   });
 
-  it('takes what a cell without an answer may have done', () => {
+  it('accepts the possible effects of an unanswered cell', () => {
     model.noteUnanswered();
     expect(model.judge(answer(4))).toEqual([]);
     model.noteUnanswered();
     expect(model.judge(answer(2, LOST))).toEqual([]);
   });
 
-  it('finds a loss that is not told, a cell that ran twice, and words of another session', () => {
-    expect(model.judge(answer(1))).toEqual([expect.stringContaining('no loss of state was told')]);
-    expect(model.judge(answer(3))).toEqual([expect.stringContaining('cell 3 where 2 was due')]);
+  it('detects an unreported loss, a cell that ran twice, and output of another session', () => {
+    expect(model.judge(answer(1))).toEqual([expect.stringContaining('no loss of state was reported')]);
+    expect(model.judge(answer(3))).toEqual([expect.stringContaining('cell 3 instead of 2')]);
     const foreign = answer(4, '', `TOKEN-${'0'.repeat(16)}`);
     expect(model.judge(foreign)).toEqual([expect.stringContaining('of another session')]);
   });
@@ -44,25 +44,25 @@ describe('the ledger', () => {
     return new Ledger([file, join(folder, 'never-started')]);
   }
 
-  it('takes a call that was answered, and one that may have happened', () => {
+  it('accepts an answered call, and one that may have happened', () => {
     const ledger = ledgerOf({ key: 'k1', event: 'begin' });
     ledger.settle([ledger.newKey()], 'once');
     ledger.newKey();
     expect(ledger.faults()).toEqual([]);
   });
 
-  it('finds calls that came twice, never, unasked, or went on after their cell', () => {
+  it('detects calls that arrived twice, never or unexpectedly, or continued after their cell', () => {
     const begin = (key: string) => ({ key, event: 'begin' }) as const;
     const ledger = ledgerOf(begin('k1'), begin('k1'), begin('k2'), begin('other'), { key: 'k2', event: 'end' });
     ledger.newKey();
     ledger.settle([ledger.newKey()], 'never');
     ledger.settle([ledger.newKey()], 'once');
     expect(ledger.faults()).toEqual([
-      'call k2 went on after its cell had ended',
-      'call k1 reached its server 2 times; it may at most once',
-      'call k2 reached its server 1 times; it may never',
-      'call other reached its server 1 times; it may never',
-      'call k3 was answered and never reached its server',
+      'call k2 continued after its cell had ended',
+      'call k1 reached its server 2 times; allowed: at most once',
+      'call k2 reached its server 1 times; allowed: never',
+      'call other reached its server 1 times; allowed: never',
+      'call k3 was answered but never reached its server',
     ]);
   });
 });

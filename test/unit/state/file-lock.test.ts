@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 const fs = vi.hoisted(() => ({ isDiskFull: false }));
 
-/** A disk that is full still makes an empty file, as a tmpfs without room does. */
+/** A full disk still creates an empty file, as a full tmpfs does. */
 vi.mock('node:fs/promises', async (original) => {
   const real = await original<typeof promises>();
   const writeFile: typeof real.writeFile = async (file, data, options) => {
@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 describe('withFileLock', () => {
-  it('lets one at a time work, and leaves no lock behind', async () => {
+  it('runs one at a time, and leaves no lock behind', async () => {
     const lock = join(folder, 'lock');
     const steps: string[] = [];
     const work = (name: string) => async () => {
@@ -45,16 +45,16 @@ describe('withFileLock', () => {
     expect(existsSync(lock)).toBe(false);
   });
 
-  // The next command waited for 60 s for an empty lock that nobody held.
-  it('leaves no lock behind when the disk is full', async () => {
+  // The next command used to wait 60 s for an empty lock that no process held.
+  it('leaves no lock behind if the disk is full', async () => {
     fs.isDiskFull = true;
     const lock = join(folder, 'lock');
     expect(await withFileLock(lock, async () => 'done')).toBe('done');
     expect(existsSync(lock)).toBe(false);
   });
 
-  // A link that leads nowhere was waited for without end; a folder ended in an internal error after 60 s.
-  it('does not wait for what cannot be a lock', async () => {
+  // It used to wait forever for a dangling link, and a folder caused an internal error after 60 s.
+  it('does not wait for something that cannot be a lock', async () => {
     const lock = join(folder, 'lock');
     symlinkSync(join(folder, 'nowhere'), lock);
     expect(await withFileLock(lock, async () => 'done')).toBe('done');

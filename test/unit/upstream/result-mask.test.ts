@@ -64,7 +64,7 @@ describe('a secret is masked', () => {
     expect(through(['secret-1234'], nest('secret-1234'))).toEqual(nest('***'));
   });
 
-  it('longest first, so that no part stays visible', () => {
+  it('longest first, without leaving a visible part', () => {
     expect(through(['secret-1', 'secret-1-long'], ['secret-1-long secret-1'])).toEqual(['*** ***']);
   });
 

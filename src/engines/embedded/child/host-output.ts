@@ -28,8 +28,8 @@ export function createHostOutput(fd: number, checkEnd: () => void): Device {
 }
 
 /** Writes a report to stderr, in the format of the supervisor that containers have. */
-export function report(words: SupervisorReport): void {
-  writeWhole(STDERR, Buffer.from(`${JSON.stringify(words)}\n`), () => undefined);
+export function report(content: SupervisorReport): void {
+  writeWhole(STDERR, Buffer.from(`${JSON.stringify(content)}\n`), () => undefined);
 }
 
 /** Writes all of `bytes`. Throws `ProgramExit` if the other end is closed. */

@@ -36,9 +36,9 @@ export function makeSnapshot(directory: string, bootSource: string): Uint8Array 
   const fresh = new Uint8Array(program.memory.buffer).slice();
   program.exports._initialize();
   const status = boot(program, Buffer.from(bootSource));
-  const words = outputs.map((output) => Buffer.from(output.rest()).toString('utf8')).join('');
-  if (status !== 0 || words !== '') {
-    throw new Error(`the boot source failed with status ${status}:\n${words}`);
+  const output = outputs.map((capture) => Buffer.from(capture.rest()).toString('utf8')).join('');
+  if (status !== 0 || output !== '') {
+    throw new Error(`the boot source failed with status ${status}:\n${output}`);
   }
   if (program.descriptors.size !== FIXED_DESCRIPTORS) {
     throw new Error('the boot source left files open, which a snapshot cannot keep');
@@ -56,7 +56,7 @@ function create(module: WebAssembly.Module, directory: string, [stdout, stderr]:
   const clock = createSteadyClock(STARTED_MS);
   const limits = { tmpBytes: SCRATCH_BYTES, workspaceBytes: SCRATCH_BYTES };
   const noHost = { ...NULL_DEVICE, hasInput: () => false, wait: () => false };
-  const surroundings: GuestEnvironment = {
+  const environment: GuestEnvironment = {
     root: createRoot(() => openIndexedFile(join(directory, BUILT_FILE.LIBRARY)), limits, clock.realtime()),
     clock,
     waiter: noHost,
@@ -64,5 +64,5 @@ function create(module: WebAssembly.Module, directory: string, [stdout, stderr]:
     fillRandom: (target) => target.fill(0),
     takeInterrupt: () => 0,
   };
-  return instantiateProgram(module, { initial: INITIAL_PAGES, maximum: MAXIMUM_PAGES }, surroundings);
+  return instantiateProgram(module, { initial: INITIAL_PAGES, maximum: MAXIMUM_PAGES }, environment);
 }

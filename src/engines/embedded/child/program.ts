@@ -7,7 +7,7 @@ import { guardedImports, WASI_MODULE } from './wasi/imports.ts';
 import type { Waiter } from './wasi/machine.ts';
 
 export const PAGE_BYTES = 65_536;
-/** Frames from the host. The kernel relies on the numbers 3 to 6. */
+/** The descriptor for frames from the host. The kernel relies on the numbers 3 to 6. */
 export const HOST_INPUT_FD = 3;
 
 /** Everything the program can reach. */
@@ -38,9 +38,9 @@ export interface Program {
 export function instantiateProgram(
   module: WebAssembly.Module,
   pages: { readonly initial: number; readonly maximum: number },
-  surroundings: GuestEnvironment,
+  environment: GuestEnvironment,
 ): Program {
-  const { root, devices, clock, waiter } = surroundings;
+  const { root, devices, clock, waiter } = environment;
   const memory = new WebAssembly.Memory(pages);
   const descriptors = new DescriptorTable([
     ...devices.map((device) => ({ kind: 'device', device }) as const),
@@ -52,12 +52,12 @@ export function instantiateProgram(
     clock,
     waiter,
     inputFd: HOST_INPUT_FD,
-    fillRandom: surroundings.fillRandom,
+    fillRandom: environment.fillRandom,
   };
   const names = WebAssembly.Module.imports(module).flatMap((one) => (one.module === WASI_MODULE ? [one.name] : []));
   const instance = new WebAssembly.Instance(module, {
     env: { memory },
-    bridge: { interrupt: surroundings.takeInterrupt },
+    bridge: { interrupt: environment.takeInterrupt },
     [WASI_MODULE]: guardedImports(machine, names),
   });
   return { memory, descriptors, exports: instance.exports as unknown as ProgramExports };

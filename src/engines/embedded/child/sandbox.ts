@@ -36,7 +36,7 @@ const FULL_SHARE = 15 / 16;
 /** Returns the exit status for this process. Throws if the sandbox cannot be set up. */
 export function runSandbox(options: ChildOptions, module: WebAssembly.Module, input: HostInput): number {
   const outputs = [new Capture('stdout'), new Capture('stderr')] as const;
-  const program = restoreProgram(options, module, surroundings(options, input, outputs));
+  const program = restoreProgram(options, module, guestEnvironment(options, input, outputs));
   report({ report: 'started', memory_limit_bytes: options.memoryBytes, pids_limit: null, seccomp: false });
   const end = runProgram(program, options.memoryBytes);
   const [stdout, stderr] = outputs.map((output) => Buffer.from(output.rest()).toString('base64'));
@@ -44,7 +44,7 @@ export function runSandbox(options: ChildOptions, module: WebAssembly.Module, in
   return end.exit_code ?? SIGNAL_STATUS + (end.signal ?? 0);
 }
 
-function restoreProgram(options: ChildOptions, module: WebAssembly.Module, around: GuestEnvironment): Program {
+function restoreProgram(options: ChildOptions, module: WebAssembly.Module, environment: GuestEnvironment): Program {
   const { directory } = options;
   checkBuiltFile(directory, BUILT_FILE.SNAPSHOT, readManifest(directory));
   const snapshot = openIndexedFile(join(directory, BUILT_FILE.SNAPSHOT));
@@ -55,13 +55,13 @@ function restoreProgram(options: ChildOptions, module: WebAssembly.Module, aroun
       `the memory limit of ${options.memoryBytes} bytes is too low: Python needs at least ${initial * PAGE_BYTES} bytes`,
     );
   }
-  const program = instantiateProgram(module, { initial, maximum }, around);
+  const program = instantiateProgram(module, { initial, maximum }, environment);
   restoreSnapshot(snapshot, program.memory);
   snapshot.close();
   return program;
 }
 
-function surroundings(
+function guestEnvironment(
   options: ChildOptions,
   input: HostInput,
   [stdout, stderr]: readonly [Capture, Capture],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hintOfImageFailure, imageWords } from '../../../../src/engines/container/image-failure.ts';
+import { hintOfImageFailure, lastWordsOf } from '../../../../src/engines/container/image-failure.ts';
 
 describe('the next step after a failed pull or build', () => {
   test.each([
@@ -32,7 +32,7 @@ test('the stderr of podman on one line, without repeated attempts', () => {
 time="2026-11-21T21:11:03Z" level=warning msg="Failed, retrying in 1s ... (1/3). Error: refused"
 Error: initializing source docker://localhost/x:1: connection refused
 `;
-  expect(imageWords(stderr)).toBe('initializing source docker://localhost/x:1: connection refused');
-  expect(imageWords('\n')).toBe('');
-  expect(imageWords('x'.repeat(5000))).toHaveLength(601);
+  expect(lastWordsOf(stderr)).toBe('initializing source docker://localhost/x:1: connection refused');
+  expect(lastWordsOf('\n')).toBe('');
+  expect(lastWordsOf('x'.repeat(5000))).toHaveLength(601);
 });

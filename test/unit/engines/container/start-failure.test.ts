@@ -103,9 +103,9 @@ describe('the output of a failed start', () => {
   });
 
   it('keeps the end of a long text', () => {
-    const { words } = classifyStartFailure({ exitCode: 125, signal: undefined }, `${'x'.repeat(5000)}\nthe reason\n`);
-    expect(words).toHaveLength(601);
-    expect(words).toMatch(/^…x+ the reason$/);
+    const { detail } = classifyStartFailure({ exitCode: 125, signal: undefined }, `${'x'.repeat(5000)}\nthe reason\n`);
+    expect(detail).toHaveLength(601);
+    expect(detail).toMatch(/^…x+ the reason$/);
   });
 });
 
@@ -122,7 +122,7 @@ describe('the error of a failed start', () => {
 
   it('has a code and a next step for each kind', () => {
     const errors = (['image-missing', 'python-missing', 'unreachable', 'forbidden', 'other'] as const).map((kind) => {
-      const { code, hint } = startError({ kind, words: 'said so' }, exit, context);
+      const { code, hint } = startError({ kind, detail: 'said so' }, exit, context);
       return [kind, code, hint];
     });
     expect(errors).toEqual([

@@ -23,7 +23,7 @@ const filter = new Uint8Array(8);
 describe('bubblewrap', () => {
   it('has this command line', () => {
     const layer = buildBubblewrapLayer(machine, '/usr/bin/bwrap', filter);
-    expect(layer).toMatchObject({ words: 'inside bubblewrap and a system-call filter', folder: '/embedded' });
+    expect(layer).toMatchObject({ description: 'inside bubblewrap and a system-call filter', folder: '/embedded' });
     const { arguments: words, executable, input } = layer.launch(['--version']);
     expect(executable).toBe('/usr/bin/bwrap');
     expect(input).toBe(filter);
@@ -46,7 +46,7 @@ describe('bubblewrap', () => {
 
   it('omits the filter on other architectures, and says so', () => {
     const layer = buildBubblewrapLayer(machine, '/usr/bin/bwrap', undefined);
-    expect(layer.words).toBe('inside bubblewrap');
+    expect(layer.description).toBe('inside bubblewrap');
     expect(layer.launch([])).toMatchObject({ input: undefined });
     expect(layer.launch([]).arguments).not.toContain('--seccomp');
   });
@@ -161,7 +161,7 @@ describe('the choice', () => {
     const refused: LayerRefusal[] = [];
     const chosen = await chooseSurroundings({ ...machine, platform }, refused);
     expect(chosen.layer).toBeUndefined();
-    expect(chosen.words).toBe('without an operating-system sandbox around it');
+    expect(chosen.description).toBe('without an operating-system sandbox around it');
     expect(refused.map(({ reason }) => reason)).toEqual(reasons);
   });
 });

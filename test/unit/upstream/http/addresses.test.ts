@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import {
   anyAddress,
   isPrivateAddress,
-  neighbourAddress,
+  neighborAddress,
   publicAddress,
-  ruleForAnswersOf,
+  ruleForAddressesFrom,
 } from '../../../../src/upstream/http/addresses.ts';
 
 describe('addresses', () => {
@@ -36,14 +36,14 @@ describe('addresses', () => {
   it.each(['169.254.169.254', 'fe80::1', 'fd00:ec2::254', '::ffff:169.254.169.254'])(
     '%s is refused even from a server in a private network',
     (address) => {
-      expect(neighbourAddress(address)).toBeDefined();
+      expect(neighborAddress(address)).toBeDefined();
     },
   );
 
   it('which addresses a server may name depends on its own address', async () => {
-    const local = await ruleForAnswersOf(new URL('http://localhost:1/mcp'));
+    const local = await ruleForAddressesFrom(new URL('http://localhost:1/mcp'));
     expect([local('127.0.0.1'), local('169.254.169.254')]).toEqual([undefined, 'it is a link-local address']);
-    const internet = await ruleForAnswersOf(new URL('https://1.1.1.1/mcp'));
+    const internet = await ruleForAddressesFrom(new URL('https://1.1.1.1/mcp'));
     expect([internet('8.8.8.8'), internet('127.0.0.1')]).toEqual([undefined, 'it is an address in a private network']);
   });
 });

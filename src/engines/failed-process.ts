@@ -3,14 +3,14 @@ import type { SandboxExit } from './engine.ts';
 
 /** Longest quotation, in characters. */
 const MAX_QUOTED_CHARS = 600;
-/** Takes the place of a quotation if there is nothing to quote. */
+/** Quoted if the process printed nothing. */
 export const NO_ERROR_OUTPUT = 'no error output';
 
 /**
  * The end of `stderr` on one line, cut at the front if it is too long; empty if nothing remains. `prefix` is removed from each
  * line, and lines that match `noise` are left out.
  */
-export function lastWords(
+export function summarizeStderr(
   stderr: string,
   { noise, prefix = '' }: { readonly noise?: RegExp; readonly prefix?: RegExp | string } = {},
 ): string {
@@ -23,6 +23,6 @@ export function lastWords(
 }
 
 /** `exit code 1` or `signal SIGKILL`. */
-export function howEnded({ exitCode, signal }: SandboxExit): string {
+export function describeExit({ exitCode, signal }: SandboxExit): string {
   return signal === undefined ? `exit code ${exitCode}` : `signal ${signal}`;
 }

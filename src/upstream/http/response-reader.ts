@@ -4,7 +4,7 @@ import { isObject } from '../../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../../base/limits.ts';
 import type { MessageId, MessageIntake } from '../message-intake.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
-import { BodyTooLongError, type HttpAnswer, readBody } from './http-client.ts';
+import { BodyTooLongError, type HttpResponse, readBody } from './http-client.ts';
 import { RemoteFailure, unreachable } from './remote-failure.ts';
 import { EventTooLongError } from './sse-events.ts';
 
@@ -15,9 +15,9 @@ const AFTER_RESPONSE_MS = 1_000;
 const OPENING_BRACKET = 0x5b;
 
 /** Requests the rest of a stream after an event. Rejects if the server refuses. */
-export type Resume = (lastEventId: string, signal: AbortSignal) => Promise<HttpAnswer>;
+export type Resume = (lastEventId: string, signal: AbortSignal) => Promise<HttpResponse>;
 
-export class AnswerReader {
+export class ResponseReader {
   readonly #intake: MessageIntake;
   readonly #resume: Resume;
 
@@ -27,56 +27,56 @@ export class AnswerReader {
   }
 
   /** Resolves when the response to request `id` has been delivered, or when `signal` aborts. Rejects with a `RemoteFailure`. */
-  async read(answer: HttpAnswer, id: MessageId, signal: AbortSignal): Promise<void> {
+  async read(response: HttpResponse, id: MessageId, signal: AbortSignal): Promise<void> {
     try {
-      await this.#readAs(mediaType(answer), answer, id, signal);
+      await this.#readAs(mediaType(response), response, id, signal);
     } catch (error) {
-      answer.body.destroy();
+      response.body.destroy();
       if (!(error instanceof BodyTooLongError || error instanceof EventTooLongError)) {
         throw error instanceof Error && error.name === 'AbortError' ? error : asFailure(error);
       }
-      this.#intake.refuseDropped({ bytes: MAX_RESULT_BYTES + 1, id, isMessage: true, endsAsMessage: true });
+      this.#intake.failDropped({ bytes: MAX_RESULT_BYTES + 1, id, isMessage: true, endsAsMessage: true });
     }
     if (this.#intake.isWaiting(id) && !signal.aborted) {
-      throw noResponse(answer);
+      throw noResponse(response);
     }
   }
 
-  async #readAs(type: string, answer: HttpAnswer, id: MessageId, signal: AbortSignal): Promise<void> {
+  async #readAs(type: string, response: HttpResponse, id: MessageId, signal: AbortSignal): Promise<void> {
     switch (type) {
       case 'text/event-stream':
-        return this.#readStream(answer, id, signal);
+        return this.#readStream(response, id, signal);
       case 'application/json':
-        return this.#takeJson(await readBody(answer, MAX_RESULT_BYTES));
+        return this.#takeJson(await readBody(response, MAX_RESULT_BYTES));
       default:
-        throw new RemoteFailure('protocol', `answered with content of type '${type.slice(0, 100)}'`, answer);
+        throw new RemoteFailure('protocol', `answered with content of type '${type.slice(0, 100)}'`, response);
     }
   }
 
-  async #readStream(first: HttpAnswer, id: MessageId, signal: AbortSignal): Promise<void> {
+  async #readStream(first: HttpResponse, id: MessageId, signal: AbortSignal): Promise<void> {
     const position = new StreamPosition();
-    let answer = first;
+    let response = first;
     for (;;) {
-      const broken = await this.#readUntilResponse(answer, id, position);
+      const broken = await this.#readUntilResponse(response, id, position);
       if (!this.#intake.isWaiting(id) || signal.aborted) {
         return;
       }
       const isHopeless = position.lastEventId === undefined || position.fruitless >= MAX_FRUITLESS_RESUMES;
       if (isHopeless || broken instanceof EventTooLongError) {
-        throw broken === undefined ? noResponse(answer) : asFailure(broken);
+        throw broken === undefined ? noResponse(response) : asFailure(broken);
       }
       await sleep(position.nextWaitMs(), undefined, { signal });
-      answer = await this.#resume(position.lastEventId ?? '', signal);
+      response = await this.#resume(position.lastEventId ?? '', signal);
     }
   }
 
   /** Resolves with the error that broke the stream; undefined if the stream ended or the response arrived. */
-  #readUntilResponse(answer: HttpAnswer, id: MessageId, position: StreamPosition): Promise<unknown> {
-    const { body } = answer;
+  #readUntilResponse(response: HttpResponse, id: MessageId, position: StreamPosition): Promise<unknown> {
+    const { body } = response;
     return new Promise((resolve) => {
       const onEnd = readEvents(body, MAX_RESULT_BYTES, position, ({ name, data }) => {
         if (name === 'message' && data.length > 0) {
-          this.#intake.takeLine(data);
+          this.#intake.handleLine(data);
         }
         if (!this.#intake.isWaiting(id)) {
           const timer = setTimeout(() => body.destroy(), AFTER_RESPONSE_MS).unref();
@@ -91,21 +91,21 @@ export class AnswerReader {
   /** Up to 2025-03-26, a response could be an array of messages. */
   #takeJson(body: Buffer): void {
     if (body[0] !== OPENING_BRACKET) {
-      this.#intake.takeLine(body);
+      this.#intake.handleLine(body);
       return;
     }
     const messages = JSON.parse(body.toString('utf8')) as unknown[];
-    messages.filter(isObject).forEach((message) => this.#intake.takeMessage(message, body.length));
+    messages.filter(isObject).forEach((message) => this.#intake.handleMessage(message, body.length));
   }
 }
 
 /** The content type without parameters, in lower case; empty if there is none. */
-export function mediaType({ headers }: HttpAnswer): string {
+export function mediaType({ headers }: HttpResponse): string {
   return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
-function noResponse(answer: HttpAnswer): RemoteFailure {
-  return new RemoteFailure('protocol', 'ended the stream without a response to the request', answer);
+function noResponse(response: HttpResponse): RemoteFailure {
+  return new RemoteFailure('protocol', 'answered without a JSON-RPC response to the request', response);
 }
 
 function asFailure(error: unknown): Error {
