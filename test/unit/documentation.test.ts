@@ -145,6 +145,22 @@ describe('links', () => {
   });
 });
 
+describe('files of this project', () => {
+  it.each(DOCUMENTS)('that %s names exist', (file) => {
+    const named = [...textOf(file).matchAll(/`((?:src|test|docs|scripts|sandbox-runtime)\/[\w./-]+)`/g)];
+    expect(named.map(([, path = '']) => path).filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  // These pages leave out `src/` and the folder of the kernel.
+  it.each(['architecture', 'lifecycle', 'data-ways'])('that docs/internals/%s.md names in short exist', (page) => {
+    const named = [...textOf(`docs/internals/${page}.md`).matchAll(/`((?:[\w-]+\/)+[\w-]+\.ts|[\w-]+\.py)`/g)];
+    const homes = ['.', 'src', 'sandbox-runtime/bridge_kernel'];
+    const lost = named.filter(([, path = '']) => !homes.some((home) => existsSync(join(ROOT, home, path))));
+    expect(named.length).toBeGreaterThan(5);
+    expect(lost.map(([, path]) => path)).toEqual([]);
+  });
+});
+
 /** Fields of an answer, as the reference lists them. */
 const ANSWER_FIELDS = [
   ...textOf('docs/reference/answers.md').matchAll(/^\| (`\w+`(?:, `\w+`)*) \| (?:always|if|unless|in the)/gm),

@@ -26,5 +26,5 @@ it('starts there if its entry allows it, up to three deep', async () => {
     { deep: { ...BRIDGE, env: { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' } } },
     { env: { PATH: process.env['PATH'], MCP_BRIDGE_DEPTH: '3' } },
   );
-  expect((await failureOf(deep.describe('deep'))).message).toContain('(depth 4); at most 3 may be nested');
+  expect((await failureOf(deep.describe('deep'))).message).toContain('(depth 4); the limit is 3');
 });
