@@ -282,8 +282,11 @@ export class KernelConnection {
       return;
     }
     this.#endReport ??= report;
-    // The engine's client ends last; the answer waits for it only as long as the streams need.
-    setTimeout(() => this.#finish(undefined), DRAIN_MS).unref();
+    // The engine's client ends last; the answer waits for it only as long as the streams need. A client that hangs is killed.
+    setTimeout(() => {
+      this.#finish(undefined);
+      void this.sandbox.kill();
+    }, DRAIN_MS).unref();
   }
 
   #warnAboutGaps(noLimits: boolean, noFilter: boolean): void {

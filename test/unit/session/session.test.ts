@@ -327,6 +327,15 @@ describe('a session that loses its sandbox', () => {
     expect((await (await begin()).end()).notices.join()).toMatch(/files and background tasks/);
   });
 
+  it('whose supervisor reports its end, ends an engine client that hangs', async () => {
+    const cell = await openSession().begin();
+    cell.sandbox.diesWhenKilled = false;
+    cell.sandbox.report({ report: 'ended', cause: 'exit', exit_code: 7, signal: null });
+    await vi.advanceTimersByTimeAsync(300);
+    expect(await cell.answer).toMatchObject({ error: { code: 'SESSION_LOST' } });
+    expect(cell.sandbox.kills).toBeGreaterThan(0);
+  });
+
   it('keeps its loaded servers and its cell numbers', async () => {
     const { begin } = openSession();
     const cell = await begin({ servers: ['github'] });
