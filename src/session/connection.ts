@@ -79,6 +79,8 @@ interface RunningCell {
 
 export class KernelConnection {
   readonly sandbox: Sandbox;
+  /** Resolves when the sandbox and everything in it are gone, which may be later than `ended`. */
+  readonly gone: Promise<void>;
   readonly outbox: Outbox;
   readonly #options: ConnectionOptions;
   readonly #dispatcher: Dispatcher;
@@ -112,7 +114,7 @@ export class KernelConnection {
     );
     sandbox.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
     this.#limitStart();
-    void sandbox.exited.then((exit) => {
+    this.gone = sandbox.exited.then((exit) => {
       this.#finish(exit);
       return sandbox.kill();
     });
