@@ -187,7 +187,7 @@ export class Session {
       this.#starting = undefined;
     });
     try {
-      const kernel = await unlessAborted(this.#starting, signal);
+      const kernel = await unlessAborted(unlessAborted(this.#starting, signal), this.#closing.signal);
       // Otherwise code that prints nothing looks like a sandbox that does not start.
       onProgress?.({ message: 'running the code', isRunning: true });
       return kernel;

@@ -554,6 +554,19 @@ describe('a session that is ended', () => {
     await expect(cell).rejects.toMatchObject({ code: 'CELL_CANCELLED', message: 'the bridge is shutting down' });
   });
 
+  it('answers the cell that waits for a start before the sandbox is gone', async () => {
+    const { run, session, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const cell = run();
+    cell.catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    sandbox.diesWhenKilled = false;
+    const ended = session.end('the bridge was shut down');
+    await expect(cell).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+    sandbox.exit();
+    await ended;
+  });
+
   it('does not repeat a start that it ended', async () => {
     const { run, session, engine } = openSession();
     engine.isReadyAtOnce = false;
