@@ -79,6 +79,8 @@ interface RunningCell {
 
 export class KernelConnection {
   readonly sandbox: Sandbox;
+  /** Resolves when the sandbox and everything in it are gone, which may be later than `ended`. */
+  readonly gone: Promise<void>;
   readonly outbox: Outbox;
   readonly #options: ConnectionOptions;
   readonly #dispatcher: Dispatcher;
@@ -112,7 +114,7 @@ export class KernelConnection {
     );
     sandbox.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
     this.#limitStart();
-    void sandbox.exited.then((exit) => {
+    this.gone = sandbox.exited.then((exit) => {
       this.#finish(exit);
       return sandbox.kill();
     });
@@ -282,8 +284,11 @@ export class KernelConnection {
       return;
     }
     this.#endReport ??= report;
-    // The engine's client ends last; the answer waits for it only as long as the streams need.
-    setTimeout(() => this.#finish(undefined), DRAIN_MS).unref();
+    // The engine's client ends last; the answer waits for it only as long as the streams need. A client that hangs is killed.
+    setTimeout(() => {
+      this.#finish(undefined);
+      void this.sandbox.kill();
+    }, DRAIN_MS).unref();
   }
 
   #warnAboutGaps(noLimits: boolean, noFilter: boolean): void {

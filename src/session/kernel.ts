@@ -2,6 +2,7 @@
  * Starts a sandbox and waits until its kernel is ready to run cells. Knows nothing of queues, deadlines or what a session
  * means to people; `session.ts` does.
  */
+import { unlessAborted } from '../base/cancel.ts';
 import type { EngineReport } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import {
@@ -31,6 +32,10 @@ export interface KernelOptions extends Omit<ConnectionOptions, 'attach'> {
   readonly sources: KernelSources;
   readonly hello: Pick<HelloFrame, 'saved_tools' | 'capability_summary' | 'autoload'>;
   readonly onProgress: (progress: PrepareProgress) => void;
+  /** Gets each sandbox of the start, before it is ready. */
+  readonly onSandbox?: ((connection: KernelConnection) => void) | undefined;
+  /** Gives up the start. Whoever aborts it kills the sandbox that `onSandbox` got. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A sandbox whose kernel is ready. */
@@ -42,24 +47,30 @@ export interface Kernel {
   readonly ready: ReadyFrame;
 }
 
-/** Starts a sandbox and waits until its kernel is ready. Rejects with the engine's reason, or `SESSION_START_TIMEOUT`. */
+/**
+ * Starts a sandbox and waits until its kernel is ready. Rejects with the engine's reason, with `SESSION_START_TIMEOUT`, or
+ * with an `AbortError` once `signal` aborts.
+ */
 export async function startKernel(options: KernelOptions): Promise<Kernel> {
-  const { engine, limits, logger, packs, sources } = options;
+  const { engine, limits, logger, packs, signal, sources } = options;
   for (let round = 1; ; round += 1) {
-    await prepareInTime(engine, options.onProgress);
+    await unlessAborted(prepareInTime(engine, options.onProgress), signal);
     // The engine may be a different one in each round.
     const packKey = `${engine.name} ${options.packKey}`;
     const pack = await packs.load(packKey);
+    signal?.throwIfAborted();
     const sandbox = await engine.start({ command: kernelCommand(sources), session: options.session });
     const connection = new KernelConnection(sandbox, { ...options, packKey });
     if (sandbox.isPreloaded !== true) {
       connection.outbox.sendRaw(bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack }));
     }
     connection.outbox.send(helloFrame(options));
+    options.onSandbox?.(connection);
     const outcome = await connection.ready;
     if ('python_version' in outcome) {
       return { connection, engine: reportEngine(engine), ready: outcome };
     }
+    signal?.throwIfAborted();
     const error = explainStart(outcome, connection, options);
     if (error.data['retryNow'] !== true || round === MAX_START_ROUNDS) {
       throw error;

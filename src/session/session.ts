@@ -3,10 +3,12 @@
  * a loss. State is never lost silently: the first answer after a loss says why it happened and which names are gone.
  */
 
+import { unlessAborted } from '../base/cancel.ts';
 import type { CellAnswer, CellRequest, EngineReport } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import { MAX_REPORTED_NAMES, START_GRACE_MS, START_TIMEOUT_MS } from '../base/limits.ts';
 import type { ServerReference } from '../protocol/frames.ts';
+import type { KernelConnection } from './connection.ts';
 import { standInNotice } from './engine-report.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
 import type { RecordedCell, SessionRecorder } from './recorder.ts';
@@ -16,7 +18,16 @@ import { type CellOutcome, isPythonName, runCell } from './run-cell.ts';
 export interface SessionOptions
   extends Omit<
     KernelOptions,
-    'session' | 'generation' | 'loaded' | 'load' | 'onReset' | 'onProgress' | 'hello' | 'startTimeoutMs'
+    | 'session'
+    | 'generation'
+    | 'loaded'
+    | 'load'
+    | 'onReset'
+    | 'onProgress'
+    | 'onSandbox'
+    | 'signal'
+    | 'hello'
+    | 'startTimeoutMs'
   > {
   readonly capabilitySummary: string;
   /** Whether `handleCall` may load servers that no cell asked for; the `hello` frame says so. */
@@ -51,9 +62,13 @@ export class Session {
   #cells = 0;
   #generation = 0;
   #kernel: Kernel | undefined;
+  /** Continues for the next cell if the one that began it is cancelled. */
   #starting: Promise<Kernel> | undefined;
-  /** Resolves when a kernel that was reset or idle has ended. */
-  #ending: Promise<void> | undefined;
+  /** Of the cell that waits for the start. */
+  #onStartProgress: CellRequest['onProgress'];
+  /** Every sandbox that is not gone yet: starting, in use or ending. */
+  readonly #sandboxes = new Set<KernelConnection>();
+  readonly #closing = new AbortController();
   #names: Names | undefined;
   #loss: Loss | undefined;
   #reportedEngine: string | undefined;
@@ -67,9 +82,9 @@ export class Session {
     this.#options = options;
   }
 
-  /** Whether a cell runs or waits. */
+  /** Whether a cell runs or waits, or a sandbox starts. */
   get isBusy(): boolean {
-    return this.#waiting > 0;
+    return this.#waiting > 0 || this.#starting !== undefined;
   }
 
   get isLive(): boolean {
@@ -81,7 +96,10 @@ export class Session {
     return this.#lastUsed;
   }
 
-  /** Runs a cell after the cells that came before it. Rejects if no kernel can be started. */
+  /**
+   * Runs a cell after the cells that came before it. Rejects if no kernel can be started, and with `CELL_CANCELLED` if the
+   * cell is cancelled or the session ended before the cell begins.
+   */
   run(request: CellRequest): Promise<CellAnswer> {
     clearTimeout(this.#idleTimer);
     this.#waiting += 1;
@@ -90,11 +108,13 @@ export class Session {
     return answer;
   }
 
-  /** Ends the kernel, even one that is starting. The next answer reports what was in it. */
+  /** Ends the session for good: no further cell begins, and no sandbox remains, not even one that is starting. */
   async end(reason: string): Promise<void> {
     clearTimeout(this.#idleTimer);
-    const starting = await this.#starting?.catch(() => undefined);
-    await Promise.all([starting?.connection.kill(reason), this.#kernel?.connection.kill(reason), this.#ending]);
+    this.#closing.abort();
+    await Promise.all([this.#killAll(reason), this.#starting?.catch(() => undefined)]);
+    // The engine may have started one meanwhile.
+    await this.#killAll(reason);
   }
 
   /**
@@ -106,17 +126,16 @@ export class Session {
     const kernel = this.#kernel;
     if (kernel !== undefined) {
       this.#noteEnd(kernel, reason);
-      this.#ending = kernel.connection.kill(reason);
-      await this.#ending;
+      await kernel.connection.kill(reason);
     }
   }
 
   async #runNow(request: CellRequest): Promise<CellAnswer> {
     await request.untilRoom?.();
-    throwIfCancelled(request);
+    this.#throwIfOver(request);
     request.servers.forEach((server) => this.#loaded.add(server));
-    const kernel = this.#kernel ?? (await this.#start(request));
-    throwIfCancelled(request);
+    const kernel = this.#kernel ?? (await this.#awaitStart(request));
+    this.#throwIfOver(request);
     this.#cells += 1;
     const run = { session: this.name, generation: this.#generation, cell: this.#cells };
     await this.#options.recorder?.cellStarted(run, request, [...this.#loaded]);
@@ -159,19 +178,41 @@ export class Session {
     return outcome;
   }
 
-  async #start(request: CellRequest): Promise<Kernel> {
+  /** Starts a kernel, or joins a start whose cell was cancelled. */
+  async #awaitStart(request: CellRequest): Promise<Kernel> {
+    const { onProgress, signal } = request;
+    onProgress?.({ message: 'starting the sandbox' });
+    this.#onStartProgress = onProgress;
+    this.#starting ??= this.#start(request.timeoutMs).finally(() => {
+      this.#starting = undefined;
+    });
+    try {
+      const kernel = await unlessAborted(unlessAborted(this.#starting, signal), this.#closing.signal);
+      // Otherwise code that prints nothing looks like a sandbox that does not start.
+      onProgress?.({ message: 'running the code', isRunning: true });
+      return kernel;
+    } catch (error) {
+      this.#throwIfOver(request);
+      throw error;
+    } finally {
+      this.#onStartProgress = undefined;
+    }
+  }
+
+  async #start(timeoutMs: number): Promise<Kernel> {
     this.#generation += 1;
     this.#sentDiscovered = '';
-    request.onProgress?.({ message: 'starting the sandbox' });
+    const { signal } = this.#closing;
     const { capabilitySummary, autoload, savedTools, recorder, ...options } = this.#options;
     const run = { session: this.name, generation: this.#generation };
-    this.#starting = startKernel({
+    const tools = await unlessAborted(savedTools(), signal);
+    const kernel = await startKernel({
       ...options,
       ...run,
-      startTimeoutMs: Math.min(START_TIMEOUT_MS, request.timeoutMs + START_GRACE_MS),
+      startTimeoutMs: Math.min(START_TIMEOUT_MS, timeoutMs + START_GRACE_MS),
       hello: {
         capability_summary: capabilitySummary,
-        saved_tools: [...(await savedTools())],
+        saved_tools: [...tools],
         ...(autoload ? { autoload } : {}),
       },
       loaded: this.#loaded,
@@ -179,10 +220,9 @@ export class Session {
       onReset: () => {
         this.#isResetPending = true;
       },
-      onProgress: (progress) => request.onProgress?.(progress),
-    });
-    const kernel = await this.#starting.finally(() => {
-      this.#starting = undefined;
+      onProgress: (progress) => this.#onStartProgress?.(progress),
+      onSandbox: (connection) => this.#keep(connection),
+      signal,
     });
     this.#kernel = kernel;
     recorder?.sessionStarted(run, kernel.engine);
@@ -190,9 +230,28 @@ export class Session {
       recorder?.sessionEnded(run, reason);
       this.#noteEnd(kernel, reason);
     });
-    // Otherwise code that prints nothing looks like a sandbox that does not start.
-    request.onProgress?.({ message: 'running the code', isRunning: true });
+    this.#startIdleTimer();
     return kernel;
+  }
+
+  #keep(connection: KernelConnection): void {
+    this.#sandboxes.add(connection);
+    void connection.gone.then(() => this.#sandboxes.delete(connection));
+    if (this.#closing.signal.aborted) {
+      void connection.kill('the session was ended');
+    }
+  }
+
+  async #killAll(reason: string): Promise<void> {
+    await Promise.all([...this.#sandboxes].map((connection) => connection.kill(reason)));
+  }
+
+  /** Throws if the session has ended or the cell was cancelled. */
+  #throwIfOver(request: CellRequest): void {
+    if (this.#closing.signal.aborted) {
+      throw shuttingDown();
+    }
+    throwIfCancelled(request);
   }
 
   #load(server: string): void {
@@ -232,7 +291,7 @@ export class Session {
     this.#names = undefined;
     this.#loss = undefined;
     this.#loaded.clear();
-    this.#ending = kernel?.connection.kill('runtime.reset() was called');
+    void kernel?.connection.kill('runtime.reset() was called');
   }
 
   /** The loaded servers, and the configured ones if they changed since the kernel last got them. */
@@ -263,16 +322,26 @@ export class Session {
     return loss === undefined ? [] : [describeLoss(loss)];
   }
 
-  /** Called after each cell. Starts the idle timer if no cell waits. */
+  /** Called after each cell. */
   #rest(): void {
     this.#waiting -= 1;
     this.#lastUsed = performance.now();
+    this.#startIdleTimer();
+  }
+
+  /** Does nothing if a cell runs or waits. */
+  #startIdleTimer(): void {
     if (this.#waiting === 0 && this.#kernel !== undefined) {
       const { idleTimeoutMs } = this.#options;
       const reason = `it was idle for ${idleTimeoutMs / 1000} s (MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT)`;
       this.#idleTimer = setTimeout(() => void this.endIdle(reason), idleTimeoutMs).unref();
     }
   }
+}
+
+/** The answer to cells that have not begun when the bridge ends. */
+export function shuttingDown(): BridgeError {
+  return new BridgeError('CELL_CANCELLED', 'the bridge is shutting down');
 }
 
 function standInNotices(engine: EngineReport | undefined): string[] {

@@ -4,7 +4,7 @@
  */
 import { BridgeError } from '../base/errors.ts';
 import { MAX_SESSIONS } from '../base/limits.ts';
-import { Session, type SessionOptions } from './session.ts';
+import { Session, type SessionOptions, shuttingDown } from './session.ts';
 
 /** Sessions without a sandbox that are kept, so that their next answer can report what was lost. */
 const MAX_REMEMBERED = 1_000;
@@ -24,7 +24,7 @@ export class Sessions {
    */
   get(name: string): Session {
     if (this.#isClosed) {
-      throw new BridgeError('CELL_CANCELLED', 'the bridge is shutting down');
+      throw shuttingDown();
     }
     const known = this.#sessions.get(name);
     if (known === undefined || !(known.isLive || known.isBusy)) {
@@ -39,7 +39,7 @@ export class Sessions {
     return session;
   }
 
-  /** Ends every session. Running cells are answered first, with the reason. */
+  /** Ends every session. Cells that run or wait are answered first, with the reason. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#sessions.values()].map((session) => session.end('the bridge was shut down')));

@@ -1,8 +1,7 @@
-/** Deadlines, waits that end with an abort signal, and throttled calls. */
+/** Deadlines and throttled calls. */
 import { setMaxListeners } from 'node:events';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
-import { messageOf } from '../base/errors.ts';
 
 /**
  * A time limit, starting now, that also ends when the caller aborts. Its signal is not an `AbortSignal.any` of
@@ -58,32 +57,6 @@ export class Deadline {
     }
     return source;
   }
-}
-
-/** Stops waiting with an `AbortError` when `signal` aborts. The promise itself continues for others. */
-export function unlessAborted<Value>(promise: Promise<Value>, signal: CancelSignal | undefined): Promise<Value> {
-  if (signal === undefined) {
-    return promise;
-  }
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(new DOMException('aborted', 'AbortError'));
-    const finish = (settle: () => void): void => {
-      signal.removeEventListener('abort', abort);
-      settle();
-    };
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(
-      (value) => finish(() => resolve(value)),
-      (error: unknown) => finish(() => reject(toError(error))),
-    );
-    if (signal.aborted) {
-      abort();
-    }
-  });
-}
-
-function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(messageOf(thrown), { cause: thrown });
 }
 
 /** Throttles `run`: the first call runs it at once, later ones at most once per interval, including one after the last call. */

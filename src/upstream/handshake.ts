@@ -1,11 +1,10 @@
 /** The MCP handshake, done by the SDK's client: `initialize` up to 2025-11-25, `server/discover` since 2026-07-28. */
 import type { Client, ClientCapabilities, Transport } from '@modelcontextprotocol/client';
-import type { CancelSignal } from '../base/cancel.ts';
+import { type CancelSignal, unlessAborted } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
-import { unlessAborted } from './deadline.ts';
 
 const CLIENT_INFO = { name: 'mcp-server-code-execution-mode', version: VERSION };
 /**

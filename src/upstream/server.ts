@@ -4,7 +4,7 @@
  */
 
 import { setMaxListeners } from 'node:events';
-import type { CancelSignal } from '../base/cancel.ts';
+import { type CancelSignal, unlessAborted } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
@@ -15,7 +15,7 @@ import {
   type ServerInfo,
   SessionLostError,
 } from './connection.ts';
-import { atMostEvery, Deadline, isAbortError, unlessAborted } from './deadline.ts';
+import { atMostEvery, Deadline, isAbortError } from './deadline.ts';
 import { requestWithInput } from './elicitation-protocol.ts';
 import { noticesForTools } from './explain-docker.ts';
 import { Failures } from './failures.ts';

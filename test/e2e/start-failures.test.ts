@@ -2,9 +2,9 @@
  * If the bridge cannot work, the client's log has the one line of `doctor` that says why, and the answer to the client has the same
  * text.
  */
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -12,10 +12,13 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Finding, renderLine } from '../../src/terminal/finding.ts';
 import { CLI, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { descendantsOf, isAlive } from '../support/processes.ts';
+import { findProcesses } from '../support/sandbox.ts';
 
 type Environment = Readonly<Record<string, string>>;
 
 const DEAD = join(ROOT, 'test/fixtures/engines/dead');
+const HANGING = join(ROOT, 'test/fixtures/engines/hanging/podman');
 const engine = (await coverEngines()).find(({ name }) => name === 'podman');
 let home = '';
 
@@ -35,6 +38,10 @@ const requests = (servers: readonly string[]) => [
   { method: 'notifications/initialized' },
   { id: 2, method: 'tools/call', params: { name: 'run_python', arguments: { code: '1', servers } } },
 ];
+
+function linesOf(messages: readonly object[]): string {
+  return messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
+}
 
 interface Served {
   readonly log: string;
@@ -65,11 +72,7 @@ async function serve(
       child.stdin.end();
     }
   });
-  child.stdin.write(
-    requests(servers)
-      .map((request) => `${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`)
-      .join(''),
-  );
+  child.stdin.write(linesOf(requests(servers)));
   const [exitCode] = await exited;
   const line = out.split('\n').find((one) => one.includes('"id":2')) ?? '{}';
   const { result } = JSON.parse(line) as { result?: { content: { text: string }[] } };
@@ -165,6 +168,42 @@ describe('problems that do not prevent a session from starting', () => {
     const { answer } = await serve(EMBEDDED, [], ['b']);
     expect(answer).toContain("`servers` names 'b', but no server is configured.");
     expect(answer).toContain(found[1]?.text);
+  });
+});
+
+describe('a bridge that ends while its engine hangs', () => {
+  /** Starts a cell, ends the bridge once the engine has got `command`, and waits until the bridge is gone. */
+  async function endDuring(command: 'run' | 'ps', end: (bridge: ChildProcessWithoutNullStreams) => void) {
+    const folder = join(home, 'bin');
+    await mkdir(folder);
+    await copyFile(HANGING, join(folder, 'podman'));
+    const path = `${folder}:${process.env['PATH'] ?? ''}`;
+    const bridge = spawn(process.execPath, [CLI], { env: inHome({ PATH: path, MCP_BRIDGE_RUNTIME: 'podman' }) });
+    const exited = once(bridge, 'close');
+    const log = text(bridge.stderr);
+    const out = text(bridge.stdout);
+    bridge.stdin.write(linesOf(requests([])));
+    const got = () => findProcesses(`${join(folder, 'podman')} ${command}`).length;
+    await expect.poll(got, { timeout: 20_000 }).toBeGreaterThan(0);
+    const below = descendantsOf(bridge.pid ?? 0);
+    end(bridge);
+    await exited;
+    const processes = () => [...findProcesses(folder), ...below.filter(isAlive)];
+    return { log: await log, out: await out, processes };
+  }
+
+  it('leaves no process', async () => {
+    const { log, processes } = await endDuring('run', (bridge) => bridge.stdin.end());
+    expect(log).not.toContain('shutdown took longer');
+    // They got SIGKILL, but a busy kernel may need a moment.
+    await expect.poll(processes).toEqual([]);
+  });
+
+  it('answers its cell if the client is still there, and ends what checks the engine', async () => {
+    const { log, out, processes } = await endDuring('ps', (bridge) => bridge.kill('SIGTERM'));
+    expect(out).toContain('CELL_CANCELLED: the bridge is shutting down');
+    expect(log).not.toContain('shutdown took longer');
+    await expect.poll(processes).toEqual([]);
   });
 });
 

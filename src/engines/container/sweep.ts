@@ -82,7 +82,9 @@ export async function removeContainer(command: EngineCommand, id: string, attemp
 
 /** Rejects if there is no answer in time. */
 async function ask(command: EngineCommand, commandArguments: readonly string[]): Promise<CommandResult> {
-  const result = await runEngineCommand(command, commandArguments, { timeoutMs: COMMAND_TIMEOUT_MS });
+  // A removal may continue when the bridge ends; a question may not.
+  const endsWithProcess = commandArguments[0] === 'ps';
+  const result = await runEngineCommand(command, commandArguments, { timeoutMs: COMMAND_TIMEOUT_MS, endsWithProcess });
   if (result.isTimedOut) {
     throw new Error(`no answer to "${commandArguments[0]}" within ${COMMAND_TIMEOUT_MS} ms`);
   }

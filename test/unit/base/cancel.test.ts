@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { CancelSource } from '../../../src/base/cancel.ts';
+import { CancelSource, unlessAborted } from '../../../src/base/cancel.ts';
+import { rejectionOf } from '../../support/upstream.ts';
 
 it('calls each listener once, but none that was removed or added after the abort', () => {
   const source = new CancelSource();
@@ -15,4 +16,18 @@ it('calls each listener once, but none that was removed or added after the abort
   source.signal.addEventListener('abort', note('late'));
   expect(source.signal.aborted).toBe(true);
   expect(calls).toEqual(['stays']);
+});
+
+it('stops waiting, while the promise continues', async () => {
+  const controller = new AbortController();
+  let finish: (value: string) => void = () => undefined;
+  const promise = new Promise<string>((resolve) => {
+    finish = resolve;
+  });
+  const given = rejectionOf(unlessAborted(promise, controller.signal));
+  controller.abort();
+  expect(await given).toMatchObject({ name: 'AbortError' });
+  finish('done');
+  expect(await promise).toBe('done');
+  await expect(unlessAborted(promise, controller.signal)).rejects.toMatchObject({ name: 'AbortError' });
 });

@@ -1,5 +1,6 @@
 /** One session: its queue, its sandbox from start to end, and what its answers say about that. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createDeferred } from '../../../src/base/deferred.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
 import type { SessionRecorder } from '../../../src/session/recorder.ts';
@@ -112,6 +113,56 @@ describe('a cell that is cancelled', () => {
     await expect(cancelled).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
     expect(await (await begin()).end()).toMatchObject({ status: 'success', cell: 1 });
     expect(engine.sandboxes).toHaveLength(1);
+  });
+
+  it('while its sandbox starts is answered at once; the next one joins the start and gets its progress', async () => {
+    const { begin, run, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const client = new AbortController();
+    const progress: Record<'first' | 'second', string[]> = { first: [], second: [] };
+    const cancelled = run({ signal: client.signal, onProgress: ({ message }) => progress.first.push(message) });
+    cancelled.catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    client.abort();
+    await expect(cancelled).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+    const next = begin({ onProgress: ({ message }) => progress.second.push(message) });
+    await settle();
+    sandbox.becomeReady();
+    expect(await (await next).end()).toMatchObject({ status: 'success', cell: 1 });
+    expect(engine.sandboxes).toHaveLength(1);
+    expect(progress).toEqual({
+      first: ['starting the sandbox'],
+      second: ['starting the sandbox', 'running the code'],
+    });
+  });
+
+  it('while its sandbox starts leaves a sandbox that ends after the idle timeout', async () => {
+    const { run, engine } = openSession({ idleTimeoutMs: 60_000 });
+    engine.isReadyAtOnce = false;
+    const client = new AbortController();
+    run({ signal: client.signal }).catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    client.abort();
+    await settle();
+    sandbox.becomeReady();
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(sandbox.kills).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(sandbox.kills).toBeGreaterThan(0);
+  });
+
+  it('while its sandbox starts hides a failed start; the next one tries again', async () => {
+    const { begin, run, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const client = new AbortController();
+    run({ signal: client.signal }).catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    client.abort();
+    await settle();
+    sandbox.exit(ENDED);
+    await settle();
+    engine.isReadyAtOnce = true;
+    expect(await (await begin()).end()).toMatchObject({ status: 'success', notices: [] });
   });
 
   it('does not swallow notices: the next answer repeats them', async () => {
@@ -327,6 +378,15 @@ describe('a session that loses its sandbox', () => {
     expect((await (await begin()).end()).notices.join()).toMatch(/files and background tasks/);
   });
 
+  it('whose supervisor reports its end, ends an engine client that hangs', async () => {
+    const cell = await openSession().begin();
+    cell.sandbox.diesWhenKilled = false;
+    cell.sandbox.report({ report: 'ended', cause: 'exit', exit_code: 7, signal: null });
+    await vi.advanceTimersByTimeAsync(300);
+    expect(await cell.answer).toMatchObject({ error: { code: 'SESSION_LOST' } });
+    expect(cell.sandbox.kills).toBeGreaterThan(0);
+  });
+
   it('keeps its loaded servers and its cell numbers', async () => {
     const { begin } = openSession();
     const cell = await begin({ servers: ['github'] });
@@ -474,12 +534,100 @@ describe('a session that is ended', () => {
     const { run, session, engine } = openSession();
     engine.isReadyAtOnce = false;
     const cell = run();
+    cell.catch(() => undefined);
     const sandbox = await engine.nextSandbox();
     const ended = session.end('the bridge was shut down');
     sandbox.becomeReady();
     await ended;
     expect(sandbox.kills).toBeGreaterThan(0);
-    expect(await cell).toMatchObject({ error: { code: 'SESSION_LOST' } });
+    await expect(cell).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+  });
+
+  it('ends a start that hangs, and answers its cell', async () => {
+    const { run, session, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const cell = run();
+    cell.catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    await session.end('the bridge was shut down');
+    expect(sandbox.kills).toBeGreaterThan(0);
+    await expect(cell).rejects.toMatchObject({ code: 'CELL_CANCELLED', message: 'the bridge is shutting down' });
+  });
+
+  it('answers the cell that waits for a start before the sandbox is gone', async () => {
+    const { run, session, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const cell = run();
+    cell.catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    sandbox.diesWhenKilled = false;
+    const ended = session.end('the bridge was shut down');
+    await expect(cell).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+    sandbox.exit();
+    await ended;
+  });
+
+  it('does not repeat a start that it ended', async () => {
+    const { run, session, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    engine.startFailure = new BridgeError('ENGINE_FAILED', 'a flag is not known', { data: { retryNow: true } });
+    run().catch(() => undefined);
+    await engine.nextSandbox();
+    await session.end('the bridge was shut down');
+    await settle();
+    expect(engine.sandboxes).toHaveLength(1);
+  });
+
+  it('before the engine has started its sandbox, ends that sandbox', async () => {
+    const { run, session, engine } = openSession();
+    const started = createDeferred<void>();
+    Object.assign(engine, { isReadyAtOnce: false, beforeStart: () => started.promise });
+    const cell = run();
+    cell.catch(() => undefined);
+    await settle();
+    const ended = session.end('the bridge was shut down');
+    started.resolve();
+    await ended;
+    expect(engine.sandboxes.map(({ kills }) => kills > 0)).toEqual([true]);
+    await expect(cell).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+  });
+
+  it.each(['savedTools', 'prepare'] as const)('while `%s` is pending starts no sandbox', async (step) => {
+    const pending = createDeferred<void>();
+    const savedTools = async () => {
+      await (step === 'savedTools' ? pending.promise : undefined);
+      return [];
+    };
+    const { run, session, engine } = openSession({ savedTools });
+    if (step === 'prepare') {
+      engine.prepare = () => pending.promise;
+    }
+    const cell = run();
+    cell.catch(() => undefined);
+    await settle();
+    await session.end('the bridge was shut down');
+    await expect(cell).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+    pending.resolve();
+    await settle();
+    expect(engine.sandboxes).toEqual([]);
+  });
+
+  it('waits for a sandbox whose start took too long', async () => {
+    const { run, session, engine } = openSession();
+    engine.isReadyAtOnce = false;
+    const cell = run({ timeoutMs: 1_000 });
+    cell.catch(() => undefined);
+    const sandbox = await engine.nextSandbox();
+    sandbox.diesWhenKilled = false;
+    await vi.advanceTimersByTimeAsync(3_000);
+    await expect(cell).rejects.toMatchObject({ code: 'SESSION_START_TIMEOUT' });
+    const events: string[] = [];
+    void session.end('the bridge was shut down').then(() => events.push('ended'));
+    await settle();
+    expect(events).toEqual([]);
+    sandbox.exit();
+    await settle();
+    expect(events).toEqual(['ended']);
   });
 
   it('waits for a sandbox that a reset is still ending', async () => {

@@ -1,5 +1,6 @@
 /** All sessions of a bridge: side by side, in limited number, and ended together. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createDeferred } from '../../../src/base/deferred.ts';
 import { type BegunCell, openSessions, settle } from '../../support/fake-session.ts';
 
 vi.mock('../../../src/base/limits.ts', async (original) => ({
@@ -61,6 +62,27 @@ describe('a session above the limit', () => {
   });
 });
 
+describe('a session whose sandbox still starts after its cell was cancelled', () => {
+  it('counts towards the limit and is not the one that is ended', async () => {
+    const { begin, run, engine } = openSessions();
+    engine.isReadyAtOnce = false;
+    for (const session of ['a', 'b']) {
+      const client = new AbortController();
+      const cell = run({ session, signal: client.signal });
+      cell.catch(() => undefined);
+      await settle();
+      client.abort();
+      await expect(cell).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+    }
+    await expect(run({ session: 'c' })).rejects.toMatchObject({ code: 'SESSION_LIMIT' });
+    engine.sandboxes.forEach((sandbox) => sandbox.becomeReady());
+    await settle();
+    engine.isReadyAtOnce = true;
+    expect(await (await begin({ session: 'c' })).end()).toMatchObject({ status: 'success' });
+    expect(engine.sandboxes.map(({ kills }) => kills > 0)).toEqual([true, false, false]);
+  });
+});
+
 describe('a bridge that shuts down', () => {
   it('answers running cells with the reason and ends every sandbox', async () => {
     const { begin, sessions, engine } = openSessions();
@@ -69,6 +91,28 @@ describe('a bridge that shuts down', () => {
     await sessions.close();
     expect(await a.answer).toMatchObject({ error: { code: 'SESSION_LOST' } });
     expect(engine.sandboxes.map(({ kills }) => kills > 0)).toEqual([true, true]);
+  });
+
+  it('answers waiting cells like later ones, and starts no sandbox for them', async () => {
+    const { begin, run, sessions, engine } = openSessions();
+    await begin();
+    const waiting = run();
+    waiting.catch(() => undefined);
+    await sessions.close();
+    await expect(waiting).rejects.toMatchObject({ code: 'CELL_CANCELLED', message: 'the bridge is shutting down' });
+    expect(engine.sandboxes).toHaveLength(1);
+  });
+
+  it('starts no sandbox for a cell that waits for room for its answer', async () => {
+    const { run, sessions, engine } = openSessions();
+    const room = createDeferred<void>();
+    const cell = run({ untilRoom: () => room.promise });
+    cell.catch(() => undefined);
+    await settle();
+    await sessions.close();
+    room.resolve();
+    await expect(cell).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+    expect(engine.sandboxes).toEqual([]);
   });
 
   it('refuses later cells', async () => {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { atMostEvery, Deadline, unlessAborted } from '../../../src/upstream/deadline.ts';
-import { rejectionOf } from '../../support/upstream.ts';
+import { atMostEvery, Deadline } from '../../../src/upstream/deadline.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -22,20 +21,6 @@ it('ends at the deadline or with the caller, and leaves no timer behind', () => 
   expect(early.signal.aborted).toBe(true);
   early.clear();
   expect(new Deadline(1, caller.signal).signal.aborted).toBe(true);
-});
-
-it('stops waiting, while the promise continues', async () => {
-  const controller = new AbortController();
-  let finish: (value: string) => void = () => undefined;
-  const promise = new Promise<string>((resolve) => {
-    finish = resolve;
-  });
-  const given = rejectionOf(unlessAborted(promise, controller.signal));
-  controller.abort();
-  expect(await given).toMatchObject({ name: 'AbortError' });
-  finish('done');
-  expect(await promise).toBe('done');
-  await expect(unlessAborted(promise, controller.signal)).rejects.toMatchObject({ name: 'AbortError' });
 });
 
 it('runs at once, then once per interval, including once after the last call', () => {
