@@ -54,7 +54,6 @@ describe('a topic', () => {
       source
         .replaceAll(/^<!--[^>]*-->\n\n?/gm, '')
         .replace(/\[([^\]]+)\]\((\w+)\.md#([\w-]+)\)/g, '$1 (`help $2 $3`)')
-        .replace('[gallery](gallery.md)', 'gallery')
         .replace(/\[([^\]]+)\]\((?:\w+\/)?(\w+)\.md\)/g, '$1 (`help $2`)'),
     );
     expect(await helpOn('settings')).toContain('how values are written.\n\n| Variable | Default |');
