@@ -14,12 +14,47 @@ export function renderAuditRecords(): string {
   const shared = Object.keys(first.properties).filter((name) =>
     others.every((record) => isShared(name, first, record)),
   );
-  const sections = oneOf.map((record) => {
-    const own = renderFields(record, (name) => !shared.includes(name));
-    return `## \`${record.properties['type']?.const}\`\n\n${record.description}\n\n${own}`;
+  const sections = oneOf.map((record, index) => {
+    // A field is described once: later records with the same field refer to the first one that has it.
+    const firstWith = (name: string) => oneOf.slice(0, index).find((earlier) => isSameField(name, earlier, record));
+    const own = renderFields(record, (name) => !shared.includes(name) && firstWith(name) === undefined);
+    const parts = [`## \`${titleOf(record)}\``, record.description ?? '', own];
+    return [
+      ...parts,
+      ...oneOf.slice(0, index).map((earlier) =>
+        renderRepeated(
+          earlier,
+          namesOf(record).filter((name) => !shared.includes(name) && firstWith(name) === earlier),
+        ),
+      ),
+    ]
+      .filter((part) => part !== '')
+      .join('\n\n');
   });
   const head = `## Every record\n\n${renderFields(first, (name) => shared.includes(name))}`;
   return [head, ...sections].join('\n\n');
+}
+
+function titleOf(record: ObjectSchema): string {
+  return String(record.properties['type']?.const);
+}
+
+function namesOf(record: ObjectSchema): string[] {
+  return Object.keys(record.properties).filter((name) => name !== 'type');
+}
+
+function renderRepeated(earlier: ObjectSchema, names: readonly string[]): string {
+  const list = names.map((name) => `\`${name}\``).join(', ');
+  return names.length === 0 ? '' : `As in \`${titleOf(earlier)}\`: ${list}.`;
+}
+
+/** Whether both records have the field, with the same meaning, and both require it or both do not. */
+function isSameField(name: string, one: ObjectSchema, other: ObjectSchema): boolean {
+  return (
+    one.properties[name] !== undefined &&
+    isShared(name, one, other) &&
+    one.required?.includes(name) === other.required?.includes(name)
+  );
 }
 
 /** Whether both records have the field, with the same meaning. */
@@ -32,9 +67,9 @@ function renderFields(record: ObjectSchema, isWanted: (name: string) => boolean)
   const rows = fieldRows({ ...record, properties: Object.fromEntries(wanted) }, '').map(
     ([name = '', type = '', required, meaning = '']) => [
       name,
-      required === 'yes' ? type : `${type}, optional`,
+      `${type.replace(' >= 0', '')}${required === 'yes' ? '' : ', optional'}`,
       meaning,
     ],
   );
-  return renderTable(['Field', 'Type', 'Meaning'], rows);
+  return rows.length === 0 ? '' : renderTable(['Field', 'Type', 'Meaning'], rows);
 }

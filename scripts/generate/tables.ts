@@ -42,7 +42,7 @@ export function renderErrors(): string {
   return renderTable(['Code', 'Meaning', 'Fixed by', 'Retry', 'Exit code'], rows);
 }
 
-const FIXED_BY_WORD = { user: 'you', model: 'the agent', us: 'us' } as const;
+const FIXED_BY_WORD = { user: 'you', model: 'agent', us: 'us' } as const;
 
 /** One section per code with its usual cause and remedy. The table has the rest. */
 export function renderErrorPages(): string {

@@ -1,6 +1,6 @@
 /**
  * What a client gets for each kind of value: real tables, plots and images, on the image with data science packages.
- * `UPDATE_GALLERY=1` writes the results to docs/gallery.md and docs/gallery/.
+ * `UPDATE_GALLERY=1` writes the results to docs/internals/gallery.md and docs/internals/gallery/.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ for (const [index, engine] of engines.entries()) {
     afterAll(async () => {
       await bridge.close();
       if (isUpdate && index === 0) {
-        writeFileSync(join(ROOT, 'docs/gallery.md'), `${HEADING}\n${pages.join('\n')}`);
+        writeFileSync(join(ROOT, 'docs/internals/gallery.md'), `${HEADING}\n${pages.join('\n')}`);
       }
     });
 
@@ -73,7 +73,7 @@ const HEADING = `# Gallery
 What a client gets for each kind of value, as it came. Written by \`test/e2e/gallery.test.ts\`, with the image of \`sandbox-runtime\` that has pandas, matplotlib and Pillow.
 `;
 
-const folder = join(ROOT, 'docs/gallery');
+const folder = join(ROOT, 'docs/internals/gallery');
 if (isUpdate) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);

@@ -44,7 +44,7 @@ describe('the package', () => {
     const embedded = EMBEDDED_FILES.map((file) => `dist/embedded/${file}`);
     const isLicense = (path: string) => path.startsWith('dist/embedded/licenses/');
     const isChunk = (path: string) => /^dist\/[\w-]+-[0-9A-Z]{8}\.js$/.test(path);
-    const isToRead = (path: string) => /^(?:docs\/(?!internals\/|gallery\/)|servers\.d\/)/.test(path);
+    const isToRead = (path: string) => /^(?:docs\/(?!internals\/)|servers\.d\/)/.test(path);
     expect(packed.filter((path) => !isChunk(path) && !isLicense(path) && !isToRead(path)).toSorted()).toEqual(
       [
         'CHANGELOG.md',

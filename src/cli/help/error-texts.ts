@@ -41,7 +41,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   ENGINE_FAILED: {
     cause:
-      'The engine is running but could not start the sandbox: it is too old, cannot see a folder of `MCP_BRIDGE_MOUNTS`, could not pull the image, or is out of memory.',
+      'The engine is too old, cannot see a folder of `MCP_BRIDGE_MOUNTS`, could not pull the image, or is out of memory.',
     remedy: `The message includes the engine's own error. \`${COMMAND} doctor\` tries to start a sandbox in the same way.`,
     hasHint: true,
   },
@@ -61,14 +61,14 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   SESSION_START_TIMEOUT: {
-    cause: 'Python in the sandbox was not ready in time, usually because the machine is overloaded.',
+    cause: 'Usually, the machine is overloaded.',
     remedy:
       "Run the cell again. If it also fails on an idle machine, look at the sandbox's output in the log on stderr.",
     hasHint: true,
   },
   SESSION_LOST: {
     cause:
-      'The code used more memory than `MCP_BRIDGE_MEMORY` or ended the interpreter (`os._exit`, a crash in C code), or the container was removed. The message says which.',
+      'The code used more memory than `MCP_BRIDGE_MEMORY` or ended Python (`os._exit`, a crash in C code), or the container was removed. The message says which.',
     remedy:
       'Variables and files are lost. Create them again, using less memory or a higher `MCP_BRIDGE_MEMORY`. Tool calls that had started may have taken effect.',
     hasHint: true,
@@ -79,10 +79,9 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   CHECK_FAILED: {
-    cause:
-      'A check before the cell ran found a call that is certain to fail: an unknown tool, a server that is not loaded, or a missing or unknown argument.',
+    cause: 'The code calls an unknown tool or a server that is not loaded, or an argument is missing or unknown.',
     remedy:
-      'None of the cell has run. Correct the lines named in the message and run the whole cell again; load servers with the argument `servers`.',
+      'Correct the lines named in the message and run the whole cell again; load servers with the argument `servers`.',
     hasHint: true,
   },
   CELL_DEADLINE: {
@@ -114,7 +113,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   LIMIT_RESULT: {
-    cause: 'A result is larger than the limit, or too many large results are waiting to be read by the code.',
+    cause: 'One result is too large, or too many large results are waiting to be read by the code.',
     remedy:
       'Request less, for example with a filter, page by page, or from a smaller file. Await fewer large results at once.',
     hasHint: false,
@@ -142,9 +141,9 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: false,
   },
   SERVER_NOT_AVAILABLE: {
-    cause: 'The server is not loaded in this session, or it is disabled in its file.',
+    cause: 'The cell did not name the server in `servers`, or its file disables it.',
     remedy:
-      'Run the cell again with its name in `servers`; it then stays loaded. `MCP_BRIDGE_AUTOLOAD=1` loads servers automatically, and `servers enable NAME` enables a server.',
+      'Run the cell again with the name; the server then stays loaded. `MCP_BRIDGE_AUTOLOAD=1` loads servers automatically, and `servers enable NAME` enables a server.',
     hasHint: true,
   },
   SERVER_UNKNOWN: {
@@ -189,7 +188,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   SERVER_PROTOCOL: {
-    cause: 'The answer is not valid MCP, or is nested too deeply. Some servers write logs to stdout.',
+    cause: 'The server has a bug, writes logs to stdout, or nests its answer too deeply.',
     remedy: 'Update the server, or report the bug to its authors. Its other tools may work.',
     hasHint: false,
   },
@@ -205,23 +204,23 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   TOOL_ARGUMENT_INVALID: {
-    cause: 'An argument is missing, unknown, of the wrong type or out of range. Nothing was sent.',
+    cause: 'An argument is missing, unknown, of the wrong type or out of range.',
     remedy: 'Use the signature in the message; `help(mcp_NAME.TOOL)` shows it too.',
     hasHint: false,
   },
   TOOL_CHANGED: {
     cause:
-      'With `pin` set to `strict`, a tool must be accepted again after its definition changes, and a new tool must be accepted first. Nothing was sent.',
+      'With `pin` set to `strict`, a tool must be accepted again after its definition changes, and a new tool must be accepted first.',
     remedy: `Do without the tool, or ask the person to review it with \`${COMMAND} servers approve NAME TOOL\`.`,
     hasHint: true,
   },
   TOOL_FAILED: {
-    cause: "The server ran the tool and reported a failure. The message is the server's.",
+    cause: "The tool could not do what the code asked for. The message is the server's.",
     remedy: 'Fix what the message complains about. In code, catch `ToolError`; its `result` is the original answer.',
     hasHint: false,
   },
   POLICY_DENIED: {
-    cause: "A rule of the person's policy denies this call, or the policy cannot be read. Nothing was sent.",
+    cause: "A rule of the person's policy denies this call, or the policy cannot be read.",
     remedy:
       'Do without the call, or tell the person what you need it for. Only the person can change the policy; the message names the rule and the file.',
     hasHint: true,
@@ -232,19 +231,19 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   APPROVAL_DENIED: {
-    cause: 'The policy requires approval for this call, and the person refused it. Nothing was sent.',
+    cause: 'A policy requires approval, and the person refused it. Nothing was sent.',
     remedy: 'Do without the call, or ask the person what they want instead.',
     hasHint: true,
   },
   APPROVAL_TIMEOUT: {
     cause:
-      'The policy requires approval for this call, and the person did not answer within `MCP_BRIDGE_APPROVAL_TIMEOUT`. Nothing was sent. The same cell asks no further questions: other calls that need approval fail at once.',
+      'A policy requires approval, and no answer came within `MCP_BRIDGE_APPROVAL_TIMEOUT`. Nothing was sent. Other calls of this cell that need approval fail at once.',
     remedy: 'Tell the person what they will be asked, and try again when they are back.',
     hasHint: true,
   },
   APPROVAL_UNAVAILABLE: {
     cause:
-      'The policy requires approval for this call, but the client cannot ask, the call comes from a background job, or the cell has asked too many questions. Nothing was sent.',
+      'The client cannot ask, the call comes from a background job, or the cell has asked too many questions. Nothing was sent.',
     remedy: 'Do without the call, or tell the person, who can allow it in the policy or use a client that can ask.',
     hasHint: true,
   },
@@ -254,8 +253,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   AUDIT_UNAVAILABLE: {
-    cause:
-      '`MCP_BRIDGE_AUDIT` is `required`, and the record could not be written: the disk is full, or the folder `audit` is not writable or is a symbolic link.',
+    cause: 'The disk is full, or the folder `audit` is not writable or is a symbolic link.',
     remedy:
       'The cell was not run. Fix the problem that the message names. With `MCP_BRIDGE_AUDIT=1`, cells run even if they cannot be recorded.',
     hasHint: true,

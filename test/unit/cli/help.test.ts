@@ -53,8 +53,7 @@ describe('a topic', () => {
     expect(await helpOn('guide')).toBe(
       source
         .replaceAll(/^<!--[^>]*-->\n\n?/gm, '')
-        .replace(/\[([^\]]+)\]\((\w+)\.md#([\w-]+)\)/g, '$1 (`help $2 $3`)')
-        .replace('[gallery](gallery.md)', 'gallery')
+        .replaceAll(/\[([^\]]+)\]\((?:\w+\/)?(\w+)\.md#([\w-]+)\)/g, '$1 (`help $2 $3`)')
         .replace(/\[([^\]]+)\]\((?:\w+\/)?(\w+)\.md\)/g, '$1 (`help $2`)'),
     );
     expect(await helpOn('settings')).toContain('how values are written.\n\n| Variable | Default |');
