@@ -67,9 +67,6 @@ export interface Dialect {
 const SILENCE_MS = 1_000;
 /** How long that answer may take. Together with the silence, an engine that hangs is reported within 5 s. */
 const ANSWER_TIMEOUT_MS = 3_800;
-/** The same for a sandbox that is ended while it starts. Together less than the 2.5 s in which a bridge shuts down. */
-const END_SILENCE_MS = 200;
-const END_ANSWER_TIMEOUT_MS = 1_500;
 /** If the client dies while its container is being created, the container exists after this long (measured: within 0.2 s). */
 const LATE_CREATION_MS = 1_000;
 /** How long the engine may take to say whether it has an image. */
@@ -224,29 +221,25 @@ class ContainerEngine implements Engine {
   }
 
   /**
-   * If nothing is printed, finds out whether the engine hangs or the program is silent, and sooner if the sandbox is ended
-   * meanwhile. Kills the client if the engine hangs.
+   * If nothing is printed, finds out whether the engine hangs or the program is silent. Kills the client if the engine hangs, but
+   * never sooner because the bridge ends: on a busy machine that killed healthy starts, whose container and conmon stayed behind.
    */
   #watchSilence(sandbox: Sandbox, child: PipeProcess): void {
     const isSilent = () => !hasEnded(child) && !hasSpoken(child);
-    const check = async (answerTimeoutMs: number): Promise<void> => {
-      if (isSilent() && !(await this.#answers(answerTimeoutMs)) && isSilent()) {
+    const check = async (): Promise<void> => {
+      if (isSilent() && !(await this.#answers()) && isSilent()) {
         this.#unanswered.add(sandbox);
         endTree(child, 'SIGKILL');
       }
     };
-    const timers = [setTimeout(() => void check(ANSWER_TIMEOUT_MS), SILENCE_MS).unref()];
-    // `kill` first closes the input.
-    child.stdin.once('close', () => {
-      timers.push(setTimeout(() => void check(END_ANSWER_TIMEOUT_MS), END_SILENCE_MS).unref());
-    });
-    child.once('exit', () => timers.forEach(clearTimeout));
+    const timer = setTimeout(() => void check(), SILENCE_MS).unref();
+    child.once('exit', () => clearTimeout(timer));
   }
 
-  async #answers(timeoutMs: number): Promise<boolean> {
+  async #answers(): Promise<boolean> {
     const filter = `--filter=label=${INSTANCE_LABEL}=${this.#options.instanceId}`;
     const result = await runEngineCommand(this.#command, ['ps', '--quiet', filter], {
-      timeoutMs,
+      timeoutMs: ANSWER_TIMEOUT_MS,
       endsWithProcess: true,
     });
     return !result.isTimedOut;

@@ -16,8 +16,6 @@ const READY = 'print("ready")\ninput()';
 const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures', 'engines');
 /** The documented limit for an engine that hangs. The test allows another second for a busy machine. */
 const ANSWER_WITHIN_MS = 5_000;
-/** A bridge exits this long after its client is gone, whether its sandboxes have ended or not. */
-const SHUTDOWN_WITHIN_MS = 2_500;
 
 const engines = await coverEngines();
 const podman = engines.find(({ name }) => name === 'podman');
@@ -74,10 +72,8 @@ describe('an engine that does not work', () => {
   it('is killed while it hangs, if the session gives up', async () => {
     const { engine } = detectWith('hanging', { requested: 'podman' });
     const sandbox = await startPython(engine, READY);
-    const clock = startClock();
     void sandbox.kill();
     expect(await sandbox.exited).toEqual({ exitCode: undefined, signal: 'SIGKILL' });
-    expect(clock.elapsed()).toBeLessThan(SHUTDOWN_WITHIN_MS);
   });
 
   it.runIf(docker)('is replaced by the next one', async () => {
