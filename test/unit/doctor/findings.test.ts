@@ -182,6 +182,17 @@ describe('the settings', () => {
     ]);
     expect(context.settings).toMatchObject({ image: 'mine', timeoutSeconds: 30 });
   });
+
+  it('are not said to have all their default values if the only one that is set is invalid', async () => {
+    const { findings } = await examineSettings({ env: { MCP_BRIDGE_TIMEOUT: 'soon' }, ...created });
+    expect(findings.map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^MCP_BRIDGE_TIMEOUT is 'soon'/),
+      'all others have their default values',
+    ]);
+    expect((await examineSettings({ env: {}, ...created })).findings.map(({ text }) => text)).toEqual([
+      'all have their default values',
+    ]);
+  });
 });
 
 describe('engines that cannot be used', () => {
