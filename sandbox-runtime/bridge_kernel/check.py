@@ -193,7 +193,7 @@ def _report(findings: list[Finding], code: str) -> None:
     ordered = sorted(unique.values(), key=_line)
     certain = [found for found in ordered if found.level == CERTAIN]
     if certain:
-        # A server that is not loaded, or a call that a policy refuses, is no mistake in the code, and names the next step.
+        # A server that is not loaded or a call that a policy refuses is no mistake; it names the next step itself.
         said = certain[0].message
         is_refusal = len(ordered) == 1 and "\nHint: " in said and not said.startswith("SERVER_UNKNOWN")
         counted = "1 problem." if is_refusal else _counted(ordered)

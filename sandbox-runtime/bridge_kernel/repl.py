@@ -149,7 +149,7 @@ class Repl:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A text of more than `limit` characters, cut in the middle. The host finds the line between both parts by its words."""
+    """A text of more than `limit` characters, cut in the middle. The host finds the cut by its words."""
     if len(text) <= limit:
         return text
     half = limit // 2

@@ -73,7 +73,6 @@ class Huge(unittest.TestCase):
         self.assertLess(Item.asked, 2_000)
 
 
-
 class Texts(unittest.TestCase):
     def test_short_texts_are_unchanged(self) -> None:
         self.assertEqual(shortened("abcd", 4), "abcd")
