@@ -139,8 +139,8 @@ describe('an answer', () => {
   });
 
   test('does not take the words of code for a cut of the sandbox', async () => {
-    const text = `${'x'.repeat(30_000)}\n[9,000,000 bytes omitted here.]\n${'z'.repeat(30_000)}`;
-    const { structuredContent } = await renderAnswer(answerOf({ value: text }), 'compact');
+    const value = `${'x'.repeat(30_000)}\n[9,000,000 bytes omitted here.]\n${'z'.repeat(30_000)}`;
+    const { structuredContent } = await renderAnswer(answerOf({ value }), 'compact');
     expect(structuredContent.result).toMatch(/\n\[20,033 bytes \(2 lines\) omitted here\.\]\n/);
   });
 
