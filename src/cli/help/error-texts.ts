@@ -100,8 +100,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: false,
   },
   LIMIT_CALLS: {
-    cause:
-      `The code makes more than ${inDigits(MAX_CALLS_PER_CELL)} calls in a cell, has ${inDigits(MAX_CALLS_WAITING)} calls waiting or runs more than ${MAX_JOBS} jobs in a session, usually in an endless loop or by not awaiting calls.`,
+    cause: `The code makes more than ${inDigits(MAX_CALLS_PER_CELL)} calls in a cell, has ${inDigits(MAX_CALLS_WAITING)} calls waiting or runs more than ${MAX_JOBS} jobs in a session, usually in an endless loop or by not awaiting calls.`,
     remedy: 'Await results before making more calls, and split the work into several cells.',
     hasHint: false,
   },
@@ -129,7 +128,8 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   CALL_REFUSED: {
     cause:
       'The code asked for something that is not allowed: an unknown name or artifact, a call between cells outside of a background job, or parameters that no proxy sends.',
-    remedy: 'Use the functions of `runtime` and the proxies of the servers; `print(runtime.capability_summary())` explains them.',
+    remedy:
+      'Use the functions of `runtime` and the proxies of the servers; `print(runtime.capability_summary())` explains them.',
     hasHint: false,
   },
   CALL_TIMEOUT: {
