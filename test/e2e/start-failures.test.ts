@@ -161,8 +161,8 @@ describe('problems that do not prevent a session from starting', () => {
     const { log } = await serve(EMBEDDED);
     const found = problemsIn(await findings(EMBEDDED), 'servers');
     expect(found.map(({ text: words }) => words)).toEqual([
-      expect.stringMatching(/a\.json: is not JSON/),
-      expect.stringMatching(/b\.json: mcpServers\.b\.command: is missing/),
+      expect.stringMatching(/a\.json is not JSON/),
+      expect.stringMatching(/b\.json: mcpServers\.b\.comand is not a known key\. Did you mean 'command'/),
     ]);
     expect(doctorLines(log)).toEqual(found.map(renderLine));
     const { answer } = await serve(EMBEDDED, [], ['b']);

@@ -47,14 +47,14 @@ describe('a finding', () => {
     ['debug', 'ok'],
   ] as const)('about an issue of level %s in a server file has the level %s', (level, expected) => {
     const found = findingOfIssue({ level, file: '/a.json', path: 'mcpServers.a', message: 'is missing' });
-    expect(found).toMatchObject({ level: expected, text: '/a.json: mcpServers.a: is missing' });
-    expect(found.hint?.startsWith('Fix /a.json')).toBe(level === 'debug' ? undefined : true);
+    expect(found).toMatchObject({ level: expected, text: '/a.json: mcpServers.a is missing' });
+    expect(found.hint?.startsWith('Correct the file. ')).toBe(level === 'debug' ? undefined : true);
   });
 
   it('about a missing file names the setting, not the format of server files', () => {
     const { issues } = discoverServers({ stateDir: '/nowhere', extraFile: '/nowhere/a.json', env: {} });
     expect(issues.map(findingOfIssue).map(renderLine)).toEqual([
-      'problem: /nowhere/a.json: is named in MCP_SERVERS_CONFIG but does not exist → Correct MCP_SERVERS_CONFIG, or create the file.',
+      'problem: /nowhere/a.json is named in MCP_SERVERS_CONFIG but does not exist → Correct MCP_SERVERS_CONFIG, or create the file.',
     ]);
   });
 });
