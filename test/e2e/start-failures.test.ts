@@ -109,7 +109,7 @@ describe('no session can start', () => {
     const { finding } = await compare({ PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
     expect(renderLine(finding)).toBe(
       'problem: no cell can run: no engine can be used (podman is not on PATH; docker is not on PATH) → ' +
-        'Install Podman (https://podman.io/docs/installation). Or: Install Docker (https://docs.docker.com/engine/install/).',
+        'Install Podman (https://podman.io/docs/installation) or Docker (https://docs.docker.com/engine/install/).',
     );
   });
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { createContext } from '../../../src/bridge/context.ts';
-import { tryOne, whyNoCell } from '../../../src/doctor/engines.ts';
+import { findingOf, tryOne, whyNoCell } from '../../../src/doctor/engines.ts';
 import { examineStateDirectory, judgeDisk, judgeMemory } from '../../../src/doctor/machine.ts';
 import { renderFindings } from '../../../src/doctor/run.ts';
 import { judgeBounds } from '../../../src/doctor/session.ts';
@@ -195,7 +195,7 @@ describe('engines that cannot be used', () => {
     expect(whyNoCell([await engine('podman', dead)], absent)).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
       message: 'no engine can be used (podman does not answer; docker is not on PATH)',
-      hint: 'Start it. Or: Install Docker.',
+      hint: 'Start it.',
     });
     expect(whyNoCell([await engine('podman', dead)], [])).toBe(dead);
   });
@@ -205,5 +205,22 @@ describe('engines that cannot be used', () => {
     const tried = [await engine('podman', missing), await engine('bubblewrap', dead)];
     expect(tried[0]?.verdict).toMatchObject({ isUsable: false, isBlocking: true });
     expect(whyNoCell(tried, absent)).toBe(missing);
+  });
+
+  it('need no fix if a stronger engine runs', () => {
+    const verdict = { engine: 'docker', isUsable: false, reason: 'it does not answer', hint: 'Start it.' } as const;
+    expect(findingOf(verdict, 'podman')).toEqual({
+      section: 'engines',
+      level: 'ok',
+      text: 'docker is not used: it does not answer',
+    });
+    expect(findingOf(verdict, null)).toMatchObject({ level: 'problem', hint: 'Start it.' });
+  });
+
+  it.each([
+    ['podman, rootless', 'podman (rootless) can be used'],
+    ['podman as root', 'podman as root can be used'],
+  ])('%s is written as %s', (description, text) => {
+    expect(findingOf({ engine: 'podman', isUsable: true, description }, 'podman')).toMatchObject({ level: 'ok', text });
   });
 });
