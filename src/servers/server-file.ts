@@ -232,7 +232,8 @@ function misspelledKey(entry: Readonly<Record<string, unknown>>): [key: string, 
 
 /** Whether the words differ by one letter that is missing, wrong or swapped with the next. */
 function isNear(word: string, known: string): boolean {
-  const shorter = (text: string): string[] => [...text].map((_, at) => text.slice(0, at) + text.slice(at + 1));
+  const shorter = (text: string): string[] =>
+    Array.from({ length: text.length }, (_, at) => text.slice(0, at) + text.slice(at + 1));
   const given = word.toLowerCase();
   const forms = new Set([known, ...shorter(known)]);
   return forms.has(given) || shorter(given).some((form) => forms.has(form));
