@@ -42,8 +42,14 @@ export function renderRecord(record: AuditRecord): string {
       return `${at}  a cell of session ${record.session} was not run: ${record.error_code}`;
     case 'call':
       return `${at}  ${record.cell}  ${record.job === undefined ? '' : `job ${record.job}  `}${renderCall(record)}`;
-    case 'lost':
-      return `${at}  ${record.records} records are missing here: ${record.reason}`;
+    case 'calls_refused': {
+      const what = record.server === undefined ? 'various tools' : `${record.server}.${record.tool ?? ''}`;
+      return `${at}  ${record.cell}  ${record.calls} more calls of ${what} refused: ${record.error_code}`;
+    }
+    case 'lost': {
+      const of = record.session === undefined ? '' : ` of session ${record.session}`;
+      return `${at}  ${record.records} records${of} are missing here: ${record.reason}`;
+    }
   }
 }
 
