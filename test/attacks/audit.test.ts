@@ -1,5 +1,5 @@
 /** Code that tries to do something without leaving a record, or to push out the record of others. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';
@@ -55,10 +55,12 @@ for (const engine of await coverEngines()) {
         .filter((line) => line !== '')
         .map((line) => JSON.parse(line) as Line)
         .filter((record) => JSON.stringify([record['cell'], record['id'], record['session']]).includes(session));
-    const ledger = (): number => readFileSync(join(bridge.folder, 'ledger'), 'utf8').trimEnd().split('\n').length;
+    const ledger = (): number => {
+      const file = join(bridge.folder, 'ledger');
+      return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').length : 0;
+    };
 
     it('every call that reached the server is recorded, whatever is refused around it', async () => {
-      await bridge.runPython('evidence = 1', { session: 'quiet' });
       const floods = ['"write_note"', 'f"no_such_tool_{n}"'];
       for (const [index, tool] of floods.entries()) {
         const before = index * REAL;
@@ -80,7 +82,9 @@ for (const engine of await coverEngines()) {
     });
 
     it('what one session writes does not remove what others did', async () => {
-      const real = amount(3_000, 20_000);
+      await bridge.runPython('evidence = 1', { session: 'quiet' });
+      const before = ledger();
+      const real = amount(5_000, 20_000);
       const { text } = await bridge.runPython(
         `${PAST_THE_PROXIES}
 for _ in range(${real / 500}):
@@ -90,10 +94,9 @@ print("done")`,
       );
       expect(text).toContain('done');
       expect(text).not.toMatch(NOTICE);
-      expect(ledger()).toBe(2 * REAL + real);
-      const code = (session: string) => records(session).filter(({ type }) => type === 'cell_started');
-      expect(code('quiet')).toMatchObject([{ code: 'evidence = 1' }]);
-      expect(code('flood-0')).toHaveLength(1);
+      expect(ledger()).toBe(before + real);
+      const started = records('quiet').filter(({ type }) => type === 'cell_started');
+      expect(started).toMatchObject([{ code: 'evidence = 1' }]);
     });
   });
 }
