@@ -10,6 +10,7 @@ import { BridgeError, messageOf } from '../../base/errors.ts';
 import { escapeControls } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
 import type { RemoteDefinition } from '../../base/server-definition.ts';
+import type { Resolve } from '../http/addresses.ts';
 import { proxiesOf } from '../http/proxies.ts';
 import { createMask } from '../secrets.ts';
 import { type CallbackServer, startCallbackServer } from './callback-server.ts';
@@ -33,6 +34,8 @@ export interface LoginOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How long the person may take. */
   readonly timeoutMs: number;
+  /** Finds the addresses of names; by default as the system does. */
+  readonly resolve?: Resolve | undefined;
 }
 
 /** `not-needed`: the server answers without a login. */
@@ -41,7 +44,7 @@ export type LoginOutcome = 'logged-in' | 'not-needed';
 /** Logs in. Rejects with `LOGIN_FAILED`, `STATE_WRITE_FAILED` and `SERVER_UNREACHABLE`. */
 export async function login(definition: RemoteDefinition, options: LoginOptions): Promise<LoginOutcome> {
   const url = new URL(definition.url);
-  const http = await createOAuthFetch(url, proxiesOf(options.env));
+  const http = createOAuthFetch(url, { proxies: proxiesOf(options.env), resolve: options.resolve });
   try {
     const challenge = await readChallenge(url, definition, http);
     if (challenge === undefined) {
@@ -75,7 +78,7 @@ async function logInWith(
       redirectUrl: callback.redirectUrl,
       before,
       onAddress: async (address) => {
-        http.checkAddress(address);
+        await http.checkAddress(address);
         await options.onAddress(address);
       },
     });

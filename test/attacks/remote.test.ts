@@ -1,0 +1,96 @@
+/** Remote servers that try to reach what only the user's machine can reach, or to wear the bridge out. No engine is needed. */
+import { describe, expect, it } from 'vitest';
+import type { LoginOptions } from '../../src/upstream/oauth/login.ts';
+import { type HttpServerHandle, startHttp } from '../support/http-servers.ts';
+import { useLogins } from '../support/logins.ts';
+import { startOAuth } from '../support/oauth-provider.ts';
+import { startProxy } from '../support/proxy.ts';
+import { resolverOf } from '../support/resolver.ts';
+import { failureOf } from '../support/upstream.ts';
+
+/** A service on this machine that no one from outside should reach. */
+async function startVictim(): Promise<HttpServerHandle> {
+  return startHttp((_request, response) => void response.end('{}'));
+}
+
+describe('a login at a server on the internet, behind a proxy', () => {
+  /** Names of `evil.test` and what its metadata says; the proxy alone decides where the name leads. */
+  async function logInAtEvil(addresses: readonly string[], victim: (names: HttpServerHandle) => string) {
+    const service = await startVictim();
+    const server = await startOAuth({
+      resource: () => ({ resource: 'http://evil.test/mcp', authorization_servers: [victim(service)] }),
+      challenge: 'Bearer',
+    });
+    const proxy = await startProxy({ ports: { 'evil.test': server.mcp.port } });
+    const opened: string[] = [];
+    const options: Partial<LoginOptions> = {
+      env: { HTTP_PROXY: proxy.place },
+      resolve: resolverOf({ 'evil.test': addresses }),
+      onAddress: async ({ href }) => void opened.push(href),
+      timeoutMs: 1_000,
+    };
+    const failure = await failureOf(useLogins().logIn('http://evil.test/mcp', options));
+    return { failure, opened, requests: service.requests };
+  }
+
+  // A name with one public and one private address counted as a server in a private network, which may name any address.
+  it.each([
+    ['one public and one private address', ['203.0.114.5', '10.0.0.1']],
+    ['only a private address, which the proxy need not find', ['10.0.0.1']],
+    ['no address', []],
+  ])('reaches nothing on this machine if its name has %s', async (_what, addresses) => {
+    const { failure, opened, requests } = await logInAtEvil(addresses, ({ origin }) => origin);
+    expect(failure).toMatchObject({ code: 'LOGIN_FAILED' });
+    expect(failure.message).toContain('it is an address in a private network');
+    expect({ opened, requests }).toEqual({ opened: [], requests: [] });
+  });
+
+  it('reaches nothing by another spelling of this machine either', async () => {
+    for (const host of ['localhost.', 'a.localhost.', '[::ffff:127.0.0.1]', '0x7f.1', '0']) {
+      const { requests, opened } = await logInAtEvil(['203.0.114.5'], ({ port }) => `http://${host}:${port}`);
+      expect({ host, opened, requests }).toEqual({ host, opened: [], requests: [] });
+    }
+  });
+});
+
+describe('the browser', () => {
+  // `localhost.` and names that resolve to private addresses were opened: only addresses and `localhost` were compared.
+  it.each([
+    ['localhost.', 'http://localhost.:1/authorize', 'localhost is not opened: it is an address in a private network'],
+    [
+      'a name of the router',
+      'http://router.test/authorize',
+      'router.test is not opened: it is an address in a private',
+    ],
+    ['a mixed name', 'http://mixed.test/authorize', 'mixed.test is not opened: it is an address in a private network'],
+    ['an internal name', 'http://intranet/authorize', 'intranet is not opened: it is a name in a private network'],
+  ])('is not sent to %s by a server on the internet', async (_what, address, message) => {
+    const server = await startOAuth({
+      resource: () => ({ resource: 'http://evil.test/mcp', authorization_servers: ['http://auth.test'] }),
+      metadata: () => ({
+        issuer: 'http://auth.test',
+        authorization_endpoint: address,
+        registration_endpoint: 'http://auth.test/register',
+        token_endpoint: 'https://auth.test/token',
+      }),
+      challenge: 'Bearer',
+    });
+    const proxy = await startProxy({ ports: { 'evil.test': server.mcp.port, 'auth.test': server.provider.port } });
+    const opened: string[] = [];
+    const failure = await failureOf(
+      useLogins().logIn('http://evil.test/mcp', {
+        env: { HTTP_PROXY: proxy.place },
+        resolve: resolverOf({
+          'evil.test': ['203.0.114.5'],
+          'auth.test': ['203.0.114.6'],
+          'router.test': ['192.168.0.1'],
+          'mixed.test': ['203.0.114.7', '10.0.0.1'],
+        }),
+        onAddress: async ({ href }) => void opened.push(href),
+        timeoutMs: 1_000,
+      }),
+    );
+    expect(failure.message).toContain(message);
+    expect(opened).toEqual([]);
+  });
+});
