@@ -125,7 +125,8 @@ class StoredAuthorization implements Authorization {
       return { ...record, tokens };
     } catch (error) {
       if (error instanceof OAuthError && !TEMPORARY.has(error.code)) {
-        if (UNKNOWN_CLIENT.has(error.code)) {
+        // A client that was registered by hand stays: the login says which authorization server may have its secret.
+        if (UNKNOWN_CLIENT.has(error.code) && this.#definition.oauth?.clientId === undefined) {
           await this.#store.remove(this.#key);
         }
         throw this.#loginRequired(`no longer accepts the login (${error.code})`, { cause: error });
