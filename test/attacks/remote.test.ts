@@ -1,12 +1,14 @@
 /** Remote servers that try to reach what only the user's machine can reach, or to wear the bridge out. No engine is needed. */
 import { describe, expect, it } from 'vitest';
 import type { LoginOptions } from '../../src/upstream/oauth/login.ts';
-import { type HttpServerHandle, startHttp } from '../support/http-servers.ts';
+import { amount } from '../support/attacks.ts';
+import { type Exchange, type HttpServerHandle, startHttp, startMini } from '../support/http-servers.ts';
 import { useLogins } from '../support/logins.ts';
 import { startOAuth } from '../support/oauth-provider.ts';
+import { pause } from '../support/pause.ts';
 import { startProxy } from '../support/proxy.ts';
 import { resolverOf } from '../support/resolver.ts';
-import { failureOf } from '../support/upstream.ts';
+import { failureOf, startPool, until } from '../support/upstream.ts';
 
 /** A service on this machine that no one from outside should reach. */
 async function startVictim(): Promise<HttpServerHandle> {
@@ -92,5 +94,64 @@ describe('the browser', () => {
     );
     expect(failure.message).toContain(message);
     expect(opened).toEqual([]);
+  });
+});
+
+describe('a storm of changed tool lists', () => {
+  /** A server that announces a change again and again while its list is being read, and answers slowly. */
+  async function startStorm() {
+    let reading = 0;
+    const seen = { lists: 0, mostAtOnce: 0 };
+    const answer = async ({ message, response }: Exchange, number: number): Promise<void> => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const send = (sent: object): void => {
+        response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...sent })}\n\n`);
+      };
+      reading += 1;
+      seen.mostAtOnce = Math.max(seen.mostAtOnce, reading);
+      for (let count = 0; count < 40; count += 1) {
+        send({ method: 'notifications/tools/list_changed' });
+        await pause(10, 'the storm goes on while the list is read');
+      }
+      reading -= 1;
+      send({ id: message['id'], result: { tools: [{ name: `tool${number}`, inputSchema: {} }] } });
+      response.end();
+    };
+    const server = await startMini({
+      before(exchange) {
+        if (exchange.message['method'] !== 'tools/list') {
+          return false;
+        }
+        seen.lists += 1;
+        void answer(exchange, seen.lists);
+        return true;
+      },
+    });
+    return { url: server.url, seen };
+  }
+
+  // Each caller after an announcement began a list of its own, of up to 64 MiB, while the others were still being read.
+  it('is read one list at a time, however many callers wait', async () => {
+    const { url, seen } = await startStorm();
+    const pool = startPool({ storm: { url } });
+    await pool.callTool({ server: 'storm', tool: 'act', arguments: {} });
+    const callers: Promise<unknown>[] = [];
+    for (let count = 0; count < amount(30, 300); count += 1) {
+      callers.push(pool.describe('storm'));
+      await pause(10, 'announcements arrive between the callers');
+    }
+    await Promise.all(callers);
+    expect(seen.mostAtOnce).toBe(1);
+  });
+
+  it('does not hide the change that a caller has seen', async () => {
+    const { url, seen } = await startStorm();
+    const pool = startPool({ storm: { url } });
+    const early = pool.describe('storm');
+    await until(() => seen.lists === 1);
+    await pause(50, 'an announcement arrives');
+    const late = await pool.describe('storm');
+    expect((await early).tools.map(({ name }) => name)).toEqual(['tool1']);
+    expect(late.tools.map(({ name }) => name)).toEqual(['tool2']);
   });
 });
