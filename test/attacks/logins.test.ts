@@ -169,3 +169,18 @@ describe('PKCE', () => {
     expect(server.log).toEqual(['register', 'authorize', 'token:authorization_code']);
   });
 });
+
+describe('a redirect to another server', () => {
+  it.each([301, 302, 303, 307, 308])('gets neither the code nor the secret: HTTP %s', async (status) => {
+    const thief = await startHttp((_request, response) => void response.end('{}'));
+    const moved = await startHttp((_request, response) => {
+      response.writeHead(status, { location: `${thief.origin}/token` }).end();
+    });
+    const server = await startOAuth({
+      clients: { 'by-hand': SECRET },
+      metadata: () => ({ token_endpoint: `${moved.origin}/token` }),
+    });
+    expect(await failureOf(logins.logIn(server.url, {}, { oauth }))).toMatchObject({ code: 'LOGIN_FAILED' });
+    expect({ asked: moved.requests, stolen: thief.requests }).toEqual({ asked: ['POST /token'], stolen: [] });
+  });
+});
