@@ -37,7 +37,13 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
   const mask = createSecretMask(servers.secrets);
   const trail = openAuditTrail(options.instanceId, settings, { mask, logger });
   const { autoload, stateDir } = settings;
-  const savedTools = createSavedTools({ stateDir, logger });
+  const savedTools = createSavedTools({
+    stateDir,
+    logger,
+    mode: settings.savedTools,
+    fallback: () => servers.policies()?.fallback,
+    onSaved: (call, tool) => trail?.toolSaved(call, tool),
+  });
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
   const calls = createGatedCalls(servers, approvals, trail);
   const methods = [...savedToolMethods(savedTools), ...artifactMethods(createArtifacts(stateDir))];

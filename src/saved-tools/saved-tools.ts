@@ -2,6 +2,10 @@
  * Functions that code keeps with `save_tool`, stored as `tools/<name>.py` in the state directory, each with a
  * `<name>.sha256` in the format of `sha256sum`. Names come from a sandbox, so they are checked against a pattern before they
  * become part of a path, and links in the store are not followed.
+ *
+ * A saved function reaches every later session, so it is how hostile code could stay. None replaces another unless the user
+ * allows it, and each is recorded. What a function may contain is checked here only as far as text allows; the kernel of each
+ * later session parses it, and defines it without running any of it (`saved_tools.py`).
  */
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
@@ -10,29 +14,60 @@ import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import type { Decision } from '../calls/contract.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { isPythonKeyword } from '../catalog/names.ts';
 import { checkDirectory, ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
+import { askToSave, type SavingCall } from './ask-to-save.ts';
 
 export interface SavedTool {
   readonly name: string;
   readonly source: string;
 }
 
+/** What happened, for the audit log. */
+export interface SavedToolFacts {
+  readonly name: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  /** SHA-256 of the source that it replaced. */
+  readonly replaced?: string;
+  /** Whether the user was asked. */
+  readonly asked: boolean;
+}
+
+export interface SavedToolsOptions {
+  readonly stateDir: string;
+  readonly logger: Logger;
+  /** `MCP_BRIDGE_SAVED_TOOLS`. */
+  readonly mode: 'off' | 'ask' | 'on';
+  /** What the policy says about what it does not name, if anything. */
+  readonly fallback?: () => Decision | undefined;
+  readonly onSaved?: ((call: SavingCall, tool: SavedToolFacts) => void) | undefined;
+}
+
 export interface SavedTools {
-  /** Stores a function, replacing one of the same name. Rejects with `CALL_REFUSED` or `STATE_WRITE_FAILED`. */
-  save(tool: SavedTool): Promise<void>;
+  /**
+   * Stores a function. Asks the user if the mode or the policy says so, and before replacing another source. Rejects with
+   * `CALL_REFUSED`, `POLICY_DENIED`, `APPROVAL_…` or `STATE_WRITE_FAILED`.
+   */
+  save(tool: SavedTool, call: SavingCall): Promise<void>;
   /** The stored functions, sorted by name, at most `MAX_SAVED_TOOLS`. Unreadable ones are logged and skipped. Never rejects. */
   list(): Promise<SavedTool[]>;
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+/** Names with a meaning in every session, which a function must not replace there. The kernel knows the others. */
+const TAKEN_NAME = /^_|^mcp(_|$)|^(runtime|save_tool|display|print|LOADED_MCP_SERVERS|MCPError|ToolError|PolicyError)$/;
 /** Names of devices on Windows, with any extension. */
 const DEVICE_NAME = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
 const EXTENSION = '.py';
 
-export function createSavedTools({ stateDir, logger }: { stateDir: string; logger: Logger }): SavedTools {
+export function createSavedTools(options: SavedToolsOptions): SavedTools {
+  const { fallback, logger, mode, onSaved, stateDir } = options;
   const directory = join(stateDir, 'tools');
+  /** Saves are made one after the other, so that two of the same name cannot both be new. */
+  let turn: Promise<unknown> = Promise.resolve();
 
   async function readTool(name: string): Promise<SavedTool | undefined> {
     try {
@@ -53,21 +88,57 @@ export function createSavedTools({ stateDir, logger }: { stateDir: string; logge
     }
   }
 
+  async function saveNow(tool: SavedTool, call: SavingCall): Promise<void> {
+    const { name, source } = tool;
+    const before = await readStored(name);
+    if (before === source) {
+      return;
+    }
+    const decision = fallback?.();
+    const reason =
+      before === undefined
+        ? mode === 'ask'
+          ? 'MCP_BRIDGE_SAVED_TOOLS is ask'
+          : decision?.effect === 'ask'
+            ? decision.reason
+            : undefined
+        : `another function is saved under the name ${name}`;
+    if (reason !== undefined) {
+      await askToSave(tool, before, { reason, file: join(directory, name + EXTENSION) }, call);
+    }
+    try {
+      await ensureDirectory(directory);
+      checkRoom(name, await storedNames(directory));
+      await writeAtomically(join(directory, name + EXTENSION), [source]);
+      await writeAtomically(join(directory, `${name}.sha256`), [`${sha256(source)}  ${name}${EXTENSION}\n`]);
+    } catch (error) {
+      throw error instanceof BridgeError ? error : writeFailed(directory, error);
+    }
+    const replaced = before === undefined ? {} : { replaced: sha256(before) };
+    const bytes = Buffer.byteLength(source);
+    onSaved?.(call, { name, sha256: sha256(source), bytes, ...replaced, asked: reason !== undefined });
+    logger.info(`Saved the tool ${name} in ${directory}.`);
+  }
+
+  /** Undefined if there is none. One that cannot be read counts as different from any other. */
+  async function readStored(name: string): Promise<string | undefined> {
+    const isStored = (await storedNames(directory).catch((): string[] => [])).includes(name);
+    return isStored ? readText(join(directory, name + EXTENSION)).catch(() => '') : undefined;
+  }
+
   return {
-    async save({ name, source }) {
-      checkName(name);
-      checkSource(name, source);
-      try {
-        await ensureDirectory(directory);
-        checkRoom(name, await storedNames(directory));
-        await writeAtomically(join(directory, name + EXTENSION), [source]);
-        await writeAtomically(join(directory, `${name}.sha256`), [`${sha256(source)}  ${name}${EXTENSION}\n`]);
-      } catch (error) {
-        throw error instanceof BridgeError ? error : writeFailed(directory, error);
-      }
-      logger.info(`Saved the tool ${name} in ${directory}.`);
+    async save(tool, call) {
+      refuseIfOff(mode, fallback?.());
+      checkName(tool.name);
+      checkSource(tool);
+      const saved = turn.then(() => saveNow(tool, call));
+      turn = saved.catch(() => undefined);
+      await saved;
     },
     async list() {
+      if (mode === 'off') {
+        return [];
+      }
       // Sessions work without them, and the folder may not even be meant as a store.
       const names = await storedNames(directory).catch((error: unknown) => {
         logger.warning(`The saved tools were skipped: ${messageOf(error)}`);
@@ -83,6 +154,15 @@ export function createSavedTools({ stateDir, logger }: { stateDir: string; logge
 }
 
 function checkName(name: string): void {
+  if (TAKEN_NAME.test(name)) {
+    throw new BridgeError(
+      'CALL_REFUSED',
+      `a tool cannot be saved under the name '${name.slice(0, 80)}', which is taken`,
+      {
+        hint: 'Give the function another name.',
+      },
+    );
+  }
   if (!NAME.test(name) || DEVICE_NAME.test(name)) {
     throw new BridgeError(
       'CALL_REFUSED',
@@ -94,7 +174,20 @@ function checkName(name: string): void {
   }
 }
 
-function checkSource(name: string, source: string): void {
+function refuseIfOff(mode: SavedToolsOptions['mode'], decision: Decision | undefined): void {
+  if (mode === 'off') {
+    throw new BridgeError('CALL_REFUSED', 'functions cannot be saved, because MCP_BRIDGE_SAVED_TOOLS is off', {
+      hint: 'Define the function again in each session.',
+    });
+  }
+  if (decision?.effect === 'deny') {
+    throw new BridgeError('POLICY_DENIED', `functions cannot be saved: ${decision.reason}`, {
+      hint: 'Define the function again in each session.',
+    });
+  }
+}
+
+function checkSource({ name, source }: SavedTool): void {
   const bytes = Buffer.byteLength(source);
   if (bytes > MAX_SAVED_TOOL_BYTES) {
     const limit = MAX_SAVED_TOOL_BYTES.toLocaleString('en-US');
@@ -106,6 +199,21 @@ function checkSource(name: string, source: string): void {
       },
     );
   }
+  if (!isFunction(name, source)) {
+    throw new BridgeError('CALL_REFUSED', `the source of '${name}' is not one function with its imports`, {
+      hint: `Begin with imports, if any, followed by 'def ${name}(...):', without decorators.`,
+    });
+  }
+}
+
+/** Whether the text begins as one function, with only imports before it. What follows, only a parser can judge. */
+function isFunction(name: string, source: string): boolean {
+  const start = new RegExp(`^(?:async[ \\t]+)?def[ \\t]+${name}\\b`);
+  const lines = source.split(/\r\n?|\n/);
+  const first = lines.findIndex((line) => start.test(line));
+  return (
+    first >= 0 && lines.slice(0, first).every((line) => /^(?:(?:import|from)[ \t][^;]*|[ \t]*(?:#.*)?)$/.test(line))
+  );
 }
 
 function checkRoom(name: string, stored: readonly string[]): void {
@@ -160,5 +268,5 @@ const SaveToolParams = z.strictObject({
 
 /** The methods that code can call. */
 export function savedToolMethods(savedTools: Pick<SavedTools, 'save'>): [string, Method][] {
-  return [['save_tool', checked(SaveToolParams, (tool) => savedTools.save(tool))]];
+  return [['save_tool', checked(SaveToolParams, (tool, call) => savedTools.save(tool, call))]];
 }

@@ -46,6 +46,8 @@ export class Session {
   readonly #loaded = new Set<string>();
   /** Those that code has loaded since the last answer. */
   #loadedByCode: string[] = [];
+  /** Saved functions that no answer has named since the sandbox got them. */
+  #defined: readonly string[] = [];
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #cells = 0;
@@ -139,7 +141,7 @@ export class Session {
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      notices: [...notices, ...(isSeen ? this.#takeLoadedNotice() : [])],
+      notices: [...notices, ...(isSeen ? [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice()] : [])],
       engine,
     };
   }
@@ -165,13 +167,15 @@ export class Session {
     request.onProgress?.({ message: 'starting the sandbox' });
     const { capabilitySummary, autoload, savedTools, recorder, ...options } = this.#options;
     const run = { session: this.name, generation: this.#generation };
+    const saved = await savedTools();
+    this.#defined = saved.map(({ name }) => name);
     this.#starting = startKernel({
       ...options,
       ...run,
       startTimeoutMs: Math.min(START_TIMEOUT_MS, request.timeoutMs + START_GRACE_MS),
       hello: {
         capability_summary: capabilitySummary,
-        saved_tools: [...(await savedTools())],
+        saved_tools: [...saved],
         ...(autoload ? { autoload } : {}),
       },
       loaded: this.#loaded,
@@ -213,6 +217,14 @@ export class Session {
     const names = this.#loadedByCode;
     this.#loadedByCode = [];
     return names.length === 0 ? [] : [`Servers loaded by the code: ${names.join(', ')}.`];
+  }
+
+  /** Names functions from earlier sessions, because code of this one may call them unseen. */
+  #takeDefinedNotice(): string[] {
+    const names = this.#defined;
+    this.#defined = [];
+    const more = names.length > MAX_REPORTED_NAMES ? ` and ${names.length - MAX_REPORTED_NAMES} more` : '';
+    return names.length === 0 ? [] : [`Functions saved by earlier sessions: ${reportable(names)}${more}.`];
   }
 
   #noteEnd(kernel: Kernel, reason: string): void {

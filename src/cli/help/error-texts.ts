@@ -244,7 +244,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   APPROVAL_UNAVAILABLE: {
     cause:
-      'The policy requires approval for this call, but the client cannot ask, the call comes from a background job, or the cell has asked too many questions. Nothing was sent.',
+      'The policy requires approval for this call, or it would replace a saved function, but the client cannot ask, the call comes from a background job, or the cell has asked too many questions. Nothing was sent or saved.',
     remedy: 'Do without the call, or tell the person, who can allow it in the policy or use a client that can ask.',
     hasHint: true,
   },
