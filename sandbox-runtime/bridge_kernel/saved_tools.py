@@ -182,7 +182,7 @@ def _imported(imports: list[ast.stmt]) -> Iterator[str]:
 
 
 def define_saved_tools(tools: list[SavedTool], namespace: dict[str, object]) -> None:
-    """Defines saved functions in `namespace` without running them; those that fail are reported on stderr and skipped."""
+    """Defines saved functions in `namespace` without running them; failures are reported on stderr."""
     import builtins
     import time
 

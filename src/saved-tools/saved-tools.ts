@@ -64,76 +64,16 @@ const DEVICE_NAME = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
 const EXTENSION = '.py';
 
 export function createSavedTools(options: SavedToolsOptions): SavedTools {
-  const { fallback, logger, mode, onSaved, stateDir } = options;
+  const { fallback, logger, mode, stateDir } = options;
   const directory = join(stateDir, 'tools');
-  /** Saves are made one after the other, so that two of the same name cannot both be new. */
-  let turn: Promise<unknown> = Promise.resolve();
-
-  async function readTool(name: string): Promise<SavedTool | undefined> {
-    try {
-      const source = await readText(join(directory, name + EXTENSION));
-      await warnIfChanged(name, source);
-      return { name, source };
-    } catch (error) {
-      logger.warning(`The saved tool ${name} in ${directory} was skipped: ${messageOf(error)}`);
-      return undefined;
-    }
-  }
-
-  /** Only a warning, because users may edit saved functions, and anyone who can write here could also define servers. */
-  async function warnIfChanged(name: string, source: string): Promise<void> {
-    const recorded = await readText(join(directory, `${name}.sha256`)).catch(() => '');
-    if (!recorded.startsWith(sha256(source))) {
-      logger.warning(`The saved tool ${name} in ${directory} was changed after it was saved.`);
-    }
-  }
-
-  async function saveNow(tool: SavedTool, call: SavingCall): Promise<void> {
-    const { name, source } = tool;
-    const before = await readStored(name);
-    if (before === source) {
-      return;
-    }
-    const decision = fallback?.();
-    const reason =
-      before === undefined
-        ? mode === 'ask'
-          ? 'MCP_BRIDGE_SAVED_TOOLS is ask'
-          : decision?.effect === 'ask'
-            ? decision.reason
-            : undefined
-        : `another function is saved under the name ${name}`;
-    if (reason !== undefined) {
-      await askToSave(tool, before, { reason, file: join(directory, name + EXTENSION) }, call);
-    }
-    try {
-      await ensureDirectory(directory);
-      checkRoom(name, await storedNames(directory));
-      await writeAtomically(join(directory, name + EXTENSION), [source]);
-      await writeAtomically(join(directory, `${name}.sha256`), [`${sha256(source)}  ${name}${EXTENSION}\n`]);
-    } catch (error) {
-      throw error instanceof BridgeError ? error : writeFailed(directory, error);
-    }
-    const replaced = before === undefined ? {} : { replaced: sha256(before) };
-    const bytes = Buffer.byteLength(source);
-    onSaved?.(call, { name, sha256: sha256(source), bytes, ...replaced, asked: reason !== undefined });
-    logger.info(`Saved the tool ${name} in ${directory}.`);
-  }
-
-  /** Undefined if there is none. One that cannot be read counts as different from any other. */
-  async function readStored(name: string): Promise<string | undefined> {
-    const isStored = (await storedNames(directory).catch((): string[] => [])).includes(name);
-    return isStored ? readText(join(directory, name + EXTENSION)).catch(() => '') : undefined;
-  }
+  const inTurn = createTurns();
 
   return {
     async save(tool, call) {
       refuseIfOff(mode, fallback?.());
       checkName(tool.name);
       checkSource(tool);
-      const saved = turn.then(() => saveNow(tool, call));
-      turn = saved.catch(() => undefined);
-      await saved;
+      await inTurn(tool.name, () => saveNow(tool, call, { ...options, directory }));
     },
     async list() {
       if (mode === 'off') {
@@ -147,10 +87,87 @@ export function createSavedTools(options: SavedToolsOptions): SavedTools {
       if (names.length > MAX_SAVED_TOOLS) {
         logger.warning(`${directory} holds ${names.length} tools; sessions get the first ${MAX_SAVED_TOOLS} by name.`);
       }
-      const tools = await Promise.all(names.slice(0, MAX_SAVED_TOOLS).map(readTool));
+      const tools = await Promise.all(names.slice(0, MAX_SAVED_TOOLS).map((name) => readTool(name, directory, logger)));
       return tools.filter((tool) => tool !== undefined);
     },
   };
+}
+
+/** Runs what has the same name one after the other, so that two functions of that name cannot both be new. */
+function createTurns(): (name: string, run: () => Promise<void>) => Promise<void> {
+  const turns = new Map<string, Promise<void>>();
+  return async (name, run) => {
+    const done = (turns.get(name) ?? Promise.resolve()).then(run);
+    const turn = done.catch(() => undefined);
+    turns.set(name, turn);
+    try {
+      await done;
+    } finally {
+      if (turns.get(name) === turn) {
+        turns.delete(name);
+      }
+    }
+  };
+}
+
+interface Store extends SavedToolsOptions {
+  readonly directory: string;
+}
+
+async function saveNow(tool: SavedTool, call: SavingCall, store: Store): Promise<void> {
+  const { name, source } = tool;
+  const { directory, logger, onSaved } = store;
+  const file = join(directory, name + EXTENSION);
+  const before = await readStored(name, directory);
+  if (before === source) {
+    return;
+  }
+  const reason = before === undefined ? whyAsk(store) : `another function is saved under the name ${name}`;
+  if (reason !== undefined) {
+    await askToSave(tool, before, { reason, file }, call);
+  }
+  try {
+    await ensureDirectory(directory);
+    checkRoom(name, await storedNames(directory));
+    await writeAtomically(file, [source]);
+    await writeAtomically(join(directory, `${name}.sha256`), [`${sha256(source)}  ${name}${EXTENSION}\n`]);
+  } catch (error) {
+    throw error instanceof BridgeError ? error : writeFailed(directory, error);
+  }
+  const replaced = before === undefined ? {} : { replaced: sha256(before) };
+  const bytes = Buffer.byteLength(source);
+  onSaved?.(call, { name, sha256: sha256(source), bytes, ...replaced, asked: reason !== undefined });
+  logger.info(`Saved the tool ${name} in ${directory}.`);
+}
+
+/** Why the user is asked about a new function; undefined if not. */
+function whyAsk({ fallback, mode }: SavedToolsOptions): string | undefined {
+  if (mode === 'ask') {
+    return 'MCP_BRIDGE_SAVED_TOOLS is ask';
+  }
+  const decision = fallback?.();
+  return decision?.effect === 'ask' ? decision.reason : undefined;
+}
+
+/** Undefined if there is none. One that cannot be read counts as different from any other. */
+async function readStored(name: string, directory: string): Promise<string | undefined> {
+  const isStored = (await storedNames(directory).catch((): string[] => [])).includes(name);
+  return isStored ? readText(join(directory, name + EXTENSION)).catch(() => '') : undefined;
+}
+
+async function readTool(name: string, directory: string, logger: Logger): Promise<SavedTool | undefined> {
+  try {
+    const source = await readText(join(directory, name + EXTENSION));
+    // Only a warning, because users may edit saved functions, and anyone who can write here could also define servers.
+    const recorded = await readText(join(directory, `${name}.sha256`)).catch(() => '');
+    if (!recorded.startsWith(sha256(source))) {
+      logger.warning(`The saved tool ${name} in ${directory} was changed after it was saved.`);
+    }
+    return { name, source };
+  } catch (error) {
+    logger.warning(`The saved tool ${name} in ${directory} was skipped: ${messageOf(error)}`);
+    return undefined;
+  }
 }
 
 function checkName(name: string): void {

@@ -29,8 +29,8 @@ afterEach(async () => {
 
 function tools(more: Partial<SavedToolsOptions> = {}) {
   const logger = createLogger('WARNING', (line) => logged.push(line));
-  const store = createSavedTools({ stateDir, logger, mode: 'on', ...more });
-  return { ...store, save: (tool: SavedTool, call: Partial<SavingCall> = {}) => store.save(tool, callOf(call)) };
+  const made = createSavedTools({ stateDir, logger, mode: 'on', ...more });
+  return { ...made, save: (tool: SavedTool, call: Partial<SavingCall> = {}) => made.save(tool, callOf(call)) };
 }
 
 function callOf(call: Partial<SavingCall>): SavingCall {
@@ -118,8 +118,8 @@ describe('replacing a function', () => {
   });
 
   test('by two calls at the same time is noticed', async () => {
-    const store = tools();
-    const saves = [store.save({ name: 'add', source: SOURCE }), store.save(other)];
+    const one = tools();
+    const saves = [one.save({ name: 'add', source: SOURCE }), one.save(other)];
     expect((await Promise.allSettled(saves)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   });
 });
@@ -161,10 +161,10 @@ describe('the setting and the policy', () => {
 
 test('each save is reported for the record', async () => {
   const saved: unknown[] = [];
-  const store = tools({ onSaved: ({ cell }, facts) => saved.push([cell, facts]) });
-  await store.save({ name: 'add', source: SOURCE });
-  await store.save({ name: 'add', source: SOURCE });
-  await store.save({ name: 'add', source: 'def add(): pass' }, personWho(YES));
+  const one = tools({ onSaved: ({ cell }, facts) => saved.push([cell, facts]) });
+  await one.save({ name: 'add', source: SOURCE });
+  await one.save({ name: 'add', source: SOURCE });
+  await one.save({ name: 'add', source: 'def add(): pass' }, personWho(YES));
   const hash = expect.stringMatching(/^[0-9a-f]{64}$/) as string;
   expect(saved).toEqual([
     [2, { name: 'add', sha256: hash, bytes: SOURCE.length, asked: false }],
