@@ -146,9 +146,7 @@ def _parse(name: str, source: str) -> ast.Module:
     for default in [*arguments.defaults, *arguments.kw_defaults]:
         if default is not None and not _is_literal(default):
             text = ast.unparse(default)[:80]
-            raise ValueError(
-                f"{name!r} cannot be saved: its default {text} is not a literal; use None instead"
-            )
+            raise ValueError(f"{name!r} cannot be saved: its default {text} is not a literal; use None instead")
     start = 1 if ast.get_docstring(function, clean=False) is not None else 0
     function.body[start:start] = imports
     tree.body = [function]
