@@ -14,7 +14,11 @@ import os
 import resource
 import select
 
-from bridge_kernel import importer, seccomp
+from bridge_kernel import importer, mounts, seccomp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
@@ -27,7 +31,6 @@ _WATCH_INTERVAL_MS = 100
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_SCRATCH = ("/tmp", "/workspace", "/dev/shm")
 # Python itself maps about 10 MB of files; a process with more may use shared memory.
 _MUCH_SHARED_BYTES = 1 << 25
 # cgroup v1 writes "no limit" as the largest page-aligned number.
@@ -38,14 +41,17 @@ def run(options: bytes) -> None:
     """Runs as PID 1 and never returns. `options` is `memory_bytes pids`, two decimal numbers."""
     if os.getpid() != 1:
         # Outside a PID namespace, `kill(-1)` would hit every process of the user.
-        _report_ended("failed", '"exit_code":null,"signal":null,"detail":"not PID 1"')
-        os._exit(70)
+        _report_failed("not PID 1")
     _close_inherited()
     memory_bytes, pids = (int(word) for word in options.split())
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
+    try:
+        mounts.finish(libc)
+    except OSError as error:
+        _report_failed(str(error.strerror))
     memory_limit = _first_number("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
     pids_limit = _first_number("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
     limits_hold = (
@@ -132,8 +138,7 @@ def _become_worker(libc: ctypes.CDLL, program: list[seccomp.Instruction] | None,
         if program is not None:
             seccomp.apply_filter(libc, program)
     except OSError as error:
-        _report_ended("failed", f'"exit_code":null,"signal":null,"detail":{_json(str(error))}')
-        os._exit(70)
+        _report_failed(str(error))
 
 
 def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
@@ -203,7 +208,7 @@ def _exceeded(memory_bytes: int, pids: int) -> str | None:
             processes += len(os.listdir(f"/proc/{entry}/task"))
         except (OSError, IndexError):
             continue  # The process ended in the meantime.
-    for path in _SCRATCH:
+    for path in mounts.SCRATCH:
         try:
             usage = os.statvfs(path)
             used += (usage.f_blocks - usage.f_bfree) * usage.f_frsize
@@ -249,6 +254,11 @@ def _first_number(*paths: str) -> int | None:
     return None
 
 
+def _report_failed(detail: str) -> NoReturn:
+    _report_ended("failed", f'"exit_code":null,"signal":null,"detail":{_json(detail)}')
+    os._exit(70)
+
+
 def _report_ended(cause: str, members: str) -> None:
     _report(f'{{"report":"ended","cause":"{cause}",{members}}}')
 
@@ -268,5 +278,5 @@ def _json(value: int | str | None) -> str:
         return "null"
     if isinstance(value, int):
         return str(value)
-    text = "".join(c if c.isalnum() or c in " .,:_-()[]" else "?" for c in value)
+    text = "".join(c if c.isalnum() or c in " .,:_-()[]/" else "?" for c in value)
     return f'"{text}"'

@@ -21,7 +21,7 @@ describe('the command of a bubblewrap sandbox', () => {
         '/usr/bin/bwrap',
         '--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup',
         '--disable-userns --as-pid-1 --die-with-parent --new-session',
-        '--uid 65534 --gid 65534 --hostname sandbox --cap-drop ALL --clearenv --unsetenv mcp-bridge-a1-1',
+        '--uid 65534 --gid 65534 --hostname sandbox --cap-drop ALL --cap-add CAP_SYS_ADMIN --cap-add CAP_SETPCAP --clearenv --unsetenv mcp-bridge-a1-1',
         '--setenv PATH /usr/bin:/bin --setenv HOME /workspace --setenv LANG C.UTF-8',
         '--setenv PYTHONUNBUFFERED 1 --setenv PYTHONIOENCODING utf-8 --setenv PYTHONDONTWRITEBYTECODE 1',
         '--ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /lib /lib',
