@@ -1,4 +1,4 @@
-"""Mounts that no engine can make for us, and the end of the capabilities that they need.
+"""Mounts that the engine cannot make for us, and the end of the capabilities that they need.
 
 bubblewrap cannot mount with `noexec` and masks less of /proc than Podman and Docker do, so it starts PID 1 with two
 capabilities in the sandbox's own user namespace, and PID 1 does the rest before it starts the worker. That needs a new
@@ -15,7 +15,6 @@ _CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 8, 32, 4096
 _CAP_SYS_ADMIN = 1 << 21
 _PR_CAPBSET_DROP = 24
-_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
 
 SCRATCH = ("/tmp", "/workspace", "/dev/shm")
@@ -54,6 +53,50 @@ def finish(libc: ctypes.CDLL) -> None:
     _drop_capabilities(libc)
 
 
+def hide_zero(libc: ctypes.CDLL) -> bool:
+    """Makes /dev/zero refuse shared mappings, which are memory that only a cgroup counts. Returns whether it does.
+
+    /dev/full reads the same, and cannot be mapped. bubblewrap mounts it there. In a container without cgroup limits,
+    this process does, in a user namespace of its own. Where a first attempt in a child fails, nothing is changed: some
+    engines forbid such a namespace, and gVisor cannot write its maps.
+    """
+    if not _maps_zero():
+        return True
+    child = os.fork()
+    if child == 0:
+        try:
+            _cover_zero(libc)
+        except OSError:
+            os._exit(1)
+        os._exit(1 if _maps_zero() else 0)
+    if os.waitpid(child, 0)[1] != 0:
+        return False
+    _cover_zero(libc)
+    return True
+
+
+def _cover_zero(libc: ctypes.CDLL) -> None:
+    user, group = os.getuid(), os.getgid()
+    _check(libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS), "a new user namespace")
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    _check(libc.mount(b"/dev/full", b"/dev/zero", None, _MS_BIND, None), "covering /dev/zero")
+    _drop_capabilities(libc)
+
+
+def _maps_zero() -> bool:
+    import mmap
+
+    try:
+        # Only a mapping of a descriptor that can also write is shared.
+        with open("/dev/zero", "r+b", buffering=0) as file:
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED).close()
+    except OSError:
+        return False  # No such device: this one is not mapped, or there is none.
+    return True
+
+
 def _effective_capabilities(libc: ctypes.CDLL) -> int:
     sets = (_Sets * 2)()
     _check(libc.capget(ctypes.byref(_Header(_CAPABILITY_VERSION_3, 0)), sets), "reading capabilities")
@@ -61,8 +104,7 @@ def _effective_capabilities(libc: ctypes.CDLL) -> int:
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Also from the bounding set, so that no program can regain one."""
-    _check(libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "dropping ambient capabilities")
+    """Also from the bounding set, from which a program could regain them. Ambient ones go too (capabilities(7))."""
     capability = 0
     while libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1

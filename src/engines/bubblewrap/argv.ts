@@ -152,6 +152,10 @@ function systemArguments(folders: readonly SystemFolder[]): string[] {
     '/proc/sys',
     '--dev',
     '/dev',
+    // Reads the same, but cannot be mapped: a shared mapping of /dev/zero is memory that only a cgroup counts.
+    '--dev-bind',
+    '/dev/full',
+    '/dev/zero',
   ];
 }
 

@@ -34,6 +34,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'PID 1: stopping or ending it with any signal': GVISOR_PID_1,
     'sight: mounts of host folders':
       'the scratch space /dev/shm, which the engine creates for each sandbox, is mounted over 9p',
+    'use: shared memory': 'refused, because without a cgroup no one could count what code shares through /dev/zero',
     'use: executing from memory (memfd), despite noexec': MEMFD,
   },
 };

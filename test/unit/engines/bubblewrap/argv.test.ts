@@ -28,7 +28,7 @@ describe('the command of a bubblewrap sandbox', () => {
         '--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache --ro-bind-try /etc/ld.so.conf /etc/ld.so.conf',
         '--ro-bind-try /etc/ld.so.conf.d /etc/ld.so.conf.d --ro-bind-try /etc/alternatives /etc/alternatives',
         '--ro-bind-try /etc/localtime /etc/localtime',
-        '--proc /proc --ro-bind /proc/sys /proc/sys --dev /dev',
+        '--proc /proc --ro-bind /proc/sys /proc/sys --dev /dev --dev-bind /dev/full /dev/zero',
         '--perms 1777 --size 67108864 --tmpfs /tmp --perms 1777 --size 134217728 --tmpfs /workspace',
         '--perms 1777 --size 16777216 --tmpfs /dev/shm',
         '--chdir /workspace --remount-ro /dev --remount-ro /',
