@@ -30,6 +30,8 @@ export interface SessionOptions
   readonly startingServers: () => readonly string[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
   readonly recorder?: SessionRecorder | undefined;
+  /** Called when a sandbox of the session has ended. Must not throw. */
+  readonly onSandboxEnd?: ((session: string) => void) | undefined;
 }
 
 type Names = NonNullable<CellOutcome['names']>;
@@ -163,7 +165,7 @@ export class Session {
     this.#generation += 1;
     this.#sentDiscovered = '';
     request.onProgress?.({ message: 'starting the sandbox' });
-    const { capabilitySummary, autoload, savedTools, recorder, ...options } = this.#options;
+    const { capabilitySummary, autoload, savedTools, recorder, onSandboxEnd, ...options } = this.#options;
     const run = { session: this.name, generation: this.#generation };
     this.#starting = startKernel({
       ...options,
@@ -188,6 +190,7 @@ export class Session {
     recorder?.sessionStarted(run, kernel.engine);
     void kernel.connection.ended.then(({ reason }) => {
       recorder?.sessionEnded(run, reason);
+      onSandboxEnd?.(this.name);
       this.#noteEnd(kernel, reason);
     });
     // Otherwise code that prints nothing looks like a sandbox that does not start.
