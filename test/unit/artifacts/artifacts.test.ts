@@ -85,7 +85,7 @@ describe('what is being saved', () => {
     });
   });
 
-  it('stays one file however often and concurrently it is begun', async () => {
+  it('stays one file if it is begun 20 times at once', async () => {
     const { artifacts, folder } = store();
     await Promise.all(Array.from({ length: 20 }, () => artifacts.write({ ...piece, name: 'same' })));
     expect(filesIn(folder)).toHaveLength(1);
