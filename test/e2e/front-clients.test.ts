@@ -111,12 +111,14 @@ describe.each(clients)('%s', (_name, version, connect) => {
       }),
     ]);
     expect((await client.listResourceTemplates()).resourceTemplates).toEqual([]);
-    const text = expect.stringMatching(/: node \S+\/dist\/cli\.js doctor\n/);
     const { contents } = await client.readResource(CAPABILITY_RESOURCE_URI);
-    expect(contents).toEqual([{ uri: CAPABILITY_RESOURCE_URI, mimeType: 'text/markdown', text }]);
-    // It names the command that started this process.
+    expect(contents).toEqual([
+      { uri: CAPABILITY_RESOURCE_URI, mimeType: 'text/markdown', text: expect.any(String) as unknown },
+    ]);
     const [shown] = contents.map((content) => String((content as { text?: unknown }).text));
-    expect(shown?.replace(/node \S+\/dist\/cli\.js/, COMMAND_NAME)).toBe(capabilityResource(undefined));
+    // The bridge is made while the connection is idle; until then the page names the command that started this process instead.
+    const pages = [capabilityResource(undefined), capabilityResource('The engine of the tests.')];
+    expect(pages).toContain(shown?.replace(/node \S+\/dist\/cli\.js/, COMMAND_NAME));
   });
 
   test('runs a cell', async () => {
