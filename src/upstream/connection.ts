@@ -98,7 +98,7 @@ export interface ConnectOptions {
   readonly masksSecrets: boolean;
   /** Called as a start proceeds. A step is reported twice if the server has to be started in another way. */
   readonly onStep?: ((step: StartStep) => void) | undefined;
-  /** What the server is told it may ask the person; read when the server starts. */
+  /** The kinds of questions to the person that the bridge announces to the server; read when the server starts. */
   readonly elicitation: () => ElicitationOffer;
 }
 
