@@ -193,10 +193,14 @@ def _report(findings: list[Finding], code: str) -> None:
     ordered = sorted(unique.values(), key=_line)
     certain = [found for found in ordered if found.level == CERTAIN]
     if certain:
+        # A server that is not loaded or a call that a policy refuses is no mistake; it names the next step itself.
+        said = certain[0].message
+        is_refusal = len(ordered) == 1 and "\nHint: " in said and not said.startswith("SERVER_UNKNOWN")
+        counted = "1 problem." if is_refusal else _counted(ordered)
         raise CheckError(
-            f"the cell did not run and had no effect. The check found {_counted(ordered)}\n{_shown(ordered, code)}",
+            f"the cell did not run and had no effect. The check found {counted}\n{_shown(ordered, code)}",
             "CHECK_FAILED",
-            hint="Fix the code and run the whole cell again.",
+            hint=None if is_refusal else "Fix the code and run the whole cell again.",
         )
     print(f"Check before running: {_counted(ordered)}\n{_shown(ordered, code)}", file=sys.stderr)
 

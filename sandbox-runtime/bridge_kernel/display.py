@@ -13,7 +13,7 @@ from bridge_kernel.tables import table_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from bridge_kernel.frames import Frame
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 # Longer documents belong in a file (runtime.save_artifact). Chosen.
 _MAX_DOCUMENT_CHARS = 256 * 1024
 _MAX_ALT_CHARS = 200
+_KEEP_IT = "runtime.save_artifact(name, data) keeps it as a file"
+# Lists of content are flattened to this depth. Chosen: results of tools are flat.
+_MAX_DEPTH = 4
 # In order of preference: what models read best comes first.
 _IMAGE_METHODS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"))
+_MEDIA = (values.ImageContent, values.AudioContent, values.ResourceContent)
 _TEXT_METHODS = (("_repr_markdown_", "text/markdown"), ("_repr_svg_", "image/svg+xml"), ("_repr_html_", "text/html"))
 
 
@@ -42,8 +46,9 @@ class Display:
             alt: a short description for readers who cannot see it.
         """
         for value in values:
-            if not self.show_rich(value, alt, is_asked=True):
-                print(table_text(value) or value)
+            for part in _parts(value, 0):
+                if not self.show_rich(part, alt, is_asked=True):
+                    print(table_text(part) or part)
 
     def __repr__(self) -> str:
         return "<display(*values, alt=None): shows images, figures, tables and documents in the answer>"
@@ -68,7 +73,7 @@ class Display:
         try:
             return show(value, alt)
         except images.ImageError as error:
-            print(f"[{type(value).__name__}, not shown: the image {error}]")
+            print(f"[{type(value).__name__}, not shown: the image {error}; {_KEEP_IT}]")
         except Exception as error:  # noqa: BLE001 The user's objects may raise anything.
             print(f"[{type(value).__name__}, not shown: {type(error).__name__}: {error}]")
         return True
@@ -184,6 +189,17 @@ class Display:
         words = f": {' '.join(str(alt).split())[:_MAX_ALT_CHARS]}" if alt else ""
         print(f"[{self._shown}: {mime_type}{about}{words}]")
         return True
+
+
+def _parts(value: object, depth: int) -> Iterator[object]:
+    """The members of a list with media, such as the result of a tool; otherwise the value itself."""
+    if isinstance(value, (list, tuple)) and depth < _MAX_DEPTH:
+        members: list[object] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        if any(isinstance(member, _MEDIA) for member in members):
+            for member in members:
+                yield from _parts(member, depth + 1)
+            return
+    yield value
 
 
 def _is_figure(value: object) -> bool:

@@ -16,6 +16,8 @@ MAX_PIXELS = 1568
 # Five such images fill an answer. Chosen.
 MAX_BYTES = 1 << 20
 _JPEG_QUALITY = 85
+# Set in the first letter of a PNG chunk that decoders may ignore (PNG specification 5.4).
+_ANCILLARY = 0x20
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -46,7 +48,9 @@ def image_type(data: bytes) -> str | None:
 
 def fit(data: bytes, mime_type: str) -> Image:
     """The image, scaled down if necessary. Raises ImageError if it is damaged or cannot be made small enough."""
-    size = _png_size(data) if mime_type == "image/png" else None
+    size = None
+    if mime_type == "image/png":
+        size, data = _checked_png(data)
     if len(data) <= MAX_BYTES and (size is None or max(size) <= MAX_PIXELS):
         return Image(data, mime_type, size)
     return _scaled(data)
@@ -94,24 +98,43 @@ def _encoded(picture: Any, form: str, **options: int) -> bytes:
     return buffer.getvalue()
 
 
-def _png_size(data: bytes) -> tuple[int, int]:
-    """Width and height, after verifying all chunks (PNG specification 5.3). Raises ImageError for a damaged file."""
+def _checked_png(data: bytes) -> tuple[tuple[int, int], bytes]:
+    """The size and the bytes, after verifying all chunks (PNG specification 5.3). Raises ImageError if damaged.
+
+    Damaged chunks that decoders may ignore, such as a color profile, are left out: some decoders would refuse the file.
+    """
     from zlib import crc32
 
     position, size = 8, None
+    damaged: list[tuple[int, int]] = []
     while position + 12 <= len(data):
         length = int.from_bytes(data[position : position + 4], "big")
         end = position + 8 + length
         kind = data[position + 4 : position + 8]
-        if end + 4 > len(data) or crc32(data[position + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+        if end + 4 > len(data):
             break
+        if crc32(data[position + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+            if not kind[0] & _ANCILLARY:
+                break
+            damaged.append((position, end + 4))
         if kind == b"IHDR" and length == 13:
             size = (int.from_bytes(data[position + 8 : position + 12], "big"),
                     int.from_bytes(data[position + 12 : position + 16], "big"))  # fmt: skip
         if kind == b"IEND" and size is not None:
-            return size
+            return size, _without(data, damaged)
         position = end + 4
     raise ImageError("is damaged")
+
+
+def _without(data: bytes, parts: list[tuple[int, int]]) -> bytes:
+    if not parts:
+        return data
+    kept: list[bytes] = []
+    position = 0
+    for start, end in parts:
+        kept.append(data[position:start])
+        position = end
+    return b"".join((*kept, data[position:]))
 
 
 def is_pillow(value: object) -> bool:

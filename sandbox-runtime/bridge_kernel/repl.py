@@ -36,6 +36,8 @@ def _future_flags() -> int:
 _FUTURE_FLAGS = _future_flags()
 # Longer names are not reported. Chosen; the host has the same limit.
 _MAX_NAME_CHARS = 64
+# Characters that are encoded at once to count their bytes: memory may be short.
+_COUNTED_CHARS = 1 << 16
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect.
 
 
@@ -115,11 +117,7 @@ class Repl:
 
     def shorten(self, text: str) -> str:
         """A text cut to the limit of the session, keeping both ends."""
-        limit = self._max_value_chars
-        if len(text) <= limit:
-            return text
-        half = limit // 2
-        return f"{text[:half]}\n… {len(text) - 2 * half:,} of {len(text):,} characters omitted …\n{text[-half:]}"
+        return shortened(text, self._max_value_chars)
 
     def changed_names(self, is_ours: Callable[[str], bool]) -> dict[str, object] | None:
         """The user's top-level names by kind; None if unchanged since the last call.
@@ -148,6 +146,20 @@ class Repl:
             return None
         self._reported = report
         return report
+
+
+def shortened(text: str, limit: int) -> str:
+    """A text of more than `limit` characters, cut in the middle. The host finds the cut by its words."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    end = len(text) - half
+    omitted = 0
+    for start in range(half, end, _COUNTED_CHARS):
+        omitted += len(text[start : min(end, start + _COUNTED_CHARS)].encode("utf-8", "surrogatepass"))
+    line_count = text.count("\n", half, end)
+    lines = f" ({line_count:,} {'line' if line_count == 1 else 'lines'})" if line_count else ""
+    return f"{text[:half]}\n[{omitted:,} bytes{lines} omitted here.]\n{text[end:]}"
 
 
 def _text_of(value: object) -> str:

@@ -256,7 +256,7 @@ class Channel:
         try:
             return await asyncio.wait_for(future, timeout) if timeout is not None else await future
         except asyncio.TimeoutError:
-            raise _timed_out(method, timeout or 0) from None
+            raise _timed_out(method, params, timeout or 0) from None
         finally:
             self._forget(number)
 
@@ -309,7 +309,7 @@ class Channel:
         try:
             while not box:
                 if not self.wait(arrived, None if end is None else max(0, end - time.monotonic())):
-                    raise _timed_out(method, timeout or 0)
+                    raise _timed_out(method, params, timeout or 0)
                 arrived.clear()
                 while reports and on_progress is not None:
                     on_progress(reports.pop(0))
@@ -336,8 +336,14 @@ def _settle(answers: list[Answer]) -> None:
             future.set_result(value)
 
 
-def _timed_out(method: str, timeout: float) -> MCPError:
-    return MCPError(f"{method} did not answer within {timeout:g} s", "CALL_TIMEOUT")
+def _timed_out(method: str, params: dict[str, object], timeout: float) -> MCPError:
+    if method != "call_tool":
+        return MCPError(f"{method} did not answer within {timeout:g} s", "CALL_TIMEOUT")
+    return MCPError(
+        f"{params['server']}.{params['tool']} did not answer within {timeout:g} s",
+        "CALL_TIMEOUT",
+        hint="Give it more time: .with_options(timeout=SECONDS). The call may still have taken effect.",
+    )
 
 
 def _number(value: object) -> int:

@@ -167,15 +167,17 @@ class Registry:
     def not_available(self, name: str) -> ServerNotAvailableError:
         """The error for a server that is not loaded or not configured."""
         server = self.find(name)
-        message = f"Server '{name}' is not available"
+        if server is not None and server.is_callable:
+            hint = f"The server is loaded; in Python it is mcp_{server.alias}."
+            return ServerNotAvailableError(f"no server is called '{name}' in Python", "SERVER_NOT_AVAILABLE", hint)
         if server is not None:
+            message = f"server '{server.name}' is not loaded in this session"
             hint = f"Call run_python again with servers=['{server.name}']."
-            if server.is_callable:
-                hint = f"The server is loaded; in Python it is mcp_{server.alias}."
             return ServerNotAvailableError(message, "SERVER_NOT_AVAILABLE", hint)
         names = [known.name for known in self.all()]
         known = f"Configured: {', '.join(names)}." if names else NO_SERVER
-        return ServerNotAvailableError(message, "SERVER_UNKNOWN", f"{close_names(name, names)} {known}".strip())
+        hint = f"{close_names(name, names)} {known}".strip()
+        return ServerNotAvailableError(f"no server '{name}' is configured", "SERVER_UNKNOWN", hint)
 
 
 def alias_of(tool: ToolInfo) -> str:

@@ -1,6 +1,9 @@
 /** "Did you mean …?" for mistyped names of servers, tools, settings, commands and options. */
 
 const MIN_SCORE = 0.5;
+/** Half of a short name agrees with almost anything, so more of it must. */
+const MIN_SCORE_SHORT = 0.6;
+const SHORT_CHARS = 7;
 const MAX_SUGGESTIONS = 3;
 
 /** The candidates most similar to `name`, best first, at most three; empty if none is similar enough. */
@@ -19,7 +22,8 @@ export async function didYouMean(
   candidates: readonly string[],
   minScore: number = MIN_SCORE,
 ): Promise<string> {
-  const names = (await closestNames(name, candidates, minScore)).map((candidate) => `'${candidate}'`);
+  const threshold = name.length <= SHORT_CHARS ? Math.max(minScore, MIN_SCORE_SHORT) : minScore;
+  const names = (await closestNames(name, candidates, threshold)).map((candidate) => `'${candidate}'`);
   if (names.length === 0) {
     return '';
   }

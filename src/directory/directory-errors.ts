@@ -15,27 +15,25 @@ export function howToEnable(name: string): string {
   return `To enable it: ${COMMAND} servers enable ${quoteShellWord(shownName(name))}. No restart is needed.`;
 }
 
-function notAvailable(wanted: string, code: 'SERVER_UNKNOWN' | 'SERVER_NOT_AVAILABLE', hint: string): BridgeError {
-  return new BridgeError(code, `Server '${shownName(wanted)}' is not available`, { hint });
-}
-
 /** `SERVER_NOT_AVAILABLE` for a configured server that is not loaded. */
-export function serverNotLoaded(wanted: string, server: CatalogServer): BridgeError {
-  return notAvailable(wanted, 'SERVER_NOT_AVAILABLE', `${capitalized(howToLoad(server.name))}.`);
+export function serverNotLoaded({ name }: CatalogServer): BridgeError {
+  return new BridgeError('SERVER_NOT_AVAILABLE', `server '${shownName(name)}' is not loaded in this session`, {
+    hint: `${capitalized(howToLoad(name))}.`,
+  });
 }
 
 /** `SERVER_NOT_AVAILABLE` for a server that is disabled in `file`. */
 export function serverDisabled(name: string, file = 'the configuration'): BridgeError {
-  return new BridgeError(
-    'SERVER_NOT_AVAILABLE',
-    `Server '${shownName(name)}' is not available: it is disabled in ${escapeControls(file)}`,
-    { hint: howToEnable(name) },
-  );
+  return new BridgeError('SERVER_NOT_AVAILABLE', `server '${shownName(name)}' is disabled in ${escapeControls(file)}`, {
+    hint: howToEnable(name),
+  });
 }
 
 /** `SERVER_UNKNOWN`, with the most similar names. */
 export async function serverNotFound(wanted: string, known: readonly CatalogServer[]): Promise<BridgeError> {
-  return notAvailable(wanted, 'SERVER_UNKNOWN', await whatThereIs(wanted, known));
+  return new BridgeError('SERVER_UNKNOWN', `no server '${shownName(wanted)}' is configured`, {
+    hint: await whatThereIs(wanted, known),
+  });
 }
 
 async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Promise<string> {

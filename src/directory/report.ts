@@ -55,7 +55,7 @@ export async function reportServer(configured: ConfiguredServers, definition: Se
   const { name, description = '', file } = definition;
   const server = known.servers().find((candidate) => candidate.name === name);
   const tools = (server && known.metadata(server)?.tools) ?? null;
-  const failure = (await failures.load(definition.definitionHash)) ?? null;
+  const failure = (await failures.load(definition)) ?? null;
   return {
     name,
     alias: server?.alias ?? name,

@@ -148,7 +148,7 @@ class Directory implements ServerDirectory {
       throw this.whyDisabled(wanted) ?? (await serverNotFound(wanted, this.servers()));
     }
     if (loaded?.has(server.name) === false) {
-      throw serverNotLoaded(wanted, server);
+      throw serverNotLoaded(server);
     }
     if (this.#loading !== undefined) {
       await this.#loading;

@@ -71,7 +71,9 @@ export function createMetadataSource(
       return await lister.describe(name, { signal });
     } catch (error) {
       inBackground(
-        definitionHash === undefined ? undefined : failures?.note(definitionHash, toBridgeError(error), secrets),
+        definitionHash === undefined
+          ? undefined
+          : failures?.note({ name, definitionHash }, toBridgeError(error), secrets),
       );
       throw error;
     }

@@ -4,8 +4,8 @@ import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { findEngines, whyUnusable } from '../engines/detect.ts';
-import { ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../engines/engine.ts';
-import { isEngineFault, noEngine } from '../engines/failover.ts';
+import { CONTAINER_ENGINE_NAMES, ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../engines/engine.ts';
+import { isEngineFault, isPullFailure, noEngine } from '../engines/failover.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Finding, noCellRuns } from '../terminal/finding.ts';
@@ -65,7 +65,7 @@ export async function examineEngines({
     engines.map((engine) => progress.watch(engine.name, tryOne(engine, settings, pullErrors?.get(engine.name)))),
   );
   const verdicts = [...tried.map(({ verdict }) => verdict), ...absent.map(notInstalled)].toSorted(inOrder);
-  const first = verdicts.find(({ isUsable, isBlocking }) => isUsable || isBlocking === true);
+  const first = firstOf(tried, verdicts);
   const runs = first?.isUsable === true ? first.engine : null;
   const facts = await Promise.all(engines.map((engine) => progress.watch(engine.name, factsOf(engine, isFix))));
   const used = engines.find(({ name }) => name === runs);
@@ -76,6 +76,16 @@ export async function examineEngines({
   const verdict = runs === null ? [noCellRuns(whyNoCell(tried, absent))] : [];
   const each = verdicts.map((one) => findingOf(one, runs));
   return { verdicts, runs, findings: [...each, ...facts.flat(), ...measured, ...verdict] };
+}
+
+/** The engine that sessions use, or the one that blocks them. A failed pull blocks only engines that isolate less. */
+export function firstOf(tried: readonly TriedEngine[], verdicts: readonly EngineVerdict[]): EngineVerdict | undefined {
+  const first = verdicts.find(({ isUsable, isBlocking }) => isUsable || isBlocking === true);
+  const error = tried.find(({ verdict }) => verdict === first)?.error;
+  const equals = CONTAINER_ENGINE_NAMES as readonly EngineName[];
+  return error !== undefined && isPullFailure(error)
+    ? (verdicts.find(({ engine, isUsable }) => isUsable && equals.includes(engine)) ?? first)
+    : first;
 }
 
 /** Pulls the image on each engine that lacks it. Returns the errors by engine. */
@@ -125,7 +135,7 @@ export async function tryOne(engine: Engine, settings: Settings, pullError?: Bri
   if (error === undefined) {
     return { verdict: { engine: name, isUsable: true, isolation, description } };
   }
-  if (error.code === 'IMAGE_MISSING' && settings.pull === 'missing') {
+  if (pullError === undefined && error.code === 'IMAGE_MISSING' && settings.pull === 'missing') {
     const reason = `the image ${settings.image} is not on this machine yet; the first cell pulls it`;
     return { verdict: { engine: name, isUsable: true, isolation, description, reason, hint: pullHint(error) } };
   }

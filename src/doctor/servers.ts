@@ -76,7 +76,7 @@ async function start(server: CatalogServer, configured: ConfiguredServers, times
 async function recall(server: CatalogServer, { known, definitions, failures }: ConfiguredServers): Promise<Finding> {
   const { name } = server;
   const definition = definitions().get(name);
-  const failure = definition && (await failures.load(definition.definitionHash));
+  const failure = definition && (await failures.load(definition));
   if (failure !== undefined) {
     const text = `${name}: ${failure.message.replace(`server '${name}' `, '')} (last tried ${failure.at})`;
     return {

@@ -20,7 +20,7 @@ export async function examineSettings({
 }: Pick<CommandHost, 'env' | 'createContext'>): Promise<ExaminedSettings> {
   const unknown = await warnAboutUnknown(env);
   try {
-    return { context: await createContext(env), findings: [listGiven(env), ...unknown] };
+    return { context: await createContext(env), findings: [listGiven(env, 'all'), ...unknown] };
   } catch (thrown) {
     const error = toBridgeError(thrown);
     const refused = refusedVariables(error);
@@ -30,14 +30,14 @@ export async function examineSettings({
     const rest = Object.fromEntries(Object.entries(env).filter(([name]) => !refused.includes(name)));
     return {
       context: await createContext(rest),
-      findings: [...problemsOfSettings(error), listGiven(rest), ...unknown],
+      findings: [...problemsOfSettings(error), listGiven(rest, 'all others'), ...unknown],
     };
   }
 }
 
-function listGiven(env: Environment): Finding {
+function listGiven(env: Environment, all: 'all' | 'all others'): Finding {
   const given = SETTINGS_TABLE.map(({ variable }) => variable).filter((variable) => (env[variable] ?? '') !== '');
-  const text = given.length === 0 ? 'all have their default values' : `set in the environment: ${given.join(', ')}`;
+  const text = given.length === 0 ? `${all} have their default values` : `set in the environment: ${given.join(', ')}`;
   return { section: 'settings', level: 'ok', text };
 }
 

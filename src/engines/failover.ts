@@ -1,10 +1,12 @@
 /**
  * Combines several engines into one. The first is used until it cannot start a sandbox, then the next. `auto` therefore needs no
- * check before the first start, and an engine that is installed but broken costs only its own failed start.
+ * check before the first start, and an engine that is installed but broken costs only its own failed start. An image that cannot be
+ * pulled is no reason to use a weaker engine: a typo or an outage would weaken the sandbox and change the Python.
  */
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import {
+  CONTAINER_ENGINE_NAMES,
   ENGINE_NAMES,
   type Engine,
   type EngineName,
@@ -21,6 +23,11 @@ const ENGINE_FAULTS: ReadonlySet<string> = new Set(['ENGINE_UNAVAILABLE', 'ENGIN
 /** Whether the engine itself failed, so another one may work. A missing image, for example, is no reason to change the engine. */
 export function isEngineFault({ code }: BridgeError): boolean {
   return ENGINE_FAULTS.has(code);
+}
+
+/** Whether an engine works but could not pull the image. Only an engine that isolates equally well may replace it. */
+export function isPullFailure({ data }: BridgeError): boolean {
+  return data['isPullFailure'] === true;
 }
 
 /** `ENGINE_UNAVAILABLE` with every attempt, its reason and its next step. */
@@ -52,6 +59,8 @@ class FailoverEngine implements Engine {
   readonly #engineOfSandbox = new WeakMap<Sandbox, Engine>();
   #currentIndex = 0;
   #refusals: Refusal[] = [];
+  /** The first failed pull since the attempts began with the first engine. */
+  #pullFailure: BridgeError | undefined;
 
   constructor(engines: readonly [Engine, ...Engine[]], absent: readonly Refusal[], logger: Logger) {
     this.#engines = engines;
@@ -122,7 +131,7 @@ class FailoverEngine implements Engine {
 
   /** Records that `engine` failed with `error`. Returns the error to pass on, with `retryNow` if another engine is next. */
   #refuse(engine: Engine, error: BridgeError): BridgeError {
-    if (!isEngineFault(error) || error.data.retryNow === true) {
+    if (!(isEngineFault(error) || isPullFailure(error)) || error.data.retryNow === true) {
       return error;
     }
     if (engine !== this.#current) {
@@ -130,16 +139,24 @@ class FailoverEngine implements Engine {
       return withRetry(error);
     }
     this.#refusals.push({ engine: engine.name, reason: error.message, hint: error.hint ?? '' });
-    if (this.#currentIndex + 1 < this.#engines.length) {
+    this.#pullFailure ??= isPullFailure(error) ? error : undefined;
+    const next = this.#engines[this.#currentIndex + 1];
+    if (next !== undefined && (this.#pullFailure === undefined || isContainerEngine(next))) {
       this.#currentIndex += 1;
       this.#logger.warning(`${error.message}; trying ${this.#current.name}`);
       return withRetry(error);
     }
     const all = [...this.#refusals, ...this.#absent];
+    const pullFailure = this.#pullFailure;
     this.#currentIndex = 0;
     this.#refusals = [];
-    return all.length === 1 ? error : noEngine(all, error);
+    this.#pullFailure = undefined;
+    return pullFailure ?? (all.length === 1 ? error : noEngine(all, error));
   }
+}
+
+function isContainerEngine({ name }: Engine): boolean {
+  return CONTAINER_ENGINE_NAMES.some((one) => one === name);
 }
 
 function isBefore(one: EngineName, other: EngineName): boolean {

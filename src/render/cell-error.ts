@@ -13,15 +13,12 @@ export function renderCellError(error: CellError): string {
   return joinLines(first, hint && `Hint: ${hint}`, traceback);
 }
 
-/** What failed, in one line: `CODE: message`, or the last line of the traceback; undefined if there is no text. */
-export function summarizeCellError(error: CellError): string | undefined {
-  const { code, message } = error;
-  if (code !== undefined) {
-    return `${code}: ${message}`.split('\n', 1)[0];
-  }
-  return renderCellError(error)
-    .split('\n')
-    .findLast((line) => line.trim() !== '');
+/** What failed, in one line: `CODE: message` or `Exception: message`; undefined if there is no text. */
+export function summarizeCellError({ code, message, exception }: CellError): string | undefined {
+  // The message of an exception may contain its hint, after the first line.
+  const first = message.split('\n').find((line) => line.trim() !== '');
+  const parts = [code ?? exception, first?.trim()].filter((part) => part !== undefined && part !== '');
+  return parts.length === 0 ? undefined : parts.join(': ');
 }
 
 /** The error in the format of every command's `--json`. The message of an exception is its traceback. */

@@ -7,7 +7,7 @@
 import { type CellAnswer, DEFAULT_SESSION, type EngineReport, type OutputText } from '../base/cell.ts';
 import type { ErrorCode, ErrorReport } from '../base/errors.ts';
 import { renderCellError, reportCellError, summarizeCellError } from './cell-error.ts';
-import { cutEnd, cutMiddle, describeGap, shareOut } from './truncate.ts';
+import { cutEnd, cutMiddle, describeGap, shareOut, splitAtGap } from './truncate.ts';
 
 const MAX_SUMMARY_CHARS = 200;
 
@@ -112,7 +112,8 @@ function toLines(output: OutputText, maxChars: number, whole: string | 0 | undef
 }
 
 function cutText(text: string, maxChars: number, whole?: string | 0): string {
-  return toLines({ head: text, droppedBytes: 0, droppedLines: 0, tail: '' }, maxChars, whole).join('\n');
+  const { head, dropped, tail } = splitAtGap(text);
+  return toLines({ head, droppedBytes: dropped.bytes, droppedLines: dropped.lines, tail }, maxChars, whole).join('\n');
 }
 
 const RETURN = '\r';

@@ -3,6 +3,8 @@
  * Lengths are in UTF-16 code units. A cut is made at a line end if one is near, and never inside a surrogate pair.
  */
 
+import { MAX_VALUE_CHARS } from '../base/limits.ts';
+
 /** The cut is made at a line end only if that loses at most this share of what may be kept. */
 const MAX_LOST_SHARE = 0.5;
 const NEWLINE = '\n';
@@ -68,6 +70,26 @@ export function shareOut(total: number, needs: readonly number[]): number[] {
 export function describeGap(gap: { readonly bytes: number; readonly lines: number }, whole?: string): string {
   const lines = gap.lines === 0 ? '' : ` (${gap.lines.toLocaleString('en')} ${gap.lines === 1 ? 'line' : 'lines'})`;
   return `[${gap.bytes.toLocaleString('en')} bytes${lines} omitted here${whole === undefined ? '' : `; ${whole} has all of it`}.]`;
+}
+
+const GAP = /^\[([\d,]{1,15}) bytes(?: \(([\d,]{1,15}) lines?\))? omitted here\.\]$/gm;
+
+/**
+ * The parts of a text that the sandbox has cut in its middle because it was longer than `MAX_VALUE_CHARS`, and what is missing
+ * between them. Code could forge the line in between, and would only get a wrong count of its own output.
+ */
+export function splitAtGap(text: string): { head: string; dropped: { bytes: number; lines: number }; tail: string } {
+  GAP.lastIndex = MAX_VALUE_CHARS / 2;
+  const found = text.length > MAX_VALUE_CHARS ? GAP.exec(text) : null;
+  if (found === null) {
+    return { head: text, dropped: { bytes: 0, lines: 0 }, tail: '' };
+  }
+  const [line, bytes = '', lines = '0'] = found;
+  return {
+    head: text.slice(0, found.index - 1),
+    dropped: { bytes: Number(bytes.replaceAll(',', '')), lines: Number(lines.replaceAll(',', '')) },
+    tail: text.slice(found.index + line.length + 1),
+  };
 }
 
 function cutWhole(text: string, maxChars: number): CutText {

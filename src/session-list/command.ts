@@ -31,7 +31,8 @@ function define(program: Program, settle: Settle<SessionsCommand>): void {
     );
   addNotes(
     list,
-    'Sandboxes on bubblewrap and embedded are not listed: they are processes of their bridge and end with it.',
+    'Exit code: 69 if no engine answered, or the one in MCP_BRIDGE_RUNTIME did not. ' +
+      'Sandboxes on bubblewrap and embedded are not listed: they are processes of their bridge and end with it.',
   );
   const kill = group
     .command('kill')

@@ -1,6 +1,6 @@
 /** `sessions`: lists and ends the sandboxes of all bridges on this machine. */
 
-import { BridgeError, messageOf } from '../base/errors.ts';
+import { BridgeError, ERROR_CODES, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { findEngines } from '../engines/detect.ts';
@@ -36,11 +36,23 @@ interface Found {
 const SHORT_ID_CHARS = 12;
 const MINUTE_MS = 60_000;
 
-/** Resolves with 0. Rejects with `USAGE_INVALID` if a name matches no sandbox. */
+interface Listed {
+  readonly found: readonly Found[];
+  /** The engines that listed their sandboxes, and those that did not answer. */
+  readonly answered: readonly Engine[];
+  readonly unanswered: readonly Engine[];
+}
+
+/**
+ * Resolves with the exit code: that of `ENGINE_UNAVAILABLE` if the list says nothing about the engine of the settings. Rejects
+ * with that error, or `USAGE_INVALID`, if a name matches no sandbox.
+ */
 export async function sessions(command: SessionsCommand, options: SessionsOptions): Promise<number> {
   const { logger, settings, writeError, writeOut } = options;
-  const found = await findSandboxes(settings, logger, writeError);
-  const chosen = command.action === 'list' ? found : command.names.flatMap((name) => choose(found, name));
+  const listed = await listSandboxes(settings, logger, writeError);
+  const silent = silentEngines(listed, settings);
+  const chosen =
+    command.action === 'list' ? listed.found : command.names.flatMap((name) => choose(listed, name, silent));
   const distinct = [...new Set(chosen)];
   if (command.action === 'kill') {
     await Promise.all(distinct.map(async ({ engine, sandbox }) => engine.remove?.(sandbox.id)));
@@ -48,33 +60,54 @@ export async function sessions(command: SessionsCommand, options: SessionsOption
   const reports = distinct.map(({ engine, sandbox }): SandboxReport => ({ engine: engine.name, ...sandbox }));
   const word = command.action === 'kill' ? ['ended'] : [];
   const now = Date.now();
-  writeOut(
-    command.isJson
-      ? `${JSON.stringify(reports, undefined, 2)}\n`
-      : renderTable(
-          reports.map((report) => [...renderSandbox(report, now), ...word]),
-          'There are no sandboxes.',
-        ),
-  );
-  return 0;
+  if (command.isJson) {
+    writeOut(`${JSON.stringify(reports, undefined, 2)}\n`);
+  } else if (listed.answered.length > 0 || listed.unanswered.length === 0) {
+    const rows = reports.map((report) => [...renderSandbox(report, now), ...word]);
+    writeOut(renderTable(rows, describeNone(listed)));
+  }
+  return command.action === 'list' && silent.length > 0 ? ERROR_CODES.ENGINE_UNAVAILABLE.exitCode : 0;
+}
+
+function describeNone({ answered, unanswered }: Listed): string {
+  return unanswered.length === 0
+    ? 'There are no sandboxes.'
+    : `There are no sandboxes on ${answered.map(({ name }) => name).join(' or ')}.`;
+}
+
+/** The engines of the settings, if none of them answered. */
+function silentEngines({ answered, unanswered }: Listed, { runtime }: Settings): readonly Engine[] {
+  const named = unanswered.filter(({ name }) => name === runtime);
+  return answered.length === 0 ? unanswered : named;
 }
 
 /** On every engine that can list sandboxes, whatever the settings say. Reports an engine that does not answer. */
-async function findSandboxes(settings: Settings, logger: Logger, writeError: (text: string) => void): Promise<Found[]> {
+async function listSandboxes(settings: Settings, logger: Logger, writeError: (text: string) => void): Promise<Listed> {
   const { engines } = findEngines({ ...engineOptions(settings, logger), requested: 'container' });
+  const unanswered: Engine[] = [];
   const lists = engines.map(async (engine) => {
     try {
       return ((await engine.list?.()) ?? []).map((sandbox) => ({ engine, sandbox }));
     } catch (error) {
       writeError(`cannot list the sandboxes on ${engine.name}: ${messageOf(error)}\n`);
+      unanswered.push(engine);
       return [];
     }
   });
-  return (await Promise.all(lists)).flat();
+  const found = (await Promise.all(lists)).flat();
+  return { found, unanswered, answered: engines.filter((engine) => !unanswered.includes(engine)) };
 }
 
-function choose(found: readonly Found[], name: string): Found[] {
+function choose({ found }: Listed, name: string, silent: readonly Engine[]): Found[] {
   const chosen = found.filter(({ sandbox }) => sandbox.session === name || sandbox.id.startsWith(name));
+  if (name !== '' && chosen.length === 0 && silent.length > 0) {
+    const engines = silent.map((engine) => engine.name).join(' and ');
+    throw new BridgeError(
+      'ENGINE_UNAVAILABLE',
+      `${engines} did not answer, so it is unknown whether there is a sandbox with the id or session '${name}'`,
+      { hint: `Run: ${COMMAND} doctor` },
+    );
+  }
   if (name === '' || chosen.length === 0) {
     throw new BridgeError('USAGE_INVALID', `there is no sandbox with the id or session '${name}'`, {
       hint: `Run: ${COMMAND} sessions list`,

@@ -7,6 +7,9 @@ import type { CellAnswer, CellError, CellProgress, CellStatus, Person } from '..
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError, type ErrorCode, reportError } from '../base/errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../base/limits.ts';
+import { escapeControls } from '../base/log.ts';
+import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
 import { CellAsker } from './asker.ts';
 import { createAttachments } from './attachments.ts';
@@ -61,7 +64,7 @@ export async function runCell(kernel: KernelConnection, run: CellRun): Promise<C
   asker?.close();
   progress?.stop();
   guard.stop();
-  const verdict = 'result' in end ? judgeResult(end, run, guard.cause()) : judgeLoss(end, run, guard.cause());
+  const verdict = 'result' in end ? judgeResult(end, run, guard) : judgeLoss(end, run, guard.cause());
   return {
     ...verdict,
     stdout: output.stdout.take(),
@@ -76,8 +79,9 @@ function createAskerFor({ person, frame, questionTimeoutMs }: CellRun, clock: Co
 }
 
 /** Interrupts the cell at its deadline or when the client gives up, and ends the kernel if that does not help. */
-function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal }: CellRun) {
+function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal, startingServers }: CellRun) {
   let cause: Cause | undefined;
+  let awaited: readonly string[] = [];
   const timers: NodeJS.Timeout[] = [];
 
   function end(why: Cause): void {
@@ -85,6 +89,7 @@ function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal }: Cel
       return;
     }
     cause = why;
+    awaited = kernel.calls().running > 0 ? startingServers() : [];
     kernel.interrupt(frame.cell, why);
     timers.push(setTimeout(() => kernel.interrupt(frame.cell, why), INTERRUPT_REPEAT_MS));
     timers.push(setTimeout(() => void kernel.kill(NO_REACTION), INTERRUPT_GRACE_MS));
@@ -99,6 +104,8 @@ function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal }: Cel
   return {
     clock,
     cause: () => cause,
+    /** The servers that were starting when the cell was interrupted, if it was waiting for calls. */
+    awaited: () => awaited,
     stop(): void {
       clock.stop();
       timers.forEach(clearTimeout);
@@ -109,9 +116,11 @@ function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal }: Cel
 
 const NO_REACTION = `the code did not react to the interrupt within ${INTERRUPT_GRACE_MS / 1000} s`;
 
+type Guard = Pick<ReturnType<typeof watchForEnd>, 'cause' | 'awaited'>;
 type Verdict = Pick<CellOutcome, 'status' | 'value' | 'error' | 'exitCode'>;
 
-function judgeResult({ result, code }: CellEnd, run: CellRun, cause: Cause | undefined): Verdict {
+function judgeResult({ result, code }: CellEnd, run: CellRun, guard: Guard): Verdict {
+  const cause = guard.cause();
   const { outcome, error, value } = result;
   if (outcome === 'ok') {
     return { status: 'success', value };
@@ -122,7 +131,7 @@ function judgeResult({ result, code }: CellEnd, run: CellRun, cause: Cause | und
   // Without a cause the host did not interrupt the cell, whatever the frame says.
   return cause === undefined
     ? { status: 'error', exitCode: 1, error: error && errorOf(error, code) }
-    : interrupted(run, cause, error?.traceback);
+    : interrupted(run, cause, guard.awaited(), error?.traceback);
 }
 
 /** An operating system keeps eight bits of a status. */
@@ -145,18 +154,27 @@ function errorOf(raised: NonNullable<ResultFrame['error']>, code: ErrorCode | un
   return { code, message, hint, exception: isPythonName(name) ? name : SOME_EXCEPTION, traceback };
 }
 
-function interrupted(run: CellRun, cause: Cause, traceback: string | undefined): Verdict {
+function interrupted(run: CellRun, cause: Cause, awaited: readonly string[], traceback: string | undefined): Verdict {
   const error =
     cause === 'deadline'
-      ? new BridgeError(
-          'CELL_DEADLINE',
-          `the cell was interrupted at its deadline of ${seconds(run)} s; variables are kept`,
-          {
-            hint: 'Do less in one cell, or ask for more time with the argument timeout.',
-          },
-        )
+      ? atDeadline(run, awaited)
       : new BridgeError('CELL_CANCELLED', 'the client cancelled the cell; variables are kept');
   return { ...STATUS_OF[cause], error: { ...reportError(error), traceback } };
+}
+
+function atDeadline(run: CellRun, awaited: readonly string[]): BridgeError {
+  const what = `the cell was interrupted at its deadline of ${seconds(run)} s`;
+  const names = awaited.map((name) => `'${escapeControls(name)}'`).join(', ');
+  if (names === '') {
+    return new BridgeError('CELL_DEADLINE', `${what}; variables are kept`, {
+      hint: 'Do less in one cell, or ask for more time with the argument timeout.',
+    });
+  }
+  const servers = awaited.length === 1 ? `server ${names} was` : `servers ${names} were`;
+  const test = `${COMMAND} servers test ${awaited.map((name) => quoteShellWord(escapeControls(name))).join(' ')}`;
+  return new BridgeError('CELL_DEADLINE', `${what}, while ${servers} still starting; variables are kept`, {
+    hint: `Ask for more time with the argument timeout, or check the server in a terminal: ${test}`,
+  });
 }
 
 function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verdict {

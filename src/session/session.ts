@@ -368,6 +368,6 @@ function describeLoss({ reason, names }: Loss): string {
   if (names !== undefined && names.omitted > 0) {
     parts.push(`${names.omitted} more`);
   }
-  const gone = parts.length === 0 ? 'files and background tasks, if there were any' : parts.join('; ');
+  const gone = parts.length === 0 ? 'variables, files and background jobs, if there were any' : parts.join('; ');
   return `State was lost: the earlier sandbox of this session ended because ${reason}. Gone: ${gone}.`;
 }

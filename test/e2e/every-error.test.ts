@@ -168,11 +168,11 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   CALL_CANCELLED: { provoke: cancelledCall, names: /'slow' did not finish 'sleep': the call was cancelled/ },
   SERVER_NOT_AVAILABLE: {
     provoke: () => cell("await runtime.call_tool_raw('huge', 'line')", [], { session: 'bare' }),
-    names: /'huge' is not available/,
+    names: /server 'huge' is not loaded in this session/,
   },
   SERVER_UNKNOWN: {
     provoke: () => cell("await runtime.call_tool_raw('nowhere', 'x')"),
-    names: /'nowhere' is not available/,
+    names: /no server 'nowhere' is configured/,
   },
   SERVER_START_FAILED: {
     provoke: () => cell('await mcp_unusable.x()', ['unusable']),

@@ -108,6 +108,21 @@ class Running(CheckTestCase):
         self.assertFalse(repl.has_begun)
         self.assertNotIn("call_tool", self.host.methods())
 
+    async def test_a_server_that_is_not_loaded_is_a_problem_with_one_next_step(self) -> None:
+        with self.assertRaises(CheckError) as caught:
+            await Repl(1000, 10).run(1, "await mcp_git_hub.list()", self.api.check)
+        self.assertEqual(
+            str(caught.exception),
+            "CHECK_FAILED: the cell did not run and had no effect. The check found 1 problem.\n"
+            "  line 1: await mcp_git_hub.list()\n"
+            "    SERVER_NOT_AVAILABLE: server 'git-hub' is not loaded in this session\n"
+            "    Hint: Call run_python again with servers=['git-hub'].",
+        )
+        with self.assertRaises(CheckError) as caught:
+            await Repl(1000, 10).run(1, "await mcp_git_hub.list()\nawait mcp_files.nonsense()", self.api.check)
+        self.assertIn("The check found 2 mistakes.", str(caught.exception))
+        self.assertEqual(caught.exception.hint, "Fix the code and run the whole cell again.")
+
     async def test_code_that_raises_check_error_itself_counts_as_run(self) -> None:
         repl = Repl(1000, 10)
         with self.assertRaises(CheckError):

@@ -52,6 +52,15 @@ class ChannelTest(unittest.TestCase):
             self.host.channel.call_sync("reset", {}, timeout=0.01)
         self.assertEqual([frame["type"] for frame in self.host.read()], ["call", "cancel_call"])
 
+    def test_a_late_tool_is_named_with_a_way_to_more_time(self) -> None:
+        self.host.channel.open_gate()
+        params: dict[str, object] = {"server": "every", "tool": "long-run", "arguments": {}}
+        with self.assertRaises(MCPError) as caught:
+            self.host.channel.call_sync("call_tool", params, timeout=0.01)
+        self.assertEqual(caught.exception.message, "every.long-run did not answer within 0.01 s")
+        hint = "Give it more time: .with_options(timeout=SECONDS). The call may still have taken effect."
+        self.assertEqual(caught.exception.hint, hint)
+
     def test_a_blocking_call_between_cells_is_refused(self) -> None:
         with self.assertRaisesRegex(MCPError, "without await while no cell runs"):
             self.host.channel.call_sync("reset", {})

@@ -39,9 +39,9 @@ class Errors(unittest.TestCase):
         self.assertEqual(error.data, {"ms": 5})
 
     def test_a_server_that_is_not_loaded_is_also_a_key_error_with_the_full_text(self) -> None:
-        error = error_from_frame({"code": "SERVER_NOT_AVAILABLE", "message": "Server 'x' is not available"})
+        error = error_from_frame({"code": "SERVER_NOT_AVAILABLE", "message": "server 'x' is not loaded"})
         self.assertIsInstance(error, KeyError)
-        self.assertEqual(str(error), "SERVER_NOT_AVAILABLE: Server 'x' is not available")
+        self.assertEqual(str(error), "SERVER_NOT_AVAILABLE: server 'x' is not loaded")
 
     def test_refusals_by_policy_or_person_are_policy_errors(self) -> None:
         refused = ("POLICY_DENIED", "POLICY_LIMIT", "APPROVAL_DENIED", "APPROVAL_TIMEOUT", "APPROVAL_UNAVAILABLE")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unittest
 from typing import Any
 
+from bridge_kernel.repl import shortened
 from bridge_kernel.shorten import short_repr
 
 
@@ -70,6 +71,19 @@ class Huge(unittest.TestCase):
 
         short_repr([Item() for _ in range(100_000)])
         self.assertLess(Item.asked, 2_000)
+
+
+class Texts(unittest.TestCase):
+    def test_short_texts_are_unchanged(self) -> None:
+        self.assertEqual(shortened("abcd", 4), "abcd")
+
+    # The host reads the counts and adds what it cuts itself, so the words must be those of src/render/truncate.ts.
+    def test_what_is_cut_is_counted_in_bytes_and_lines(self) -> None:
+        self.assertEqual(shortened("ab12345678yz", 4), "ab\n[8 bytes omitted here.]\nyz")
+        self.assertEqual(shortened("ab\nyz", 4), "ab\n[1 bytes (1 line) omitted here.]\nyz")
+        self.assertEqual(
+            shortened("ab" + "€\n\ud800" * 1000 + "yz", 4), "ab\n[7,000 bytes (1,000 lines) omitted here.]\nyz"
+        )
 
 
 if __name__ == "__main__":

@@ -41,13 +41,15 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   ENGINE_FAILED: {
     cause:
-      'The engine is too old, cannot see a folder of `MCP_BRIDGE_MOUNTS`, could not pull the image, or is out of memory.',
+      'The engine is too old, cannot see a folder of `MCP_BRIDGE_MOUNTS`, or is out of memory.',
     remedy: `The message includes the engine's own error. \`${COMMAND} doctor\` tries to start a sandbox in the same way.`,
     hasHint: true,
   },
   IMAGE_MISSING: {
-    cause: 'The image of `MCP_BRIDGE_IMAGE` is not on this machine, and `MCP_BRIDGE_PULL` is `never`.',
-    remedy: 'Run the pull command in the hint, or set `MCP_BRIDGE_PULL=missing`.',
+    cause:
+      'The image of `MCP_BRIDGE_IMAGE` is not on this machine, and it could not be pulled, or `MCP_BRIDGE_PULL` is `never`. The bridge uses no weaker engine instead.',
+    remedy:
+      'Check the name of the image and the network, then run the pull command in the hint, or set `MCP_BRIDGE_PULL=missing`. To run code without a container, set `MCP_BRIDGE_RUNTIME` to `bubblewrap` or `embedded`.',
     hasHint: true,
   },
   IMAGE_PULLING: {

@@ -12,7 +12,7 @@ export interface PullProgress {
   next(line: string): PrepareProgress | undefined;
 }
 
-/** Pulls `reference`. Rejects with `ENGINE_FAILED`, which quotes the engine. */
+/** Pulls `reference`. Rejects with `IMAGE_MISSING`, which quotes the engine. */
 export async function pullImage(
   engine: EngineName,
   command: EngineCommand,
@@ -32,8 +32,8 @@ export async function pullImage(
   });
   if (result.exitCode !== 0) {
     const detail = lastWordsOf(result.stderr.slice(-KEPT_STDERR_BYTES)) || NO_ERROR_OUTPUT;
-    throw new BridgeError('ENGINE_FAILED', `${engine} could not pull ${reference}: ${detail}`, {
-      data: { engine, exitCode: result.exitCode },
+    throw new BridgeError('IMAGE_MISSING', `${engine} could not pull ${reference}: ${detail}`, {
+      data: { engine, exitCode: result.exitCode, isPullFailure: true },
       hint: reference.startsWith('localhost/')
         ? hintOfImageFailure('pull', reference, detail)
         : `Check the network, then run: ${engine} pull ${reference}`,

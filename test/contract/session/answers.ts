@@ -40,8 +40,18 @@ export function describeAnswers({ run }: Subject): void {
       expect(answer.value).toMatch(/^\(\d+, 'image\/png'\)$/);
     });
 
+    it('shows the parts of a result that contains media', async () => {
+      const block = `{"type": "image", "mimeType": "image/png", "data": "${PNG}"}`;
+      const answer = await run(`display(["Here:", runtime.ImageContent(${block}), "done"])`);
+      expect(answer.stdout.head).toBe('Here:\n[1: image/png 1×1]\ndone\n');
+      expect(answer.attachments).toHaveLength(1);
+    });
+
     it.each([
-      ['display(png[:30])', '[bytes, not shown: the image is damaged]'],
+      [
+        'display(png[:30])',
+        '[bytes, not shown: the image is damaged; runtime.save_artifact(name, data) keeps it as a file]',
+      ],
       ['display(png + bytes(2_000_000))', '[bytes, not shown: the image is larger than 1,048,576 bytes'],
       ['class T:\n  def _repr_png_(self): raise ValueError("no")\ndisplay(T())', '[T, not shown: ValueError: no]'],
       ['class T:\n  def _repr_html_(self): return "x" * 300_000\ndisplay(T())', '[text/html, not shown: 300,000'],

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { createContext } from '../../../src/bridge/context.ts';
-import { tryOne, whyNoCell } from '../../../src/doctor/engines.ts';
+import { firstOf, tryOne, whyNoCell } from '../../../src/doctor/engines.ts';
 import { examineStateDirectory, judgeDisk, judgeMemory } from '../../../src/doctor/machine.ts';
 import { renderFindings } from '../../../src/doctor/run.ts';
 import { judgeBounds } from '../../../src/doctor/session.ts';
@@ -182,6 +182,17 @@ describe('the settings', () => {
     ]);
     expect(context.settings).toMatchObject({ image: 'mine', timeoutSeconds: 30 });
   });
+
+  it('are not said to have all their default values if the only one that is set is invalid', async () => {
+    const { findings } = await examineSettings({ env: { MCP_BRIDGE_TIMEOUT: 'soon' }, ...created });
+    expect(findings.map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^MCP_BRIDGE_TIMEOUT is 'soon'/),
+      'all others have their default values',
+    ]);
+    expect((await examineSettings({ env: {}, ...created })).findings.map(({ text }) => text)).toEqual([
+      'all have their default values',
+    ]);
+  });
 });
 
 describe('engines that cannot be used', () => {
@@ -205,5 +216,16 @@ describe('engines that cannot be used', () => {
     const tried = [await engine('podman', missing), await engine('bubblewrap', dead)];
     expect(tried[0]?.verdict).toMatchObject({ isUsable: false, isBlocking: true });
     expect(whyNoCell(tried, absent)).toBe(missing);
+  });
+
+  it('block only weaker ones if they could not pull the image', async () => {
+    const notPulled = new BridgeError('IMAGE_MISSING', 'podman could not pull x', { data: { isPullFailure: true } });
+    const mayPull = loadSettings({ MCP_BRIDGE_PULL: 'missing' });
+    const podman = await tryOne({ name: 'podman', description: 'podman' } as Engine, mayPull, notPulled);
+    expect(podman.verdict).toMatchObject({ isUsable: false, isBlocking: true });
+    const docker = { engine: 'docker', isUsable: true } as const;
+    const weaker = { engine: 'bubblewrap', isUsable: true } as const;
+    expect(firstOf([podman], [podman.verdict, docker, weaker])).toBe(docker);
+    expect(firstOf([podman], [podman.verdict, weaker])).toBe(podman.verdict);
   });
 });

@@ -83,6 +83,53 @@ describe('several engines as one', () => {
     }
   });
 
+  /** An engine that works but cannot pull the image: `prepare` rejects. */
+  function pullsInVain(name: EngineName): Engine {
+    const error = new BridgeError('IMAGE_MISSING', `${name} could not pull x`, {
+      hint: `pull with ${name}`,
+      data: { isPullFailure: true },
+    });
+    return { ...failingEngine(name, 'INTERNAL'), prepare: () => Promise.reject(error) };
+  }
+  const working = (name: EngineName): Engine => failingEngine(name, 'INTERNAL');
+  const ignore = (): undefined => undefined;
+
+  it('uses no weaker engine if an engine works but cannot pull the image', async () => {
+    const engines = [pullsInVain('podman'), pullsInVain('docker'), working('bubblewrap')] as const;
+    const engine = createFailoverEngine(engines, [absentEmbedded], silentLogger);
+    const missing = { code: 'IMAGE_MISSING', message: 'podman could not pull x', hint: 'pull with podman' };
+    await expect(engine.prepare(ignore)).rejects.toMatchObject(missing);
+    // The next cell starts over.
+    expect(engine).toMatchObject({ name: 'podman', refused: [] });
+    await expect(engine.prepare(ignore)).rejects.toMatchObject(missing);
+    const alone = createFailoverEngine([pullsInVain('podman'), working('embedded')], [absentDocker], silentLogger);
+    await expect(alone.prepare(ignore)).rejects.toMatchObject(missing);
+  });
+
+  it('uses no weaker engine either if the other container engine does not work', async () => {
+    const engines = [
+      pullsInVain('podman'),
+      failingEngine('docker', 'ENGINE_UNAVAILABLE'),
+      working('embedded'),
+    ] as const;
+    const engine = createFailoverEngine(engines, [], silentLogger);
+    await engine.prepare(ignore);
+    expect(engine.name).toBe('docker');
+    expect(await startAndExplain(engine)).toMatchObject({ code: 'IMAGE_MISSING', message: 'podman could not pull x' });
+    expect(engine.name).toBe('podman');
+    const dead = failingEngine('podman', 'ENGINE_UNAVAILABLE', { atStart: true });
+    const second = createFailoverEngine([dead, pullsInVain('docker'), working('embedded')], [], silentLogger);
+    await second.start(request).catch(ignore);
+    await expect(second.prepare(ignore)).rejects.toMatchObject({ message: 'docker could not pull x' });
+  });
+
+  it('uses docker if podman cannot pull the image, because it isolates equally well', async () => {
+    const engine = createFailoverEngine([pullsInVain('podman'), working('docker')], [], silentLogger);
+    await engine.prepare(ignore);
+    expect(engine.name).toBe('docker');
+    expect(engine.refused).toEqual([{ engine: 'podman', reason: 'podman could not pull x', hint: 'pull with podman' }]);
+  });
+
   it('tries the next engine at once if a command cannot be run', async () => {
     const engine = createFailoverEngine(
       [failingEngine('podman', 'ENGINE_UNAVAILABLE', { atStart: true }), failingEngine('docker', 'IMAGE_MISSING')],

@@ -6,7 +6,7 @@ import { hintsForShell } from '../../../src/exec/shell-hints.ts';
 
 describe('hints of a failed cell in a shell', () => {
   it('name the options of exec', () => {
-    const error = reportError(serverNotLoaded('notes', { name: 'my notes', alias: 'my_notes' } as never));
+    const error = reportError(serverNotLoaded({ name: 'my notes', alias: 'my_notes' } as never));
     expect(error.hint).toBe(`C${howToLoad('my notes').slice(1)}.`);
     expect(hintsForShell(error).hint).toBe("Add --server 'my notes'.");
     const late = {

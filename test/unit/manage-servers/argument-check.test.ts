@@ -36,10 +36,7 @@ describe('arguments typed by a person', () => {
     [{ title: 5 }, 'title must be str, not 5'],
     [{ title: 'x', issue_number: 'a' }, 'issue_number must be int, not "a"'],
     [{ title: 'x', 'issue-number': 0 }, 'issue_number must be >= 1; 0 was given'],
-    [
-      { title: 'x', state: 'opne' },
-      'state must be one of "open", "closed", not "opne". Did you mean \'open\' or \'closed\'?',
-    ],
+    [{ title: 'x', state: 'opne' }, 'state must be one of "open", "closed", not "opne". Did you mean \'open\'?'],
     [{ title: 'x', filter: { labels: ['a', 1] } }, 'filter.labels[1] must be str, not 1'],
     [{ titel: 'x' }, "titel is not a parameter of this tool. Did you mean 'title' or 'state'?"],
     [{ title: 'x', zzz: 1 }, 'zzz is not a parameter of this tool'],

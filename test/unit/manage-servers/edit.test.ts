@@ -281,7 +281,7 @@ describe('remove, enable and disable', () => {
   it('change nothing if one of several names is unknown, and mention files that may define it', async () => {
     const before = put(fileOf(), two);
     expect(await servers('remove', 'a-b', 'd')).toBe(
-      "SERVER_UNKNOWN: Server 'd' is not available\nHint: Configured: a-b, c.",
+      "SERVER_UNKNOWN: no server 'd' is configured\nHint: Configured: a-b, c.",
     );
     expect(read()).toBe(before);
     put(fileOf('broken.json'), '{');

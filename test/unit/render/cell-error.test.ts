@@ -30,8 +30,30 @@ test.each([
     'an exception whose text is a code',
     { message: 'POLICY_DENIED: x', exception: 'ValueError', traceback: 'POLICY_DENIED: x\nValueError: y' },
     'POLICY_DENIED: x\nValueError: y',
-    'ValueError: y',
+    'ValueError: POLICY_DENIED: x',
     { message: 'POLICY_DENIED: x\nValueError: y' },
+  ],
+  [
+    'a mistake in arguments, whose traceback ends with a hint',
+    {
+      message: 'TOOL_ARGUMENT_INVALID: path is missing\nHint: The signature is …',
+      exception: 'ArgumentError',
+      traceback:
+        'Traceback:\nmcp.runtime.ArgumentError: TOOL_ARGUMENT_INVALID: path is missing\nHint: The signature is …',
+    },
+    'Traceback:\nmcp.runtime.ArgumentError: TOOL_ARGUMENT_INVALID: path is missing\nHint: The signature is …',
+    'ArgumentError: TOOL_ARGUMENT_INVALID: path is missing',
+    {
+      message:
+        'Traceback:\nmcp.runtime.ArgumentError: TOOL_ARGUMENT_INVALID: path is missing\nHint: The signature is …',
+    },
+  ],
+  [
+    'an exception whose message begins with a blank line',
+    { message: '\n  first\nsecond', exception: 'ValueError', traceback: 'ValueError: \n  first\nsecond' },
+    'ValueError: \n  first\nsecond',
+    'ValueError: first',
+    { message: 'ValueError: \n  first\nsecond' },
   ],
   [
     'an exception without a traceback',

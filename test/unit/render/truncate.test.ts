@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MAX_SHOWN_CHARS } from '../../../src/base/limits.ts';
+import { MAX_SHOWN_CHARS, MAX_VALUE_CHARS } from '../../../src/base/limits.ts';
 import { renderAnswer } from '../../../src/render/render.ts';
 import { cutMiddle, describeGap, shareOut } from '../../../src/render/truncate.ts';
 import { answerOf, text } from './answer-of.ts';
@@ -119,6 +119,29 @@ describe('an answer', () => {
     );
     expect(structuredContent.result).toContain('bytes omitted here.]');
     expect(structuredContent.error).toContain('bytes omitted here.]');
+  });
+
+  test('counts what the sandbox has cut from values and errors already', async () => {
+    const half = MAX_VALUE_CHARS / 2;
+    const total = 1_000_000;
+    const begin = 'x\n'.repeat(half / 2);
+    const cut = `${begin}\n[${(total - MAX_VALUE_CHARS).toLocaleString('en')} bytes (7 lines) omitted here.]\n${'z'.repeat(half)}`;
+    const error = { message: 'no', exception: 'ValueError', traceback: cut };
+    const answer = answerOf({ status: 'error', value: cut, error });
+    const { structuredContent } = await renderAnswer(answer, 'compact');
+    for (const shown of [structuredContent.result, structuredContent.error] as string[]) {
+      const [first = '', gap = '', last = ''] = shown.split(/^(\[.*omitted here\.\])$/m);
+      const [, bytes = '', lines = ''] = /^\[([\d,]+) bytes \(([\d,]+) lines\)/.exec(gap) ?? [];
+      const kept = first.length + last.trim().length;
+      expect(Number(bytes.replaceAll(',', ''))).toBe(total - kept);
+      expect(Number(lines.replaceAll(',', ''))).toBe(half / 2 - first.trimEnd().split('\n').length + 7);
+    }
+  });
+
+  test('does not take the words of code for a cut of the sandbox', async () => {
+    const value = `${'x'.repeat(30_000)}\n[9,000,000 bytes omitted here.]\n${'z'.repeat(30_000)}`;
+    const { structuredContent } = await renderAnswer(answerOf({ value }), 'compact');
+    expect(structuredContent.result).toMatch(/\n\[20,033 bytes \(2 lines\) omitted here\.\]\n/);
   });
 
   test('limits all parts together, and gives the space that short ones leave to long ones', async () => {

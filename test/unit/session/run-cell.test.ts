@@ -151,6 +151,30 @@ describe('a cell whose deadline passes', () => {
     expect(sandbox.kills).toBe(0);
   });
 
+  it('names the servers that its calls were still waiting for', async () => {
+    const deadlineOf = async (startingServers: () => string[], isCalling = true) => {
+      const { run, sandbox } = await openKernel({ handleCall: () => new Promise(() => undefined) });
+      const outcome = run({ timeoutMs: 5_000, startingServers });
+      if (isCalling) {
+        sandbox.send({ type: 'call', call: 1, method: 'call_tool', params: {} });
+      }
+      await vi.advanceTimersByTimeAsync(5_000);
+      sandbox.endCell(1, { outcome: 'interrupted', error: KEYBOARD_INTERRUPT });
+      return (await outcome).error;
+    };
+    expect(await deadlineOf(() => ['my notes'])).toMatchObject({
+      message:
+        "the cell was interrupted at its deadline of 5 s, while server 'my notes' was still starting; variables are kept",
+      hint: expect.stringMatching(
+        /^Ask for more time with the argument timeout, or check the server in a terminal: .* servers test 'my notes'$/,
+      ),
+    });
+    expect((await deadlineOf(() => ['a', 'b']))?.message).toContain("while servers 'a', 'b' were still starting;");
+    for (const error of [await deadlineOf(() => []), await deadlineOf(() => ['a'], false)]) {
+      expect(error?.message).toBe('the cell was interrupted at its deadline of 5 s; variables are kept');
+    }
+  });
+
   it('is interrupted again 1 s later, and the session is ended 2 s later if the code ignores that', async () => {
     const { sandbox, outcome, interrupts } = await atDeadline();
     await vi.advanceTimersByTimeAsync(999);

@@ -370,12 +370,14 @@ describe('a session that loses its sandbox', () => {
     expect(notice).not.toContain('v100');
   });
 
-  it('mentions files and tasks if it knows no names', async () => {
+  it('mentions variables, files and jobs if it knows no names', async () => {
     const { begin } = openSession();
     const cell = await begin();
     cell.sandbox.exit();
     await cell.answer;
-    expect((await (await begin()).end()).notices.join()).toMatch(/files and background tasks/);
+    expect((await (await begin()).end()).notices.join()).toContain(
+      'Gone: variables, files and background jobs, if there were any.',
+    );
   });
 
   it('whose supervisor reports its end, ends an engine client that hangs', async () => {
