@@ -17,9 +17,13 @@ export interface ConfigIssue {
   readonly hint?: string;
 }
 
-/** `FILE: PATH: MESSAGE`. */
-export function renderIssue(issue: ConfigIssue): string {
-  return [issue.file, issue.path, issue.message].filter((part) => part !== '').join(': ');
+/** Messages without a subject: the place before them is the subject. */
+const PREDICATE = /^(?:cannot|has|is|must|was) /;
+
+/** `FILE: PATH MESSAGE`, or `FILE: PATH: MESSAGE` if the message is a clause of its own. */
+export function renderIssue({ file, path, message }: ConfigIssue): string {
+  const place = [file, path].filter((part) => part !== '').join(': ');
+  return `${place}${PREDICATE.test(message) ? ' ' : ': '}${message}`;
 }
 
 /** A JSON path in JavaScript notation: `mcpServers["a b"].args[0]`. */

@@ -48,9 +48,20 @@ function outcomeOf(error: CommanderError, shown: string): CommandLine {
       if (!error.code?.startsWith('commander.')) {
         throw error;
       }
-      // `error: unknown command 'exce'`, with `(Did you mean exec?)` on a second line.
-      throw new BridgeError('USAGE_INVALID', error.message.replace(/^error: /, '').replaceAll('\n', ' '), {
-        hint: 'Add --help for usage.',
-      });
+      throw new BridgeError('USAGE_INVALID', inOurWords(error.message), { hint: 'Add --help for usage.' });
   }
+}
+
+/**
+ * The library's message in the form of all others, such as `error: unknown command 'exce'` with `(Did you mean exec?)` on a second
+ * line, or `error: option '-t, --timeout <seconds>' argument 'soon' is invalid. It must be a number.`
+ */
+function inOurWords(message: string): string {
+  return message
+    .replace(/^error: /, '')
+    .replace(/\n\(Did you mean (?:one of )?(.*?)\?\)/, (_, names: string) => {
+      return `. Did you mean ${names.replace(/[^\s,]+/g, "'$&'").replace(/, (?=\S+$)/, ' or ')}?`;
+    })
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\. It must be/s, "$1 is '$2'; it must be")
+    .replaceAll('\n', ' ');
 }

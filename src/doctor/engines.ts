@@ -3,6 +3,7 @@
 import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
+import { NO_LIMITS } from '../engines/container/examine.ts';
 import { findEngines, whyUnusable } from '../engines/detect.ts';
 import { CONTAINER_ENGINE_NAMES, ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../engines/engine.ts';
 import { isEngineFault, isPullFailure, noEngine } from '../engines/failover.ts';
@@ -10,7 +11,7 @@ import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Finding, noCellRuns } from '../terminal/finding.ts';
 import type { Progress } from '../terminal/progress-line.ts';
-import { examineSession } from './session.ts';
+import { examineSession, NO_LIMITS_MEASURED } from './session.ts';
 
 /** The result of trying one engine; also an element of `engines` in the JSON output. */
 export interface EngineVerdict {
@@ -75,7 +76,9 @@ export async function examineEngines({
   await Promise.all(engines.map((engine) => engine.sweep({ own: true, keepsOthers: true })));
   const verdict = runs === null ? [noCellRuns(whyNoCell(tried, absent))] : [];
   const each = verdicts.map((one) => findingOf(one, runs));
-  return { verdicts, runs, findings: [...each, ...facts.flat(), ...measured, ...verdict] };
+  const isKnown = facts.flat().some(({ text }) => text === `${runs}: ${NO_LIMITS}`);
+  const found = measured.filter(({ text }) => !isKnown || !text.startsWith(NO_LIMITS_MEASURED));
+  return { verdicts, runs, findings: [...each, ...facts.flat(), ...found, ...verdict] };
 }
 
 /** The engine that sessions use, or the one that blocks them. A failed pull blocks only engines that isolate less. */
@@ -180,13 +183,18 @@ export function whyNoCell(tried: readonly TriedEngine[], absent: readonly Refusa
 /** A broken engine is not a problem if a stronger one runs. */
 export function findingOf(verdict: EngineVerdict, runs: EngineName | null): Finding {
   const { description = '', engine, hint, isBlocking, isUsable, reason } = verdict;
-  const [name, details] = description.startsWith(engine) ? [description, ''] : [engine, description];
+  const [name, details] = description.startsWith(engine)
+    ? [description.replace(/^(\w+), (.*)$/, '$1 ($2)'), '']
+    : [engine, description];
   const isNeeded = runs === null || ENGINE_NAMES.indexOf(engine) <= ENGINE_NAMES.indexOf(runs);
   if (isUsable) {
     const level = isNeeded && reason !== undefined ? 'warning' : 'ok';
     const text = `${name} can be used${details && `: ${details}`}${reason === undefined ? '' : `; ${reason}`}`;
     return { section: 'engines', level, text, hint };
   }
-  const level = !isNeeded ? 'ok' : isBlocking === true || runs === null ? 'problem' : 'warning';
+  if (!isNeeded) {
+    return { section: 'engines', level: 'ok', text: `${name}${details && ` (${details})`} is not used: ${reason}` };
+  }
+  const level = isBlocking === true || runs === null ? 'problem' : 'warning';
   return { section: 'engines', level, text: `${name}${details && ` (${details})`} cannot be used: ${reason}`, hint };
 }

@@ -49,7 +49,7 @@ function disabledOf({ definitions }: ConfiguredServers): Finding[] {
 }
 
 function noneOf({ definitions }: ConfiguredServers): Finding[] {
-  const hint = `Run: ${COMMAND} install CLIENT --import (moves the servers of a client to the bridge). To write a server file yourself, see: ${COMMAND} help servers server-files`;
+  const hint = `Run: ${COMMAND} install CLIENT --import (moves the servers of a client to the bridge) or: ${COMMAND} servers add NAME -- COMMAND. To write a server file yourself, see: ${COMMAND} help servers server-files`;
   return definitions().size > 0
     ? []
     : [{ section: 'servers', level: 'warning', text: 'no server is configured', hint }];

@@ -5,7 +5,6 @@ import { toBridgeError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import { COMMAND, PACKAGE_ROOT } from '../base/package.ts';
 import { CONTAINER_ENGINE_NAMES, type Engine } from '../engines/engine.ts';
-import { PROTOCOL_VERSION } from '../protocol/frames.ts';
 import { readKernelSources } from '../session/boot.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import type { KernelConnection } from '../session/connection.ts';
@@ -29,7 +28,7 @@ export async function examineSession(engine: Engine, settings: Settings): Promis
     const { platform, python_version: python } = kernel.ready;
     const startMs = Math.round(performance.now() - startedAt);
     const place = hasImage(engine) ? ` from the image ${settings.image}` : '';
-    const text = `a session starts on ${engine.name} in ${startMs} ms${place}: Python ${python}, ${platform}, protocol ${PROTOCOL_VERSION}`;
+    const text = `a session starts on ${engine.name} in ${startMs} ms${place}: Python ${python}, ${platform}`;
     return [{ section: 'engines', level: 'ok', text }, ...(await describeBounds(kernel.connection, engine))];
   } catch (error) {
     return [noCellRuns(toBridgeError(error))];
@@ -61,7 +60,7 @@ async function kernelOptions(engine: Engine, settings: Settings) {
   };
 }
 
-/** What the first process of the sandbox measured. Engines with limits of their own describe them in their isolation. */
+/** What the supervisor in the sandbox measured. Engines with limits of their own describe them in their isolation. */
 async function describeBounds(kernel: KernelConnection, engine: Engine): Promise<Finding[]> {
   const until = performance.now() + REPORT_WAIT_MS;
   while (kernel.measured === undefined && performance.now() < until) {
@@ -74,7 +73,9 @@ async function describeBounds(kernel: KernelConnection, engine: Engine): Promise
   return judgeBounds(measured);
 }
 
-/** The limits and the filter that the first process of the sandbox found. */
+export const NO_LIMITS_MEASURED = 'the engine enforces no memory or process limit';
+
+/** The limits and the filter that the supervisor in the sandbox found. */
 export function judgeBounds({ memory_limit_bytes: memoryBytes, pids_limit: pids, seccomp }: StartedReport): Finding[] {
   const hasBounds = memoryBytes !== null && pids !== null;
   const bounds = hasBounds
@@ -84,7 +85,7 @@ export function judgeBounds({ memory_limit_bytes: memoryBytes, pids_limit: pids,
       }
     : {
         level: 'warning' as const,
-        text: `the engine enforces no memory or process limit; the sandbox's first process does it instead (see: ${COMMAND} help security without-cgroup-limits)`,
+        text: `${NO_LIMITS_MEASURED}; the supervisor in the sandbox does instead (see: ${COMMAND} help security without-cgroup-limits)`,
       };
   const filter = seccomp
     ? { level: 'ok' as const, text: 'the system-call filter (seccomp) is active' }

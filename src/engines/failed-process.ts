@@ -7,7 +7,7 @@ const MAX_QUOTED_CHARS = 600;
 export const NO_ERROR_OUTPUT = 'no error output';
 
 /**
- * The end of `stderr` on one line, cut at the front if it is too long; empty if nothing remains. `prefix` is removed from each
+ * The end of `stderr` on one line, cut at the front if it is too long and without its final punctuation; empty if nothing remains. `prefix` is removed from each
  * line, and lines that match `noise` are left out.
  */
 export function summarizeStderr(
@@ -19,7 +19,8 @@ export function summarizeStderr(
     .map((line) => line.trim().replace(prefix, ''))
     .filter((line) => line !== '' && noise?.test(line) !== true)
     .join(' ');
-  return text.length > MAX_QUOTED_CHARS ? `…${text.slice(-MAX_QUOTED_CHARS)}` : text;
+  const quoted = text.length > MAX_QUOTED_CHARS ? `…${text.slice(-MAX_QUOTED_CHARS)}` : text;
+  return quoted.replace(/[.?!]+$/, '');
 }
 
 /** `exit code 1` or `signal SIGKILL`. */

@@ -30,14 +30,22 @@ export function isPullFailure({ data }: BridgeError): boolean {
   return data['isPullFailure'] === true;
 }
 
-/** `ENGINE_UNAVAILABLE` with every attempt, its reason and its next step. */
+/** `ENGINE_UNAVAILABLE` with every attempt, its reason, and the first next step. */
 export function noEngine(refusals: readonly Refusal[], cause?: BridgeError): BridgeError {
   const attempts = refusals.map(({ reason }) => reason).join('; ');
   return new BridgeError('ENGINE_UNAVAILABLE', `no engine can be used (${attempts})`, {
     cause,
     data: { refusals, retryNow: false },
-    hint: [...new Set(refusals.map(({ hint }) => hint))].join(' Or: '),
+    hint: firstStep(refusals.map(({ hint }) => hint)),
   });
+}
+
+const INSTALL = /^Install (.*)\.$/;
+
+/** The first step, because any one engine is enough; if all are to install an engine, the choice between them. */
+function firstStep(hints: readonly string[]): string | undefined {
+  const choices = hints.map((hint) => INSTALL.exec(hint)?.[1]);
+  return choices.includes(undefined) ? hints[0] : `Install ${[...new Set(choices)].join(' or ')}.`;
 }
 
 /**

@@ -82,7 +82,7 @@ const ADD_NOTES = [
   "    servers add docs --url https://docs.example/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'",
   '    servers add --example everything',
   '',
-  'Writes to servers.json in the state directory (~/MCPs). Running bridges offer the server from their next call.',
+  'Writes to servers.json in the state directory (~/MCPs). Running bridges offer the server in the next cell.',
   '--env KEY without a value writes ${KEY}, a reference to a variable of the bridge. This keeps secrets out of the file;',
   'for other ways, see `help servers secrets`.',
 ].join('\n');

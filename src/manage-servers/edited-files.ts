@@ -93,7 +93,7 @@ export class EditedFiles {
     const fault = text === '' ? undefined : this.#read(file, text).issues.find(isOfWholeFile);
     if (fault !== undefined) {
       throw new BridgeError('CONFIG_INVALID', `${renderIssue(fault)}; nothing was changed`, {
-        hint: `Fix ${path} first.`,
+        hint: 'Correct the file first.',
       });
     }
     return { file, text };

@@ -197,17 +197,46 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
   const remote = isRemote ? RemoteEntrySchema.safeParse(value) : undefined;
   const parsed = remote ?? ServerEntrySchema.safeParse(value);
   if (!parsed.success) {
+    const misspelled = isObject(value) ? misspelledKey(value) : undefined;
+    if (misspelled !== undefined) {
+      const [key, meant] = misspelled;
+      const message = `is not a known key. Did you mean '${meant}'?`;
+      issues.push({ level: 'error', file, path: renderPath([...base, key]), server: name, message });
+      return undefined;
+    }
     issues.push(...explainZodIssues(parsed.error, file, base).map((issue) => ({ ...issue, server: name })));
     return undefined;
   }
   const known = isRemote ? KNOWN_REMOTE_KEYS : KNOWN_ENTRY_KEYS;
-  const unknown = Object.keys(parsed.data).filter((key) => !known.has(key));
+  if (!isRemote && parsed.data['url'] !== undefined) {
+    report('warning', 'has both "command" and "url"; "url" is ignored');
+  }
+  const unknown = Object.keys(parsed.data).filter((key) => !known.has(key) && key !== 'url');
   if (unknown.length > 0) {
     report('debug', `unknown keys were ignored: ${unknown.join(', ')}`);
   }
   return remote?.success === true
     ? { kind: 'remote', data: remote.data }
     : { kind: 'process', data: parsed.data as ServerEntry };
+}
+
+/** A key that was probably meant to be `command` or `url`, in an entry that has neither. */
+function misspelledKey(entry: Readonly<Record<string, unknown>>): [key: string, meant: string] | undefined {
+  const meant = ['command', 'url'];
+  return meant.some((key) => Object.hasOwn(entry, key))
+    ? undefined
+    : Object.keys(entry)
+        .flatMap((key): [string, string][] => meant.filter((known) => isNear(key, known)).map((known) => [key, known]))
+        .at(0);
+}
+
+/** Whether the words differ by one letter that is missing, wrong or swapped with the next. */
+function isNear(word: string, known: string): boolean {
+  const shorter = (text: string): string[] =>
+    Array.from({ length: text.length }, (_, at) => text.slice(0, at) + text.slice(at + 1));
+  const given = word.toLowerCase();
+  const forms = new Set([known, ...shorter(known)]);
+  return forms.has(given) || shorter(given).some((form) => forms.has(form));
 }
 
 function expandRemote(entry: RemoteEntry, context: ExpandContext, onMissing: (variable: string) => void): RemoteEntry {

@@ -358,7 +358,7 @@ function invalidSettings(invalid: readonly InvalidSetting[]): BridgeError {
       : `${sentences.length} settings are invalid:\n  ${sentences.join('\n  ')}`;
   return new BridgeError('CONFIG_INVALID', message, {
     data: { sentences, variables: invalid.map(({ variable }) => variable) },
-    hint: 'Correct or remove it in the environment, usually in the "env" of the entry that registers this server.',
+    hint: 'Correct or remove it in the environment, usually in the "env" of the entry that registers the bridge.',
   });
 }
 

@@ -54,8 +54,7 @@ const LEVEL_OF_ISSUE = { error: 'problem', warning: 'warning', debug: 'ok' } as 
 /** A problem in a server file. */
 export function findingOfIssue(issue: ConfigIssue): Finding {
   const level = LEVEL_OF_ISSUE[issue.level];
-  const next =
-    issue.hint ?? `Fix ${issue.file}. For the format of a server file, run: ${COMMAND} help servers server-files`;
+  const next = issue.hint ?? `Correct the file. For its format, run: ${COMMAND} help servers server-files`;
   const hint = level === 'ok' ? undefined : next;
   return { section: 'servers', level, text: renderIssue(issue), hint };
 }

@@ -49,7 +49,7 @@ Engines
   problem  docker cannot be used: docker is not on PATH
            → Install Docker (https://docs.docker.com/engine/install/).
   problem  no cell can run: no engine can be used (podman is not on PATH; docker is not on PATH)
-           → Install Podman (https://podman.io/docs/installation). Or: Install Docker (https://docs.docker.com/engine/install/).
+           → Install Podman (https://podman.io/docs/installation) or Docker (https://docs.docker.com/engine/install/).
 `);
     expect(stdout).toMatch(/\nNo cell can run\. 3 problems, \d warnings?\.\n$/);
     expect(exitCode).toBe(69);

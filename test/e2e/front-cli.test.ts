@@ -190,7 +190,7 @@ describe('invalid input', () => {
   test('an unknown command exits with code 64', async () => {
     expect(await run(['exce'])).toMatchObject({
       stdout: '',
-      stderr: "USAGE_INVALID: unknown command 'exce' (Did you mean exec?)\nHint: Add --help for usage.\n",
+      stderr: "USAGE_INVALID: unknown command 'exce'. Did you mean 'exec'?\nHint: Add --help for usage.\n",
       exitCode: 64,
     });
   });

@@ -162,7 +162,7 @@ describe('servers', () => {
         {
           name: 'number',
           steps: [{ step: 'resolve', isDone: false }],
-          error: { code: 'CONFIG_INVALID', message: `${file}: mcpServers.number.command: must be a string` },
+          error: { code: 'CONFIG_INVALID', message: `${file}: mcpServers.number.command must be a string` },
         },
       ],
     ]);

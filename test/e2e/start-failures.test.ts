@@ -108,7 +108,7 @@ describe('no session can start', () => {
     const { finding } = await compare({ PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
     expect(renderLine(finding)).toBe(
       'problem: no cell can run: no engine can be used (podman is not on PATH; docker is not on PATH) → ' +
-        'Install Podman (https://podman.io/docs/installation). Or: Install Docker (https://docs.docker.com/engine/install/).',
+        'Install Podman (https://podman.io/docs/installation) or Docker (https://docs.docker.com/engine/install/).',
     );
   });
 
@@ -160,8 +160,8 @@ describe('problems that do not prevent a session from starting', () => {
     const { log } = await serve(EMBEDDED);
     const found = problemsIn(await findings(EMBEDDED), 'servers');
     expect(found.map(({ text: words }) => words)).toEqual([
-      expect.stringMatching(/a\.json: is not JSON/),
-      expect.stringMatching(/b\.json: mcpServers\.b\.command: is missing/),
+      expect.stringMatching(/a\.json is not JSON/),
+      expect.stringMatching(/b\.json: mcpServers\.b\.comand is not a known key\. Did you mean 'command'/),
     ]);
     expect(doctorLines(log)).toEqual(found.map(renderLine));
     const { answer } = await serve(EMBEDDED, [], ['b']);

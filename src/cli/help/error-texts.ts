@@ -3,7 +3,10 @@
  * `help CODE`. Kept apart from `errors.ts`, which is loaded at every start of the bridge.
  */
 import { ERROR_CODES, type ErrorCode } from '../../base/errors.ts';
+import { MAX_CALLS_PER_CELL, MAX_CALLS_WAITING, MAX_JOBS } from '../../base/limits.ts';
 import { COMMAND } from '../../base/package.ts';
+
+const inDigits = (count: number): string => count.toLocaleString('en-US');
 
 interface ErrorPage {
   /** Why it usually happens; full sentences in Markdown. */
@@ -40,8 +43,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   ENGINE_FAILED: {
-    cause:
-      'The engine is too old, cannot see a folder of `MCP_BRIDGE_MOUNTS`, or is out of memory.',
+    cause: 'The engine is too old, cannot see a folder of `MCP_BRIDGE_MOUNTS`, or is out of memory.',
     remedy: `The message includes the engine's own error. \`${COMMAND} doctor\` tries to start a sandbox in the same way.`,
     hasHint: true,
   },
@@ -89,7 +91,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   CELL_DEADLINE: {
     cause: 'The cell ran longer than `timeout`, or than `MCP_BRIDGE_TIMEOUT` if no `timeout` was given.',
     remedy:
-      'Do less per cell, run slow calls concurrently with `asyncio.gather`, or raise `timeout`, up to `MCP_BRIDGE_MAX_TIMEOUT`. Variables are kept unless the message says otherwise.',
+      'Do less per cell, run slow calls concurrently with `asyncio.gather`, or raise `timeout`, up to `MCP_BRIDGE_MAX_TIMEOUT` (120 s by default). Variables are kept unless the message says otherwise.',
     hasHint: true,
   },
   CELL_CANCELLED: {
@@ -99,8 +101,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: false,
   },
   LIMIT_CALLS: {
-    cause:
-      'The code makes too many calls or starts too many jobs, usually in an endless loop or by not awaiting thousands of calls.',
+    cause: `The code makes more than ${inDigits(MAX_CALLS_PER_CELL)} calls in a cell, has ${inDigits(MAX_CALLS_WAITING)} calls waiting or runs more than ${MAX_JOBS} jobs in a session, usually in an endless loop or by not awaiting calls.`,
     remedy: 'Await results before making more calls, and split the work into several cells.',
     hasHint: false,
   },
@@ -128,7 +129,8 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   CALL_REFUSED: {
     cause:
       'The code asked for something that is not allowed: an unknown name or artifact, a call between cells outside of a background job, or parameters that no proxy sends.',
-    remedy: 'Use the functions of `runtime` and the proxies of the servers; `help(runtime)` lists them.',
+    remedy:
+      'Use the functions of `runtime` and the proxies of the servers; `print(runtime.capability_summary())` explains them.',
     hasHint: false,
   },
   CALL_TIMEOUT: {
@@ -285,7 +287,7 @@ export function errorFacts(code: ErrorCode): readonly ErrorFact[] {
     ['Usual cause', cause],
     ['What to do', remedy],
     ['Who can fix it', `${FIXED_BY[fixedBy]}.`],
-    ['Retry', retry ? 'Can help, even without a change.' : 'Does not help without a change.'],
+    ['Retry', retry ? 'Retrying can help, even without a change.' : 'Retrying does not help unless something changes.'],
     ['Exit code', String(exitCode)],
   ];
 }

@@ -105,6 +105,8 @@ function versionIn(text: string | undefined): string | undefined {
   return /\d+\.\d+(\.\d+)?/.exec(text ?? '')?.[0];
 }
 
+export const NO_LIMITS = 'the engine cannot limit memory or processes here; the supervisor in the sandbox does instead';
+
 /** The findings for an engine that answered, the summary first. */
 export function judgeEngine(info: ContainerEngineInfo): EngineFact[] {
   const { cgroupVersion, hasSeccomp, isRootless, ociRuntime, ociRuntimeVersion, version } = info;
@@ -126,7 +128,7 @@ export function judgeEngine(info: ContainerEngineInfo): EngineFact[] {
   if (info.limitsMemory === false || info.limitsProcesses === false) {
     facts.push({
       level: 'warning',
-      text: 'the engine cannot limit memory or processes here; the supervisor in each sandbox does instead',
+      text: NO_LIMITS,
       hint:
         isRootless === true
           ? 'Delegate the controllers to your user: https://rootlesscontaine.rs/getting-started/common/cgroup2/'

@@ -215,7 +215,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
       expect(listed.stdout).toBe('[]');
       await expect
         .poll(() => arena.log())
-        .toContain('mcpServers.direct: was skipped, because its arguments start this bridge');
+        .toContain('mcpServers.direct was skipped, because its arguments start this bridge');
       await expect
         .poll(() => arena.log())
         .toMatch(/mcpServers\.wrapped: was skipped, because the script .*wrapper\.sh starts this bridge/);

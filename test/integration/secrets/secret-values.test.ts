@@ -186,7 +186,7 @@ describe('discovery', () => {
     const { servers, issues } = discoverServers({ stateDir: folder, env: {} });
     expect([...servers.keys()]).toEqual(['y']);
     expect(issues.map(renderIssue)).toEqual([
-      `${file}: mcpServers.x: was left out: commands ("\${cmd:…}") are not run from this file, because others can write to it (chmod go-w)`,
+      `${file}: mcpServers.x was left out: commands ("\${cmd:…}") are not run from this file, because others can write to it (chmod go-w)`,
     ]);
   });
 

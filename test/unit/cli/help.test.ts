@@ -102,7 +102,9 @@ describe('an error code', () => {
     expect(text).toMatch(/^# CELL_DEADLINE\n\n- \*\*Meaning\*\*: The cell reached its deadline\.\n/);
     expect(text).toContain(`- **What to do**: ${ERROR_PAGES.CELL_DEADLINE.remedy}\n`);
     expect(text).toContain('- **Who can fix it**: Whoever wrote the code');
-    expect(text).toMatch(/- \*\*Retry\*\*: Does not help without a change\.\n- \*\*Exit code\*\*: 124\n$/);
+    expect(text).toMatch(
+      /- \*\*Retry\*\*: Retrying does not help unless something changes\.\n- \*\*Exit code\*\*: 124\n$/,
+    );
   });
 
   it.each(Object.keys(ERROR_CODES))('%s fits a terminal', async (code) => {

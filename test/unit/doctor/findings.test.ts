@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { createContext } from '../../../src/bridge/context.ts';
-import { firstOf, tryOne, whyNoCell } from '../../../src/doctor/engines.ts';
+import { findingOf, firstOf, tryOne, whyNoCell } from '../../../src/doctor/engines.ts';
 import { examineStateDirectory, judgeDisk, judgeMemory } from '../../../src/doctor/machine.ts';
 import { renderFindings } from '../../../src/doctor/run.ts';
 import { judgeBounds } from '../../../src/doctor/session.ts';
@@ -47,14 +47,14 @@ describe('a finding', () => {
     ['debug', 'ok'],
   ] as const)('about an issue of level %s in a server file has the level %s', (level, expected) => {
     const found = findingOfIssue({ level, file: '/a.json', path: 'mcpServers.a', message: 'is missing' });
-    expect(found).toMatchObject({ level: expected, text: '/a.json: mcpServers.a: is missing' });
-    expect(found.hint?.startsWith('Fix /a.json')).toBe(level === 'debug' ? undefined : true);
+    expect(found).toMatchObject({ level: expected, text: '/a.json: mcpServers.a is missing' });
+    expect(found.hint?.startsWith('Correct the file. ')).toBe(level === 'debug' ? undefined : true);
   });
 
   it('about a missing file names the setting, not the format of server files', () => {
     const { issues } = discoverServers({ stateDir: '/nowhere', extraFile: '/nowhere/a.json', env: {} });
     expect(issues.map(findingOfIssue).map(renderLine)).toEqual([
-      'problem: /nowhere/a.json: is named in MCP_SERVERS_CONFIG but does not exist → Correct MCP_SERVERS_CONFIG, or create the file.',
+      'problem: /nowhere/a.json is named in MCP_SERVERS_CONFIG but does not exist → Correct MCP_SERVERS_CONFIG, or create the file.',
     ]);
   });
 });
@@ -206,7 +206,7 @@ describe('engines that cannot be used', () => {
     expect(whyNoCell([await engine('podman', dead)], absent)).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
       message: 'no engine can be used (podman does not answer; docker is not on PATH)',
-      hint: 'Start it. Or: Install Docker.',
+      hint: 'Start it.',
     });
     expect(whyNoCell([await engine('podman', dead)], [])).toBe(dead);
   });
@@ -227,5 +227,22 @@ describe('engines that cannot be used', () => {
     const weaker = { engine: 'bubblewrap', isUsable: true } as const;
     expect(firstOf([podman], [podman.verdict, docker, weaker])).toBe(docker);
     expect(firstOf([podman], [podman.verdict, weaker])).toBe(podman.verdict);
+  });
+
+  it('need no fix if a stronger engine runs', () => {
+    const verdict = { engine: 'docker', isUsable: false, reason: 'it does not answer', hint: 'Start it.' } as const;
+    expect(findingOf(verdict, 'podman')).toEqual({
+      section: 'engines',
+      level: 'ok',
+      text: 'docker is not used: it does not answer',
+    });
+    expect(findingOf(verdict, null)).toMatchObject({ level: 'problem', hint: 'Start it.' });
+  });
+
+  it.each([
+    ['podman, rootless', 'podman (rootless) can be used'],
+    ['podman as root', 'podman as root can be used'],
+  ])('%s is written as %s', (description, text) => {
+    expect(findingOf({ engine: 'podman', isUsable: true, description }, 'podman')).toMatchObject({ level: 'ok', text });
   });
 });

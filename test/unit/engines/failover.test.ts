@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { BridgeError, type ErrorCode } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { Engine, EngineName, Refusal, Sandbox } from '../../../src/engines/engine.ts';
-import { createFailoverEngine } from '../../../src/engines/failover.ts';
+import { createFailoverEngine, noEngine } from '../../../src/engines/failover.ts';
 
 const exit = { exitCode: 125, signal: undefined };
 const request = { command: ['python3'], session: 'default' };
@@ -56,12 +56,19 @@ describe('several engines as one', () => {
     expect(await startAndExplain(engine)).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
       message: 'no engine can be used (podman failed; docker is not on PATH)',
-      hint: 'fix podman Or: Install Docker.',
+      hint: 'fix podman',
       data: { retryNow: false },
     });
     expect(engine.name).toBe('podman');
     expect((await startAndExplain(engine)).message).toBe(
       'no engine can be used (podman failed; docker is not on PATH)',
+    );
+  });
+
+  it('offers the choice if engines only have to be installed', () => {
+    const refusal = { engine: 'podman', reason: 'podman is not on PATH', hint: 'Install Podman (URL).' } as const;
+    expect(noEngine([refusal, { ...absentDocker, hint: 'Install Docker (URL).' }]).hint).toBe(
+      'Install Podman (URL) or Docker (URL).',
     );
   });
 

@@ -233,7 +233,7 @@ describe('what add refuses', () => {
   it('a file that is invalid or read-only, or whose commands would not be run', async () => {
     put(fileOf(), '{\n  // mine\n  "mcpServers": {}\n}');
     expect(await servers('add', 'x', 'srv')).toMatch(
-      /servers\.json: is not JSON \(line 2, column 3\): comments .*Fix/s,
+      /servers\.json is not JSON \(line 2, column 3\): comments .*Correct the file/s,
     );
     put(fileOf(), { servers: { x: { command: 'srv' } } });
     expect(await servers('add', 'x', 'srv')).toContain('has no key "mcpServers"');
@@ -285,7 +285,7 @@ describe('remove, enable and disable', () => {
     );
     expect(read()).toBe(before);
     put(fileOf('broken.json'), '{');
-    expect(await servers('remove', 'd')).toMatch(/broken\.json: is not JSON/);
+    expect(await servers('remove', 'd')).toMatch(/broken\.json is not JSON/);
   });
 
   it('remove deletes every definition of the name, including invalid entries', async () => {

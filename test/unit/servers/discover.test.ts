@@ -37,7 +37,7 @@ describe('which files', () => {
     expect([...discover().servers.keys()]).toEqual(['both', 'b']);
     expect(discover().servers.get('both')?.command).toBe('from-a');
     expect(issues()).toEqual([
-      `warning b.json: mcpServers.both: was left out, because ${stateDir}/a.json already defines that name; rename one of them`,
+      `warning b.json: mcpServers.both was left out, because ${stateDir}/a.json already defines that name; rename one of them`,
     ]);
   });
 
@@ -54,7 +54,7 @@ describe('which files', () => {
   it('reports a missing extra file, but not a missing folder', () => {
     expect(discover({ stateDir: join(stateDir, 'none') })).toEqual({ servers: new Map(), issues: [] });
     expect(issues({ extraFile: join(stateDir, 'none.json') })).toEqual([
-      'error none.json: is named in MCP_SERVERS_CONFIG but does not exist',
+      'error none.json is named in MCP_SERVERS_CONFIG but does not exist',
     ]);
   });
 
@@ -78,8 +78,8 @@ describe('which files', () => {
     expect([...discover().servers.keys()]).toEqual(['linked']);
     symlinkSync(join(stateDir, 'gone.json'), join(stateDir, 'dangling.json'));
     expect(issues()).toEqual([
-      'error dangling.json: is a link whose target does not exist',
-      expect.stringMatching(/^error loop\.json: cannot be read: ELOOP/),
+      'error dangling.json is a link whose target does not exist',
+      expect.stringMatching(/^error loop\.json cannot be read: ELOOP/),
     ]);
   });
 });
@@ -99,21 +99,31 @@ describe('problems in them', () => {
     put('e.json', { mcpServers: [] });
     expect([...discover().servers.keys()]).toEqual(['good']);
     expect(issues()).toEqual([
-      'error a.json: is not JSON (line 1, column 64): it ends too early',
-      'error b.json: mcpServers.bad.command: must be a string',
-      'error b.json: mcpServers.bad.args: must be a list of strings',
-      'error b.json: mcpServers.bad.env.A: must be a string',
-      'error b.json: mcpServers.bad.cwd: must name a folder',
-      'error b.json: mcpServers.bad.timeout: must be a number of seconds such as 30, or a duration such as "30s" or "2m", at most 24 days',
-      'error c.json: must be an object with the key "mcpServers"',
-      'error d.json: mcpServers.none: must be an object',
-      'error e.json: mcpServers: must be an object of servers by name',
+      'error a.json is not JSON (line 1, column 64): it ends too early',
+      'error b.json: mcpServers.bad.command must be a string',
+      'error b.json: mcpServers.bad.args must be a list of strings',
+      'error b.json: mcpServers.bad.env.A must be a string',
+      'error b.json: mcpServers.bad.cwd must name a folder',
+      'error b.json: mcpServers.bad.timeout must be a number of seconds such as 30, or a duration such as "30s" or "2m", at most 24 days',
+      'error c.json must be an object with the key "mcpServers"',
+      'error d.json: mcpServers.none must be an object',
+      'error e.json: mcpServers must be an object of servers by name',
     ]);
   });
 
   it('reports a missing command', () => {
     put('a.json', file({ empty: {} }));
-    expect(issues()).toEqual(['error a.json: mcpServers.empty.command: is missing; it must be a string']);
+    expect(issues()).toEqual(['error a.json: mcpServers.empty.command is missing; it must be a string']);
+  });
+
+  it.each(['comand', 'commands', 'Command', 'commnad'])('guesses what %s means', (key) => {
+    put('a.json', file({ typo: { [key]: 'x' } }));
+    expect(issues()).toEqual([`error a.json: mcpServers.typo.${key} is not a known key. Did you mean 'command'?`]);
+  });
+
+  it('warns about an entry with a command and an address', () => {
+    put('a.json', file({ both: server('run', { url: 'https://example.org/mcp' }) }));
+    expect(issues()).toEqual(['warning a.json: mcpServers.both has both "command" and "url"; "url" is ignored']);
   });
 
   it('helps with files for another program, and ignores unrelated ones', () => {
@@ -121,11 +131,11 @@ describe('problems in them', () => {
     put('b.json', { x: server() });
     put('c.json', server());
     put('d.json', { name: 'package', version: '1.0.0' });
-    expect(issues().map((issue) => issue.slice(0, 50))).toEqual([
-      'warning a.json: has no key "mcpServers"; put the e',
-      'warning b.json: has no key "mcpServers"; put the e',
-      'warning c.json: has no key "mcpServers"; put the e',
-      'debug d.json: has no key "mcpServers" and was igno',
+    expect(issues().map((issue) => issue.slice(0, 49))).toEqual([
+      'warning a.json has no key "mcpServers"; put the e',
+      'warning b.json has no key "mcpServers"; put the e',
+      'warning c.json has no key "mcpServers"; put the e',
+      'debug d.json has no key "mcpServers" and was igno',
     ]);
   });
 
@@ -149,7 +159,7 @@ describe('problems in them', () => {
 
   it('refuses a file that is too long', () => {
     put('a.json', ' '.repeat(4 * 1024 * 1024 + 1));
-    expect(issues()).toEqual(['error a.json: has 4194305 bytes; the limit for server files is 4194304 bytes']);
+    expect(issues()).toEqual(['error a.json has 4194305 bytes; the limit for server files is 4194304 bytes']);
   });
 });
 
@@ -157,7 +167,7 @@ it('skips entries that start this bridge, unless allowed', () => {
   put('a.json', file({ me: server('npx', { args: ['-y', 'mcp-server-code-execution-mode'] }), other: server() }));
   expect([...discover().servers.keys()]).toEqual(['other']);
   expect(issues()).toEqual([
-    'warning a.json: mcpServers.me: was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it',
+    'warning a.json: mcpServers.me was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it',
   ]);
   put('wrapper.sh', '#!/bin/sh\nexec uvx mcp-server-code-execution-mode run\n');
   put('b.json', file({ wrapped: server('./wrapper.sh'), launched: server('sh', { args: ['${DIR}/wrapper.sh'] }) }));

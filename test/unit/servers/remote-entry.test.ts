@@ -41,11 +41,11 @@ describe('entries of remote servers', () => {
     );
     expect(servers).toEqual([]);
     expect(issues.map((issue) => renderIssue(issue).replace(`${FILE}: mcpServers.`, ''))).toEqual([
-      'file: has a "url" with the scheme "file:"; it must be http: or https:',
-      'words: has a "url" that is not a full address such as "https://example.org/mcp"',
-      'socket.type: must be "http" or "sse" for a server with a "url"',
-      'name.headers["a b"]: must be the name of a header',
-      'value: has a header "X-Key" with a character that headers cannot contain',
+      'file has a "url" with the scheme "file:"; it must be http: or https:',
+      'words has a "url" that is not a full address such as "https://example.org/mcp"',
+      'socket.type must be "http" or "sse" for a server with a "url"',
+      'name.headers["a b"] must be the name of a header',
+      'value has a header "X-Key" with a character that headers cannot contain',
     ]);
   });
 });

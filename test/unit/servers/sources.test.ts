@@ -101,8 +101,8 @@ describe('precedence', () => {
     const found = await discover('mcps,cursor,windsurf');
     expect(found.server('both')?.command).toBe('mine');
     expect(found.issues).toEqual([
-      `warning .cursor/mcp.json: mcpServers.both: was left out, because MCPs/a.json already defines that name; rename one of them`,
-      'debug .codeium/windsurf/mcp_config.json: mcpServers.same: is the same server as in .cursor/mcp.json',
+      `warning .cursor/mcp.json: mcpServers.both was left out, because MCPs/a.json already defines that name; rename one of them`,
+      'debug .codeium/windsurf/mcp_config.json: mcpServers.same is the same server as in .cursor/mcp.json',
     ]);
     expect((await discover('cursor,mcps')).server('both')?.command).toBe('theirs');
     const extraFile = put('extra.json', '{"mcpServers": {"both": {"command": "extra"}}}');
@@ -134,12 +134,12 @@ describe('an entry that is left out', () => {
     const found = await discover(`cursor,vscode,codex,zed,${join(home, 'gone.json')}`);
     expect(found.names).toEqual([]);
     expect(found.issues).toEqual([
-      'error gone.json: is named in MCP_BRIDGE_CONFIG_SOURCES but does not exist',
-      'error .cursor/mcp.json: is not JSON: close brace expected (line 5, column 2)',
-      'warning .config/Code/User/mcp.json: servers.asks: was left out: it contains ${input:key}, which only its client can fill in',
-      'error .config/Code/User/mcp.json: servers.bad.command: must be a string',
-      'debug .config/Code/User/mcp.json: servers.code: was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it',
-      'debug .codex/config.toml: has no servers under "mcp_servers"',
+      'error gone.json is named in MCP_BRIDGE_CONFIG_SOURCES but does not exist',
+      'error .cursor/mcp.json is not JSON: close brace expected (line 5, column 2)',
+      'warning .config/Code/User/mcp.json: servers.asks was left out: it contains ${input:key}, which only its client can fill in',
+      'error .config/Code/User/mcp.json: servers.bad.command must be a string',
+      'debug .config/Code/User/mcp.json: servers.code was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it',
+      'debug .codex/config.toml has no servers under "mcp_servers"',
     ]);
   });
 });

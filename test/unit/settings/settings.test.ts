@@ -180,6 +180,6 @@ test('reports a removed setting, and what applies instead', async () => {
 test('renders the error like this', () => {
   expect(renderError(refused({ MCP_BRIDGE_PULL: 'always' }))).toBe(
     "CONFIG_INVALID: MCP_BRIDGE_PULL is 'always'; allowed: missing or never.\n" +
-      'Hint: Correct or remove it in the environment, usually in the "env" of the entry that registers this server.',
+      'Hint: Correct or remove it in the environment, usually in the "env" of the entry that registers the bridge.',
   );
 });
