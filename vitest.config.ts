@@ -1,7 +1,7 @@
 /**
- * Six layers, one project each (`vitest run --project unit`). Two files of a layer run in parallel, even if they start
- * containers, because they mostly wait; MCP_BRIDGE_TEST_WORKERS sets another number. Fault files run one after the other,
- * because they measure how fast the bridge is under attack. Failing tests are not retried.
+ * Seven layers, one project each (`vitest run --project unit`). Two files of a layer run in parallel, even if they start
+ * containers, because they mostly wait; MCP_BRIDGE_TEST_WORKERS sets another number. Files of faults and attacks run one
+ * after the other, because they measure how fast the bridge is under attack. Failing tests are not retried.
  */
 import { defineConfig } from 'vitest/config';
 
@@ -40,6 +40,7 @@ export default defineConfig({
       layer('integration', ENGINE_TIMEOUT_MS),
       layer('e2e', ENGINE_TIMEOUT_MS),
       layer('faults', ENGINE_TIMEOUT_MS, false),
+      layer('attacks', ENGINE_TIMEOUT_MS, false),
     ],
   },
 });

@@ -58,8 +58,9 @@ const STAGES = {
   integration: () => vitest('integration'),
   e2e: () => vitest('e2e'),
   faults: () => vitest('faults', ['--reporter=./test/support/faults/reporter.ts']),
+  attacks: () => vitest('attacks'),
 };
-const NOT_IN_CHECK = ['build', 'integration', 'e2e', 'faults'];
+const NOT_IN_CHECK = ['build', 'integration', 'e2e', 'faults', 'attacks'];
 
 /**
  * @param {string} command

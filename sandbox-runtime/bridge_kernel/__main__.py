@@ -233,10 +233,11 @@ class Kernel:
 
     def _set_error(self, result: Frame, error: BaseException) -> None:
         from bridge_kernel.errors import CheckError, MCPError, call_of
-        from bridge_kernel.repl import format_error
+        from bridge_kernel.repl import explain_mapping, format_error
 
         if isinstance(error, MemoryError):
             self._reserve = None
+        explain_mapping(error)
         is_stopped = isinstance(error, CheckError) and not self.repl.has_begun
         result["outcome"] = "not_run" if is_stopped else "interrupted" if self.loop.interrupted else "error"
         call = call_of(error)

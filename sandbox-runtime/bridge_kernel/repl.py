@@ -9,6 +9,7 @@ import __future__ as future_features
 
 import ast
 import builtins
+import errno
 import linecache
 import sys
 import traceback
@@ -185,6 +186,24 @@ def format_error(error: BaseException) -> str:
     report = traceback.TracebackException.from_exception(error, compact=True)
     _remove_kernel_frames(report, set())
     return "".join(report.format()).rstrip("\n")
+
+
+def explain_mapping(error: BaseException) -> None:
+    """Says what works instead if the filter refused a shared anonymous mapping, which is the default of `mmap.mmap`."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if (
+        isinstance(error, PermissionError)
+        and error.errno == errno.EPERM
+        and error.filename is None
+        and place is not None
+        and "mmap" in place.tb_frame.f_code.co_names
+    ):
+        error.strerror = (
+            f"{error.strerror}: without cgroups, the sandbox cannot count shared anonymous memory; pass "
+            "flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, or share a file in /dev/shm (not in gVisor, rootless Docker)"
+        )
 
 
 def _remove_kernel_frames(report: traceback.TracebackException, seen: set[int]) -> None:

@@ -20,7 +20,7 @@ _SECCOMP_MODE_FILTER = 2
 _EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _RETURN_ALLOW, _RETURN_ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_ARGUMENT_0, _OFFSET_ARGUMENT_2 = 0, 4, 16, 32
+_OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_ARGUMENT_0, _OFFSET_ARGUMENT_2, _OFFSET_ARGUMENT_3 = 0, 4, 16, 32, 40
 _X32_BIT = 0x40000000
 
 # CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET (linux/sched.h).
@@ -62,24 +62,29 @@ _DENIED_WITHOUT_CGROUP: dict[str, tuple[int, int]] = {
     "memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186),
 }  # fmt: skip
 
-# machine: (AUDIT_ARCH value, column of _DENIED, clone, clone3, socket)
+# Flags of mmap. MAP_SHARED_VALIDATE contains MAP_SHARED (linux/mman.h).
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
+
+# machine: (AUDIT_ARCH value, column of _DENIED, clone, clone3, socket, mmap)
 _MACHINES = {
-    "x86_64": (0xC000003E, 0, 56, 435, 41),
-    "aarch64": (0xC00000B7, 1, 220, 435, 198),
+    "x86_64": (0xC000003E, 0, 56, 435, 41, 9),
+    "aarch64": (0xC00000B7, 1, 220, 435, 198, 222),
 }
 
 Instruction = tuple[int, int, int, int]
 
 
-def build_filter(machine: str, has_cgroup: bool = True) -> list[Instruction] | None:
+def build_filter(machine: str, has_cgroup: bool = True, shares_files: bool = True) -> list[Instruction] | None:
     """The program as (code, jump if true, jump if false, value); None for a machine with unknown call numbers.
 
-    Without a cgroup that limits memory, calls that allocate memory outside of processes are refused as well.
+    Without a cgroup that limits memory, calls that allocate memory outside of processes are refused as well, among them
+    shared anonymous mappings: their memory stays until the last page is unmapped, even if no process counts it.
+    Without `shares_files`, so are shared mappings of files.
     """
     known = _MACHINES.get(machine)
     if known is None:
         return None
-    arch, column, clone, clone3, socket = known
+    arch, column, clone, clone3, socket, mmap = known
 
     def refuse(errno: int) -> Instruction:
         return (_RETURN, 0, 0, _RETURN_ERRNO | errno)
@@ -99,6 +104,14 @@ def build_filter(machine: str, has_cgroup: bool = True) -> list[Instruction] | N
     if not has_cgroup:
         for numbers in _DENIED_WITHOUT_CGROUP.values():
             program += [(_JUMP_EQUAL, 0, 1, numbers[column]), refuse(_ENOSYS)]
+        program += [
+            (_JUMP_EQUAL, 0, 5, mmap),
+            (_LOAD, 0, 0, _OFFSET_ARGUMENT_3),
+            (_JUMP_SET, 0, 2, _MAP_SHARED),
+            (_JUMP_SET, 0, 1, _MAP_ANONYMOUS | (0 if shares_files else _MAP_SHARED)),
+            refuse(_EPERM),
+            (_RETURN, 0, 0, _RETURN_ALLOW),
+        ]
     # The arguments of clone3 are in memory, which a filter cannot read; libc falls back to clone.
     program += [(_JUMP_EQUAL, 0, 1, clone3), refuse(_ENOSYS)]
     program += [

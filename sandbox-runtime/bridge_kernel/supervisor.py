@@ -14,7 +14,11 @@ import os
 import resource
 import select
 
-from bridge_kernel import importer, seccomp
+from bridge_kernel import importer, mounts, seccomp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
@@ -27,9 +31,10 @@ _WATCH_INTERVAL_MS = 100
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_SCRATCH = ("/tmp", "/workspace", "/dev/shm")
-# Python itself maps about 10 MB of files; a process with more may use shared memory.
-_MUCH_SHARED_BYTES = 1 << 25
+# Memory of the kernel for one name in a tmpfs: an inode, an entry of the folder, up to 255 characters. Chosen.
+_FILE_BYTES = 2048
+# What a process uses beside its resident private memory (proc(5)): shared memory, swap, page tables, huge pages.
+_OTHER_USE = ("RssShmem:", "VmSwap:", "VmPTE:", "HugetlbPages:")
 # cgroup v1 writes "no limit" as the largest page-aligned number.
 _NO_LIMIT = 1 << 60
 
@@ -38,23 +43,26 @@ def run(options: bytes) -> None:
     """Runs as PID 1 and never returns. `options` is `memory_bytes pids`, two decimal numbers."""
     if os.getpid() != 1:
         # Outside a PID namespace, `kill(-1)` would hit every process of the user.
-        _report_ended("failed", '"exit_code":null,"signal":null,"detail":"not PID 1"')
-        os._exit(70)
+        _report_failed("not PID 1")
     _close_inherited()
     memory_bytes, pids = (int(word) for word in options.split())
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
+    try:
+        mounts.finish(libc)
+    except OSError as error:
+        _report_failed(str(error.strerror))
     memory_limit = _first_number("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
     pids_limit = _first_number("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
     limits_hold = (
         memory_limit is not None and memory_limit <= memory_bytes and pids_limit is not None and pids_limit <= pids
     )
-    program = seccomp.build_filter(seccomp.machine_name(), limits_hold)
+    has_filter = seccomp.build_filter(seccomp.machine_name()) is not None
     _report(
         f'{{"report":"started","memory_limit_bytes":{_json(memory_limit)},"pids_limit":{_json(pids_limit)},'
-        f'"seccomp":{"true" if program else "false"}}}'
+        f'"seccomp":{"true" if has_filter else "false"}}}'
     )
     child_ended, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -68,7 +76,7 @@ def run(options: bytes) -> None:
         signal.set_wakeup_fd(-1)
         os.close(child_ended)
         os.close(wake)
-        _become_worker(libc, program, None if limits_hold else memory_bytes)
+        _become_worker(libc, None if limits_hold else memory_bytes)
         _run_kernel(outputs)
     importer.installed().release()  # Only the worker needs the code pack.
     for _, write_end in outputs:
@@ -115,10 +123,14 @@ class _Leftovers:
         return b"".join(pieces)
 
 
-def _become_worker(libc: ctypes.CDLL, program: list[seccomp.Instruction] | None, data_bytes: int | None) -> None:
+def _become_worker(libc: ctypes.CDLL, data_bytes: int | None) -> None:
     """Drops all rights that user code must not have. A failed step ends the sandbox."""
     try:
         os.setsid()
+        # The files of /proc/self that a new user namespace needs belong to root while a process is not dumpable.
+        libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+        shares_files = data_bytes is None or mounts.hide_zero(libc)
+        # Undone by a change of credentials, as is the next one.
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for number in (*_IGNORED, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
@@ -129,11 +141,11 @@ def _become_worker(libc: ctypes.CDLL, program: list[seccomp.Instruction] | None,
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if data_bytes is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))
+        program = seccomp.build_filter(seccomp.machine_name(), data_bytes is None, shares_files)
         if program is not None:
             seccomp.apply_filter(libc, program)
     except OSError as error:
-        _report_ended("failed", f'"exit_code":null,"signal":null,"detail":{_json(str(error))}')
-        os._exit(70)
+        _report_failed(str(error))
 
 
 def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
@@ -195,18 +207,16 @@ def _exceeded(memory_bytes: int, pids: int) -> str | None:
         if not entry.isdigit() or entry == "1":
             continue
         try:
-            with open(f"/proc/{entry}/statm") as file:
-                fields = file.read().split()
-                used += (int(fields[1]) - int(fields[2])) * _PAGE_BYTES
-            if int(fields[2]) * _PAGE_BYTES > _MUCH_SHARED_BYTES:
-                used += _shared_memory(entry)
-            processes += len(os.listdir(f"/proc/{entry}/task"))
-        except (OSError, IndexError):
+            threads = os.listdir(f"/proc/{entry}/task")
+            processes += len(threads)
+            used += _memory_of(entry, threads)
+        except OSError:
             continue  # The process ended in the meantime.
-    for path in _SCRATCH:
+    for path in mounts.SCRATCH:
         try:
             usage = os.statvfs(path)
             used += (usage.f_blocks - usage.f_bfree) * usage.f_frsize
+            used += (usage.f_files - usage.f_ffree) * _FILE_BYTES
         except OSError:
             continue  # This engine does not mount it.
     if processes >= pids:
@@ -214,12 +224,18 @@ def _exceeded(memory_bytes: int, pids: int) -> str | None:
     return "memory" if used > memory_bytes else None
 
 
-def _shared_memory(pid: str) -> int:
-    """Shared memory that a process maps, in bytes, without files on disk."""
-    with open(f"/proc/{pid}/status") as file:
-        for line in file:
-            if line.startswith("RssShmem:"):
-                return int(line.split()[1]) * 1024
+def _memory_of(pid: str, threads: list[str]) -> int:
+    """Memory of a process in bytes. The first thread may have ended; then only the other threads show the memory."""
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/statm") as file:
+                size, resident, shared = (int(word) * _PAGE_BYTES for word in file.read().split()[:3])
+            with open(f"/proc/{pid}/task/{thread}/status") as file:
+                others = sum(int(line.split()[1]) << 10 for line in file if line.startswith(_OTHER_USE))
+        except (OSError, ValueError):
+            continue  # The thread ended in the meantime.
+        if size:
+            return resident - shared + others
     return 0
 
 
@@ -249,6 +265,11 @@ def _first_number(*paths: str) -> int | None:
     return None
 
 
+def _report_failed(detail: str) -> NoReturn:
+    _report_ended("failed", f'"exit_code":null,"signal":null,"detail":{_json(detail)}')
+    os._exit(70)
+
+
 def _report_ended(cause: str, members: str) -> None:
     _report(f'{{"report":"ended","cause":"{cause}",{members}}}')
 
@@ -268,5 +289,5 @@ def _json(value: int | str | None) -> str:
         return "null"
     if isinstance(value, int):
         return str(value)
-    text = "".join(c if c.isalnum() or c in " .,:_-()[]" else "?" for c in value)
+    text = "".join(c if c.isalnum() or c in " .,:_-()[]/" else "?" for c in value)
     return f'"{text}"'

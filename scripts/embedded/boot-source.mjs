@@ -2,7 +2,7 @@
 /** The program that the interpreter of the embedded engine runs at build time. It contains the kernel and loads it. */
 
 /** Modules for a Python with threads and processes. */
-const NOT_FOR_WASI = ['seccomp', 'supervisor', 'threaded'];
+const NOT_FOR_WASI = ['mounts', 'seccomp', 'supervisor', 'threaded'];
 
 /**
  * The source, which depends only on `modules`: names and sources as read by `session/boot.ts`.

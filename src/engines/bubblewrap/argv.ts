@@ -110,6 +110,11 @@ function namespaceArguments({ name, user }: BubblewrapRequest): string[] {
     'sandbox',
     '--cap-drop',
     'ALL',
+    // For the supervisor, which mounts what bubblewrap cannot and then drops both (`mounts.py`).
+    '--cap-add',
+    'CAP_SYS_ADMIN',
+    '--cap-add',
+    'CAP_SETPCAP',
     '--clearenv',
     // Has no effect except that `ps` on the host shows the name; bubblewrap has no option for a name.
     '--unsetenv',
@@ -147,10 +152,14 @@ function systemArguments(folders: readonly SystemFolder[]): string[] {
     '/proc/sys',
     '--dev',
     '/dev',
+    // Reads the same, but cannot be mapped: a shared mapping of /dev/zero is memory that only a cgroup counts.
+    '--dev-bind',
+    '/dev/full',
+    '/dev/zero',
   ];
 }
 
-/** bubblewrap has no `noexec`. Code can execute programs here, as it could from memory anyway. */
+/** bubblewrap has no `noexec`; the supervisor remounts these folders with it. */
 function scratchArguments({ tmpBytes, workspaceBytes }: SandboxLimits): string[] {
   const scratch: [string, number][] = [
     ['/tmp', tmpBytes],

@@ -11,6 +11,8 @@ const OTHER_ENGINE = 'install Podman (https://podman.io/docs/installation)';
 
 const FORBIDDEN =
   /creat\w+ new namespace|setting up [ug]id map|RTM_NEWADDR|can't mount proc|max_\S*_namespaces|pivot_root|make \/ slave/i;
+/** Reported by the supervisor (`mounts.py`). */
+const NO_MOUNTS = /a new mount namespace|with noexec|masking \/proc/;
 const OLD = /unknown option (--[a-z-]+)/i;
 const NO_PROGRAM = /execvp (\S+): /i;
 
@@ -27,6 +29,10 @@ export function bubblewrapStartError(exit: SandboxExit, stderrTail: string, sett
   const error = (code: ErrorCode, message: string, hint: string) => new BridgeError(code, message, { data, hint });
   if (FORBIDDEN.test(stderrTail)) {
     return error('ENGINE_UNAVAILABLE', `bubblewrap may not create namespaces: ${detail}`, namespaceHint(settings));
+  }
+  if (NO_MOUNTS.test(stderrTail)) {
+    const hint = `Allow programs in bwrap to mount (AppArmor's profile bwrap-userns-restrict forbids it), or ${OTHER_ENGINE}.`;
+    return error('ENGINE_UNAVAILABLE', `bubblewrap cannot restrict its scratch space: ${detail}`, hint);
   }
   if (OLD.test(stderrTail)) {
     return error('ENGINE_UNAVAILABLE', `bubblewrap is too old: ${detail}`, 'Install bubblewrap 0.8 or newer.');

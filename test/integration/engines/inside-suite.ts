@@ -26,13 +26,14 @@ export function describeInside(testEngine: TestEngine): void {
         uid: 65534,
         gid: 65534,
         pid: 1,
-        capabilities: Array(5).fill('0000000000000000'),
+        // The supervisor mounts with two capabilities in bubblewrap, and then drops them.
+        capabilities: Array(5).fill(testEngine.isContainer ? '0000000000000000' : '0000000000200100'),
         no_new_privs: '1',
         hostname: 'sandbox',
         cwd: '/workspace',
         connects: [],
         writable: ['/tmp', '/workspace'],
-        // bubblewrap cannot mount with `noexec`.
+        // bubblewrap cannot mount with `noexec`; the supervisor does.
         executable: testEngine.isContainer ? [] : ['/tmp', '/workspace'],
         tmp_mb: 64,
         workspace_mb: 128,

@@ -3,7 +3,6 @@
  * these, and `docs/internals/isolation.md` lists them.
  */
 
-const NOEXEC = 'bubblewrap cannot mount with `noexec`; a program created there has no more rights than Python has';
 const MEMFD = 'refused, because without a cgroup no one could count that memory';
 /** Release 20221219 of Debian 12. */
 const GVISOR_DEVICES = 'they are devices of gVisor’s own kernel, not of the host';
@@ -15,12 +14,7 @@ const WASM = 'not available in WebAssembly';
 
 export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'podman-rootless': { 'use: executing from memory (memfd), despite noexec': MEMFD },
-  bubblewrap: {
-    'files: executing a file in /tmp': NOEXEC,
-    'files: executing a file in /workspace': NOEXEC,
-    'files: executing a file in /dev/shm': NOEXEC,
-    'use: executing from memory (memfd), despite noexec': MEMFD,
-  },
+  bubblewrap: { 'use: executing from memory (memfd), despite noexec': MEMFD },
   embedded: {
     'use: child processes and a shell': WASM,
     'use: threads': WASM,
@@ -40,6 +34,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'PID 1: stopping or ending it with any signal': GVISOR_PID_1,
     'sight: mounts of host folders':
       'the scratch space /dev/shm, which the engine creates for each sandbox, is mounted over 9p',
+    'use: shared memory': 'refused, because without a cgroup no one could count what code shares through /dev/zero',
     'use: executing from memory (memfd), despite noexec': MEMFD,
   },
 };

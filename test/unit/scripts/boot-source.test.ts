@@ -10,7 +10,7 @@ describe('the boot source', () => {
   it('contains exactly the modules that are useful without processes', async () => {
     const { modules } = await readKernelSources(KERNEL);
     const names = [...composeBootSource(modules).matchAll(/^ {4}"(\w+)": "/gm)].map(([, name]) => name);
-    const unused = ['seccomp', 'supervisor', 'threaded'];
+    const unused = ['mounts', 'seccomp', 'supervisor', 'threaded'];
     expect(names).toEqual([...modules.keys()].filter((name) => !unused.includes(name)));
   });
 

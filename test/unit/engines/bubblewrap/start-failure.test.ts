@@ -35,6 +35,13 @@ describe('a failed start of bubblewrap', () => {
       /AppArmor/,
     ],
     [
+      'a profile that forbids mounts in the sandbox',
+      'mounting /tmp with noexec failed (Operation not permitted)',
+      open,
+      /^bubblewrap cannot restrict its scratch space: mounting \/tmp/,
+      /bwrap-userns-restrict/,
+    ],
+    [
       'a container',
       "bwrap: Can't mount proc on /newroot/proc: Operation not permitted",
       { ...open, isInContainer: true },
