@@ -86,6 +86,7 @@ function commandHost(): CommandHost {
     writeError,
     hasColors: wantsColors(process.stdout.isTTY, process.env),
     isShown: process.stdout.isTTY,
+    isErrorShown: process.stderr.isTTY,
     terminal: findTerminal(),
     findPerson,
     endWhenUnread,

@@ -1,13 +1,18 @@
-"""Functions that outlive their session: extracts the source of one to save it, and defines the saved ones."""
+"""Functions that outlive their session: extracts the source of one to save it, and defines the saved ones.
+
+Whatever wrote a saved function may have been hostile, and so may the kernel that checked it. It is checked again when
+it is loaded, by a kernel that has run no user code, and nothing of it runs then: its imports run when it is called.
+"""
 
 from __future__ import annotations
 
 import sys
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import ast
+    from collections.abc import Callable, Iterator
     from typing import TypedDict
 
     class SavedTool(TypedDict):
@@ -15,6 +20,11 @@ if TYPE_CHECKING:
 
         name: str
         source: str
+
+
+# Loading delays the first cell. Two hundred functions of 1 KiB take 0.1 s; two hundred of the largest would take 20 s.
+_LOAD_SECONDS = 2.0
+_FILE_START = "<saved tool "
 
 
 class FunctionSource:
@@ -38,11 +48,11 @@ def source_of(func: Callable[..., object] | str, namespace: dict[str, object]) -
     """The source of a plain function in this session.
 
     Raises:
-        TypeError: not a function, or not self-contained (lambda, method, closure).
-        ValueError: its source is unknown.
+        TypeError: not a function, or not self-contained (lambda, method, closure, decorator).
+        ValueError: its source is unknown, or defining it has an effect.
     """
-    import ast
     import inspect
+    import linecache
     import textwrap
 
     function = _function(func, namespace)
@@ -52,15 +62,26 @@ def source_of(func: Callable[..., object] | str, namespace: dict[str, object]) -
     if function.__code__.co_freevars:
         names = ", ".join(function.__code__.co_freevars)
         raise TypeError(f"{name!r} uses variables of its enclosing function ({names}); pass them as arguments")
+    file_name = function.__code__.co_filename
+    missing: list[str] = []
     try:
-        source = textwrap.dedent(inspect.getsource(function))
-        tree = ast.parse(source)
+        if file_name.startswith(_FILE_START):
+            source = "".join(linecache.getlines(file_name))  # With its imports, which are not part of the function.
+        else:
+            source = textwrap.dedent(inspect.getsource(function))
+            imports, missing = _split(_session_names(function.__code__, namespace), namespace)
+            source = imports + source
+        _parse(name, source)
     except (OSError, SyntaxError) as error:
         raise ValueError(f"the source of {name!r} is unknown; define it with 'def' in its own cell") from error
-    first = tree.body[0] if len(tree.body) == 1 else None
-    if not isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef)) or first.name != name:
-        raise TypeError(f"{name!r} cannot be saved, because it is not defined by its own 'def {name}'")
-    return FunctionSource(name, source, _session_names(function.__code__, namespace))
+    return FunctionSource(name, source, missing)
+
+
+def _split(names: list[str], namespace: dict[str, object]) -> tuple[str, list[str]]:
+    """The imports for those of the names that are modules, and the other names."""
+    modules = {name: value.__name__ for name in names if isinstance(value := namespace[name], ModuleType)}
+    lines = [f"import {module}" if module == name else f"import {module} as {name}" for name, module in modules.items()]
+    return "".join(f"{line}\n" for line in lines), [name for name in names if name not in modules]
 
 
 def _function(func: Callable[..., object] | str, namespace: dict[str, object]) -> FunctionType:
@@ -69,7 +90,7 @@ def _function(func: Callable[..., object] | str, namespace: dict[str, object]) -
         if func not in namespace:
             raise ValueError(f"this session has no function {func!r}")
         found = namespace[func]
-    # `__wrapped__` leads to the `def`, so a decorated function is saved with its decorators.
+    # `__wrapped__` leads to the `def`, whose decorators are then reported.
     found = getattr(found, "__wrapped__", found)
     if not isinstance(found, FunctionType):
         raise TypeError(f"save_tool takes a function, not {type(found).__name__}")
@@ -103,15 +124,91 @@ def _global_names(code: CodeType) -> set[str]:
     return names
 
 
+def _parse(name: str, source: str) -> ast.Module:
+    """The source as a module with one function, which imports what it needs when it is called.
+
+    Raises:
+        SyntaxError: it is not Python.
+        TypeError: it is anything but imports and one `def` of that name.
+        ValueError: to define the function would run code.
+    """
+    import ast
+
+    tree = ast.parse(source)
+    *imports, function = tree.body or [ast.Pass()]
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or function.name != name:
+        raise TypeError(f"{name!r} cannot be saved, because it is not defined by its own 'def {name}'")
+    if function.decorator_list:
+        raise TypeError(f"{name!r} cannot be saved, because a decorator would run in every session; save it without")
+    if not all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in imports):
+        raise ValueError(f"{name!r} cannot be saved: only imports may stand before 'def {name}'")
+    arguments = function.args
+    for default in [*arguments.defaults, *arguments.kw_defaults]:
+        if default is not None and not _is_literal(default):
+            text = ast.unparse(default)[:80]
+            raise ValueError(f"{name!r} cannot be saved: its default {text} is not a literal; use None instead")
+    start = 1 if ast.get_docstring(function, clean=False) is not None else 0
+    function.body[start:start] = imports
+    tree.body = [function]
+    taken = {argument.arg for argument in _arguments(arguments)} & set(_imported(imports))
+    if taken:
+        raise ValueError(f"{name!r} cannot be saved: {min(taken)!r} is both an argument and an import")
+    return tree
+
+
+def _is_literal(node: ast.expr) -> bool:
+    import ast
+
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
+    yield from [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    yield from [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
+
+
+def _imported(imports: list[ast.stmt]) -> Iterator[str]:
+    import ast
+
+    for node in imports:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+
+
 def define_saved_tools(tools: list[SavedTool], namespace: dict[str, object]) -> None:
-    """Defines saved functions in `namespace`; one that fails is reported on stderr and skipped."""
+    """Defines saved functions in `namespace` without running them; failures are reported on stderr."""
+    import builtins
+    import time
+
+    end = time.monotonic() + _LOAD_SECONDS
+    for number, tool in enumerate(tools):
+        name = tool["name"]
+        if time.monotonic() > end:
+            late = ", ".join(tool["name"] for tool in tools[number:])
+            reason = f"because it would take more than {_LOAD_SECONDS:g} s"
+            print(f"Saved tools that were not defined, {reason}: {late}", file=sys.stderr)
+            break
+        try:
+            if name in namespace or hasattr(builtins, name) or name == "mcp" or name.startswith(("_", "mcp_")):
+                raise ValueError("its name is taken in every session")
+            _define(name, tool["source"], namespace)
+        except Exception as error:  # noqa: BLE001 The source may be anything, and the parser gives up in several ways.
+            print(f"The saved tool {name!r} could not be defined: {error!r}", file=sys.stderr)
+
+
+def _define(name: str, source: str, namespace: dict[str, object]) -> None:
+    import __future__
+
     import linecache
 
-    for tool in tools:
-        name, source = tool["name"], tool["source"]
-        file_name = f"<saved tool {name}>"
-        linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
-        try:
-            exec(compile(source, file_name, "exec"), namespace)
-        except Exception as error:  # noqa: BLE001 User source may raise anything.
-            print(f"The saved tool {name!r} could not be defined: {error!r}", file=sys.stderr)
+    file_name = f"{_FILE_START}{name}>"
+    # Annotations are kept as text, because they could contain calls.
+    code = compile(
+        _parse(name, source), file_name, "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True
+    )
+    linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
+    exec(code, namespace)

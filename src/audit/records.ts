@@ -122,6 +122,19 @@ export const CallSchema = z
   })
   .describe('A tool call has ended. `at` is when it began.');
 
+export const ToolSavedSchema = z
+  .strictObject({
+    type: z.literal('tool_saved'),
+    ...common,
+    cell: cellKey.describe('Id of the cell that saved it; its cell number is 0 for a background job.'),
+    name: z.string().describe('Name of the function.'),
+    sha256: z.string().describe('SHA-256 of its source, as in `tools/NAME.sha256`.'),
+    bytes: count.describe('Bytes of its source.'),
+    replaced: z.string().optional().describe('SHA-256 of the source that it replaced.'),
+    asked: z.boolean().describe('Whether the user was asked, and allowed it.'),
+  })
+  .describe('Code has saved a function for later sessions.');
+
 export const LostSchema = z
   .strictObject({
     type: z.literal('lost'),
@@ -138,6 +151,7 @@ export const AuditRecordSchema = z.discriminatedUnion('type', [
   CellEndedSchema,
   CellRefusedSchema,
   CallSchema,
+  ToolSavedSchema,
   LostSchema,
 ]);
 export type AuditRecord = z.infer<typeof AuditRecordSchema>;

@@ -42,6 +42,10 @@ export function renderRecord(record: AuditRecord): string {
       return `${at}  a cell of session ${record.session} was not run: ${record.error_code}`;
     case 'call':
       return `${at}  ${record.cell}  ${record.job === undefined ? '' : `job ${record.job}  `}${renderCall(record)}`;
+    case 'tool_saved': {
+      const how = `${record.replaced === undefined ? '' : ', replacing another'}${record.asked ? ', allowed by the user' : ''}`;
+      return `${at}  ${record.cell}  saved the function ${record.name}: ${record.bytes} bytes, SHA-256 ${record.sha256}${how}`;
+    }
     case 'lost':
       return `${at}  ${record.records} records are missing here: ${record.reason}`;
   }

@@ -130,6 +130,15 @@ export class AuditTrail implements SessionRecorder {
   }
 
   /** Records a cell that did not run. */
+  /** Code has saved a function for later sessions. */
+  toolSaved(
+    run: RecordedCell,
+    tool: Pick<RecordOf<'tool_saved'>, 'name' | 'sha256' | 'bytes' | 'replaced' | 'asked'>,
+  ): void {
+    const head = this.#head(Date.now());
+    this.#writer.add(() => ({ type: 'tool_saved', ...head(), cell: this.#cellId(run), ...tool }));
+  }
+
   cellRefused(request: CellRequest, { code }: BridgeError): void {
     if (code === 'AUDIT_UNAVAILABLE') {
       return; // The start of the cell is in the log, or the log cannot be written.

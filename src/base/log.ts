@@ -29,6 +29,13 @@ export function escapeInLines(text: string): string {
     .join('');
 }
 
+/** JSON text with the characters escaped that JSON allows in strings but a terminal acts on. The value stays the same. */
+export function escapeInJson(json: string): string {
+  return json.replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
 /** A logger that writes messages of at least `level` with `write`, by default to stderr. */
 export function createLogger(level: LogLevel, write: (line: string) => void = writeToStderr): Logger {
   const threshold = LOG_LEVELS.indexOf(level);

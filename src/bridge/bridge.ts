@@ -13,7 +13,7 @@ import { createHostCalls } from '../calls/host-calls.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
-import { createSavedTools, savedToolMethods } from '../saved-tools/index.ts';
+import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
@@ -25,7 +25,7 @@ import { engineOptions, limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { preloadClient } from '../upstream/handshake.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
-import { createConfiguredServers, createGatedCalls } from './build-servers.ts';
+import { type BridgeServers, createConfiguredServers, createGatedCalls } from './build-servers.ts';
 
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
 
@@ -37,7 +37,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
   const mask = createSecretMask(servers.secrets);
   const trail = openAuditTrail(options.instanceId, settings, { mask, logger });
   const { autoload, stateDir } = settings;
-  const savedTools = createSavedTools({ stateDir, logger });
+  const savedTools = createSavedTools({ ...savedToolsOptions(settings, servers, trail), logger });
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
   const calls = createGatedCalls(servers, approvals, trail);
   const methods = [...savedToolMethods(savedTools), ...artifactMethods(createArtifacts(stateDir))];
@@ -79,6 +79,19 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
       await Promise.all([sessions.close(), closeServers(servers)]);
       await Promise.all([trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
     },
+  };
+}
+
+function savedToolsOptions(
+  { savedTools: mode, stateDir }: Settings,
+  { policies }: Pick<BridgeServers, 'policies'>,
+  trail: AuditTrail | undefined,
+): Omit<SavedToolsOptions, 'logger'> {
+  return {
+    stateDir,
+    mode,
+    fallback: () => policies()?.fallback,
+    onSaved: (call, tool) => trail?.toolSaved(call, tool),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import { readExamples } from '../manage-servers/index.ts';
 import type { CommandContext } from '../terminal/command.ts';
-import { type CompleteCommand, candidatesFor } from './completion.ts';
+import { type CompleteCommand, candidatesFor, isOffered, quoteCandidates } from './completion.ts';
 import { createProgram } from './program.ts';
 
 export interface CompleteOptions extends CommandContext {
@@ -10,13 +10,17 @@ export interface CompleteOptions extends CommandContext {
 }
 
 /** Resolves with 0. */
-export async function complete({ words }: CompleteCommand, options: CompleteOptions): Promise<number> {
+export async function complete({ shell, words }: CompleteCommand, options: CompleteOptions): Promise<number> {
   const { openServers, writeOut } = options;
   const configured = await openServers({ isSilent: true });
-  const servers = configured.refresh().map(({ name }) => name);
+  const servers = configured
+    .refresh()
+    .map(({ name }) => name)
+    .filter(isOffered);
   const disabledServers = [...configured.definitions().values()]
     .filter(({ disabled }) => disabled)
-    .map(({ name }) => name);
+    .map(({ name }) => name)
+    .filter(isOffered);
   const examples = words.at(-2) === '--example' ? (await readExamples()).map(({ name }) => name) : [];
   // The cached tools are read only where a tool can be completed: after `servers`, an action and a server.
   if (words[0] === 'servers' && words.length > 3) {
@@ -24,11 +28,12 @@ export async function complete({ words }: CompleteCommand, options: CompleteOpti
   }
   const toolsOf = (name: string): string[] => {
     const server = configured.known.servers().find((candidate) => candidate.name === name);
-    return ((server && configured.known.metadata(server)?.tools) ?? []).map((tool) => tool.name);
+    return ((server && configured.known.metadata(server)?.tools) ?? []).map((tool) => tool.name).filter(isOffered);
   };
   const program = createProgram({ settle: () => undefined, show: () => undefined });
+  const candidates = candidatesFor(program, words, { servers, disabledServers, examples, toolsOf });
   writeOut(
-    candidatesFor(program, words, { servers, disabledServers, examples, toolsOf })
+    quoteCandidates(candidates, shell)
       .map((word) => `${word}\n`)
       .join(''),
   );

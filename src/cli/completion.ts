@@ -1,5 +1,5 @@
 /** `completion`: the completion scripts, and the hidden command that they call for candidates. */
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { COMMAND_NAME, type Settle } from '../terminal/define.ts';
 import { helpCandidates } from './help/command-line.ts';
 
@@ -12,31 +12,40 @@ export interface CompleteCommand {
   readonly command: 'complete';
   /** The last one is the word being completed, and may be empty. */
   readonly words: readonly string[];
+  /** Undefined in scripts that were saved before there was this option. They get only names that no shell would change. */
+  readonly shell: Shell | undefined;
 }
 
-/** Each script calls `complete` for the candidates, so names of servers are always current. */
+/**
+ * Each script calls `complete` for the candidates, so names of servers are always current. Names are written by servers and
+ * projects, and a shell would run some of them: bash and PowerShell insert candidates as they are, so `complete` quotes them;
+ * zsh and fish quote them on their own.
+ */
 const SCRIPTS = {
   bash: `_mcp_bridge() {
-  local IFS=$'\\n'
-  COMPREPLY=($(${COMMAND_NAME} complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  local word
+  COMPREPLY=()
+  while IFS= read -r word; do
+    COMPREPLY+=("$word")
+  done < <(${COMMAND_NAME} complete --shell bash -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _mcp_bridge ${COMMAND_NAME}
 `,
   zsh: `#compdef ${COMMAND_NAME}
 _mcp_bridge() {
   local -a candidates
-  candidates=("\${(@f)$(${COMMAND_NAME} complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  candidates=("\${(@f)$(${COMMAND_NAME} complete --shell zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
   [[ -n "\${candidates[1]}" ]] && compadd -a candidates || _files
 }
 compdef _mcp_bridge ${COMMAND_NAME}
 `,
-  fish: `complete -c ${COMMAND_NAME} -a '(${COMMAND_NAME} complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+  fish: `complete -c ${COMMAND_NAME} -a '(${COMMAND_NAME} complete --shell fish -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 `,
   powershell: `Register-ArgumentCompleter -Native -CommandName ${COMMAND_NAME} -ScriptBlock {
   param($word, $ast, $position)
   $words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($word -eq '') { $words += '' }
-  & ${COMMAND_NAME} complete -- @words 2>$null
+  & ${COMMAND_NAME} complete --shell powershell -- @words 2>$null
 }
 `,
 } as const;
@@ -54,7 +63,38 @@ export function defineCompletion(program: Command, settle: Settle<CompletionComm
   program
     .command('complete', { hidden: true })
     .argument('[words...]')
-    .action((words: readonly string[]) => settle({ command: 'complete', words }));
+    .addOption(new Option('--shell <shell>', 'the shell to quote for').choices(Object.keys(SCRIPTS)))
+    .action((words: readonly string[], { shell }: { shell?: Shell }) => settle({ command: 'complete', words, shell }));
+}
+
+/**
+ * Letters, digits and most ASCII signs. No control or format characters; no quotes, also not the curly ones of PowerShell, and no
+ * backslash, so a name cannot end a quotation that the user has begun; no hyphen at the start, which would make an option of it.
+ */
+const OFFERED = /^(?!-)[\p{L}\p{M}\p{N} !#$%&()*+,./:;<=>?@[\]^_{|}~-]+$/u;
+
+/** Whether a name from the configuration or of a server may be a candidate at all. */
+export function isOffered(name: string): boolean {
+  return OFFERED.test(name);
+}
+
+/** No shell changes words of these, wherever it inserts them. */
+const PLAIN = /^[\p{L}\p{M}\p{N}_-][\p{L}\p{M}\p{N}_./:@+-]*$/u;
+
+/** The candidates as the script of the shell inserts them. All are words of the program, or names for which `isOffered` holds. */
+export function quoteCandidates(words: readonly string[], shell: Shell | undefined): string[] {
+  switch (shell) {
+    case 'bash':
+      // Not in quotes, because bash inserts what several candidates have in common, and that would lack the closing one.
+      return words.map((word) => word.replace(/[^\p{L}\p{M}\p{N}_./:@+-]/gu, '\\$&'));
+    case 'powershell':
+      return words.map((word) => (PLAIN.test(word) ? word : `'${word}'`));
+    case 'zsh':
+    case 'fish':
+      return [...words];
+    case undefined:
+      return words.filter((word) => PLAIN.test(word));
+  }
 }
 
 /** Names that come from the configuration. */

@@ -76,7 +76,7 @@ export async function namedAtShell<Tool>(
     const names = known.metadata(server)?.tools.map(({ name }) => name) ?? [];
     const near = await didYouMean(wanted, names);
     throw new BridgeError(error.code, error.message, {
-      hint: `${near} \`${COMMAND} servers tools ${server.name}\` lists its tools.`.trim(),
+      hint: `${near} \`${COMMAND} servers tools ${quoteShellWord(server.name)}\` lists its tools.`.trim(),
       data: error.data,
       cause: error,
     });

@@ -2,7 +2,7 @@
 import { arch, platform } from 'node:os';
 import { styleText } from 'node:util';
 import { ERROR_CODES } from '../base/errors.ts';
-import { escapeControls, silentLogger } from '../base/log.ts';
+import { escapeControls, escapeInJson, escapeInLines, silentLogger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
 import { StartTimes } from '../directory/server-test.ts';
 import type { EngineName } from '../engines/engine.ts';
@@ -68,7 +68,11 @@ export async function doctor(command: DoctorCommand, options: DoctorOptions): Pr
     engines: engines.verdicts,
     findings: [...findings, ...machine, ...engines.findings, ...servers, ...others.flat()],
   };
-  writeOut(command.isJson ? `${JSON.stringify(diagnosis, undefined, 2)}\n` : render(diagnosis, options.hasColors));
+  writeOut(
+    command.isJson
+      ? `${escapeInJson(JSON.stringify(diagnosis, undefined, 2))}\n`
+      : render(diagnosis, options.hasColors),
+  );
   return exitCodeOf(diagnosis);
 }
 
@@ -110,9 +114,11 @@ export function renderFindings(findings: readonly Finding[], hasColors: boolean)
     .join('\n');
 }
 
+/** The text may contain names and messages of servers, which must not control a terminal or look like another finding. */
 function renderFinding({ hint, level, text }: Finding, hasColors: boolean): string {
   const word = level.padEnd(LEVEL_CHARS);
   const shown = hasColors ? styleText(COLORS[level], word, { validateStream: false }) : word;
   const indent = ' '.repeat(LEVEL_CHARS + 4);
-  return `  ${shown}  ${text}\n${hint === undefined ? '' : `${indent}→ ${hint}\n`}`;
+  const escape = (part: string): string => escapeInLines(part).replaceAll('\n', `\n${indent}`);
+  return `  ${shown}  ${escape(text)}\n${hint === undefined ? '' : `${indent}→ ${escape(hint)}\n`}`;
 }

@@ -34,7 +34,7 @@ function suspicionsAbout({ known, definitions }: ConfiguredServers): Finding[] {
     section: 'servers',
     level: 'warning',
     text: [server, part, what].filter((word) => word !== undefined).join(': '),
-    hint: `Review it with \`${COMMAND} servers tools ${server} --json\`. The server is defined in ${definitions().get(server)?.file ?? ''}.`,
+    hint: `Review it with \`${COMMAND} servers tools ${quoteShellWord(server)} --json\`. The server is defined in ${definitions().get(server)?.file ?? ''}.`,
   }));
 }
 

@@ -1,6 +1,7 @@
 /** `exec`: runs one cell from the shell, on the same code path as a client's call, and prints the answer. */
 import type { CellAnswer, OutputText, Person } from '../base/cell.ts';
 import { ERROR_CODES } from '../base/errors.ts';
+import { escapeInJson, escapeInLines } from '../base/log.ts';
 import { renderCellError } from '../render/cell-error.ts';
 import { buildReport } from '../render/payload.ts';
 import { describeGap } from '../render/truncate.ts';
@@ -22,6 +23,10 @@ export interface ExecOptions extends CommandContext {
   readonly input: NodeJS.ReadableStream;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
+  /** Whether stdout is a terminal. */
+  readonly isShown: boolean;
+  /** Whether stderr is a terminal. */
+  readonly isErrorShown: boolean;
 }
 
 /** Runs the cell and prints the answer; resolves with the exit code once the sandbox is gone. */
@@ -54,7 +59,8 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   if ('reason' in first) {
     cancel.abort(first.reason);
   } else if (command.isJson) {
-    options.writeOut(`${JSON.stringify(buildReport(first, settings.maxOutputChars), undefined, 2)}\n`);
+    const json = JSON.stringify(buildReport(first, settings.maxOutputChars), undefined, 2);
+    options.writeOut(`${escapeInJson(json)}\n`);
   } else {
     printAnswer(first, options);
   }
@@ -68,19 +74,29 @@ function personAt({ source }: ExecCommand, terminal: Terminal | undefined): Pers
   return terminal === undefined || isStdinUsed ? undefined : createTerminalPerson(terminal);
 }
 
-/** stdout and the value to stdout; notices, stderr and the error to stderr. */
-function printAnswer(answer: CellAnswer, options: Pick<ExecOptions, 'writeOut' | 'writeError'>): void {
+/**
+ * stdout and the value to stdout; notices, stderr and the error to stderr. A terminal gets them escaped: code and servers could
+ * otherwise forge what is on the screen. A pipe gets them as they are.
+ */
+function printAnswer(answer: CellAnswer, options: ExecOptions): void {
+  const writeOut = (text: string): void => options.writeOut(options.isShown ? forTerminal(text) : text);
+  const writeError = (text: string): void => options.writeError(options.isErrorShown ? forTerminal(text) : text);
   for (const notice of answer.notices) {
-    options.writeError(`${notice}\n`);
+    writeError(`${notice}\n`);
   }
-  options.writeOut(wholeText(answer.stdout));
+  writeOut(wholeText(answer.stdout));
   if (answer.value !== undefined) {
-    options.writeOut(endLine(answer.value));
+    writeOut(endLine(answer.value));
   }
-  options.writeError(wholeText(answer.stderr));
+  writeError(wholeText(answer.stderr));
   if (answer.error !== undefined) {
-    options.writeError(endLine(renderCellError(answer.error)));
+    writeError(endLine(renderCellError(answer.error)));
   }
+}
+
+/** A CR before a line feed is harmless, and usual in CSV and HTTP. */
+function forTerminal(text: string): string {
+  return escapeInLines(text.replaceAll('\r\n', '\n'));
 }
 
 /** 0 for success, 124 at the deadline, the exit code of an error code, otherwise the exit code of the cell, or 1. */

@@ -12,8 +12,9 @@ import { COMMAND } from '../base/package.ts';
 import type { FileFormat } from '../clients/file-format.ts';
 import { makeFolders, replaceFile } from '../state/file-system.ts';
 
-/** Entries contain secrets, so only the owner can read a new file. */
+/** Entries contain secrets, so only the owner can read a new file, and enter a new folder, such as the state directory. */
 const NEW_FILE_MODE = 0o600;
+const NEW_FOLDER_MODE = 0o700;
 const WRITE_BITS = 0o222;
 const BYTE_ORDER_MARK = '\uFEFF';
 const BACKUP = '.backup-';
@@ -85,7 +86,7 @@ export async function writeClientFile(
 ): Promise<string | undefined> {
   const { bytes, target } = file;
   try {
-    await makeFolders(dirname(target));
+    await makeFolders(dirname(target), NEW_FOLDER_MODE);
     const backup = bytes === undefined || now === undefined ? undefined : await keepBackup(target, now);
     if (text === undefined) {
       await refuseChanged(file);

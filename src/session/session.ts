@@ -57,6 +57,8 @@ export class Session {
   readonly #loaded = new Set<string>();
   /** Those that code has loaded since the last answer. */
   #loadedByCode: string[] = [];
+  /** Saved functions that no answer has named since the sandbox got them. */
+  #defined: readonly string[] = [];
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #cells = 0;
@@ -158,7 +160,7 @@ export class Session {
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      notices: [...notices, ...(isSeen ? this.#takeLoadedNotice() : [])],
+      notices: [...notices, ...(isSeen ? [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice()] : [])],
       engine,
     };
   }
@@ -205,14 +207,15 @@ export class Session {
     const { signal } = this.#closing;
     const { capabilitySummary, autoload, savedTools, recorder, ...options } = this.#options;
     const run = { session: this.name, generation: this.#generation };
-    const tools = await unlessAborted(savedTools(), signal);
+    const saved = await unlessAborted(savedTools(), signal);
+    this.#defined = saved.map(({ name }) => name);
     const kernel = await startKernel({
       ...options,
       ...run,
       startTimeoutMs: Math.min(START_TIMEOUT_MS, timeoutMs + START_GRACE_MS),
       hello: {
         capability_summary: capabilitySummary,
-        saved_tools: [...tools],
+        saved_tools: [...saved],
         ...(autoload ? { autoload } : {}),
       },
       loaded: this.#loaded,
@@ -272,6 +275,14 @@ export class Session {
     const names = this.#loadedByCode;
     this.#loadedByCode = [];
     return names.length === 0 ? [] : [`Servers loaded by the code: ${names.join(', ')}.`];
+  }
+
+  /** Names functions from earlier sessions, because code of this one may call them unseen. */
+  #takeDefinedNotice(): string[] {
+    const names = this.#defined;
+    this.#defined = [];
+    const more = names.length > MAX_REPORTED_NAMES ? ` and ${names.length - MAX_REPORTED_NAMES} more` : '';
+    return names.length === 0 ? [] : [`Functions saved by earlier sessions: ${reportable(names)}${more}.`];
   }
 
   #noteEnd(kernel: Kernel, reason: string): void {

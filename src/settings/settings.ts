@@ -228,6 +228,14 @@ const DEFINITIONS = {
     allowed: `a whole number from ${MIN_SHOWN_CHARS} to ${MAX_OUTPUT_CHARS}`,
     schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(MIN_SHOWN_CHARS).max(MAX_OUTPUT_CHARS)),
   },
+  savedTools: {
+    variable: 'MCP_BRIDGE_SAVED_TOOLS',
+    default: 'on',
+    meaning:
+      'Whether code may keep functions for later sessions with `save_tool`. `ask` asks you about each; `on` asks only before one is replaced; `off` also defines none.',
+    allowed: 'off, ask or on',
+    schema: oneOf(['off', 'ask', 'on']),
+  },
   audit: {
     variable: 'MCP_BRIDGE_AUDIT',
     default: '1',

@@ -45,6 +45,8 @@ export interface CommandHost {
   readonly hasColors: boolean;
   /** Whether stdout is a terminal. */
   readonly isShown: boolean;
+  /** Whether stderr is a terminal. */
+  readonly isErrorShown: boolean;
   /** For questions on stderr and answers on stdin; undefined unless both are terminals. */
   readonly terminal: Terminal | undefined;
   /** The person who sees stdout and can answer on stdin; undefined unless both are terminals. */

@@ -7,6 +7,7 @@ import inspect
 import io
 import linecache
 import pickle
+import time
 from typing import TYPE_CHECKING, Any
 
 from fake_host import READ_FILE, ApiTestCase, text_result
@@ -219,7 +220,9 @@ class SavedTools(RuntimeTestCase):
         self.define(
             "import math\nlimit = 3\nasync def area(r):\n    await mcp_files.list()\n    return math.pi * r ** limit\n"
         )
-        self.assertIn("only this session has: limit, math.", self.runtime.save_tool(self.namespace["area"]))
+        self.assertIn("only this session has: limit.", self.runtime.save_tool(self.namespace["area"]))
+        source = str(self.host.asked[0][1]["source"])
+        self.assertEqual(source.splitlines()[:2], ["import math", "async def area(r):"])
 
     def test_local_imports_and_attributes_are_not_reported(self) -> None:
         self.define(
@@ -240,14 +243,85 @@ class SavedTools(RuntimeTestCase):
             self.runtime.save_tool("nope")
         self.assertEqual(self.host.asked, [])
 
-    def test_saved_functions_are_defined_and_a_broken_one_is_reported(self) -> None:
+    def load(self, **sources: str) -> str:
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
-            self.api.define_saved_tools(
-                [{"name": "good", "source": "def good():\n    return 5\n"}, {"name": "bad", "source": "def bad(:\n"}]
-            )
-        self.run_code("assert good() == 5\nsave_tool(good)")
-        self.assertEqual(self.host.asked[0][1]["source"], "def good():\n    return 5\n")
-        self.assertIn("'bad' could not be defined", stderr.getvalue())
+            self.api.define_saved_tools([{"name": name, "source": source} for name, source in sources.items()])
+        return stderr.getvalue()
+
+    def test_saved_functions_are_defined_and_a_broken_one_is_reported(self) -> None:
+        source = 'import math\ndef good():\n    "Doc."\n    return math.floor(5.5)\n'
+        reported = self.load(good=source, bad="def bad(:\n")
+        self.assertNotIn("math", self.namespace)
+        self.run_code("assert good() == 5 and good.__doc__ == 'Doc.'\nsave_tool(good)")
+        self.assertEqual(self.host.asked[0][1]["source"], source)
+        self.assertIn("'bad' could not be defined", reported)
+
+    def test_loading_runs_nothing_and_replaces_nothing(self) -> None:
+        ran: list[int] = []
+        self.namespace["ran"] = ran
+        sources = {
+            "statement": "ran.append(1)\ndef statement(): pass",
+            "after": "def after(): pass\nran.append(1)",
+            "loop": "while True: pass\ndef loop(): pass",
+            "decorator": "@ran.append\ndef decorator(): pass",
+            "default": "def default(a=ran.append(1)): pass",
+            "keyword": "def keyword(*, a=ran.append(1)): pass",
+            "walrus": "def walrus(a=[ran.append(1)]): pass",
+            "other": "def another(): pass",
+            "klass": "class klass: ran.append(1)",
+            "guarded": "if True:\n    def guarded(): pass",
+            "hidden": "import math; ran.append(1)\ndef hidden(): pass",
+            "shadows": "import math\ndef shadows(math): pass",
+            "deep": f"def deep(): return {'-' * 60_000}1",
+            "nested": f"def nested(): return {'(' * 30_000}{')' * 30_000}",
+            "empty": "",
+            # Names that every session has.
+            "print": "def print(*a): ran.append(1)",
+            "runtime": "def runtime(): pass",
+            "mcp_files": "def mcp_files(): pass",
+            "__build_class__": "def __build_class__(*a): pass",
+        }
+        before = {name: self.namespace.get(name) for name in sources}
+        reported = self.load(**sources, fine="def fine(): return 1")
+        self.assertEqual(ran, [])
+        for name, value in before.items():
+            self.assertIs(self.namespace.get(name), value, name)
+            self.assertIn(f"The saved tool {name!r} could not be defined", reported)
+        self.run_code("assert fine() == 1")
+
+    def test_annotations_are_not_evaluated(self) -> None:
+        ran: list[int] = []
+        self.namespace["ran"] = ran
+        reported = self.load(noted="def noted(a: ran.append(1) = -1, *b: ran.append(1)) -> ran.append(1): return a")
+        self.run_code("assert noted() == -1")
+        self.assertEqual((ran, reported), ([], ""))
+
+    def test_imports_run_when_the_function_is_called(self) -> None:
+        reported = self.load(late="import no_such_module\nfrom os import path as p\ndef late(): return p.sep")
+        self.assertEqual(reported, "")
+        with self.assertRaises(ModuleNotFoundError):
+            self.run_code("late()")
+
+    def test_loading_ends_in_time_and_names_the_rest(self) -> None:
+        large = "def large{0}():\n" + "    a = [1, 2, 3, 4]\n" * 3_000
+        sources = {f"large{number}": large.format(number) for number in range(200)}
+        start = time.monotonic()
+        reported = self.load(**sources)
+        self.assertLess(time.monotonic() - start, 10)
+        self.assertIn("large0", self.namespace)
+        self.assertRegex(reported, r"not defined, because it would take more than 2 s: large\d+, .*large199")
+
+    def test_functions_whose_definition_has_effects_are_not_saved(self) -> None:
+        self.define(
+            "import functools\n@functools.lru_cache\ndef cached(): pass\n"
+            "def stamped(now=print): pass\ndef plain(a=(1, -2.5), *, b={'x': [None]}): pass\n"
+        )
+        with self.assertRaisesRegex(TypeError, "decorator"):
+            self.runtime.save_tool(self.namespace["cached"])
+        with self.assertRaisesRegex(ValueError, "its default print is not a literal"):
+            self.runtime.save_tool(self.namespace["stamped"])
+        self.assertEqual(self.host.asked, [])
+        self.runtime.save_tool(self.namespace["plain"])
 
 
 class Progress(ApiTestCase):

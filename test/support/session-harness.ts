@@ -34,7 +34,6 @@ export interface HarnessOptions {
   readonly questionTimeoutMs?: number;
   readonly servers?: readonly ServerReference[];
   readonly autoload?: boolean;
-  readonly savedTools?: readonly { readonly name: string; readonly source: string }[];
   /** Called when a code pack is stored. */
   readonly onPack?: (pack: Buffer) => void;
 }
@@ -68,7 +67,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     questionTimeoutMs: options.questionTimeoutMs ?? 60_000,
     discoverServers: async () => options.servers ?? [{ name: 'fake', alias: 'fake' }],
     startingServers: () => [],
-    savedTools: async () => options.savedTools ?? [],
+    savedTools: async () => [],
   });
   return {
     log,

@@ -247,7 +247,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   APPROVAL_UNAVAILABLE: {
     cause:
-      'The client cannot ask, the call comes from a background job, or the cell has asked too many questions. Nothing was sent.',
+      'The client cannot ask about this call or this change of a saved function, the call comes from a background job, or the cell has asked too many questions. Nothing was sent or saved.',
     remedy: 'Do without the call, or tell the person, who can allow it in the policy or use a client that can ask.',
     hasHint: true,
   },

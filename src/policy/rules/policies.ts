@@ -57,6 +57,15 @@ export class Policies {
     return this.#file === undefined ? undefined : problemOf(this.#file, 'every call');
   }
 
+  /** What `policy.json` says about what no rule names, if anything. */
+  get fallback(): Decision | undefined {
+    if (this.problem !== undefined) {
+      return { effect: 'deny', reason: this.problem };
+    }
+    const effect = this.#file !== undefined && 'policy' in this.#file ? this.#file.policy.default : undefined;
+    return effect && { effect, reason: `"default": "${effect}" in ${this.#file?.place.file}` };
+  }
+
   /** Why every call to the server is refused, if a policy cannot be used. */
   problemOf(server: string): string | undefined {
     const entry = this.#entries.get(server);

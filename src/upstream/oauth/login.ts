@@ -10,6 +10,7 @@ import { BridgeError, messageOf } from '../../base/errors.ts';
 import { escapeControls } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
 import type { RemoteDefinition } from '../../base/server-definition.ts';
+import { quoteShellWord } from '../../base/shell-words.ts';
 import { proxiesOf } from '../http/proxies.ts';
 import { createMask } from '../secrets.ts';
 import { type CallbackServer, startCallbackServer } from './callback-server.ts';
@@ -135,7 +136,7 @@ async function answerInTime(
     if (parameters === undefined) {
       const { name } = definition;
       throw failed(definition, `the browser did not return from the login page within ${timeoutMs / 1000} s`, {
-        hint: `If the page said that the client is unknown, run: ${COMMAND} servers logout ${name}. The next login registers the client again.`,
+        hint: `If the page said that the client is unknown, run: ${COMMAND} servers logout ${quoteShellWord(name)}. The next login registers the client again.`,
       });
     }
     return parameters;
@@ -160,7 +161,8 @@ const HINTS: readonly (readonly [RegExp, (definition: RemoteDefinition) => strin
   ],
   [
     /EADDRINUSE/,
-    ({ name }) => `Another program uses this port. Choose another: ${COMMAND} servers login ${name} --port PORT`,
+    ({ name }) =>
+      `Another program uses this port. Choose another: ${COMMAND} servers login ${quoteShellWord(name)} --port PORT`,
   ],
 ];
 
@@ -174,7 +176,7 @@ function failed(
   const shown = createMask(definition)(escapeControls(reason)).slice(0, MAX_REASON_CHARS);
   const known = HINTS.find(([pattern]) => pattern.test(shown))?.[1](definition);
   return new BridgeError('LOGIN_FAILED', `the login at server '${name}' did not succeed: ${shown}`, {
-    hint: hint ?? known ?? `Try again: ${COMMAND} servers login ${name}`,
+    hint: hint ?? known ?? `Try again: ${COMMAND} servers login ${quoteShellWord(name)}`,
     data: { server: name },
     cause,
   });

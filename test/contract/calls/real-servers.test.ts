@@ -66,7 +66,7 @@ describe.skipIf(!hasLocalPython())('code on real servers', () => {
         directory: createServerDirectory(createMetadataSource(pool, undefined), () => servers, silentLogger),
         methods: [
           ...artifactMethods(createArtifacts(folder)),
-          ...savedToolMethods(createSavedTools({ stateDir: folder, logger: silentLogger })),
+          ...savedToolMethods(createSavedTools({ stateDir: folder, logger: silentLogger, mode: 'on' })),
         ],
         logger: silentLogger,
       }),
@@ -193,7 +193,7 @@ def double(n):
     return n * 2
 print(save_tool(double))`);
     expect(out).toBe("Saved 'double'. Later sessions define it under that name.\n");
-    const stored = await createSavedTools({ stateDir: folder, logger: silentLogger }).list();
+    const stored = await createSavedTools({ stateDir: folder, logger: silentLogger, mode: 'on' }).list();
     expect(stored).toEqual([{ name: 'double', source: 'def double(n):\n    return n * 2\n' }]);
   });
 });

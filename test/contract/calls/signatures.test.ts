@@ -49,7 +49,7 @@ describe.skipIf(!hasLocalPython())('tools as code sees them', () => {
         directory: createServerDirectory(createMetadataSource(pool, undefined), () => servers, silentLogger),
         methods: [
           ...artifactMethods(createArtifacts(folder)),
-          ...savedToolMethods(createSavedTools({ stateDir: folder, logger: silentLogger })),
+          ...savedToolMethods(createSavedTools({ stateDir: folder, logger: silentLogger, mode: 'on' })),
         ],
         logger: silentLogger,
       }),

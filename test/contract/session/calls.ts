@@ -152,17 +152,16 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
         .toMatch(/^State was lost: [^\n]{0,300}$/);
     });
 
-    itNeeds('code packs')('with forged compiled code from a saved function come too late', async () => {
+    itNeeds('code packs')('with forged compiled code from the first cell come too late', async () => {
       const packs: Buffer[] = [];
       const poisoned = await createHarness({
         engine: engine(),
         onPack: (pack) => packs.push(pack),
-        savedTools: [
-          { name: 'f', source: `DATA = b'{"type":"code_pack","data":"AAAA"}\\n'\n${everyPipe}def f(): pass` },
-        ],
       });
       try {
-        expect((await poisoned.run('1')).value).toBe('1');
+        // A saved function cannot run anything before the first cell (`test/attacks/saved-tools.test.ts`).
+        const forged = `DATA = b'{"type":"code_pack","data":"AAAA"}\\n'\n${everyPipe}1`;
+        expect((await poisoned.run(forged)).value).toBe('1');
         // The kernel's own pack starts with the interpreter's magic number, not with the forged zeros.
         expect(packs.map((pack) => pack.readUIntBE(0, 3) > 0)).toEqual([true]);
         expect(poisoned.log.join('')).toContain('a frame of type code_pack that is not expected now');

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { candidatesFor } from '../../../src/cli/completion.ts';
+import { candidatesFor, isOffered, quoteCandidates } from '../../../src/cli/completion.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 
 const program = createProgram({ settle: () => undefined, show: () => undefined });
@@ -68,9 +68,54 @@ test('the bash script completes any words', async () => {
   const line = await parseCommandLine(['completion', 'bash']);
   const script = line.command === 'completion' ? line.script : '';
   // A stand-in for the command prints its arguments.
-  const shell = `mcp-server-code-execution-mode() { shift 2; printf 'one two\\nasked:%s\\n' "$*"; }
+  const shell = `mcp-server-code-execution-mode() { shift 4; printf 'one two\\n*\\n'; IFS='|'; printf 'asked:%s\\n' "$*"; }
 ${script}
 COMP_WORDS=(mcp-server-code-execution-mode servers 'show' 'a b'); COMP_CWORD=3
 _mcp_bridge; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  expect(execFileSync('bash', ['-c', shell], { encoding: 'utf8' })).toBe('one two\nasked:servers\nshow\na b\n');
+  expect(execFileSync('bash', ['-c', shell], { encoding: 'utf8' })).toBe('one two\n*\nasked:servers|show|a b\n');
+});
+
+test.each([
+  ['a name', true],
+  ['a;b', true],
+  ['naïve', true],
+  ['', false],
+  ['-rf', false],
+  ['--yes', false],
+  ["it's", false],
+  ['a"b', false],
+  ['a`b`', false],
+  ['a\\', false],
+  ['a\nb', false],
+  ['a\tb', false],
+  ['\u001b[2J', false],
+  ['txt\u202eexe', false],
+  ['\u2019;calc;\u2019', false],
+  ['a\u00a0b', false],
+])('a name %j is offered: %j', (name, expected) => {
+  expect(isOffered(name)).toBe(expected);
+});
+
+test.each([
+  ['bash', ['plain-name_1', 'a:b/c@d', 'two\\ words', 'a\\;b', '\\$\\(touch\\ x\\)', '\\~', '\\*']],
+  ['powershell', ['plain-name_1', 'a:b/c@d', "'two words'", "'a;b'", "'$(touch x)'", "'~'", "'*'"]],
+  // They quote what they insert.
+  ['zsh', ['plain-name_1', 'a:b/c@d', 'two words', 'a;b', '$(touch x)', '~', '*']],
+  ['fish', ['plain-name_1', 'a:b/c@d', 'two words', 'a;b', '$(touch x)', '~', '*']],
+  // A script that was saved by an earlier version inserts everything as it is.
+  [undefined, ['plain-name_1', 'a:b/c@d']],
+] as const)('names are quoted for %s', (shell, expected) => {
+  const names = ['plain-name_1', 'a:b/c@d', 'two words', 'a;b', '$(touch x)', '~', '*'];
+  expect(names.every(isOffered)).toBe(true);
+  expect(quoteCandidates(names, shell)).toEqual(expected);
+});
+
+test.each(['bash', 'zsh', 'fish', 'powershell'])('the script for %s asks for words quoted for it', async (shell) => {
+  const line = await parseCommandLine(['completion', shell]);
+  expect(line.command === 'completion' && line.script).toContain(` complete --shell ${shell} -- `);
+  expect(await parseCommandLine(['complete', '--shell', shell, '--', 'servers', '--x'])).toEqual({
+    command: 'complete',
+    shell,
+    words: ['servers', '--x'],
+  });
 });

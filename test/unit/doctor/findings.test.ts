@@ -30,6 +30,20 @@ describe('a finding', () => {
     expect(renderFindings([finding], true)).toContain('\u001B[31mproblem\u001B[39m  no');
   });
 
+  it('shows names and messages of servers as data: they control no terminal and look like no other finding', () => {
+    const forged = { ...finding, text: 'x\u001b[2J\u009b1m\n  ok       all is well\rover', hint: 'a\nb\u202e' };
+    expect(renderFindings([forged], false)).toBe(
+      [
+        'Engines',
+        '  problem  x\\x1b[2J\\x9b1m',
+        '             ok       all is well\\x0dover',
+        '           → a',
+        '           b\\x202e',
+        '',
+      ].join('\n'),
+    );
+  });
+
   it('keeps the message and the code of an error', () => {
     const error = new BridgeError('IMAGE_MISSING', 'the image x is not here', { hint: HINT });
     expect(noCellRuns(error)).toEqual({

@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -72,6 +73,20 @@ function put(path: string, text: string, mode = 0o644): string {
 
 const read = (path: string): string => readFileSync(path, 'utf8');
 const backupsOf = (path: string): string[] => readdirSync(dirname(path)).filter((name) => name.includes('.backup-'));
+
+it.skipIf(process.platform === 'win32')(
+  'creates folders that only the owner can enter, as the entries in them hold secrets',
+  async () => {
+    const path = fileOf('cursor');
+    put(path, existing('cursor'));
+    const before = process.umask(0o022);
+    onTestFinished(() => void process.umask(before));
+    await run('cursor', { isImport: true });
+    expect([statSync(stateDir).mode & 0o777, statSync(join(stateDir, 'cursor.json')).mode & 0o777]).toEqual([
+      0o700, 0o600,
+    ]);
+  },
+);
 
 describe('changes that the user made in the meantime', () => {
   it('keep a new server of the client, and the moved one of the same name is not moved back', async () => {

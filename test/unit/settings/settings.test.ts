@@ -34,6 +34,7 @@ test('has these defaults', () => {
     stateDir: '/home/ada/MCPs',
     outputMode: 'compact',
     maxOutputChars: 40_000,
+    savedTools: 'on',
     audit: '1',
     auditMaxBytes: 268_435_456,
     auditMaxAgeDays: 90,

@@ -1,0 +1,63 @@
+/** Asks the user whether code may keep a function for later sessions, and shows all of it: what cannot be shown cannot be approved. */
+import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { escapeControls } from '../base/log.ts';
+import type { CallContext } from '../session/dispatch.ts';
+
+/** The call that saves. */
+export type SavingCall = Pick<CallContext, 'session' | 'generation' | 'cell' | 'signal' | 'asker'>;
+
+/** Chosen: people do not read more in a form. */
+const MAX_SHOWN_CHARS = 4_000;
+const MAX_SHOWN_LINES = 100;
+
+/**
+ * Resolves if the user allows it. Rejects with `APPROVAL_DENIED`, with `APPROVAL_UNAVAILABLE` if no one can be asked, or with the
+ * errors of `Asker.ask`.
+ *
+ * @param before the source that would be replaced.
+ * @param why the reason for asking, and where the user can change the function.
+ */
+export async function askToSave(
+  tool: { readonly name: string; readonly source: string },
+  before: string | undefined,
+  { file, reason }: { readonly reason: string; readonly file: string },
+  { asker, session, signal }: SavingCall,
+): Promise<void> {
+  const { name, source } = tool;
+  const what = `'${name}' was not saved: ${reason}`;
+  const hint =
+    before === undefined
+      ? 'Define the function again in each session.'
+      : `Use another name. The user can delete ${file}.`;
+  const lines = source.trimEnd().split(/\r\n?|\n/);
+  if (source.length > MAX_SHOWN_CHARS || lines.length > MAX_SHOWN_LINES) {
+    const limits = `${MAX_SHOWN_CHARS.toLocaleString('en-US')} characters and ${MAX_SHOWN_LINES} lines`;
+    throw new BridgeError('APPROVAL_UNAVAILABLE', `${what}, and a question shows at most ${limits}`, { hint });
+  }
+  if (asker === undefined) {
+    throw new BridgeError('APPROVAL_UNAVAILABLE', `${what}, and this client cannot ask the user`, { hint });
+  }
+  const form = {
+    mode: 'form' as const,
+    message: [
+      `Code in session '${session}' wants to save the function '${name}', which every later session will define.`,
+      ...(before === undefined ? [] : ['It replaces a different function that is saved under this name.']),
+      'The source:',
+      ...lines.map((line) => `    | ${escapeControls(line.replaceAll('\t', '    '))}`),
+    ].join('\n'),
+    requestedSchema: {
+      type: 'object',
+      properties: { save: { type: 'boolean', title: `Save ${name} for later sessions?`, default: false } },
+      required: [],
+    },
+  };
+  const reply = await asker.ask(form, signal).catch((error: unknown) => {
+    const { code, message } = toBridgeError(error);
+    throw new BridgeError(code, `'${name}' was not saved: ${message}`, { hint, cause: error });
+  });
+  if (reply.action !== 'accept' || reply.content?.['save'] !== true) {
+    throw new BridgeError('APPROVAL_DENIED', `'${name}' was not saved: the user was asked and did not allow it`, {
+      hint,
+    });
+  }
+}
