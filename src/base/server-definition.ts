@@ -50,6 +50,8 @@ interface OAuthSettings {
   readonly clientSecret?: string | undefined;
   /** `https:` address of a client metadata document. */
   readonly clientMetadataUrl?: string | undefined;
+  /** The only authorization server that may be used; when undefined, the first one is the only one that gets the secret. */
+  readonly issuer?: string | undefined;
   /** Scopes to request, separated by spaces; those that the server advertises when undefined. */
   readonly scope?: string | undefined;
   /** The loopback port that the client is registered with. */

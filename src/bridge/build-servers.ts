@@ -82,13 +82,14 @@ export async function createConfiguredServers(
   };
 }
 
-/** The gates around each call, whoever makes it: the record, then the pins, then the policies with the person's answer. */
+/** The gates around each call, whoever makes it: the record, the pins, the policies with the person's answer, the pins again. */
 export function createGatedCalls(
   { known, policies }: Pick<BridgeServers, 'known' | 'policies'>,
   approvals: Approvals,
   trail: AuditTrail | undefined,
 ): CallPipeline {
-  const gates = [createPinGate(known), createPolicyGate(policies, approvals)];
+  const pins = createPinGate(known);
+  const gates = [pins, createPolicyGate(policies, approvals), pins];
   return trail === undefined
     ? createCallPipeline({ gates })
     : createCallPipeline({ gates: [createAuditGate(trail), ...gates], noteUnmade: createUnmadeNote(trail) });

@@ -72,7 +72,11 @@ export function createIntake(): Intake {
     },
     finish(words, notices) {
       const about = takeWords(words, said);
-      return { tools: [...tools.values()], notices: [...new Set([...notices, ...said.list()])], ...about };
+      return {
+        tools: [...tools.values()],
+        notices: [...new Set([...notices.map(makeVisible), ...said.list()])],
+        ...about,
+      };
     },
   };
 }

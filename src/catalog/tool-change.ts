@@ -1,4 +1,5 @@
 /** How a tool is shown if its definition differs from the accepted one. */
+import { isObject } from '../base/is-object.ts';
 import type { KnownTool, ToolChange } from './known.ts';
 
 /** `changed since 2026-11-21: description, input schema`, or `not accepted yet`. */
@@ -27,18 +28,34 @@ export function withChange(tool: KnownTool, change: ToolChange, remedy: string):
   };
 }
 
-/** Keywords of JSON Schema whose members have names chosen by the server. */
-const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions']);
-const PROSE: ReadonlySet<string> = new Set(['description', 'title', '$comment', 'examples', 'default']);
+/** The keywords of JSON Schema that say which types a value may have. All others can hold text, for example in `enum`. */
+const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
+const ALTERNATIVES = ['anyOf', 'oneOf', 'allOf'] as const;
+/** A name that cannot hold much of a sentence. Chosen. */
+const PLAIN_NAME = /^[\w.$@-]{1,64}$/;
 
-/** The schema without prose. Its depth was limited when it entered the catalog. */
-function withoutProse(schema: unknown, isNamed = false): unknown {
-  if (Array.isArray(schema)) {
-    return schema.map((member) => withoutProse(member));
+/** What a schema says about types and the names of parameters. Its depth was limited when it entered the catalog. */
+function withoutProse(schema: unknown): unknown {
+  if (!isObject(schema)) {
+    return schema === false ? false : {};
   }
-  if (typeof schema !== 'object' || schema === null) {
-    return schema;
-  }
-  const members = Object.entries(schema).filter(([key]) => isNamed || !PROSE.has(key));
-  return Object.fromEntries(members.map(([key, member]) => [key, withoutProse(member, !isNamed && NAMED.has(key))]));
+  const { type, properties, required, items, additionalProperties } = schema;
+  const types = [type].flat().filter((one) => TYPES.has(one));
+  const kept = isObject(properties) ? Object.entries(properties).filter(([name]) => PLAIN_NAME.test(name)) : [];
+  const names = new Set<unknown>(kept.map(([name]) => name));
+  return {
+    ...(types.length === 0 ? {} : { type: Array.isArray(type) ? types : types[0] }),
+    ...(isObject(properties)
+      ? { properties: Object.fromEntries(kept.map(([name, member]) => [name, withoutProse(member)])) }
+      : {}),
+    ...(Array.isArray(required) ? { required: required.filter((name) => names.has(name)) } : {}),
+    ...(items === undefined ? {} : { items: withoutProse(items) }),
+    ...(typeof additionalProperties === 'boolean' ? { additionalProperties } : {}),
+    ...Object.fromEntries(
+      ALTERNATIVES.flatMap((key) => {
+        const members = schema[key];
+        return Array.isArray(members) ? [[key, members.map((member) => withoutProse(member))]] : [];
+      }),
+    ),
+  };
 }

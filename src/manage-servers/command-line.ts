@@ -34,6 +34,8 @@ export interface LoginChoices {
   readonly port: number | undefined;
   /** Scopes, separated by spaces; if undefined, those of the entry or of the server. */
   readonly scope: string | undefined;
+  /** The authorization server that the person accepts, even if it is another than last time. */
+  readonly issuer: string | undefined;
   readonly timeoutSeconds: number;
 }
 
@@ -43,6 +45,7 @@ interface Given {
   readonly browser?: boolean;
   readonly port?: number;
   readonly scope?: string;
+  readonly issuer?: string;
   readonly timeout?: number;
   readonly jsonArgs?: string;
   readonly output?: string;
@@ -187,6 +190,7 @@ function defineLogin(group: Command, take: Take): void {
       wholeNumber('a port number from 1 to 65535', 1, 65_535),
     )
     .option('--scope <scopes>', 'scopes to request, separated by spaces')
+    .option('--issuer <address>', 'accept this authorization server, although the last login was at another one')
     .option(
       '--timeout <seconds>',
       `time to finish in the browser (default: ${DEFAULT_LOGIN_SECONDS})`,
@@ -196,6 +200,6 @@ function defineLogin(group: Command, take: Take): void {
 }
 
 /** The given options of `login`, with defaults for the others. */
-export function loginOptions({ browser, port, scope, timeout }: Given = {}): LoginChoices {
-  return { opensBrowser: browser !== false, port, scope, timeoutSeconds: timeout ?? DEFAULT_LOGIN_SECONDS };
+export function loginOptions({ browser, port, scope, issuer, timeout }: Given = {}): LoginChoices {
+  return { opensBrowser: browser !== false, port, scope, issuer, timeoutSeconds: timeout ?? DEFAULT_LOGIN_SECONDS };
 }

@@ -14,7 +14,7 @@ export async function logIn(
   configured: ConfiguredServers,
   { writeError, print }: Output,
 ): Promise<number> {
-  const { opensBrowser, port, scope, timeoutSeconds } = command.login ?? loginOptions();
+  const { opensBrowser, port, scope, issuer, timeoutSeconds } = command.login ?? loginOptions();
   const server = await configured.known.find(command.names[0] ?? '');
   const { login } = await import('../upstream/oauth/login.ts');
   const outcome = await login(await remoteOf(configured, server.name), {
@@ -22,6 +22,7 @@ export async function logIn(
     env: process.env,
     port,
     scope,
+    issuer,
     timeoutMs: timeoutSeconds * 1000,
     async onAddress({ href }) {
       const browser = opensBrowser ? browserCommand(href, process.platform, process.env) : undefined;

@@ -1,17 +1,28 @@
-/** Refuses calls to tools whose definition changed since it was accepted, if the `strict` mode is set. */
+/**
+ * Refuses calls to tools whose definition changed since it was accepted, if the `strict` mode is set. Each call passes this gate
+ * twice: before a person is asked, who need not decide about a call that is refused anyway, and afterwards, because a
+ * definition can change meanwhile.
+ */
 import { BridgeError } from '../base/errors.ts';
 import { type CallGate, failed, type ToolCall } from '../calls/contract.ts';
 import { describeChange } from '../catalog/tool-change.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { hintToAccept } from './tool-differences.ts';
 
-type PinDirectory = Pick<ServerDirectory, 'review' | 'findTool'>;
+type PinDirectory = Pick<ServerDirectory, 'review' | 'findTool' | 'metadata'>;
 
 export function createPinGate(directory: PinDirectory): CallGate {
   return async (call, next) => {
-    const refusal = call.tool.change?.isRefused === true ? await refusalOf(directory, call) : undefined;
+    const isRefused = call.tool.change?.isRefused === true || isNowRefused(directory, call);
+    const refusal = isRefused ? await refusalOf(directory, call) : undefined;
     return refusal === undefined ? next(call) : failed(refusal);
   };
+}
+
+/** Whether a list that was read after the call began refuses the tool. Does not ask the server. */
+function isNowRefused(directory: PinDirectory, { server, tool }: ToolCall): boolean {
+  const known = tool.isMethod === true ? undefined : directory.metadata(server);
+  return known?.tools.find(({ name }) => name === tool.name)?.change?.isRefused === true;
 }
 
 /** `TOOL_CHANGED`, unless a person has accepted the tool in the meantime. */

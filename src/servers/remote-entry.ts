@@ -35,6 +35,7 @@ const oauth = z.looseObject({
   clientId: text.min(1).optional(),
   clientSecret: text.min(1).optional(),
   clientMetadataUrl: z.url({ protocol: /^https$/, error: 'must be an https: address' }).optional(),
+  issuer: text.min(1).optional(),
   scope: text.optional(),
   callbackPort: z.int('must be a port').min(1, 'must be a port').max(65_535, 'must be a port').optional(),
 });

@@ -89,6 +89,11 @@ export class UpstreamServer {
   readonly #informed = new WeakSet<ServerConnection>();
   #starting: Promise<ServerConnection> | undefined;
   #listing: Promise<ServerListing> | undefined;
+  /** The list that is being read, even if the server has announced a change since it began. */
+  #reading: Promise<unknown> | undefined;
+  /** The list to be read after that one. */
+  #next: Promise<ServerListing> | undefined;
+  #lastNotices = '';
   #listedAt = 0;
   #requests = 0;
   #failed = 0;
@@ -207,14 +212,41 @@ export class UpstreamServer {
     await open?.close();
   }
 
-  /** Starts a listing that concurrent callers share. A failed one is not kept. */
+  /**
+   * A listing that begins from now on, which callers share. One is read at a time: a server that announces changes without end
+   * must not have a list of the largest size in memory for every caller. A failed one is not kept.
+   */
   #startListing(): Promise<ServerListing> {
-    const listing = this.#readListing();
+    if (this.#reading !== undefined) {
+      this.#next ??= this.#listAfter(this.#reading);
+    }
+    const listing = this.#next ?? this.#beginListing();
     this.#listing = listing;
     this.#listedAt = performance.now();
     listing.catch(() => {
       if (this.#listing === listing) {
         this.#listing = undefined;
+      }
+    });
+    return listing;
+  }
+
+  async #listAfter(reading: Promise<unknown>): Promise<ServerListing> {
+    await reading;
+    this.#next = undefined;
+    return this.#beginListing();
+  }
+
+  #beginListing(): Promise<ServerListing> {
+    const listing = this.#readListing();
+    const reading = listing.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#reading = reading;
+    void reading.then(() => {
+      if (this.#reading === reading) {
+        this.#reading = undefined;
       }
     });
     return listing;
@@ -231,14 +263,23 @@ export class UpstreamServer {
       );
       const admitted = await this.#withConnection(deadline, async (open) => this.#admit(open, list.tools));
       const notices = [...list.notices, ...admitted.notices, ...noticesForTools(this.#definition, list.tools)];
-      for (const notice of notices) {
-        this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`);
-      }
+      this.#warnOf(notices);
       return { ...list, tools: admitted.tools, info, notices };
     } catch (error) {
       throw this.#explain(error, undefined, deadline);
     } finally {
       deadline.clear();
+    }
+  }
+
+  /** Not again for each list with the same notices, of which there may be many. */
+  #warnOf(notices: readonly string[]): void {
+    const said = notices.join('\n');
+    if (said !== this.#lastNotices) {
+      this.#lastNotices = said;
+      for (const notice of notices) {
+        this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`);
+      }
     }
   }
 

@@ -175,7 +175,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   LOGIN_FAILED: {
     cause:
-      'The login was refused, cancelled or not finished in time, or the server sent a URL that is not safe to open.',
+      'The login was refused, cancelled or not finished in time, the server sent a URL that is not safe to open, or its authorization server is another one than before or does not support PKCE.',
     remedy: `The message gives the reason. To try again, run \`${COMMAND} servers login NAME\`.`,
     hasHint: true,
   },

@@ -17,9 +17,10 @@ import {
   AddressRefusedError,
   type AddressRule,
   anyAddress,
-  checkBehindProxy,
+  checkHost,
   guardedLookup,
   hostOf,
+  type Resolve,
 } from './addresses.ts';
 import { describeProxy, noProxy, type ProxyChoice, type ProxyServer } from './proxies.ts';
 import { redirectTarget } from './redirects.ts';
@@ -49,20 +50,33 @@ export interface HttpResponse {
   readonly body: IncomingMessage;
   /** The final address, after redirects. */
   readonly url: URL;
+  /** The IP address that sent the response; undefined behind a proxy. */
+  readonly from: string | undefined;
+}
+
+interface HttpClientOptions {
+  /** The rule that decides which addresses are refused, read again for each request. */
+  readonly rule?: () => AddressRule;
+  readonly proxies?: ProxyChoice;
+  readonly resolve?: Resolve | undefined;
 }
 
 const AGENT_OPTIONS = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_SOCKET_MS };
 
 export class HttpClient {
-  readonly #rule: AddressRule;
+  readonly #rule: () => AddressRule;
   readonly #proxies: ProxyChoice;
-  readonly #agents = { http: new HttpAgent(AGENT_OPTIONS), https: new HttpsAgent(AGENT_OPTIONS) };
+  readonly #resolve: Resolve | undefined;
+  readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
   #tunnels: TunnelAgent | undefined;
 
-  /** `rule` decides which addresses are refused, `proxies` which proxy is used. */
-  constructor({ rule = anyAddress, proxies = noProxy }: { rule?: AddressRule; proxies?: ProxyChoice } = {}) {
-    this.#rule = rule;
+  constructor({ rule, proxies = noProxy, resolve }: HttpClientOptions = {}) {
+    this.#rule = rule ?? (() => anyAddress);
+    // With a rule, each request opens a connection: an open one was judged by the rule of that time.
+    const options = { ...AGENT_OPTIONS, keepAlive: rule === undefined };
+    this.#agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
     this.#proxies = proxies;
+    this.#resolve = resolve;
   }
 
   /**
@@ -91,13 +105,15 @@ export class HttpClient {
 
   async #sendOnce(request: HttpRequest): Promise<HttpResponse> {
     const { url, method, headers, body, signal } = request;
-    const refused = isIP(hostOf(url)) === 0 ? undefined : this.#rule(hostOf(url));
+    const rule = this.#rule();
+    const host = hostOf(url);
+    const refused = isIP(host) === 0 ? undefined : rule(host);
     if (refused !== undefined) {
-      throw new AddressRefusedError(hostOf(url), refused);
+      throw new AddressRefusedError(host, refused);
     }
     const proxy = this.#proxies(url);
     if (proxy !== undefined) {
-      await checkBehindProxy(hostOf(url), this.#rule);
+      await checkHost(host, rule, this.#resolve);
       signal?.throwIfAborted();
     }
     const sent = this.#begin(url, proxy, {
@@ -113,7 +129,7 @@ export class HttpClient {
   #begin(url: URL, proxy: ProxyServer | undefined, options: RequestOptions): ClientRequest {
     const isSecure = url.protocol === 'https:';
     if (proxy === undefined) {
-      const guarded = { ...options, lookup: guardedLookup(this.#rule) };
+      const guarded = { ...options, lookup: guardedLookup(this.#rule(), this.#resolve) };
       return isSecure
         ? httpsRequest(url, { ...guarded, agent: this.#agents.https })
         : httpRequest(url, { ...guarded, agent: this.#agents.http });
@@ -157,7 +173,8 @@ function headOf(
     sent.once('response', (response) => {
       const refusal = isForwarded ? refusalOfProxy(proxy, response) : undefined;
       if (refusal === undefined) {
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response, url });
+        const from = proxy === undefined ? response.socket.remoteAddress : undefined;
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response, url, from });
       } else {
         response.destroy();
         reject(refusal);

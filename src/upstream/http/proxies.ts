@@ -74,7 +74,7 @@ function exceptionsIn(text: string): (url: URL) => boolean {
     .filter((word) => word !== '')
     .map(exceptionOf);
   return (url) => {
-    const host = hostOf(url).replace(/\.$/, '');
+    const host = hostOf(url);
     const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
     return tests.some((test) => test(host, port));
   };

@@ -31,6 +31,8 @@ export interface Authorization {
 export interface TokenRefusal {
   readonly used: string | undefined;
   readonly challenge: string | undefined;
+  /** The IP address that refused; undefined behind a proxy. */
+  readonly from: string | undefined;
 }
 
 export interface RemoteAddress {
@@ -68,7 +70,7 @@ export class RemoteClient {
     if (authorization === undefined) {
       throw new RemoteFailure('login', 'requires credentials that its entry does not have (HTTP 401)', { status: 401 });
     }
-    await authorization.renew({ used, challenge: response.headers['www-authenticate'] });
+    await authorization.renew({ used, challenge: response.headers['www-authenticate'], from: response.from });
     const second = await this.#sendWith(request, await authorization.header());
     if (second.status === 401) {
       second.body.destroy();

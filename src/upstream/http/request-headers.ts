@@ -43,6 +43,10 @@ const MARKED_TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolea
 /** Deeper schemas are ignored: real tools have no marks there, and a hostile schema may be extremely deep. */
 const MAX_DEPTH = 32;
 
+/** Tools that are left out and named individually, and how much of their names and parameters is shown. */
+const MAX_NAMED = 5;
+const SHOWN_CHARS = 80;
+
 /** One parameter that is repeated in a header. */
 interface HeaderParameter {
   /** Keys from the arguments to the parameter. */
@@ -54,16 +58,16 @@ interface HeaderParameter {
 /** By tool name. Tools without such parameters are left out. */
 export type HeaderParameters = ReadonlyMap<string, readonly HeaderParameter[]>;
 
-/** The tools that may be called over HTTP, what their calls repeat, and a notice for each tool that is left out. */
+/** The tools that may be called over HTTP, what their calls repeat, and notices about those that are left out. */
 export function sortByHeaders(
   tools: readonly UpstreamTool[],
 ): AdmittedTools & { readonly parameters: HeaderParameters } {
   const parameters = new Map<string, readonly HeaderParameter[]>();
-  const notices: string[] = [];
+  const faults: string[] = [];
   const callable = tools.filter((tool) => {
     const found = findHeaderParameters(tool.inputSchema);
     if ('fault' in found) {
-      notices.push(`the tool '${tool.name.slice(0, 80)}' was left out, because ${found.fault}`);
+      faults.push(`the tool '${tool.name.slice(0, SHOWN_CHARS)}' was left out, because ${found.fault}`);
       return false;
     }
     if (found.parameters.length > 0) {
@@ -71,7 +75,13 @@ export function sortByHeaders(
     }
     return true;
   });
-  return { tools: callable, parameters, notices };
+  const more = faults.length - MAX_NAMED;
+  const counted = more > 0 ? [`${more.toLocaleString('en-US')} more tools were left out for such reasons`] : [];
+  return { tools: callable, parameters, notices: [...faults.slice(0, MAX_NAMED), ...counted] };
+}
+
+function pathOf(path: readonly string[]): string {
+  return path.join('.').slice(0, SHOWN_CHARS);
 }
 
 /** The marked parameters of a schema, or the first rule that it breaks. */
@@ -96,7 +106,7 @@ function look(schema: JsonObject, path: readonly string[], found: HeaderParamete
     return undefined;
   }
   if (Object.entries(others).some(([key, value]) => key !== MARK && !DATA_KEYS.has(key) && hasMark(value, 0))) {
-    return `part of '${path.join('.')}' is marked for a header and is not a plain parameter`;
+    return `part of '${pathOf(path)}' is marked for a header and is not a plain parameter`;
   }
   for (const [name, child] of isObject(properties) ? Object.entries(properties) : []) {
     const fault = isObject(child) ? look(child, [...path, name], found) : undefined;
@@ -109,7 +119,7 @@ function look(schema: JsonObject, path: readonly string[], found: HeaderParamete
 
 function takeMark(schema: JsonObject, path: readonly string[], found: HeaderParameter[]): string | undefined {
   const name = schema[MARK];
-  const place = `the parameter '${path.join('.')}'`;
+  const place = `the parameter '${pathOf(path)}'`;
   if (path.length === 0 || typeof name !== 'string' || !TOKEN.test(name)) {
     return `${place} names an invalid header`;
   }
@@ -118,7 +128,7 @@ function takeMark(schema: JsonObject, path: readonly string[], found: HeaderPara
   }
   const header = `${PREFIX}${name.toLowerCase()}`;
   if (found.some((other) => other.header === header)) {
-    return `two parameters are marked for the header '${name}'`;
+    return `two parameters are marked for the header '${name.slice(0, SHOWN_CHARS)}'`;
   }
   found.push({ path, header });
   return undefined;

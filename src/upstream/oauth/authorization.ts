@@ -83,7 +83,7 @@ class StoredAuthorization implements Authorization {
     return this.#loginRequired(`requires ${missing} that the login does not have (HTTP 403)`, { option });
   }
 
-  async #renew({ used }: TokenRefusal): Promise<void> {
+  async #renew({ used, from }: TokenRefusal): Promise<void> {
     if (this.#takeIfNew(await this.#store.load(this.#key), used)) {
       return;
     }
@@ -100,7 +100,7 @@ class StoredAuthorization implements Authorization {
       if (record?.tokens.refresh_token === undefined) {
         throw this.#loginRequired(record === undefined ? 'requires a login' : 'no longer accepts the login');
       }
-      const renewed = await this.#refresh(record, record.tokens.refresh_token);
+      const renewed = await this.#refresh(record, record.tokens.refresh_token, from);
       this.#freshUntil = performance.now() + Math.min(FRESH_MS, (renewed.tokens.expires_in ?? FRESH_MS) * 1000);
       this.#take(renewed);
       // Even if it cannot be saved, which fails this call, the process keeps using it.
@@ -110,9 +110,9 @@ class StoredAuthorization implements Authorization {
     });
   }
 
-  async #refresh(record: LoginRecord, refreshToken: string): Promise<LoginRecord> {
+  async #refresh(record: LoginRecord, refreshToken: string, from: string | undefined): Promise<LoginRecord> {
     const { OAuthError, refreshAuthorization } = await import('@modelcontextprotocol/client');
-    const http = await createOAuthFetch(new URL(record.url), this.#proxies);
+    const http = createOAuthFetch(new URL(record.url), { proxies: this.#proxies, reached: [from] });
     const { metadata, resource } = record;
     try {
       const tokens = await refreshAuthorization(record.authorizationServer, {
@@ -125,7 +125,8 @@ class StoredAuthorization implements Authorization {
       return { ...record, tokens };
     } catch (error) {
       if (error instanceof OAuthError && !TEMPORARY.has(error.code)) {
-        if (UNKNOWN_CLIENT.has(error.code)) {
+        // A client that was registered by hand stays: the login says which authorization server may have its secret.
+        if (UNKNOWN_CLIENT.has(error.code) && this.#definition.oauth?.clientId === undefined) {
           await this.#store.remove(this.#key);
         }
         throw this.#loginRequired(`no longer accepts the login (${error.code})`, { cause: error });

@@ -9,6 +9,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../base/is-object.ts';
 import type { RemoteDefinition } from '../../base/server-definition.ts';
+import { type IssuerRule, issuerOf } from './issuer-rule.ts';
 import type { LoginRecord } from './login-store.ts';
 
 export interface LoginProviderOptions {
@@ -16,6 +17,8 @@ export interface LoginProviderOptions {
   readonly redirectUrl: string;
   /** The previous login, whose client registration may still be valid. */
   readonly before: LoginRecord | undefined;
+  /** What the authorization server must be, according to the person or the last login. */
+  readonly issuer: IssuerRule;
   /** Sends the browser to the address. Rejects if the address is not allowed. */
   readonly onAddress: (url: URL) => Promise<void>;
 }
@@ -91,8 +94,17 @@ export class LoginProvider implements OAuthClientProvider {
     return this.#verifier;
   }
 
+  /** Called before anything is sent to the authorization server that the MCP server names. Throws if it must not be used. */
   saveDiscoveryState(state: OAuthDiscoveryState): void {
+    this.#options.issuer.check(state);
     this.#discovery = state;
+  }
+
+  /** The issuer of the answer that the browser brought (RFC 9207). Throws if it is not the one that was asked. */
+  checkAnswer(iss: string | null): void {
+    if (this.#discovery !== undefined && iss !== null && iss !== issuerOf(this.#discovery)) {
+      throw new Error(`the answer comes from another authorization server than ${issuerOf(this.#discovery)}`);
+    }
   }
 
   discoveryState(): OAuthDiscoveryState | undefined {

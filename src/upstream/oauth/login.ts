@@ -11,10 +11,12 @@ import { escapeControls } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
 import type { RemoteDefinition } from '../../base/server-definition.ts';
 import { quoteShellWord } from '../../base/shell-words.ts';
+import type { Resolve } from '../http/addresses.ts';
 import { proxiesOf } from '../http/proxies.ts';
 import { createMask } from '../secrets.ts';
 import { type CallbackServer, startCallbackServer } from './callback-server.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
+import { IssuerRule } from './issuer-rule.ts';
 import { LoginProvider } from './login-provider.ts';
 import type { LoginKey, LoginRecord, LoginStore } from './login-store.ts';
 import { createOAuthFetch, type OAuthFetch } from './oauth-fetch.ts';
@@ -30,10 +32,14 @@ export interface LoginOptions {
   readonly port?: number | undefined;
   /** Scopes to request instead of those of the entry or the server. */
   readonly scope?: string | undefined;
+  /** The authorization server that the person accepts for this login, even if it is another than last time. */
+  readonly issuer?: string | undefined;
   /** The bridge's environment, which may name proxies. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How long the person may take. */
   readonly timeoutMs: number;
+  /** Finds the addresses of names; by default as the system does. */
+  readonly resolve?: Resolve | undefined;
 }
 
 /** `not-needed`: the server answers without a login. */
@@ -42,7 +48,7 @@ export type LoginOutcome = 'logged-in' | 'not-needed';
 /** Logs in. Rejects with `LOGIN_FAILED`, `STATE_WRITE_FAILED` and `SERVER_UNREACHABLE`. */
 export async function login(definition: RemoteDefinition, options: LoginOptions): Promise<LoginOutcome> {
   const url = new URL(definition.url);
-  const http = await createOAuthFetch(url, proxiesOf(options.env));
+  const http = createOAuthFetch(url, { proxies: proxiesOf(options.env), resolve: options.resolve });
   try {
     const challenge = await readChallenge(url, definition, http);
     if (challenge === undefined) {
@@ -75,8 +81,9 @@ async function logInWith(
       state,
       redirectUrl: callback.redirectUrl,
       before,
+      issuer: new IssuerRule({ definition, before, confirmed: options.issuer }),
       onAddress: async (address) => {
-        http.checkAddress(address);
+        await http.checkAddress(address);
         await options.onAddress(address);
       },
     });
@@ -89,11 +96,13 @@ async function logInWith(
     };
     await auth(provider, { ...request, forceReauthorization: true });
     const parameters = await answerInTime(callback, timeoutMs, definition);
+    const iss = parameters.get('iss');
+    // Also for an error, whose text would be shown as that of the authorization server.
+    provider.checkAnswer(iss);
     if (parameters.has('error')) {
       const reason = parameters.get('error_description') ?? parameters.get('error') ?? '';
       throw failed(definition, `the authorization server refused it: ${reason.slice(0, 200)}`);
     }
-    const iss = parameters.get('iss');
     const authorizationCode = parameters.get('code') ?? '';
     const result = await auth(provider, { ...request, authorizationCode, ...(iss === null ? {} : { iss }) });
     if (result !== 'AUTHORIZED') {
@@ -136,7 +145,11 @@ async function answerInTime(
     if (parameters === undefined) {
       const { name } = definition;
       throw failed(definition, `the browser did not return from the login page within ${timeoutMs / 1000} s`, {
-        hint: `If the page said that the client is unknown, run: ${COMMAND} servers logout ${quoteShellWord(name)}. The next login registers the client again.`,
+        // Deleting the login also forgets which authorization server may have the client secret.
+        hint:
+          definition.oauth?.clientId === undefined
+            ? `If the page said that the client is unknown, run: ${COMMAND} servers logout ${quoteShellWord(name)}. The next login registers the client again.`
+            : undefined,
       });
     }
     return parameters;
@@ -170,7 +183,7 @@ const HINTS: readonly (readonly [RegExp, (definition: RemoteDefinition) => strin
 function failed(
   definition: RemoteDefinition,
   reason: string,
-  { hint, cause }: { readonly hint?: string; readonly cause?: unknown } = {},
+  { hint, cause }: { readonly hint?: string | undefined; readonly cause?: unknown } = {},
 ): BridgeError {
   const { name } = definition;
   const shown = createMask(definition)(escapeControls(reason)).slice(0, MAX_REASON_CHARS);

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
-import { createConfiguredServers } from '../../../src/bridge/build-servers.ts';
+import { createConfiguredServers, createGatedCalls } from '../../../src/bridge/build-servers.ts';
+import type { Approvals } from '../../../src/calls/contract.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
 import type { ConfiguredServers } from '../../../src/directory/configured-servers.ts';
@@ -32,7 +33,7 @@ function setUp(pin?: string) {
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
   const entry = { ...fixtureServer('turncoat', join(stateDir, 'state')), pin };
   writeFileSync(join(stateDir, 'servers.json'), JSON.stringify({ mcpServers: { cat: entry } }));
-  const open = async (env: Record<string, string> = {}): Promise<Bridge> => {
+  const open = async (env: Record<string, string> = {}, approvals?: Approvals): Promise<Bridge> => {
     const log: string[] = [];
     const logger = createLogger('INFO', (line) => log.push(line));
     const configured = await createConfiguredServers(loadSettings({ ...env, MCP_BRIDGE_STATE_DIR: stateDir }), logger);
@@ -42,7 +43,10 @@ function setUp(pin?: string) {
       pool,
       directory: known,
       logger,
-      calls: createCallPipeline({ gates: [createPinGate(known)] }),
+      calls:
+        approvals === undefined
+          ? createCallPipeline({ gates: [createPinGate(known)] })
+          : createGatedCalls(configured, approvals, undefined),
     });
     const ask: Bridge['ask'] = (method, params = {}) =>
       handle(
@@ -156,6 +160,26 @@ describe('strict', () => {
     expect(JSON.stringify(everything)).not.toMatch(/IMPORTANT|\.ssh|secret/);
     expect(JSON.stringify(everything)).toContain('[refused: changed since');
     await bridge.call('become');
+  });
+
+  // The gate judged the tool as it was when the call began; an approval can take minutes.
+  it('refuses a tool that changes while a person is being asked about its call', async () => {
+    const { open, stateDir } = setUp('strict');
+    writeFileSync(join(stateDir, 'policy.json'), JSON.stringify({ rules: [{ tool: 'look', effect: 'ask' }] }));
+    const asked: string[] = [];
+    const bridge = await open(
+      {},
+      {
+        async approve({ tool }) {
+          asked.push(tool);
+          await bridge.become(POISON);
+          return 'once';
+        },
+      },
+    );
+    await bridge.call('become');
+    expect(await failureOf(bridge.call('look'))).toMatchObject(REFUSED);
+    expect(asked).toEqual(['look']);
   });
 
   it('refuses a new tool', async () => {

@@ -23,7 +23,9 @@ describe('a login', () => {
     const pages: Promise<string>[] = [];
     const outcome = await logIn(server.url, { onAddress: async (address) => void pages.push(browse(address)) });
     expect(outcome).toBe('logged-in');
-    expect(await Promise.all(pages)).toEqual(['You are logged in.\nYou can close this page.\n']);
+    expect(await Promise.all(pages)).toEqual([
+      'The terminal shows whether the login succeeded.\nYou can close this page.\n',
+    ]);
     expect(server.log).toEqual(['register', 'authorize', 'token:authorization_code']);
     expect(await callText(poolOf(server.url), 'tracker', 'act')).toBe('done');
     const [file = ''] = readdirSync(join(logins.folder, '.logins'));

@@ -1,5 +1,4 @@
 /** Remote servers behind a proxy. Only the proxy can resolve their names, so nothing can bypass it. */
-import dns from 'node:dns';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
@@ -7,11 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { execa } from 'execa';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { proxiesOf } from '../../../src/upstream/http/proxies.ts';
 import { createOAuthFetch } from '../../../src/upstream/oauth/oauth-fetch.ts';
 import { startHttp, startMini, textResult } from '../../support/http-servers.ts';
 import { startProxy } from '../../support/proxy.ts';
+import { resolverOf } from '../../support/resolver.ts';
 import { callText, failureOf, startPool, until } from '../../support/upstream.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -148,7 +148,7 @@ describe('a login', () => {
   it('reaches its authorization server through the proxy', async () => {
     const server = await startHttp((_request, response) => void response.end('{}'));
     const proxy = await startProxy({ ports: { 'auth.example.test': server.port } });
-    const http = await createOAuthFetch(internet, proxiesOf({ HTTP_PROXY: proxy.place }));
+    const http = createOAuthFetch(internet, { proxies: proxiesOf({ HTTP_PROXY: proxy.place }) });
     onTestFinished(() => http.close());
     expect((await http.fetch('http://auth.example.test/token')).status).toBe(200);
     expect(proxy.log).toEqual(['GET http://auth.example.test/token']);
@@ -156,20 +156,18 @@ describe('a login', () => {
 
   it('cannot be sent into private networks behind the proxy', async () => {
     const proxy = await startProxy({ ports: {} });
-    const http = await createOAuthFetch(internet, proxiesOf({ HTTP_PROXY: proxy.place, HTTPS_PROXY: proxy.place }));
+    const http = createOAuthFetch(internet, {
+      proxies: proxiesOf({ HTTP_PROXY: proxy.place, HTTPS_PROXY: proxy.place }),
+      resolve: resolverOf({ 'rebound.example.test': ['192.168.7.7'] }),
+    });
     onTestFinished(() => http.close());
-    const look = vi.spyOn(dns.promises, 'lookup') as unknown as { mockResolvedValue(found: object[]): void } & {
-      mockRestore(): void;
-    };
     for (const host of ['10.0.0.1', '169.254.169.254', '[fd00::1]']) {
       await expect(http.fetch(`http://${host}/token`)).rejects.toThrow('in a private network');
     }
     for (const host of ['metadata.google.internal', 'vault', 'router.lan']) {
       await expect(http.fetch(`https://${host}/token`)).rejects.toThrow('it is a name in a private network');
     }
-    look.mockResolvedValue([{ address: '192.168.7.7', family: 4 }]);
     await expect(http.fetch('https://rebound.example.test/')).rejects.toThrow('it is an address in a private network');
-    look.mockRestore();
     expect(proxy.log).toEqual([]);
   });
 });

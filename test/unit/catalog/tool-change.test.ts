@@ -11,9 +11,16 @@ const TOOL = {
     properties: {
       description: { type: 'string', description: 'What!', default: 'x!', enum: ['a', 'b'] },
       list: { items: [{ title: 'One!', $comment: '!' }] },
+      'read this first!': { type: 'string' },
+      either: {
+        anyOf: [{ type: ['null', 'any!'] }, { const: 'Constant!', format: 'Format!', pattern: '!', 'x-own': '!' }],
+      },
     },
     $defs: { title: { type: 'integer', examples: ['!'] } },
-    required: ['description'],
+    required: ['description', 'read this first!'],
+    additionalProperties: false,
+    patternProperties: { 'Pattern!': {} },
+    'x-own': '!',
   },
   outputSchema: { description: 'Out!' },
   annotations: { title: 'Hint!' },
@@ -28,6 +35,7 @@ it('notes a change before the description', () => {
   expect(rest).toMatchObject({ title: 'Read!', change });
 });
 
+// Texts in `enum`, in keywords of the server's own and in names of parameters were still shown.
 it('removes all prose of a refused tool, but keeps the names and types of its parameters', () => {
   const change = { parts: [], since: '', isRefused: true };
   expect(withChange(TOOL, change, 'Approve it.')).toEqual({
@@ -35,9 +43,9 @@ it('removes all prose of a refused tool, but keeps the names and types of its pa
     description: '[refused: not accepted yet] Approve it.',
     inputSchema: {
       type: 'object',
-      properties: { description: { type: 'string', enum: ['a', 'b'] }, list: { items: [{}] } },
-      $defs: { title: { type: 'integer' } },
+      properties: { description: { type: 'string' }, list: { items: {} }, either: { anyOf: [{ type: ['null'] }, {}] } },
       required: ['description'],
+      additionalProperties: false,
     },
     hiddenTexts: [['a<U+200B>', 'a\u200b']],
     fingerprint: 'f',

@@ -19,6 +19,7 @@ function setUp(change: ToolChange | undefined, later: ToolChange | undefined) {
       asked.push(server.name);
     },
     findTool: async () => tool(later),
+    metadata: () => ({ tools: [tool(later)], notices: [] }),
   });
   const call = { server: { name: 'my cat' }, tool: tool(change), context: {} } as unknown as ToolCall;
   const pipeline = createCallPipeline({ gates: [gate] });
@@ -48,4 +49,8 @@ it('asks again before it refuses, because the tool may have been accepted in the
   const { asked, run } = setUp(CHANGED, undefined);
   expect(await run()).toBe('answer');
   expect(asked).toEqual(['my cat']);
+});
+
+it('refuses a tool whose change became known after the call began', async () => {
+  await expect(setUp(undefined, CHANGED).run()).rejects.toMatchObject({ code: 'TOOL_CHANGED' });
 });

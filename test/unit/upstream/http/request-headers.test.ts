@@ -100,3 +100,15 @@ describe('a tool is left out for', () => {
     expect(notices).toEqual([expect.stringMatching(/^the tool 'bad' was left out, because /)]);
   });
 });
+
+// Names and parameters of 10,000 such tools went into notices whole, past the pins.
+it('shows little of what the server wrote in tools that are left out', () => {
+  const prose = 'please '.repeat(1_000);
+  const tools = Array.from({ length: 1_000 }, (_, index) =>
+    toolOf(`${index} ${prose}`, { [prose]: { type: 'object', 'x-mcp-header': 'X' } }),
+  );
+  const { notices } = sortByHeaders(tools);
+  expect(notices).toHaveLength(6);
+  expect(notices.join('').length).toBeLessThan(2_000);
+  expect(notices.at(-1)).toBe('995 more tools were left out for such reasons');
+});
