@@ -7,6 +7,7 @@ import type { Question, Reply } from '../base/cell.ts';
 import type { Approval } from '../calls/contract.ts';
 import { oneLine } from '../catalog/visible.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import type { CallLine } from './call-line.ts';
 
 /** How long a call is allowed, or that it is not. */
 export type ApprovalChoice = Approval | 'no';
@@ -18,10 +19,11 @@ export interface ShownCall {
   /** Why approval is required, in one clause. */
   readonly reason: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** Names of the arguments that the tool declares, the required ones first. */
+  readonly parameters: readonly string[];
   /** Number of identical calls. */
   readonly count: number;
-  /** The line of code that makes the call; the sandbox reports its number. */
-  readonly line?: { readonly number: number; readonly text: string } | undefined;
+  readonly line?: CallLine | undefined;
 }
 
 /** The labels are the `enum` values themselves, because few clients show titles. */
@@ -37,11 +39,13 @@ const CHOICES: ReadonlyMap<unknown, ApprovalChoice> = new Map(
 
 export const MAX_NAME_CHARS = 100;
 export const MAX_REASON_CHARS = 300;
-/** How much a form shows of a single call, or of each of several. Chosen so that a form stays readable and hides no call. */
-const ROOM = {
-  one: { values: 20, valueChars: 600 },
-  many: { values: 6, valueChars: 150 },
-} as const;
+/**
+ * A form shows every argument whole, because one that is left out may be the one that matters. Chosen: four pages, more than
+ * people read.
+ */
+export const MAX_FORM_CHARS = 10_000;
+/** Of a line of code, which only helps to find the call. */
+const MAX_LINE_CHARS = 600;
 const INDENT = '    ';
 
 /** The form that asks whether these calls, at least one, may be made. */
@@ -68,39 +72,47 @@ export function readChoices({ action, content = {} }: Reply, count: number): rea
 }
 
 function describeCall(call: ShownCall, number: number | undefined): string[] {
-  const room = number === undefined ? ROOM.one : ROOM.many;
   const facts = [
     ...(number === undefined ? [] : [`Call ${number}`]),
-    `Server: ${oneLine(call.server, MAX_NAME_CHARS)}`,
-    `Tool: ${oneLine(call.tool, MAX_NAME_CHARS)}`,
+    `Server: ${whole(call.server)}`,
+    `Tool: ${whole(call.tool)}`,
     `Why: ${oneLine(call.reason, MAX_REASON_CHARS)}`,
     ...(call.count === 1 ? [] : [`Times: ${call.count}, with the same arguments`]),
   ];
-  const given = Object.entries(call.arguments);
-  const lines = given.slice(0, room.values).map(([name, value]) => describeArgument(name, value, room.valueChars));
-  const more = given.length - lines.length;
-  const paragraphs = [
-    facts.join('\n'),
-    ...(lines.length === 0 ? ['Arguments: none'] : ['Arguments:', lines.join('\n')]),
-    ...(more > 0 ? [`Not shown: ${more} more arguments.`] : []),
+  return [facts.join('\n'), ...describeArguments(call), ...describeLine(call)];
+}
+
+/** Declared arguments in the order of their declaration, so that code cannot choose which comes first; then the others. */
+function describeArguments({ arguments: given, parameters }: ShownCall): string[] {
+  const declared = parameters.filter((name) => Object.hasOwn(given, name));
+  const others = Object.keys(given).filter((name) => !declared.includes(name));
+  const lines = (names: readonly string[]) => names.map((name) => describeArgument(name, given[name])).join('\n');
+  return [
+    ...(declared.length === 0 ? [] : ['Arguments:', lines(declared)]),
+    ...(others.length === 0 ? [] : ['Arguments that the tool does not declare:', lines(others)]),
+    ...(declared.length + others.length === 0 ? ['Arguments: none'] : []),
   ];
-  const { line } = call;
-  return line === undefined
-    ? paragraphs
-    : [
-        ...paragraphs,
-        `Line ${line.number} of the code, as reported by the sandbox:`,
-        indented(line.text.trim(), room.valueChars),
-      ];
 }
 
-function describeArgument(name: string, value: unknown, maxChars: number): string {
+function describeLine({ line }: ShownCall): string[] {
+  if (line === undefined) {
+    return [];
+  }
+  const others = line.candidates > 1 ? `; ${line.candidates} lines call this tool` : '';
+  return [
+    `Line ${line.number} of the code, as reported by the sandbox${others}:`,
+    `${INDENT}${oneLine(line.text, MAX_LINE_CHARS)}`,
+  ];
+}
+
+function describeArgument(name: string, value: unknown): string {
   const label = /^[\w.-]+$/.test(name) ? name : JSON.stringify(name);
-  return `${indented(label, MAX_NAME_CHARS)}: ${oneLine(stringifyExact(value), maxChars)}`;
+  return `${INDENT}${whole(label)}: ${whole(stringifyExact(value))}`;
 }
 
-function indented(text: string, maxChars: number): string {
-  return `${INDENT}${oneLine(text, maxChars)}`;
+/** On one line with nothing left out. */
+function whole(text: string): string {
+  return oneLine(text, Number.POSITIVE_INFINITY);
 }
 
 function schemaFor(calls: readonly ShownCall[]): Record<string, unknown> {

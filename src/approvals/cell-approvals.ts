@@ -11,8 +11,9 @@ import type { Approval, Approvals, CallToApprove } from '../calls/contract.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { Asker } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import { type ApprovalChoice, approvalForm, readChoices, type ShownCall } from './approval-form.ts';
-import { cancelled, denied, failedQuestion, unavailable } from './refusals.ts';
+import { type ApprovalChoice, approvalForm, MAX_FORM_CHARS, readChoices, type ShownCall } from './approval-form.ts';
+import { lineOfCall } from './call-line.ts';
+import { cancelled, denied, failedQuestion, tooLong, unavailable } from './refusals.ts';
 
 /** The calls of one `gather` arrive within milliseconds, and people do not notice this delay. Chosen. */
 const COLLECT_MS = 50;
@@ -51,6 +52,8 @@ export function createCellApprovals(options: CellApprovalsOptions): Approvals {
 interface Entry {
   readonly key: string;
   readonly call: CallToApprove;
+  /** Length of a form with this call alone. */
+  readonly chars: number;
   /** One callback per call, which takes the approval, or the reason why the call is not made. */
   readonly waiting: Set<(end: Approval | BridgeError) => void>;
   /** Called when the last of them stops waiting. */
@@ -88,10 +91,20 @@ class CellApprovals {
     if (grant !== undefined) {
       return Promise.resolve(grant);
     }
-    const entry = this.#collected.get(key) ?? { key, call, waiting: new Set() };
+    const chars = this.#charsOf(call);
+    if (chars > MAX_FORM_CHARS) {
+      return Promise.reject(tooLong(call, chars, this.#options.policyFile));
+    }
+    const entry = this.#collected.get(key) ?? { key, call, chars, waiting: new Set() };
     this.#collected.set(key, entry);
     void this.#askSoon();
     return waitIn(entry, signal);
+  }
+
+  /** Length of a form with this call alone, or of its arguments if they are longer than any form. */
+  #charsOf(call: CallToApprove): number {
+    const { length } = stringifyExact(call.arguments);
+    return length > MAX_FORM_CHARS ? length : approvalForm(this.#session, [this.#show(call, 1)]).message.length;
   }
 
   /** One loop for all calls of the cell: one question at a time, with the calls that have arrived. */
@@ -115,17 +128,19 @@ class CellApprovals {
   /** The calls of the next question. Settles calls that were allowed in the meantime and drops cancelled ones. */
   #takeBatch(): Entry[] {
     const batch: Entry[] = [];
+    let chars = 0;
     for (const entry of this.#collected.values()) {
       const grant = this.#grantOf(entry.call);
       if (grant !== undefined) {
         settle(entry, grant);
       } else if (entry.waiting.size > 0) {
+        chars += entry.chars;
+        if (batch.length === MAX_CALLS_PER_FORM || (batch.length > 0 && chars > MAX_FORM_CHARS)) {
+          break;
+        }
         batch.push(entry);
       }
       this.#collected.delete(entry.key);
-      if (batch.length === MAX_CALLS_PER_FORM) {
-        break;
-      }
     }
     return batch;
   }
@@ -142,7 +157,7 @@ class CellApprovals {
     try {
       const form = approvalForm(
         this.#session,
-        batch.map((entry) => this.#show(entry)),
+        batch.map(({ call, waiting }) => this.#show(call, waiting.size)),
       );
       const reply = await this.#asker.ask(form, withdrawal.signal);
       const choices = readChoices(reply, batch.length);
@@ -168,17 +183,18 @@ class CellApprovals {
     settle(entry, choice);
   }
 
-  #show({ call, waiting }: Entry): ShownCall {
-    const { server, tool, reason, line } = call;
-    const text = line === undefined ? undefined : this.#asker.code.split(/\r\n?|\n/)[line - 1];
-    const masked = this.#options.mask({ given: call.arguments, text, tool });
+  #show(call: CallToApprove, count: number): ShownCall {
+    const { server, tool, alias, parameters, reason, line: number } = call;
+    const line = number === undefined ? undefined : lineOfCall(this.#asker.code, number, [tool, alias]);
+    const masked = this.#options.mask({ given: call.arguments, text: line?.text, tool });
     return {
       server,
       tool: String(masked['tool']),
       reason,
       arguments: masked['given'] as ShownCall['arguments'],
-      count: waiting.size,
-      line: line === undefined || text === undefined ? undefined : { number: line, text: String(masked['text']) },
+      parameters,
+      count,
+      line: line && { ...line, text: String(masked['text']) },
     };
   }
 

@@ -2,6 +2,7 @@
 import type { Reply } from '../base/cell.ts';
 import { BridgeError, type ErrorCode } from '../base/errors.ts';
 import type { CallToApprove } from '../calls/contract.ts';
+import { MAX_FORM_CHARS } from './approval-form.ts';
 
 export function notCalled(
   { server, tool }: CallToApprove,
@@ -39,6 +40,15 @@ export function unavailable(call: CallToApprove, job: string | undefined, policy
   const hint = howToAllow(call, policyFile);
   return notCalled(call, 'APPROVAL_UNAVAILABLE', `${call.reason}, and ${who}`, {
     hint: job === undefined ? hint : `Make the call in a cell. ${hint}`,
+  });
+}
+
+/** @param chars length of a form with the call's arguments. */
+export function tooLong(call: CallToApprove, chars: number, policyFile: string): BridgeError {
+  const clause = `a form with its arguments would have ${chars.toLocaleString('en-US')} characters`;
+  const limit = `the limit is ${MAX_FORM_CHARS.toLocaleString('en-US')}`;
+  return notCalled(call, 'APPROVAL_UNAVAILABLE', `${call.reason}, and ${clause}; ${limit}`, {
+    hint: `Pass less in one call. ${howToAllow(call, policyFile)}`,
   });
 }
 

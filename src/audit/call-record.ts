@@ -52,7 +52,7 @@ export function createCallRecord(
       trail?.cellEnded(cell, { ...outcome, error: report, names: undefined }, performance.now() - startedAt);
     },
     async close() {
-      const notices = (await trail?.takeNotices()) ?? [];
+      const notices = (await trail?.takeNotices(session)) ?? [];
       await trail?.close();
       return notices;
     },

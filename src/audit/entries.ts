@@ -98,7 +98,7 @@ export function matches(entry: AuditEntry, { session, cell, server, isFailed }: 
   return (
     (session === undefined || sessionOf(entry) === session) &&
     (cell === undefined || id === cell || id?.endsWith(`/${cell}`) === true) &&
-    (server === undefined || callsOf(entry).some((call) => call.server === server)) &&
+    (server === undefined || serversOf(entry).includes(server)) &&
     (isFailed !== true || hasFailed(entry))
   );
 }
@@ -107,7 +107,7 @@ function idOf(entry: AuditEntry): string | undefined {
   if (entry.kind === 'cell') {
     return entry.id;
   }
-  return entry.record.type === 'call' ? entry.record.cell : undefined;
+  return 'cell' in entry.record ? entry.record.cell : undefined;
 }
 
 function sessionOf(entry: AuditEntry): string | undefined {
@@ -117,6 +117,11 @@ function sessionOf(entry: AuditEntry): string | undefined {
     return id.split('/')[1];
   }
   return entry.kind === 'record' && 'session' in entry.record ? entry.record.session : undefined;
+}
+
+function serversOf(entry: AuditEntry): (string | undefined)[] {
+  const isCount = entry.kind === 'record' && entry.record.type === 'calls_refused';
+  return isCount ? [entry.record.server] : callsOf(entry).map(({ server }) => server);
 }
 
 function callsOf(entry: AuditEntry): readonly RecordOf<'call'>[] {
@@ -130,6 +135,6 @@ function hasFailed(entry: AuditEntry): boolean {
   const isFailure =
     entry.kind === 'cell'
       ? entry.ended !== undefined && entry.ended.status !== 'success'
-      : entry.record.type === 'cell_refused' || entry.record.type === 'lost';
+      : ['cell_refused', 'calls_refused', 'lost'].includes(entry.record.type);
   return isFailure || callsOf(entry).some(({ outcome }) => outcome === 'error');
 }

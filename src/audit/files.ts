@@ -1,13 +1,18 @@
 /**
  * The files of the audit log: one per UTC day, `2026-11-21.jsonl`, followed by `2026-11-21.1.jsonl` and so on when one is full.
- * Files are never renamed, so several bridges can write to the same file and agree on the next one without communicating.
+ * A session that writes very much gets files of its own, `2026-11-21.session-0c1d2e3f.jsonl`, so that removing old files never
+ * removes what others did. Files are never renamed, so several bridges can write to the same file and agree on the next one
+ * without communicating.
  */
+import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureDirectory } from '../state/state-files.ts';
 
-const NAME = /^(\d{4}-\d{2}-\d{2})(?:\.(\d{1,6}))?\.jsonl$/;
+const NAME = /^(\d{4}-\d{2}-\d{2})(?:\.(session-[0-9a-f]{8}))?(?:\.(\d{1,6}))?\.jsonl$/;
+/** The part of the total size that files of single sessions may take. */
+const SHARE_OF_SESSIONS = 1 / 4;
 const OWNER_ONLY_FILE = 0o600;
 const OWNER_ONLY_DIRECTORY = 0o700;
 const OTHERS = 0o077;
@@ -23,8 +28,15 @@ export interface AuditFile {
   readonly path: string;
   /** UTC day, `2026-11-21`. */
   readonly day: string;
-  /** 0 for the first file of the day. */
+  /** Empty for the files of all sessions, or what the files of one session have in common. */
+  readonly series: string;
+  /** 0 for the first file of the day and series. */
   readonly number: number;
+}
+
+/** The series of a session that gets files of its own. */
+export function seriesOf(session: string): string {
+  return `session-${createHash('sha256').update(session).digest('hex').slice(0, 8)}`;
 }
 
 /** UTC day of a time in milliseconds since 1970. */
@@ -40,9 +52,20 @@ export async function listAuditFiles(directory: string): Promise<AuditFile[]> {
     .flatMap(({ name, match }) => {
       return match === null
         ? []
-        : [{ path: join(directory, name), day: match[1] ?? '', number: Number(match[2] ?? 0) }];
+        : [
+            {
+              path: join(directory, name),
+              day: match[1] ?? '',
+              series: match[2] ?? '',
+              number: Number(match[3] ?? 0),
+            },
+          ];
     })
-    .toSorted((a, b) => (a.day === b.day ? a.number - b.number : a.day < b.day ? -1 : 1));
+    .toSorted((a, b) => compare(a.day, b.day) || compare(a.series, b.series) || a.number - b.number);
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : Number(left > right);
 }
 
 async function namesIn(directory: string): Promise<string[]> {
@@ -65,12 +88,18 @@ export async function prepareDirectory(directory: string): Promise<void> {
   }
 }
 
-/** The file of `day` to write to: the last one, or the next one if that is full. */
-export async function fileWithRoom(directory: string, day: string, maxFileBytes: number): Promise<AuditFile> {
-  const last = (await listAuditFiles(directory)).findLast((file) => file.day === day);
+/** The file of a day and series to write to: the last one, or the next one if that is full. */
+export async function fileWithRoom(
+  directory: string,
+  { day, series }: Pick<AuditFile, 'day' | 'series'>,
+  maxFileBytes: number,
+): Promise<AuditFile> {
+  const files = await listAuditFiles(directory);
+  const last = files.findLast((file) => file.day === day && file.series === series);
   const isFull = last !== undefined && (await lstat(last.path)).size >= maxFileBytes;
   const number = (last?.number ?? 0) + (isFull ? 1 : 0);
-  return { path: join(directory, number === 0 ? `${day}.jsonl` : `${day}.${number}.jsonl`), day, number };
+  const parts = [day, ...(series === '' ? [] : [series]), ...(number === 0 ? [] : [number]), 'jsonl'];
+  return { path: join(directory, parts.join('.')), day, series, number };
 }
 
 /**
@@ -120,25 +149,67 @@ export interface Retention {
   readonly maxTotalBytes: number;
 }
 
-/** Removes files that are too old, then the oldest until the total size is within the limit; never the newest. */
-export async function removeOldFiles(directory: string, keep: Retention, nowMs: number): Promise<void> {
+/**
+ * Removes files that are too old, then the oldest until the total size is within the limit; never `current`. Files of single
+ * sessions have a part of the space for themselves, and the session with the most loses its oldest first.
+ */
+export async function removeOldFiles(
+  directory: string,
+  keep: Retention,
+  nowMs: number,
+  current: string,
+): Promise<void> {
   const oldest = dayOf(nowMs - keep.maxAgeDays * DAY_MS);
-  const files = await listAuditFiles(directory);
-  const sizes = await Promise.all(
-    files.map(({ path }) =>
-      lstat(path).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    ),
+  const files = await Promise.all(
+    (await listAuditFiles(directory)).map(async (file) => ({ ...file, bytes: await sizeOf(file.path) })),
   );
-  let total = sizes.reduce((sum, size) => sum + size, 0);
-  for (const [index, { day, path }] of files.entries()) {
-    const isLast = index === files.length - 1;
-    if (!isLast && (day < oldest || total > keep.maxTotalBytes)) {
-      // Another bridge may have removed it first.
-      await rm(path, { force: true });
-      total -= sizes[index] ?? 0;
+  // Another bridge may have removed a file first.
+  const remove = (some: readonly SizedFile[]) => Promise.all(some.map(({ path }) => rm(path, { force: true })));
+  const old = files.filter(({ day, path }) => day < oldest && path !== current);
+  const left = files.filter((file) => !old.includes(file));
+  const ofSessions = left.filter(({ series }) => series !== '');
+  const ofAll = left.filter(({ series }) => series === '');
+  const sessionBytes = keep.maxTotalBytes * SHARE_OF_SESSIONS;
+  const excess = excessOf(ofSessions, sessionBytes, current);
+  const keptBytes = total(ofSessions) - total(excess);
+  await remove([
+    ...old,
+    ...excess,
+    ...excessOf(ofAll, keep.maxTotalBytes - Math.min(keptBytes, sessionBytes), current),
+  ]);
+}
+
+interface SizedFile extends AuditFile {
+  readonly bytes: number;
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return lstat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+function total(files: readonly SizedFile[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** The files to remove until the rest has at most `maxBytes`: each time the oldest of the largest series. */
+function excessOf(files: readonly SizedFile[], maxBytes: number, current: string): SizedFile[] {
+  const removed: SizedFile[] = [];
+  let left = files;
+  while (total(left) > maxBytes) {
+    const sizes = new Map<string, number>();
+    left.forEach(({ series, bytes }) => sizes.set(series, (sizes.get(series) ?? 0) + bytes));
+    const bySize = [...sizes].toSorted(([, one], [, other]) => other - one);
+    const next = bySize
+      .map(([series]) => left.find((file) => file.series === series && file.path !== current))
+      .find((file) => file !== undefined);
+    if (next === undefined) {
+      break;
     }
+    removed.push(next);
+    left = left.filter((file) => file !== next);
   }
+  return removed;
 }

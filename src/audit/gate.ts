@@ -1,7 +1,7 @@
 /** Records each tool call: who called what, what was decided, and how it ended. */
-import { type BridgeError, toBridgeError } from '../base/errors.ts';
+import { type BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
-import type { CallGate, CallOutcome, NoteUnmade, ToolCall } from '../calls/contract.ts';
+import { type CallGate, type CallOutcome, failed, type NoteUnmade, type ToolCall } from '../calls/contract.ts';
 import { parametersOf } from '../catalog/parameters.ts';
 import { jsonBytes, shapeOfArguments } from './shape.ts';
 import type { AuditTrail, EndedCall } from './trail.ts';
@@ -10,16 +10,19 @@ import type { AuditTrail, EndedCall } from './trail.ts';
 const MAX_NAME_CHARS = 200;
 
 /** The outermost gate, so that it records calls that any other gate refused. */
-export function createAuditGate(trail: Pick<AuditTrail, 'callEnded'>): CallGate {
+export function createAuditGate(trail: Pick<AuditTrail, 'callEnded' | 'keepRoom'>): CallGate {
   return async (call, next) => {
     const { context, server, tool } = call;
     const startedAt = Date.now();
     const start = performance.now();
     // Before the call, because the arguments may be large and should not be kept.
     const shape = shapeOfArguments(call.arguments, parametersOf(tool.inputSchema).names);
-    const outcome = await next(call);
+    const room = trail.keepRoom(context.session);
+    const refusal = await room?.then(() => undefined, failed);
+    const outcome = refusal ?? (await next(call));
+    const { errorCode, isRefused, resultBytes } = endOf(outcome);
     // Written out: with spreads, 1,000 calls at once took a fifth longer (measured).
-    trail.callEnded({
+    const ended: EndedCall = {
       session: context.session,
       generation: context.generation,
       cell: context.cell,
@@ -30,11 +33,13 @@ export function createAuditGate(trail: Pick<AuditTrail, 'callEnded'>): CallGate 
       shape,
       decision: outcome.decision,
       approval: outcome.approval,
-      errorCode: errorCodeOf(outcome),
-      resultBytes: outcome.ok ? jsonBytes(outcome.result) : undefined,
+      errorCode,
+      isRefused,
+      resultBytes,
       startedAt,
       durationMs: performance.now() - start,
-    });
+    };
+    trail.callEnded(ended, room !== undefined && refusal === undefined);
     return outcome;
   };
 }
@@ -47,6 +52,7 @@ export function createUnmadeNote(trail: Pick<AuditTrail, 'callEnded'>): NoteUnma
       server: server.slice(0, MAX_NAME_CHARS),
       tool: tool.slice(0, MAX_NAME_CHARS),
       shape: shapeOfArguments(given, new Set()),
+      isRefused: true,
       errorCode: error.code,
       startedAt: Date.now(),
       durationMs: 0,
@@ -57,9 +63,26 @@ function whoCalls({ session, generation, cell, call, job }: ToolCall['context'])
   return { session, generation, cell, call, job };
 }
 
-function errorCodeOf(outcome: CallOutcome): EndedCall['errorCode'] {
+/** Codes that a call fails with only before it is sent. */
+const NOT_SENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'POLICY_DENIED',
+  'TOOL_CHANGED',
+  'APPROVAL_DENIED',
+  'APPROVAL_TIMEOUT',
+  'APPROVAL_UNAVAILABLE',
+  'AUDIT_UNAVAILABLE',
+]);
+
+function endOf(outcome: CallOutcome): Pick<EndedCall, 'errorCode' | 'isRefused' | 'resultBytes'> {
   if (!outcome.ok) {
-    return toBridgeError(outcome.error).code;
+    const { code, data } = toBridgeError(outcome.error);
+    return {
+      errorCode: code,
+      isRefused: NOT_SENT.has(code) || (code === 'POLICY_LIMIT' && data['was_made'] === false),
+    };
   }
-  return isObject(outcome.result) && outcome.result['isError'] === true ? 'TOOL_FAILED' : undefined;
+  const { result } = outcome;
+  const hasFailed = isObject(result) && result['isError'] === true;
+  const errorCode = hasFailed ? 'TOOL_FAILED' : undefined;
+  return { errorCode, isRefused: false, resultBytes: jsonBytes(result) };
 }

@@ -37,16 +37,25 @@ export class AuditReader {
   }
 
   /**
-   * Yields the records since the last call, in the order of files and lines, without those before `sinceMs` (milliseconds
-   * since 1970). Rejects if the folder cannot be read.
+   * Yields the records since the last call, in the order of days and lines, without those before `sinceMs` (milliseconds
+   * since 1970). Records of a day that are in files of different series are merged by time. Rejects if the folder cannot be
+   * read.
    */
   async *read(sinceMs = 0): AsyncGenerator<ReadRecord> {
-    const firstDay = dayOf(sinceMs);
-    for (const { day, path } of await listAuditFiles(this.#directory)) {
-      // No record is newer than the day of its file.
-      if (day >= firstDay) {
-        yield* this.#readFile(path, sinceMs);
-      }
+    const files = await listAuditFiles(this.#directory);
+    // No record is newer than the day of its file.
+    const days = new Set(files.map(({ day }) => day).filter((day) => day >= dayOf(sinceMs)));
+    for (const day of days) {
+      const ofDay = files.filter((file) => file.day === day);
+      const series = new Set(ofDay.map((file) => file.series));
+      const paths = [...series].map((name) => ofDay.filter((file) => file.series === name).map(({ path }) => path));
+      yield* mergeByTime(paths.map((some) => this.#readFiles(some, sinceMs)));
+    }
+  }
+
+  async *#readFiles(paths: readonly string[], sinceMs: number): AsyncGenerator<ReadRecord> {
+    for (const path of paths) {
+      yield* this.#readFile(path, sinceMs);
     }
   }
 
@@ -65,6 +74,23 @@ export class AuditReader {
     } catch (error) {
       this.#unreadable.set(path, messageOf(error));
     }
+  }
+}
+
+/** Each time the earliest of the next records; the order within a source stays. */
+async function* mergeByTime(sources: readonly AsyncGenerator<ReadRecord>[]): AsyncGenerator<ReadRecord> {
+  const heads: { source: AsyncGenerator<ReadRecord>; next: ReadRecord }[] = [];
+  const advance = async (source: AsyncGenerator<ReadRecord>, at: number): Promise<void> => {
+    const { value, done } = await source.next();
+    heads.splice(at, 1, ...(done === true ? [] : [{ source, next: value }]));
+  };
+  for (const source of sources) {
+    await advance(source, heads.length);
+  }
+  while (heads.length > 0) {
+    const earliest = heads.reduce((left, right) => (right.next.record.at < left.next.record.at ? right : left));
+    yield earliest.next;
+    await advance(earliest.source, heads.indexOf(earliest));
   }
 }
 

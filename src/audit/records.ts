@@ -135,10 +135,25 @@ export const ToolSavedSchema = z
   })
   .describe('Code has saved a function for later sessions.');
 
+export const CallsRefusedSchema = z
+  .strictObject({
+    type: z.literal('calls_refused'),
+    ...common,
+    cell: cellKey.describe('Id of the cell that made the calls; its cell number is 0 for calls from background jobs.'),
+    server: z.string().optional().describe('Name of the server; left out if it differs.'),
+    tool: z.string().optional().describe('Name of the tool; left out if it differs.'),
+    error_code: errorCode,
+    calls: count.describe('Number of calls since the last such record.'),
+  })
+  .describe(
+    'Further calls of a cell were refused. The first 100 have a `call` record each. `at` is when the first of these was made.',
+  );
+
 export const LostSchema = z
   .strictObject({
     type: z.literal('lost'),
     ...common,
+    session: sessionKey.session.optional(),
     records: count.describe('Number of lost records.'),
     reason: z.string().describe('The reason, in one clause.'),
   })
@@ -152,6 +167,7 @@ export const AuditRecordSchema = z.discriminatedUnion('type', [
   CellRefusedSchema,
   CallSchema,
   ToolSavedSchema,
+  CallsRefusedSchema,
   LostSchema,
 ]);
 export type AuditRecord = z.infer<typeof AuditRecordSchema>;

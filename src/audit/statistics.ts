@@ -100,6 +100,9 @@ export class StatisticsBuilder {
       case 'call':
         this.#addCall(record);
         break;
+      case 'calls_refused':
+        this.#addRefused(record);
+        break;
       case 'lost':
         this.#lost += record.records;
         break;
@@ -127,7 +130,22 @@ export class StatisticsBuilder {
   }
 
   #addCall(call: RecordOf<'call'>): void {
-    const { server, tool: name } = call;
+    const tool = this.#toolOf(call.server, call.tool);
+    tool.calls += 1;
+    tool.failed += call.outcome === 'error' ? 1 : 0;
+    tool.refused += isRefused(call) ? 1 : 0;
+    tool.bytes += call.result_bytes ?? 0;
+    tool.times.add(call.duration_ms);
+  }
+
+  #addRefused({ server = VARIOUS, tool: name = VARIOUS, calls }: RecordOf<'calls_refused'>): void {
+    const tool = this.#toolOf(server, name);
+    tool.calls += calls;
+    tool.failed += calls;
+    tool.refused += calls;
+  }
+
+  #toolOf(server: string, name: string): Tool {
     const key = JSON.stringify([server, name]);
     const tool = this.#tools.get(key) ?? {
       server,
@@ -139,13 +157,12 @@ export class StatisticsBuilder {
       bytes: 0,
     };
     this.#tools.set(key, tool);
-    tool.calls += 1;
-    tool.failed += call.outcome === 'error' ? 1 : 0;
-    tool.refused += isRefused(call) ? 1 : 0;
-    tool.bytes += call.result_bytes ?? 0;
-    tool.times.add(call.duration_ms);
+    return tool;
   }
 }
+
+/** Stands for names that were not counted apart. */
+const VARIOUS = '(various)';
 
 function isRefused({ decision, answer }: RecordOf<'call'>): boolean {
   return decision === 'denied' || (decision === 'asked' && answer !== 'allowed');

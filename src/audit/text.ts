@@ -46,8 +46,14 @@ export function renderRecord(record: AuditRecord): string {
       const how = `${record.replaced === undefined ? '' : ', replacing another'}${record.asked ? ', allowed by the user' : ''}`;
       return `${at}  ${record.cell}  saved the function ${record.name}: ${record.bytes} bytes, SHA-256 ${record.sha256}${how}`;
     }
-    case 'lost':
-      return `${at}  ${record.records} records are missing here: ${record.reason}`;
+    case 'calls_refused': {
+      const what = record.server === undefined ? 'various tools' : `${record.server}.${record.tool ?? ''}`;
+      return `${at}  ${record.cell}  ${record.calls} more calls of ${what} refused: ${record.error_code}`;
+    }
+    case 'lost': {
+      const of = record.session === undefined ? '' : ` of session ${record.session}`;
+      return `${at}  ${record.records} records${of} are missing here: ${record.reason}`;
+    }
   }
 }
 

@@ -15,6 +15,7 @@ import type { CellOutcome } from '../session/run-cell.ts';
 import type { Settings } from '../settings/settings.ts';
 import { auditDirectory } from './files.ts';
 import type { RecordOf } from './records.ts';
+import { RepeatedRefusals } from './repeated-refusals.ts';
 import type { ArgumentShape } from './shape.ts';
 import { AuditWriter } from './writer.ts';
 
@@ -28,6 +29,8 @@ export interface EndedCall extends RecordedCell {
   readonly shape: ArgumentShape;
   readonly decision?: Decision | undefined;
   readonly approval?: RecordOf<'call'>['approval'];
+  /** Whether it was refused before anything was sent to the server. */
+  readonly isRefused: boolean;
   /** Undefined if the tool succeeded. */
   readonly errorCode?: ErrorCode | undefined;
   readonly resultBytes?: number | undefined;
@@ -44,6 +47,8 @@ interface AuditTrailOptions {
   readonly logger: Logger;
 }
 
+/** Interval between records of refused calls that are only counted. Chosen. */
+const REFUSALS_MS = 10_000;
 /** Long enough to distinguish processes, and short because every line contains it. */
 const BRIDGE_ID_CHARS = 13;
 
@@ -58,7 +63,9 @@ export function openAuditTrail(
 
 /** The answer of a cell, with notices about its record. */
 export async function withAuditNotices(trail: AuditTrail | undefined, answer: CellAnswer): Promise<CellAnswer> {
-  const notices = (await trail?.takeNotices()) ?? [];
+  // No client reads the answer of a cancelled cell, so the next one reports what was lost.
+  const isSeen = answer.status !== 'cancelled';
+  const notices = (isSeen ? await trail?.takeNotices(answer.session) : undefined) ?? [];
   return notices.length === 0 ? answer : { ...answer, notices: [...answer.notices, ...notices] };
 }
 
@@ -67,6 +74,8 @@ export class AuditTrail implements SessionRecorder {
   readonly #mask: (text: string) => string;
   readonly #bridge: string;
   readonly #writer: AuditWriter;
+  readonly #refusals = new RepeatedRefusals();
+  #refusalTimer: NodeJS.Timeout | undefined;
   #isFailureReported = false;
   #lastTimeMs = 0;
   #lastAt = '';
@@ -86,18 +95,21 @@ export class AuditTrail implements SessionRecorder {
 
   sessionStarted(run: SessionRun, { name: engine, isolation }: EngineReport): void {
     const head = this.#head(Date.now());
-    this.#writer.add(() => ({ type: 'session_started', ...head(), ...run, engine, isolation }));
+    this.#writer.add(() => ({ type: 'session_started', ...head(), ...run, engine, isolation }), 0, run.session);
   }
 
   sessionEnded(run: SessionRun, reason: string): void {
+    this.#recordRefusals();
+    this.#refusals.forget(`${this.#bridge}/${run.session}/${run.generation}`);
     const head = this.#head(Date.now());
-    this.#writer.add(() => ({ type: 'session_ended', ...head(), ...run, reason: this.#mask(reason) }));
+    const { session } = run;
+    this.#writer.add(() => ({ type: 'session_ended', ...head(), ...run, reason: this.#mask(reason) }), 0, session);
   }
 
   cellStarted(run: RecordedCell, request: CellRequest, servers: readonly string[]): Promise<void> | undefined {
     const head = this.#head(Date.now());
     const { timeoutMs } = request;
-    this.#writer.add(
+    const isQueued = this.#writer.add(
       () => ({
         type: 'cell_started',
         ...head(),
@@ -107,8 +119,9 @@ export class AuditTrail implements SessionRecorder {
         ...this.#codeFacts(request.code, servers),
       }),
       request.code.length,
+      run.session,
     );
-    return this.#settings.audit === 'required' ? this.#waitUntilRecorded(run) : undefined;
+    return this.#isRequired ? this.#waitUntilRecorded(run, isQueued) : undefined;
   }
 
   cellEnded(run: RecordedCell, outcome: CellOutcome, durationMs: number): void {
@@ -125,8 +138,13 @@ export class AuditTrail implements SessionRecorder {
       error_bytes: error === undefined ? 0 : Buffer.byteLength(renderCellError(error)),
       attachments: attachments.length,
     };
+    const id = this.#cellId(run);
+    this.#recordRefusals(id);
+    if (run.cell !== 0) {
+      this.#refusals.forget(id);
+    }
     const head = this.#head(Date.now());
-    this.#writer.add(() => ({ type: 'cell_ended', ...head(), id: this.#cellId(run), ...facts }));
+    this.#writer.add(() => ({ type: 'cell_ended', ...head(), id, ...facts }), 0, run.session);
   }
 
   /** Records a cell that did not run. */
@@ -154,11 +172,50 @@ export class AuditTrail implements SessionRecorder {
         error_code: code,
       }),
       request.code.length,
+      session,
     );
   }
 
-  callEnded(call: EndedCall): void {
-    this.#writer.add(() => this.#callRecord(call));
+  /**
+   * Keeps room for the record of a call, which `callEnded` then uses. Undefined unless a record is required. Rejects with
+   * `AUDIT_UNAVAILABLE` if there is none in time; the call must then not be made.
+   */
+  keepRoom(session: string): Promise<void> | undefined {
+    return this.#isRequired ? this.#keepRoom(session) : undefined;
+  }
+
+  async #keepRoom(session: string): Promise<void> {
+    if (!(await this.#writer.reserve(session, AUDIT_WAIT_MS))) {
+      const reason = this.#writer.failure ?? 'earlier records are still waiting to be written';
+      throw new BridgeError('AUDIT_UNAVAILABLE', `the call was not made, because it cannot be recorded: ${reason}`, {
+        hint: this.#howToWrite,
+      });
+    }
+  }
+
+  /** @param hasRoom whether `keepRoom` kept room for it. */
+  callEnded(call: EndedCall, hasRoom = false): void {
+    if (hasRoom) {
+      this.#writer.release(call.session);
+    }
+    if (call.isRefused && !this.#refusals.isRecorded(this.#cellId(call), call)) {
+      this.#refusalTimer ??= setTimeout(() => this.#recordRefusals(), REFUSALS_MS).unref();
+      return;
+    }
+    this.#writer.add(() => this.#callRecord(call), 0, call.session);
+  }
+
+  /** Records the refused calls that were only counted, of one cell or of all. */
+  #recordRefusals(cell?: string): void {
+    if (cell === undefined) {
+      clearTimeout(this.#refusalTimer);
+      this.#refusalTimer = undefined;
+    }
+    for (const { session, cell: id, what, errorCode, startedAt, calls } of this.#refusals.take(cell)) {
+      const head = this.#head(startedAt);
+      const facts = { cell: id, ...what, error_code: errorCode, calls };
+      this.#writer.add(() => ({ type: 'calls_refused', ...head(), ...facts }), 0, session);
+    }
   }
 
   #callRecord(call: EndedCall): RecordOf<'call'> {
@@ -183,13 +240,19 @@ export class AuditTrail implements SessionRecorder {
     };
   }
 
-  /** Problems with the record itself, as sentences for the answer of a cell. */
-  async takeNotices(): Promise<string[]> {
-    if (this.#settings.audit === 'required') {
-      const reason = await this.#whyNotWritten();
-      return reason === undefined ? [] : [`The audit record of this cell is incomplete: ${reason}.`];
-    }
+  /** Problems with the record of a session since its last answer, as sentences for the answer of a cell. */
+  async takeNotices(session: string): Promise<string[]> {
+    const unwritten = this.#isRequired ? await this.#whyNotWritten() : undefined;
     const { failure } = this.#writer;
+    const lost = this.#writer.takeLost(session);
+    const reason = failure ?? 'they arrived faster than they could be written';
+    const gaps = [
+      ...(unwritten === undefined ? [] : [unwritten]),
+      ...(lost === 0 ? [] : [`${lost.toLocaleString('en-US')} records were lost, because ${reason}`]),
+    ];
+    if (gaps.length > 0) {
+      return [`The audit record of this cell is incomplete: ${gaps.join('; ')}.`];
+    }
     if (failure === undefined || this.#isFailureReported) {
       return [];
     }
@@ -198,34 +261,39 @@ export class AuditTrail implements SessionRecorder {
   }
 
   close(): Promise<void> {
+    this.#recordRefusals();
     return this.#writer.close();
   }
 
-  async #waitUntilRecorded(run: RecordedCell): Promise<void> {
-    const reason = await this.#whyNotWritten();
+  get #isRequired(): boolean {
+    return this.#settings.audit === 'required';
+  }
+
+  get #howToWrite(): string {
+    return `Make ${auditDirectory(this.#settings.stateDir)} writable, or set MCP_BRIDGE_AUDIT=1 so that cells run without a record.`;
+  }
+
+  async #waitUntilRecorded(run: RecordedCell, isQueued: boolean): Promise<void> {
+    const unwritten = await this.#whyNotWritten();
+    const reason = isQueued ? unwritten : (unwritten ?? 'earlier records of the session were still waiting');
     if (reason === undefined) {
       return;
     }
     const head = this.#head(Date.now());
-    this.#writer.add(() => ({ type: 'cell_ended', ...head(), id: this.#cellId(run), ...NOT_RUN }));
+    this.#writer.add(() => ({ type: 'cell_ended', ...head(), id: this.#cellId(run), ...NOT_RUN }), 0, run.session);
     throw new BridgeError('AUDIT_UNAVAILABLE', `the cell was not run, because it cannot be recorded: ${reason}`, {
-      hint: `Make ${auditDirectory(this.#settings.stateDir)} writable, or set MCP_BRIDGE_AUDIT=1 so that cells run without a record.`,
+      hint: this.#howToWrite,
     });
   }
 
-  /** Undefined if everything so far is in the file. */
+  /** Undefined if everything so far that was not lost is in the file. */
   async #whyNotWritten(): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<string>((resolve) => {
       timer = setTimeout(() => resolve(`it took longer than ${AUDIT_WAIT_MS / 1000} s`), AUDIT_WAIT_MS);
     });
-    const written = this.#writer.flush().then(() => this.#lossSince(), messageOf);
+    const written = this.#writer.flush().then(() => undefined, messageOf);
     return Promise.race([written, late]).finally(() => clearTimeout(timer));
-  }
-
-  #lossSince(): string | undefined {
-    const { lost } = this.#writer;
-    return lost === 0 ? undefined : `${lost} records were lost`;
   }
 
   /** The fields that every record starts with; computed when it is written. */

@@ -1,7 +1,8 @@
 /**
  * Writes the audit log without making callers wait. Records are queued as functions and written in order, in batches of
- * whole lines, each with one write to the end of the file. Records that cannot be written stay in a bounded queue; beyond
- * the bound they are dropped and counted, and a `lost` record marks the gap.
+ * whole lines, each with one write to the end of the file. Records that cannot be written stay in a bounded queue, in which
+ * each session has its share; beyond that they are dropped and counted, and a `lost` record marks the gap. On disk, too, a
+ * session that has used its share of a day goes on in files of its own.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { messageOf } from '../base/errors.ts';
@@ -15,6 +16,7 @@ import {
   prepareDirectory,
   type Retention,
   removeOldFiles,
+  seriesOf,
 } from './files.ts';
 import type { AuditRecord } from './records.ts';
 
@@ -22,8 +24,14 @@ import type { AuditRecord } from './records.ts';
 const FLUSH_DELAY_MS = 100;
 /** Interval between attempts while nothing can be written. Chosen. */
 const RETRY_DELAY_MS = 5_000;
-/** Bound on the queue while the disk is slow or full. Chosen: more than 10,000 calls. */
-const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
+/** Bound on the queued records of one session while the disk is slow or full. Chosen: about 4,000 calls. */
+const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
+/** The same for all sessions: as many shares as sessions can run at once. */
+const MAX_QUEUED_BYTES_OF_ALL = 16 * MAX_QUEUED_BYTES;
+/** The part of the total size that one session may add per day to the files of all sessions. Chosen: 4 MiB of 256 MiB. */
+const SHARE_OF_DAY = 1 / 64;
+/** Files of single sessions are smaller, because fewer of them fit. */
+const FILES_OF_SESSION = 4;
 /** Estimated size of a record without long strings: its values and its line. */
 const RECORD_BYTES = 1_000;
 /** A batch that has reached this size gets no further line. Chosen: about 1,000 calls. */
@@ -49,6 +57,15 @@ type MakeRecord = () => AuditRecord;
 interface Queued {
   readonly make: MakeRecord;
   readonly bytes: number;
+  /** The session that it is about; empty if none. */
+  readonly session: string;
+}
+
+interface OpenFile {
+  readonly handle: FileHandle;
+  readonly file: AuditFile;
+  /** Whether the file may end in the middle of a line. */
+  isTorn: boolean;
 }
 
 export class AuditWriter {
@@ -56,14 +73,23 @@ export class AuditWriter {
   readonly #now: () => number;
   #queue: Queued[] = [];
   #queuedBytes = 0;
-  /** Formatted lines that are not written yet. */
+  /** Bytes of queued records and of reservations, by session. */
+  readonly #bytesOf = new Map<string, number>();
+  #waiting: (() => void)[] = [];
+  /** Formatted lines that are not written yet, and the series of files they belong to. */
   #unwritten: Buffer = Buffer.alloc(0);
-  #lost = 0;
-  #open: { readonly handle: FileHandle; readonly file: AuditFile } | undefined;
-  /** Whether the file may end in the middle of a line. */
-  #isTorn = false;
+  #series = '';
+  /** Lost records by session: those that no record in the log mentions, and those that no answer mentions. */
+  readonly #unrecorded = new Map<string, number>();
+  readonly #unreported = new Map<string, number>();
+  /** Bytes of lines by session, for `#day`. */
+  readonly #writtenBy = new Map<string, number>();
+  #day = '';
+  readonly #open = new Map<string, OpenFile>();
   #failure: string | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** Whether the next run is due at once, because a session has used half of its share. */
+  #isHurried = false;
   #writing: Promise<void> | undefined;
   #isClosed = false;
 
@@ -77,23 +103,45 @@ export class AuditWriter {
     return this.#failure;
   }
 
-  /** Records dropped since the last one that was queued. */
-  get lost(): number {
-    return this.#lost;
+  /** The records of a session that were lost since the last call. */
+  takeLost(session: string): number {
+    const lost = this.#unreported.get(session) ?? 0;
+    this.#unreported.delete(session);
+    return lost;
   }
 
-  /** Queues a record; `textBytes` is the size of long strings that it keeps in memory. Returns at once and never throws. */
-  add(make: MakeRecord, textBytes = 0): void {
+  /**
+   * Queues a record; `textBytes` is the size of long strings that it keeps in memory. Returns at once and never throws. False
+   * if it is lost.
+   */
+  add(make: MakeRecord, textBytes = 0, session = ''): boolean {
     const bytes = RECORD_BYTES + textBytes;
-    if (this.#isClosed || this.#queuedBytes + bytes > MAX_QUEUED_BYTES) {
-      this.#lost += 1;
-      return;
+    if (this.#isClosed || !this.#hasRoom(session, bytes)) {
+      this.#noteLost(session);
+      return false;
     }
-    if (this.#lost > 0) {
-      this.#queueLostRecord();
+    this.#queueLostRecords();
+    this.#push({ make, bytes, session });
+    return true;
+  }
+
+  /** Resolves with true once there is room for a record of the session, which is then kept; with false after `waitMs`. */
+  async reserve(session: string, waitMs: number): Promise<boolean> {
+    const until = performance.now() + waitMs;
+    while (!this.#isClosed && !this.#hasRoom(session, RECORD_BYTES)) {
+      const leftMs = until - performance.now();
+      if (leftMs <= 0) {
+        return false;
+      }
+      await this.#nextRoom(leftMs);
     }
-    this.#push({ make, bytes });
-    this.#runAfter(FLUSH_DELAY_MS);
+    this.#count(session, RECORD_BYTES);
+    return !this.#isClosed;
+  }
+
+  /** Gives back what `reserve` kept. To use it, call `add` next, which has the room at once. */
+  release(session: string): void {
+    this.#count(session, -RECORD_BYTES);
   }
 
   /** Resolves when everything queued so far is written. Rejects with the reason if it cannot be. */
@@ -112,31 +160,87 @@ export class AuditWriter {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     const made = this.#unwritten.toString('latin1').split('\n').length - 1;
-    const left = this.#lost + made + this.#queue.length;
+    const lost = [...this.#unrecorded.values()].reduce((sum, records) => sum + records, 0);
+    const left = lost + made + this.#queue.length;
     if (left > 0) {
       this.#options.logger.warning(
         `The last ${left} records are missing from the audit log: ${this.#failure ?? 'it was closed'}.`,
       );
     }
-    await this.#open?.handle.close().catch(() => undefined); // Nothing is buffered in it.
-    this.#open = undefined;
+    this.#tellWaiting();
+    for (const { handle } of this.#open.values()) {
+      await handle.close().catch(() => undefined); // Nothing is buffered in it.
+    }
+    this.#open.clear();
   }
 
   #push(item: Queued): void {
     this.#queue.push(item);
-    this.#queuedBytes += item.bytes;
+    this.#count(item.session, item.bytes);
+    const isUrgent = (this.#bytesOf.get(item.session) ?? 0) > MAX_QUEUED_BYTES / 2;
+    if (isUrgent && !this.#isHurried && this.#failure === undefined) {
+      this.#isHurried = true;
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+      this.#runAfter(0);
+    } else {
+      this.#runAfter(FLUSH_DELAY_MS);
+    }
   }
 
-  /** Queues a `lost` record between the records before and after the gap. */
-  #queueLostRecord(): void {
-    const records = this.#lost;
+  #hasRoom(session: string, bytes: number): boolean {
+    const own = this.#bytesOf.get(session) ?? 0;
+    return own + bytes <= MAX_QUEUED_BYTES && this.#queuedBytes + bytes <= MAX_QUEUED_BYTES_OF_ALL;
+  }
+
+  #count(session: string, bytes: number): void {
+    this.#queuedBytes += bytes;
+    const own = (this.#bytesOf.get(session) ?? 0) + bytes;
+    if (own > 0) {
+      this.#bytesOf.set(session, own);
+    } else {
+      this.#bytesOf.delete(session);
+    }
+    if (bytes < 0) {
+      this.#tellWaiting();
+    }
+  }
+
+  async #nextRoom(waitMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, waitMs);
+      this.#waiting.push(resolve);
+    });
+    clearTimeout(timer);
+  }
+
+  #tellWaiting(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    waiting.forEach((resume) => resume());
+  }
+
+  #noteLost(session: string): void {
+    for (const counts of [this.#unrecorded, this.#unreported]) {
+      counts.set(session, (counts.get(session) ?? 0) + 1);
+    }
+  }
+
+  /** Queues `lost` records between the records before and after the gap, one for each session. */
+  #queueLostRecords(): void {
     const reason = this.#failure ?? 'records arrived faster than they could be written';
     const at = new Date(this.#now()).toISOString();
-    this.#lost = 0;
-    this.#push({
-      make: () => ({ type: 'lost', at, bridge: this.#options.bridge, records, reason }),
-      bytes: RECORD_BYTES,
-    });
+    const { bridge } = this.#options;
+    for (const [session, records] of this.#unrecorded) {
+      const about = session === '' ? {} : { session };
+      this.#push({
+        make: () => ({ type: 'lost', at, bridge, ...about, records, reason }),
+        bytes: RECORD_BYTES,
+        session,
+      });
+    }
+    this.#unrecorded.clear();
   }
 
   /** Schedules a run unless one is due. A run that finds another active does nothing: that one empties the queue before it ends. */
@@ -157,6 +261,7 @@ export class AuditWriter {
   async #writeAll(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#isHurried = false;
     try {
       while (this.#unwritten.length > 0 || this.#queue.length > 0) {
         if (this.#unwritten.length === 0) {
@@ -170,31 +275,50 @@ export class AuditWriter {
     }
   }
 
+  /** Lines of the first record and of others that go into the same file. */
   async #makeBatch(): Promise<Buffer> {
     const pause = createPause();
     const lines: string[] = [];
+    const others: Queued[] = [];
+    const taken = this.#queue.length;
     let chars = 0;
-    for (const item of this.#queue) {
+    let at = 0;
+    this.#series = this.#seriesFor(this.#queue[0]?.session ?? '');
+    for (; at < taken && chars <= BATCH_CHARS; at += 1) {
+      const item = this.#queue[at];
+      if (item === undefined || this.#seriesFor(item.session) !== this.#series) {
+        others.push(...(item === undefined ? [] : [item]));
+        continue;
+      }
       const line = this.#lineOf(item);
       lines.push(line);
       chars += line.length;
-      this.#queuedBytes -= item.bytes;
-      if (chars > BATCH_CHARS) {
-        break;
-      }
+      this.#writtenBy.set(item.session, (this.#writtenBy.get(item.session) ?? 0) + line.length);
+      this.#count(item.session, -item.bytes);
       if (lines.length % PAUSE_EVERY === 0) {
         await pause();
       }
     }
-    this.#queue = this.#queue.slice(lines.length);
+    this.#queue = [...others, ...this.#queue.slice(at)];
     return Buffer.from(lines.join(''));
   }
 
-  #lineOf({ make }: Queued): string {
+  /** Empty unless the session has used its share of the day. */
+  #seriesFor(session: string): string {
+    const day = dayOf(this.#now());
+    if (day !== this.#day) {
+      this.#day = day;
+      this.#writtenBy.clear();
+    }
+    const share = this.#options.keep.maxTotalBytes * SHARE_OF_DAY;
+    return session !== '' && (this.#writtenBy.get(session) ?? 0) > share ? seriesOf(session) : '';
+  }
+
+  #lineOf({ make, session }: Queued): string {
     try {
       return `${JSON.stringify(make())}\n`;
     } catch (error) {
-      this.#lost += 1;
+      this.#noteLost(session);
       this.#options.logger.error(`An audit record could not be formatted: ${messageOf(error)}`);
       return '';
     }
@@ -202,38 +326,45 @@ export class AuditWriter {
 
   /** One write to the end of the file. After a partial write, the rest starts with a whole line. */
   async #writeBatch(): Promise<void> {
-    const handle = await this.#fileForNow();
-    const lineEnd = this.#isTorn ? Buffer.from('\n') : Buffer.alloc(0);
+    const open = await this.#fileForNow(this.#series);
+    const lineEnd = open.isTorn ? Buffer.from('\n') : Buffer.alloc(0);
     const content = Buffer.concat([lineEnd, this.#unwritten]);
-    const { bytesWritten } = await handle.write(content);
+    const { bytesWritten } = await open.handle.write(content);
     if (bytesWritten === 0) {
       throw new Error('the disk accepted no data');
     }
     const whole = content.lastIndexOf(NEWLINE, bytesWritten - 1) + 1;
-    this.#isTorn = bytesWritten > whole;
+    open.isTorn = bytesWritten > whole;
     this.#unwritten = content.subarray(Math.max(whole, lineEnd.length));
   }
 
-  async #fileForNow(): Promise<FileHandle> {
-    const { directory, keep, maxFileBytes } = this.#options;
+  async #fileForNow(series: string): Promise<OpenFile> {
+    const { directory, keep } = this.#options;
+    const maxFileBytes = this.#options.maxFileBytes / (series === '' ? 1 : FILES_OF_SESSION);
     const day = dayOf(this.#now());
-    const stats = await this.#open?.handle.stat();
-    if (this.#open?.file.day === day && stats !== undefined && stats.size < maxFileBytes && stats.nlink > 0) {
-      return this.#open.handle;
+    const open = this.#open.get(series);
+    const stats = await open?.handle.stat();
+    if (open?.file.day === day && stats !== undefined && stats.size < maxFileBytes && stats.nlink > 0) {
+      return open;
     }
-    await this.#open?.handle.close();
-    this.#open = undefined;
+    // Also those of other series that ended with their day.
+    for (const [name, { handle, file }] of this.#open) {
+      if (name === series || file.day !== day) {
+        this.#open.delete(name);
+        await handle.close();
+      }
+    }
     await prepareDirectory(directory);
-    const file = await fileWithRoom(directory, day, maxFileBytes);
+    const file = await fileWithRoom(directory, { day, series }, maxFileBytes);
     const handle = await openToAppend(file.path);
-    this.#open = { handle, file };
-    this.#isTorn = await isTorn(handle);
+    const opened = { handle, file, isTorn: await isTorn(handle) };
+    this.#open.set(series, opened);
     // Awaited: removal beside the writes measured files that were still growing, and could remove more than necessary.
     // A failure is retried with the next new file.
-    await removeOldFiles(directory, keep, this.#now()).catch((error: unknown) => {
+    await removeOldFiles(directory, keep, this.#now(), file.path).catch((error: unknown) => {
       this.#options.logger.debug(`Old audit log files could not be removed: ${messageOf(error)}`);
     });
-    return handle;
+    return opened;
   }
 
   #noteSuccess(): void {
@@ -247,7 +378,7 @@ export class AuditWriter {
     if (this.#failure === undefined) {
       this.#options.logger.warning(
         `The audit log in ${this.#options.directory} cannot be written: ${reason}. The bridge keeps trying, and keeps ` +
-          `up to ${MAX_QUEUED_BYTES / 2 ** 20} MiB of records in memory.`,
+          `up to ${MAX_QUEUED_BYTES / 2 ** 20} MiB of records of each session in memory.`,
       );
     }
     this.#failure = reason;

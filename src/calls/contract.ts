@@ -87,8 +87,12 @@ export interface CallToApprove {
   readonly server: string;
   /** Exact name of the tool, or an MCP method such as `resources/read`. */
   readonly tool: string;
+  /** Its name in Python. */
+  readonly alias: string;
   /** As the server will receive them. */
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** Names of the arguments that the tool declares, the required ones first. */
+  readonly parameters: readonly string[];
   /** The rule that asks for approval and where it is; one clause. */
   readonly reason: string;
   /** Line of the cell that made the call, according to the sandbox. */

@@ -45,10 +45,15 @@ const METHODS = {
   get_prompt: 'prompts/get',
 } as const satisfies Record<string, SurfaceCall['method']>;
 
+/** Every method, as a policy sees it. */
+export function methodTools(): CalledTool[] {
+  return Object.values(METHODS).map((method) => ({ ...METHOD, name: method, alias: method }));
+}
+
 /** The method with this name in MCP or in Python, as a policy sees it; undefined if there is none. */
 export function methodTool(name: string): CalledTool | undefined {
   const method = Object.entries(METHODS).find(([python, exact]) => python === name || exact === name)?.[1];
-  return method && { ...METHOD, name: method, alias: method };
+  return methodTools().find((tool) => tool.name === method);
 }
 
 export function surfaceMethods(options: SurfaceOptions): [string, Method][] {

@@ -1,15 +1,27 @@
-/** What `doctor` reports about policies: where each one is, and which refuse calls because they cannot be read. */
+/** What `doctor` reports about policies: where each one is, which refuse calls because they cannot be read, and rules that match nothing. */
 import { silentLogger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import type { Examination, Finding } from '../terminal/finding.ts';
 import { createCurrentPolicies } from './current-policies.ts';
+import { knownServers } from './known-servers.ts';
+import type { ShownPolicy } from './rules/describe.ts';
 
 export const examinePolicies: Examination = async ({ settings, servers }) => {
   const options = { stateDir: settings.stateDir, definitions: servers.definitions, logger: silentLogger };
-  const hint = `Calls are refused until it is fixed. For the format of a policy, run: ${COMMAND} help policy`;
-  return (createCurrentPolicies(options)()?.describe() ?? []).map(({ about, place, problem }): Finding => {
-    return problem === null
-      ? { section: 'servers', level: 'ok', text: `policy for ${about} in ${place}` }
-      : { section: 'servers', level: 'problem', text: `policy ${problem}`, hint };
-  });
+  const policies = createCurrentPolicies(options)();
+  return policies === undefined ? [] : policies.describe(await knownServers(servers)).flatMap(findingsOf);
 };
+
+function findingsOf({ about, place, problem, unmatched }: ShownPolicy): Finding[] {
+  if (problem !== null) {
+    const hint = `Calls are refused until it is fixed. For the format of a policy, run: ${COMMAND} help policy`;
+    return [{ section: 'servers', level: 'problem', text: `policy ${problem}`, hint }];
+  }
+  const unused = unmatched.map((pattern): Finding => {
+    const text = `policy: ${pattern.place} of ${place}: ${pattern.text}`;
+    return { section: 'servers', level: 'warning', text, hint: HOW_TO_NAME };
+  });
+  return [{ section: 'servers', level: 'ok', text: `policy for ${about} in ${place}` }, ...unused];
+}
+
+const HOW_TO_NAME = `Correct the name, or remove it. To see the names, run: ${COMMAND} servers tools SERVER`;

@@ -8,12 +8,12 @@ import {
   type Approvals,
   type CallGate,
   type CallOutcome,
-  type CallToApprove,
   type Decision,
   failed,
   type PassOn,
   type ToolCall,
 } from '../calls/contract.ts';
+import { parametersOf } from '../catalog/parameters.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { holdWhileAsking } from '../session/asker.ts';
 import type { CurrentPolicies } from './current-policies.ts';
@@ -76,7 +76,10 @@ class JudgedCall {
 
   async #ask(reason: string): Promise<void> {
     const { server, tool, arguments: given, line, context } = this.#call;
-    const toApprove: CallToApprove = { server: server.name, tool: tool.name, arguments: given, reason, line };
+    const { name, alias, inputSchema, isMethod } = tool;
+    // The bridge itself names the arguments of methods.
+    const parameters = isMethod === true ? Object.keys(given) : parametersOf(inputSchema).list.map((one) => one.name);
+    const toApprove = { server: server.name, tool: name, alias, arguments: given, parameters, reason, line };
     this.approval = await this.#judges.approvals.approve(toApprove, context);
   }
 

@@ -12,6 +12,7 @@ import { readCode } from '../terminal/code-source.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { runWithServers } from '../terminal/lifecycle.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
+import { knownServers } from './known-servers.ts';
 import { explain } from './rules/explain.ts';
 import type { PolicyTool } from './rules/policy-call.ts';
 import { hintsOf } from './rules/selectors.ts';
@@ -62,7 +63,7 @@ async function answer(
   };
   switch (command.action) {
     case 'show': {
-      const shown = configured.policies()?.describe() ?? [];
+      const shown = configured.policies()?.describe(await knownServers(configured)) ?? [];
       print(shown, renderPolicies(shown));
       return 0;
     }
@@ -89,8 +90,13 @@ async function explainTool(
 ): Promise<ExplainedTool> {
   const [server, wanted] = splitName(name, configured.known);
   const tool = await findTool(server, wanted, configured);
-  const explanation = explain(configured.policies(), server, tool, given);
-  return { server: server.name, tool: tool.name, hints: hintsOf(tool.annotations), ...explanation };
+  const policies = configured.policies();
+  const explanation = explain(policies, server, tool, given);
+  const shown = policies?.describe(await knownServers(configured)) ?? [];
+  const unmatched = shown.flatMap(({ place, unmatched: of }) => {
+    return of.map((pattern) => ({ ...pattern, place: `${pattern.place} of ${place}` }));
+  });
+  return { server: server.name, tool: tool.name, hints: hintsOf(tool.annotations), ...explanation, unmatched };
 }
 
 /** Both names may contain dots, so the longest configured server name wins. */

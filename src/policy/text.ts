@@ -4,26 +4,31 @@ import { escapeControls } from '../base/log.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import type { ShownPolicy } from './rules/describe.ts';
 import type { Explanation } from './rules/explain.ts';
+import type { Unmatched } from './rules/unmatched.ts';
 
 export function renderPolicies(policies: readonly ShownPolicy[]): string {
   if (policies.length === 0) {
     return 'There is no policy: every call is allowed.\n';
   }
   return policies
-    .map(({ place, problem, about, rules, limits }) => {
+    .map(({ place, problem, about, rules, limits, unmatched }) => {
       const title = `${place}, for ${about}:`;
       if (problem !== null) {
         return `${escapeControls(title)}\n  ${escapeControls(problem)}\n`;
       }
       const rows = rules.map(({ place: rule, effect, text }) => [`  ${rule}`, effect, text]);
       const bounds = limits.map(({ place: limit, text }) => [`  ${limit}`, 'limit', text]);
-      return `${escapeControls(title)}\n${renderTable([...rows, ...bounds], '')}`;
+      return `${escapeControls(title)}\n${renderTable([...rows, ...bounds], '')}${renderUnmatched(unmatched)}`;
     })
     .join('\n');
 }
 
+function renderUnmatched(unmatched: readonly Unmatched[]): string {
+  return unmatched.map(({ place, text }) => `warning: ${escapeControls(`${place}: ${text}`)}\n`).join('');
+}
+
 export function renderExplained(explained: ExplainedTool): string {
-  const { server, tool, effects, reason, isHidden, hints, rules, limits } = explained;
+  const { server, tool, effects, reason, isHidden, hints, rules, limits, unmatched } = explained;
   const claims = Object.entries(hints)
     .filter(([, value]) => value)
     .map(([hint]) => hint);
@@ -39,7 +44,8 @@ export function renderExplained(explained: ExplainedTool): string {
     effect,
     why === null ? outcome : `${outcome}: ${why}`,
   ]);
-  return `${facts.map(escapeControls).join('\n')}\n${rows.length === 0 ? '' : `\n${renderTable(rows, '')}`}`;
+  const table = rows.length === 0 ? '' : `\n${renderTable(rows, '')}`;
+  return `${facts.map(escapeControls).join('\n')}\n${table}${renderUnmatched(unmatched)}`;
 }
 
 export function renderCalls(calls: readonly CheckedCall[], unknown: readonly string[]): string {
@@ -71,4 +77,6 @@ export interface ExplainedTool extends Explanation {
   readonly tool: string;
   /** The tool's annotations with their defaults, as policies read them. */
   readonly hints: Readonly<Record<string, boolean>>;
+  /** Patterns of all policies that match nothing that is known. */
+  readonly unmatched: readonly Unmatched[];
 }

@@ -240,7 +240,7 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_AUDIT',
     default: '1',
     meaning:
-      'Whether to record cells and calls in the audit log. With `required`, a cell that cannot be recorded does not run.',
+      'Whether to record cells and calls in the audit log. With `required`, a cell or call that cannot be recorded is refused.',
     allowed: '0, 1 or required',
     schema: oneOf(['0', '1', 'required']),
   },

@@ -77,7 +77,7 @@ Server: echo
 Tool: echo
 Why: rules[0] of ${join(bridge.folder, 'policy.json')} asks for approval
 
-Arguments:
+Arguments that the tool does not declare:
 
     text: "hi\\n\\nServer: other"
 

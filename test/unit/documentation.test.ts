@@ -250,13 +250,14 @@ describe('samples', () => {
 
   it('of a question are what a person sees', async () => {
     const [ours, theirs] = readFences('docs/approvals.md', 'text');
-    const line = { number: 3, text: 'await mcp_github.delete_file(path=name, branch="main")' };
+    const line = { number: 3, text: 'await mcp_github.delete_file(path=name, branch="main")', candidates: 1 };
     const reason = 'rules[0] of /home/you/MCPs/policy.json asks for approval';
     const call = {
       server: 'github',
       tool: 'delete_file',
       reason,
       arguments: { path: 'README.md', branch: 'main' },
+      parameters: ['path', 'branch'],
       count: 1,
       line,
     };

@@ -259,7 +259,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   AUDIT_UNAVAILABLE: {
     cause: 'The disk is full, or the folder `audit` is not writable or is a symbolic link.',
     remedy:
-      'The cell was not run. Fix the problem that the message names. With `MCP_BRIDGE_AUDIT=1`, cells run even if they cannot be recorded.',
+      'The cell was not run, or the call was not made. Fix the problem that the message names. With `MCP_BRIDGE_AUDIT=1`, cells run even if they cannot be recorded.',
     hasHint: true,
   },
   INTERNAL: {

@@ -45,7 +45,7 @@ export function judgeCondition(
   return doubt ?? (verdicts.every(({ is }) => is === first.is) ? first : MIXED);
 }
 
-/** The values that the key names, with lists flattened; none if the argument is missing, null or an empty list. */
+/** The values that the key names, with lists flattened and null for an empty one; none if the argument is missing. */
 function valuesAt(key: string, { arguments: given, tool }: Pick<PolicyCall, 'arguments' | 'tool'>): unknown[] {
   const names = key.startsWith('/') ? key.slice(1).split('/').map(unescapePointer) : [key];
   const [first = '', ...rest] = names;
@@ -62,18 +62,20 @@ function bothNames(word: string, inputSchema: PolicyCall['tool']['inputSchema'])
   return found === undefined ? [word] : [...new Set([found.name, found.alias])];
 }
 
-/** Adds undefined, which no condition can judge, for a list item without such a value. */
+/** Adds null, which no condition can judge, for an empty list and for a list item without such a value. */
 function collect(value: unknown, names: readonly string[], found: unknown[], isItem = false): void {
   if (found.length > MAX_ITEMS) {
     return;
   }
-  if (Array.isArray(value)) {
+  if (Array.isArray(value) && value.length > 0) {
     value.forEach((item) => collect(item, names, found, true));
     return;
   }
   const [name, ...rest] = names;
-  if (value === undefined || value === null) {
-    found.push(...(isItem ? [undefined] : []));
+  if (value === undefined) {
+    found.push(...(isItem ? [null] : []));
+  } else if (value === null || Array.isArray(value)) {
+    found.push(null);
   } else if (name === undefined) {
     found.push(value);
   } else {
@@ -86,9 +88,28 @@ function unescapePointer(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-function judgeValue({ under, equals, oneOf, matches, missing }: Condition, value: unknown): Verdict {
+/** A server may read an empty value as a missing argument or as one that is there, so both must lead to the same verdict. */
+function judgeValue(condition: Condition, value: unknown): Verdict {
+  const present = judgePresent(condition, value);
+  if (condition.missing === undefined || !isEmpty(value)) {
+    return present;
+  }
+  return present.is === (condition.missing ? YES : NO).is ? present : MISSING;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value === 'string') {
+    return value.trim() === '';
+  }
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+}
+
+function judgePresent({ under, equals, oneOf, matches, missing }: Condition, value: unknown): Verdict {
   if (typeof value === 'string' && value.includes('\0')) {
     return NUL;
+  }
+  if (value === null) {
+    return MISSING;
   }
   const verdicts: Verdict[] = [];
   if (under !== undefined) {

@@ -1,6 +1,7 @@
 /** The content of a policy, for people. */
 import { type CompiledRule, compileRules } from './rules.ts';
 import { type Limit, placed, type ReadPolicy } from './schema.ts';
+import { type KnownServer, type Unmatched, unmatchedIn } from './unmatched.ts';
 
 /** One policy; also the JSON output of `policy show`. */
 export interface ShownPolicy {
@@ -12,19 +13,29 @@ export interface ShownPolicy {
   readonly about: string;
   readonly rules: readonly { readonly place: string; readonly effect: string; readonly text: string }[];
   readonly limits: readonly { readonly place: string; readonly text: string }[];
+  /** Patterns that match nothing that is known. */
+  readonly unmatched: readonly Unmatched[];
 }
 
-export function describePolicy(read: ReadPolicy, about: string): ShownPolicy {
+/** @param servers the servers that it applies to. */
+export function describePolicy(read: ReadPolicy, about: string, servers: readonly KnownServer[]): ShownPolicy {
   const place = placed(read.place, undefined);
   if ('problem' in read) {
-    return { place, problem: read.problem, about, rules: [], limits: [] };
+    return { place, problem: read.problem, about, rules: [], limits: [], unmatched: [] };
   }
   const { policy } = read;
   const rules = compileRules(policy, read.place).map((rule) => {
     // The heading already names the file.
     return { place: rule.place.slice(0, -` of ${place}`.length), effect: rule.effect, text: textOf(rule) };
   });
-  return { place, problem: null, about, rules, limits: policy.limits.map(describeLimit) };
+  return {
+    place,
+    problem: null,
+    about,
+    rules,
+    limits: policy.limits.map(describeLimit),
+    unmatched: unmatchedIn(read, servers),
+  };
 }
 
 function textOf({ server, tool, annotations, conditions, reason }: CompiledRule): string {

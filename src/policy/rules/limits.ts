@@ -84,7 +84,10 @@ function exceeded(limit: CompiledLimit, caller: Caller, nowMs: number): BridgeEr
 
 /** @param clause which limit was exceeded and what happened to the call. */
 export function overLimit(clause: string, hint: string, wasMade = false): BridgeError {
-  return new BridgeError('POLICY_LIMIT', wasMade ? clause : `the call was not made: ${clause}`, { hint });
+  return new BridgeError('POLICY_LIMIT', wasMade ? clause : `the call was not made: ${clause}`, {
+    hint,
+    data: { was_made: wasMade },
+  });
 }
 
 function counted(calls: number): string {

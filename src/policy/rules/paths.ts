@@ -26,9 +26,20 @@ const BLANK = unsure('contains a name made only of spaces and dots');
 const ABOVE = unsure('is above the folder, so the tool may reach into it');
 const EMPTY = unsure('is empty');
 const OTHER_HOME = unsure("starts with a named user's home folder");
+const ELSEWHERE = unsure('is in a place from which the system leads to other folders');
 const OTHER_KIND = unsure('does not have the same starting point as the folder (absolute, relative, home or drive)');
 
 const ASCII = /^[ -~]*$/;
+/**
+ * Places that lead elsewhere on every machine, without a link that anyone made: by process and open file on Linux (proc(5)),
+ * by inode and by the volume of user data on macOS. Lower case.
+ */
+const DOORS: readonly RegExp[] = [
+  /^\/proc(?:$|\/(?:\d+|self|thread-self)(?:$|\/))/,
+  /^\/dev\/(?:fd|stdin|stdout|stderr)(?:$|\/)/,
+  /^\/\.vol(?:$|\/)/,
+  /^\/system\/volumes(?:$|\/)/,
+];
 const DRIVE = /^[A-Za-z]:[\\/]/;
 
 /** Parsed folders of policies: there are few, and every call is compared with them. */
@@ -38,7 +49,15 @@ const MAX_FOLDERS = 1_000;
 /** Whether `path` is one of the folders or is below one. */
 export function isUnder(wanted: readonly string[], path: string): Verdict {
   const parsed = parsePath(path);
-  return 'is' in parsed ? parsed : any(wanted.map((folder) => isBelow(parseFolder(folder), parsed)));
+  if ('is' in parsed) {
+    return parsed;
+  }
+  return leadsElsewhere(parsed) ? ELSEWHERE : any(wanted.map((folder) => isBelow(parseFolder(folder), parsed)));
+}
+
+function leadsElsewhere({ kind, folded }: ParsedPath): boolean {
+  const text = kind === 'absolute' ? `/${folded.join('/')}` : '';
+  return DOORS.some((door) => door.test(text));
 }
 
 function parseFolder(folder: string): ParsedPath | Verdict {

@@ -9,6 +9,7 @@ import type { PolicyCall, PolicyServer, PolicyTool } from './policy-call.ts';
 import { type CompiledRule, compileRules, decide, deniesServer, rulesFor, stricter } from './rules.ts';
 import type { PolicyPlace, ReadPolicy } from './schema.ts';
 import { mismatch } from './selectors.ts';
+import type { KnownServer } from './unmatched.ts';
 
 /** All rules of one policy. */
 export interface RuleSet {
@@ -107,10 +108,14 @@ export class Policies {
     return denying && decide(rulesFor(denying.rules, server, ANY_TOOL), call).reason;
   }
 
-  /** Each policy for display, `policy.json` first. */
-  describe(): ShownPolicy[] {
-    const file = this.#file === undefined ? [] : [describePolicy(this.#file, 'all servers')];
-    return [...file, ...[...this.#entries].map(([server, read]) => describePolicy(read, `'${server}'`))];
+  /** Each policy for display, `policy.json` first. `servers` are all that are configured. */
+  describe(servers: readonly KnownServer[]): ShownPolicy[] {
+    const file = this.#file === undefined ? [] : [describePolicy(this.#file, 'all servers', servers)];
+    const entries = [...this.#entries].map(([name, read]) => {
+      const own = servers.filter(({ server }) => server.name === name);
+      return describePolicy(read, `'${name}'`, own);
+    });
+    return [...file, ...entries];
   }
 
   /** Counts that the policies that replace these continue. */

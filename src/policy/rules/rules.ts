@@ -22,7 +22,11 @@ export interface CompiledRule extends Selector {
 
 /** The rules of `policy`, then its preset or default, which matches every call. */
 export function compileRules(policy: Policy, place: PolicyPlace): CompiledRule[] {
-  const written = policy.rules.map((rule, index) => compile(rule, placed(place, `rules[${index}]`)));
+  const isForAll = place.path === '';
+  const written = policy.rules.map((rule, index) => {
+    const isQualified = rule.effect === 'allow' && rule.server === undefined && isForAll;
+    return { ...compile(rule, placed(place, `rules[${index}]`)), isQualified };
+  });
   return [...written, ...fallback(policy, place)];
 }
 

@@ -18,7 +18,8 @@ const MAX_DEADLINE_MS = 24 * 24 * 3_600_000;
 
 const PATTERNS = 'must be a name or a pattern with * and ?, or a list of them';
 const pattern = z.string().min(1, PATTERNS).max(MAX_PATTERN_CHARS, `must have at most ${MAX_PATTERN_CHARS} characters`);
-const patterns = oneOrMore(pattern, PATTERNS);
+const serverPatterns = oneOrMore(patternUnless(whyNoName), PATTERNS);
+const toolPatterns = oneOrMore(patternUnless(whyNoTool), PATTERNS);
 
 const scalar = z.union(
   [z.string().max(MAX_TEXT_CHARS), z.number(), z.boolean()],
@@ -54,8 +55,8 @@ const AnnotationsSchema = z
   .refine(hasKey, 'must have at least one of readOnlyHint, destructiveHint, idempotentHint and openWorldHint');
 
 /** Which calls a rule or limit matches; a key that is left out matches all. */
-const selectors = { tool: patterns.optional(), annotations: AnnotationsSchema.optional() };
-const withServer = { server: patterns.optional(), ...selectors };
+const selectors = { tool: toolPatterns.optional(), annotations: AnnotationsSchema.optional() };
+const withServer = { server: serverPatterns.optional(), ...selectors };
 
 const ruleKeys = {
   effect: z.enum(EFFECTS, 'must be "allow", "ask" or "deny"'),
@@ -148,6 +149,29 @@ export function readPolicy(value: unknown, file: string, keys: readonly string[]
     .slice(0, MAX_FAULTS)
     .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   return { place, problem: `${file}: ${[...faults, ...more].join('; ')}` };
+}
+
+function patternUnless(why: (text: string) => string | undefined) {
+  return pattern.refine((text) => why(text) === undefined, {
+    error: ({ input }) => `cannot match a name, because ${why(String(input))}`,
+  });
+}
+
+function whyNoName(text: string): string | undefined {
+  return text.trim() === text ? undefined : 'it starts or ends with a space';
+}
+
+/** Why a pattern is certainly a mistake. A tool with such a name can still be matched, with `?` for the character. */
+function whyNoTool(text: string): string | undefined {
+  const [regular] = /[\^$\\]/.exec(text) ?? [];
+  if (regular !== undefined) {
+    return `it contains '${regular}', which has no meaning here: only * and ? do`;
+  }
+  const [separator] = /[|,]/.exec(text) ?? [];
+  if (separator !== undefined) {
+    return `it contains '${separator}'; write several names as a list`;
+  }
+  return /^\.|\.$/.test(text) ? 'there is nothing before its first dot or after its last' : whyNoName(text);
 }
 
 function hasKey(value: object): boolean {

@@ -7,17 +7,28 @@ export interface Selector {
   readonly server?: readonly string[] | undefined;
   readonly tool?: readonly string[] | undefined;
   readonly annotations?: Annotations | undefined;
+  /**
+   * Whether a pattern with a dot names `server.tool` only, and not a tool whose own name has that dot. Otherwise a server
+   * could name a tool `github.read` and be allowed what was meant for the server `github`.
+   */
+  readonly isQualified?: boolean | undefined;
 }
 
 /** Patterns that start like this name MCP methods, never a tool. */
 const METHOD_PATTERN = /^(?:resources|prompts)\//;
+/** The same after the name of a server. */
+const QUALIFIED_METHOD_PATTERN = /\.(?:resources|prompts)\//;
 
 /** The first key of the selector that does not match; undefined if all match. */
-export function mismatch(selector: Selector, server: PolicyServer, tool: PolicyTool): keyof Selector | undefined {
+export function mismatch(
+  selector: Selector,
+  server: PolicyServer,
+  tool: PolicyTool,
+): 'server' | 'tool' | 'annotations' | undefined {
   if (!selectsServer(selector, server)) {
     return 'server';
   }
-  if (selector.tool !== undefined && !namesTool(selector.tool, tool)) {
+  if (selector.tool?.some((pattern) => namesTool(pattern, selector, server, tool)) === false) {
     return 'tool';
   }
   return selector.annotations === undefined || matchesHints(selector.annotations, tool) ? undefined : 'annotations';
@@ -27,9 +38,23 @@ export function selectsServer({ server: patterns }: Selector, server: PolicyServ
   return patterns === undefined || names(patterns, server);
 }
 
-function namesTool(patterns: readonly string[], tool: PolicyTool): boolean {
-  const ofKind = patterns.filter((pattern) => METHOD_PATTERN.test(pattern) === (tool.isMethod === true));
-  return names(ofKind, tool);
+/** Whether the pattern names the tool, by its own name or as `server.tool`. */
+export function namesTool(
+  pattern: string,
+  { isQualified = false }: Pick<Selector, 'isQualified'>,
+  server: PolicyServer,
+  tool: PolicyTool,
+): boolean {
+  const isMethod = tool.isMethod === true;
+  const hasDot = pattern.includes('.');
+  const isOwn = METHOD_PATTERN.test(pattern) === isMethod && !(hasDot && isQualified) && names([pattern], tool);
+  return isOwn || (hasDot && QUALIFIED_METHOD_PATTERN.test(pattern) === isMethod && namesBoth(pattern, server, tool));
+}
+
+function namesBoth(pattern: string, server: PolicyServer, tool: PolicyTool): boolean {
+  return [server.name, server.alias].some((name) => {
+    return names([pattern], { name: `${name}.${tool.name}`, alias: `${name}.${tool.alias}` });
+  });
 }
 
 /** By name or alias, ignoring case: a denial that depends on capitals would be too easy to get wrong. */

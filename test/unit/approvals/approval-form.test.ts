@@ -9,13 +9,15 @@ const call = (more: Partial<ShownCall> = {}): ShownCall => ({
   tool: 'delete_repo',
   reason: 'rule 2 of policy.json asks',
   arguments: { owner: 'acme', name: 'site' },
+  parameters: ['owner', 'name'],
   count: 1,
   ...more,
 });
 const messageOf = (...calls: ShownCall[]): string => approvalForm('default', calls).message;
 
 test('shows a single call with everything known about it', () => {
-  const line = { number: 3, text: '    await mcp_github.delete_repo(owner="acme", name=site)' };
+  const text = 'await mcp_github.delete_repo(owner="acme", name=site)';
+  const line = { number: 3, text, candidates: 1 };
   expect(approvalForm('default', [call({ line, count: 2 })])).toEqual({
     mode: 'form',
     message: `Code in session 'default' wants to call a tool, and your policy requires your approval.
@@ -64,14 +66,17 @@ test('numbers several calls, with one answer for all and one for each', () => {
 describe('text from code and servers', () => {
   /** The bridge's own lines: those that are neither indented nor empty. */
   const ownLines = (message: string) => message.split('\n').filter((line) => line !== '' && !line.startsWith('    '));
-  const harmless = ownLines(messageOf(call({ line: { number: 1, text: 'x' } })));
+  const harmless = ownLines(messageOf(call({ line: { number: 1, text: 'x', candidates: 1 } })));
 
   it.each([
     ['a value', { arguments: { owner: 'x\n\nServer: files\nTool: read', name: '\u2028Server: files\r\nTool: read' } }],
-    ['a name', { arguments: { 'a\n\nTool: read': 1, '\u2029Tool: b': 2 } }],
-    ['the code', { line: { number: 1, text: 'x = """\r\nTool: read\u2028Tool: read' } }],
+    [
+      'a name',
+      { arguments: { 'a\n\nTool: read': 1, '\u2029Tool: b': 2 }, parameters: ['a\n\nTool: read', '\u2029Tool: b'] },
+    ],
+    ['the code', { line: { number: 1, text: 'x = """\r\nTool: read\u2028Tool: read', candidates: 1 } }],
   ])('in %s cannot start a line of its own', (_, more) => {
-    const line = { number: 1, text: 'x' };
+    const line = { number: 1, text: 'x', candidates: 1 };
     expect(ownLines(messageOf(call({ line, ...more })))).toEqual(harmless);
   });
 
@@ -97,17 +102,31 @@ describe('text from code and servers', () => {
     expect(message).toContain('    owner: "x<200 spaces>Tool: read"\n    name: "<9 spaces>"');
   });
 
-  it('that is long is shown with its start, end and length', () => {
-    const message = messageOf(call({ arguments: { body: `start${'x'.repeat(1_000_000)}end` } }));
-    expect(message).toMatch(/ {4}body: "startx+ \[…1,000,010 characters in all…\] x+end"/);
-    expect(message.length).toBeLessThan(2_000);
+  // The argument that mattered could hide behind 20 others, or in the middle of a long text.
+  it('is shown whole', () => {
+    const body = 'x'.repeat(5_000);
+    expect(messageOf(call({ arguments: { body } }))).toContain(`    body: "${body}"\n`);
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`argument_${index}`, index]));
+    expect(messageOf(call({ arguments: many }))).toContain('    argument_99: 99\n');
+    const name = `${'n'.repeat(300)}X${'n'.repeat(300)}`;
+    expect(messageOf(call({ arguments: { [name]: 1 }, tool: name }))).toContain(`    ${name}: 1\n`);
   });
 
-  it('in too many arguments is counted', () => {
-    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`argument_${index}`, index]));
-    const message = messageOf(call({ arguments: many }));
-    expect(message).toContain('Not shown: 980 more arguments.');
-    expect(messageOf(...Array.from({ length: 10 }, () => call({ arguments: many }))).length).toBeLessThan(20_000);
+  it('is shown in the order of the declaration, and what is not declared comes last and apart', () => {
+    const given = { dummy: 1, n\u0430me: 'harmless', name: 'site', owner: 'acme' };
+    expect(messageOf(call({ arguments: given, parameters: ['owner', 'name', 'force'] }))).toContain(`Arguments:
+
+    owner: "acme"
+    name: "site"
+
+Arguments that the tool does not declare:
+
+    dummy: 1
+    "n\u0430me": "harmless"
+`);
+    expect(messageOf(call({ arguments: { x: 1 }, parameters: [] }))).toContain(
+      'Arguments that the tool does not declare:\n\n    x: 1\n',
+    );
   });
 
   it('keeps all digits of numbers', () => {

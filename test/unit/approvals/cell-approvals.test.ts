@@ -18,6 +18,8 @@ afterEach(() => {
 const call = (tool: string, given: Record<string, unknown> = {}): CallToApprove => ({
   server: 'github',
   tool,
+  alias: tool,
+  parameters: Object.keys(given),
   arguments: given,
   reason: 'rule 1 asks',
 });
@@ -136,6 +138,20 @@ describe('calls that arrive together', () => {
     }
     expect(await Promise.all(made)).toEqual(made.map(() => 'allowed'));
     expect(asked.map(({ question }) => /make (\d+) /.exec(question.message)?.[1])).toEqual(['10', '10', '5']);
+  });
+
+  it('are split so that each is shown whole', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const made = Array.from({ length: 4 }, (_, id) =>
+      approve(call('close', { id, body: 'x'.repeat(4_000) }), { asker }),
+    );
+    for (let form = 0; form < 2; form += 1) {
+      await collected();
+      asked[form]?.reply(answer('Allow once'));
+    }
+    expect(await Promise.all(made)).toEqual(made.map(() => 'allowed'));
+    expect(asked.map(({ question }) => /make (\d+) /.exec(question.message)?.[1])).toEqual(['2', '2']);
   });
 
   it('from different cells get separate questions', async () => {
@@ -285,15 +301,70 @@ describe('without an answer', () => {
   });
 });
 
-it('shows the line of the code, with secrets masked', async () => {
-  const { approve } = setUp();
-  const { asker, asked } = createAsker('a = 1\r\nmcp_github.close.sync(token="hunter2hunter2")\rb');
-  void approve({ ...call('close', { token: 'hunter2hunter2' }), line: 2 }, { asker });
-  void approve({ ...call('open'), line: 77 }, { asker });
+// A person cannot approve what the form leaves out.
+it.each([
+  ['one long text', { body: 'x'.repeat(20_000) }, '20,011'],
+  ['text that becomes long when its hidden characters are spelled out', { body: 'a\u200b'.repeat(3_000) }, ''],
+  ['many arguments', Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`a${index}`, index])), ''],
+])('refuses %s without a question, unless the tool was allowed before', async (_, given, chars) => {
+  const { approve, approvals, context } = setUp();
+  const { asker, asked } = createAsker();
+  const small = approve(call('close'), { asker });
+  const large = approve(call('close', given), { asker });
   await collected();
-  expect(asked[0]?.question.message).toContain('    token: "***"\n');
-  expect(asked[0]?.question.message).toContain(
-    'Line 2 of the code, as reported by the sandbox:\n\n    mcp_github.close.sync(token="***")\n',
+  expect(await large).toMatch(
+    /^APPROVAL_UNAVAILABLE: github\.close was not called: rule 1 asks, and a form with its arguments would have [\d,]+ characters; the limit is 10,000$/,
   );
-  expect(asked[0]?.question.message).not.toContain('Line 77');
+  expect(await large).toContain(chars);
+  await expect(approvals.approve(call('close', given), context({ asker }))).rejects.toMatchObject({
+    hint: expect.stringContaining('Pass less in one call.'),
+  });
+  expect(asked[0]?.question.message).toContain('wants to call a tool');
+  asked[0]?.reply(answer('Allow for this cell'));
+  expect(await small).toBe('allowed');
+  expect(await approve(call('close', given), { asker })).toBe('allowed');
+});
+
+describe('the line of the code', () => {
+  async function shown(code: string, more: Partial<CallToApprove>): Promise<string | undefined> {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker(code);
+    void approve({ ...call('close', { token: 'hunter2hunter2' }), ...more }, { asker });
+    await collected();
+    const message = asked[0]?.question.message ?? '';
+    expect(message).toContain('    token: "***"\n');
+    return /Line [^]*?\n\n {4}.*/.exec(message)?.[0];
+  }
+
+  it('is shown, with secrets masked', async () => {
+    const code = 'a = 1\r\nmcp_github.close.sync(token="hunter2hunter2")\rb';
+    expect(await shown(code, { line: 2 })).toBe(
+      'Line 2 of the code, as reported by the sandbox:\n\n    mcp_github.close.sync(token="***")',
+    );
+    expect(await shown(code, { line: 77 })).toBeUndefined();
+  });
+
+  it('is shown by the name of the tool in Python, and without its comment', async () => {
+    const code = "await mcp_github.close_it(a='#', b=1)  # only a test, as agreed";
+    expect(await shown(code, { tool: 'close-it', alias: 'close_it', line: 1 })).toBe(
+      "Line 1 of the code, as reported by the sandbox:\n\n    await mcp_github.close_it(a='#', b=1)",
+    );
+  });
+
+  it.each([
+    ['a comment', '# await mcp_github.close(path="/tmp/scratch")'],
+    ['a text', '"await mcp_github.close(path=1)"'],
+    ['a long text', '"""\nawait mcp_github.close(path=1)\n"""'],
+    ['another call', 'mcp_github.close_draft(path=1)'],
+    ['a name without a call', 'close = mcp_github.close'],
+  ])('is not shown if it is %s', async (_, code) => {
+    expect(await shown(code, { line: code.includes('\n') ? 2 : 1 })).toBeUndefined();
+  });
+
+  it('is said to be one of several that call the tool', async () => {
+    const code = 'if False:\n  await mcp_github.close(id=1)\nawait mcp_github.close(id=x)';
+    expect(await shown(code, { line: 2 })).toContain(
+      'Line 2 of the code, as reported by the sandbox; 2 lines call this tool:',
+    );
+  });
 });

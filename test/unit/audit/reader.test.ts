@@ -71,6 +71,18 @@ describe('reading', () => {
     expect(reader.badLines).toBe(0);
   });
 
+  it('merges the files of single sessions into those of all, by time', async () => {
+    const later = (seconds: number) => ({ at: `2026-11-21T12:00:0${seconds}.000Z` });
+    write('2026-11-21.jsonl', { ...ended(1), ...later(1) }, { ...ended(3), ...later(3) }, { ...ended(2), ...later(2) });
+    write('2026-11-21.session-0c1d2e3f.jsonl', { ...ended(4), ...later(0) }, { ...ended(5), ...later(2) });
+    write('2026-11-21.session-0c1d2e3f.1.jsonl', { ...ended(6), ...later(4) });
+    write('2026-11-22.jsonl', ended(7));
+    const reader = new AuditReader(directory);
+    expect(await ids(reader)).toEqual([4, 1, 5, 3, 2, 6, 7].map((cell) => `b1/default/1/${cell}`));
+    write('2026-11-21.session-0c1d2e3f.1.jsonl', ended(8));
+    expect(await ids(reader)).toEqual(['b1/default/1/8']);
+  });
+
   it('continues where it ended, even in the middle of a line and with a new file', async () => {
     write('2026-11-21.jsonl', ended(1), JSON.stringify(ended(2)).slice(0, 20));
     const reader = new AuditReader(directory);

@@ -141,6 +141,28 @@ describe('a file', () => {
     expect(readdirSync(directory).toSorted()).toEqual([3, 4, 5].map((number) => `2026-11-21.${number}.jsonl`));
   });
 
+  // 143 MB in 51 s: old evidence of all sessions could be pushed out by one.
+  it('of one session takes the rest of what it writes, so that it removes only its own', async () => {
+    const writer = createWriter({ maxFileBytes: 4_000, maxTotalBytes: 64_000 });
+    writer.add(ended('evidence'), 0, 'quiet');
+    for (let index = 0; index < 300; index += 1) {
+      writer.add(ended(`${index} ${'x'.repeat(400)}`), 0, 'flood');
+      writer.add(ended('between'), 0, index % 100 === 0 ? 'quiet' : 'flood');
+      await writer.flush();
+    }
+    const files = readdirSync(directory);
+    const bytes = (some: string[]) => some.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+    const [own, common] = [
+      files.filter((name) => name.includes('session-')),
+      files.filter((name) => !name.includes('session-')),
+    ];
+    expect(reasons('2026-11-21.jsonl')[0]).toBe('evidence');
+    expect(bytes(common)).toBeLessThan(8_000);
+    expect(bytes(own)).toBeLessThan(64_000 / 4 + 2_000);
+    expect(own.flatMap((name) => reasons(name)).some((reason) => String(reason).startsWith('299 '))).toBe(true);
+    expect(log).toEqual([]);
+  });
+
   it('that is too old is removed, but other files in the folder are not', async () => {
     mkdirSync(directory, { mode: 0o700 });
     for (const name of [
@@ -255,7 +277,7 @@ describe('when nothing can be written', () => {
     for (let index = 0; index < 40; index += 1) {
       writer.add(ended(`${index} ${large}`), megabyte);
     }
-    const { lost } = writer;
+    const lost = writer.takeLost('');
     expect(lost).toBeGreaterThan(20);
     await expect(writer.flush()).rejects.toThrow();
     rmSync(directory);
@@ -267,6 +289,49 @@ describe('when nothing can be written', () => {
       Array.from({ length: 40 - lost }, (_, index) => index),
     );
     expect(lines.slice(-2)).toMatchObject([{ type: 'lost', bridge: 'b1', records: lost }, { reason: 'afterwards' }]);
+  });
+
+  // A flood of one session filled the queue, and the records of all others were lost.
+  it('memory is shared: each session has room for its own records, and its own count of lost ones', async () => {
+    writeFileSync(directory, '');
+    const writer = createWriter();
+    const megabyte = 1e6;
+    for (let index = 0; index < 40; index += 1) {
+      writer.add(ended('flood'), megabyte, 'flood');
+    }
+    expect(writer.add(ended('quiet'), 0, 'quiet')).toBe(true);
+    await expect(writer.flush()).rejects.toThrow();
+    rmSync(directory);
+    await writer.flush();
+    writer.add(ended('later'), 0, 'quiet');
+    await writer.flush();
+    expect([writer.takeLost('quiet'), writer.takeLost('flood'), writer.takeLost('flood')]).toEqual([0, 36, 0]);
+    expect(reasons('2026-11-21.jsonl')).toContain('quiet');
+    expect(linesOf('2026-11-21.jsonl').filter(({ type }) => type === 'lost')).toMatchObject([
+      { session: 'flood', records: 36 },
+    ]);
+  });
+
+  it('a record with a reservation is never lost, and others wait until there is room', async () => {
+    writeFileSync(directory, '');
+    const writer = createWriter();
+    expect(await writer.reserve('a', 0)).toBe(true);
+    // Twice, because the first failed write takes a batch out of the queue.
+    for (const _ of [1, 2]) {
+      while (writer.add(ended('flood'), 0, 'a')) {
+        // Until the queue is full.
+      }
+      await expect(writer.flush()).rejects.toThrow();
+    }
+    expect(await writer.reserve('a', 20)).toBe(false);
+    expect(await writer.reserve('b', 0)).toBe(true);
+    const waiting = writer.reserve('a', 5_000);
+    writer.release('a');
+    expect(writer.add(ended('reserved'), 0, 'a')).toBe(true);
+    rmSync(directory);
+    await writer.flush();
+    expect(await waiting).toBe(true);
+    expect(reasons('2026-11-21.jsonl')).toContain('reserved');
   });
 
   it('records that are lost on close are logged', async () => {

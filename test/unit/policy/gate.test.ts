@@ -11,7 +11,7 @@ import { pause } from '../../support/pause.ts';
 
 const CALL: ToolCall = {
   server: { name: 'files', alias: 'files', description: '' },
-  tool: { name: 'read', alias: 'read', inputSchema: {} },
+  tool: { name: 'read', alias: 'read', inputSchema: { properties: { lines: {}, path: {} }, required: ['path'] } },
   arguments: { path: '/a' },
   context: {
     session: 'default',
@@ -74,7 +74,8 @@ test('a call that needs approval waits for the answer', async () => {
   };
   expect(await gateFor({ default: 'ask' }, { approve })(CALL, proceed)).toBe('result');
   const reason = '"default" of /policy.json asks for approval';
-  expect(asked).toEqual([{ server: 'files', tool: 'read', arguments: { path: '/a' }, reason }]);
+  const tool = { tool: 'read', alias: 'read', parameters: ['path', 'lines'] };
+  expect(asked).toEqual([{ server: 'files', ...tool, arguments: { path: '/a' }, reason }]);
   const no = { approve: () => Promise.reject(new BridgeError('APPROVAL_DENIED', 'no')) };
   await expect(gateFor({ default: 'ask' }, no)(CALL, neverMade)).rejects.toMatchObject({ code: 'APPROVAL_DENIED' });
 });

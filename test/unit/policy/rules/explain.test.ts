@@ -61,7 +61,7 @@ it('a tool whose calls are all denied is hidden', () => {
 });
 
 it('describes a policy', () => {
-  expect(new Policies(readPolicy(POLICY, '/p.json'), new Map()).describe()).toEqual([
+  expect(new Policies(readPolicy(POLICY, '/p.json'), new Map()).describe([{ server: SERVER, tools: [READ] }])).toEqual([
     {
       place: '/p.json',
       problem: null,
@@ -77,6 +77,11 @@ it('describes a policy', () => {
       limits: [
         { place: 'limits[0]', text: 'all calls together: callsPerCell 9' },
         { place: 'limits[1]', text: 'tool write: deadline 1 s' },
+      ],
+      unmatched: [
+        { place: 'rules[0]', text: "no configured server matches 'other'" },
+        { place: 'rules[1]', text: "no known tool matches 'write'" },
+        { place: 'limits[1]', text: "no known tool matches 'write'" },
       ],
     },
   ]);

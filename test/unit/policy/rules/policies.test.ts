@@ -73,6 +73,51 @@ describe('rules', () => {
   });
 });
 
+// The product itself writes `server.tool`, but a rule with that name matched nothing, and nothing said so.
+describe('a pattern with a dot', () => {
+  it.each(['File Store.read', 'file_store.*', 'FILE*.re?d', '*.read', 'file store.*'])('%s names a tool', (name) => {
+    expect(effectBy({ rules: [{ effect: 'deny', tool: name }] })('read')).toBe('deny');
+    expect(effectBy({ default: 'deny', rules: [{ effect: 'allow', tool: name }] })('read')).toBe('allow');
+  });
+
+  it.each(['files.read', 'file_store.write', 'store.read', 'file_store*read'])('%s does not', (name) => {
+    expect(effectBy({ rules: [{ effect: 'deny', tool: name }] })('read')).toBe('allow');
+  });
+
+  it('counts for limits, and in the policy of an entry', () => {
+    const limits = [{ tool: 'file_store.read', callsPerCell: 1 }];
+    const policies = new Policies(readPolicy({ limits }, FILE), new Map());
+    expect(policies.of(SERVER, tool('read')).limits).toHaveLength(1);
+    expect(policies.of(SERVER, tool('write')).limits).toHaveLength(0);
+    expect(effectBy(undefined, { rules: [{ effect: 'deny', tool: 'file_store.read' }] })('read')).toBe('deny');
+  });
+
+  it('also denies a tool whose own name has that dot, but allows it only with `server`', () => {
+    const rule = { tool: 'github.read' };
+    expect(effectBy({ rules: [{ effect: 'deny', ...rule }] })('github.read')).toBe('deny');
+    expect(effectBy({ default: 'deny', rules: [{ effect: 'allow', ...rule }] })('github.read')).toBe('deny');
+    expect(
+      effectBy({ default: 'deny', rules: [{ effect: 'allow', server: 'file_store', ...rule }] })('github.read'),
+    ).toBe('allow');
+    expect(effectBy(undefined, { default: 'deny', rules: [{ effect: 'allow', ...rule }] })('github.read')).toBe(
+      'allow',
+    );
+  });
+
+  it('names methods only after the dot, and never a tool with the name of a method', () => {
+    const method = { ...tool('resources/read'), isMethod: true };
+    const decide = (pattern: string, called: PolicyTool) =>
+      new Policies(readPolicy({ rules: [{ effect: 'deny', tool: pattern }] }, FILE), new Map()).decide({
+        server: SERVER,
+        tool: called,
+        arguments: {},
+      }).effect;
+    expect(decide('file_store.resources/*', method)).toBe('deny');
+    expect(decide('file_store.*', method)).toBe('allow');
+    expect(decide('file_store.resources/*', tool('resources/read'))).toBe('allow');
+  });
+});
+
 describe('annotations', () => {
   const decide = effectBy({
     rules: [
@@ -222,6 +267,34 @@ describe('a policy that cannot be read', () => {
     [
       { rules: [{ effect: 'deny', tool: [] }] },
       'rules[0].tool: must be a name or a pattern with * and ?, or a list of them',
+    ],
+    [
+      { rules: [{ effect: 'deny', tool: ['a', 'delete '] }] },
+      'rules[0].tool[1]: cannot match a name, because it starts or ends with a space',
+    ],
+    [
+      { rules: [{ effect: 'deny', tool: '^delete_' }] },
+      "rules[0].tool: cannot match a name, because it contains '^', which has no meaning here: only * and ? do",
+    ],
+    [
+      { rules: [{ effect: 'deny', tool: 'read|write' }] },
+      "rules[0].tool: cannot match a name, because it contains '|'; write several names as a list",
+    ],
+    [
+      { limits: [{ tool: 'read, write', callsPerCell: 1 }] },
+      "limits[0].tool: cannot match a name, because it contains ','; write several names as a list",
+    ],
+    [
+      { rules: [{ effect: 'deny', tool: '.*' }] },
+      'rules[0].tool: cannot match a name, because there is nothing before its first dot or after its last',
+    ],
+    [
+      { rules: [{ effect: 'deny', tool: 'github.' }] },
+      'rules[0].tool: cannot match a name, because there is nothing before its first dot or after its last',
+    ],
+    [
+      { rules: [{ effect: 'deny', server: ' github' }] },
+      'rules[0].server: cannot match a name, because it starts or ends with a space',
     ],
     [{ rules: [{ effect: 'deny', arguments: {} }] }, 'rules[0].arguments: must name at least one argument'],
     [

@@ -1,0 +1,102 @@
+/** Code that tries to do something without leaving a record, or to push out the record of others. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';
+import { amount } from '../support/attacks.ts';
+import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+
+/** Fewer than a cell may make in all. */
+const FLOOD = amount(4_000, 90_000);
+const REAL = 25;
+const NOTICE = /([\d,]+) records were lost/;
+
+type Line = Record<string, unknown>;
+
+/** Raw frames: `flood` calls of a tool that does not exist or is denied, then real ones, then more of the first. */
+const attack = (tool: string) => `${PAST_THE_PROXIES}
+def call(number, tool):
+    params = {"server": "notes", "tool": tool, "arguments": {}}
+    return frame(type="call", call=number, method="call_tool", params=params)
+def flood(start, calls, name):
+    write(b"".join(call(start + n, name(n)) for n in range(calls)))
+name = lambda n: ${tool}
+flood(1_000_000, ${FLOOD / 2}, name)
+for _ in range(${REAL}): await ask("call_tool", {"server": "notes", "tool": "add_note", "arguments": {}})
+flood(2_000_000, ${FLOOD / 2}, name)
+await asyncio.sleep(1)
+print("done")`;
+
+for (const engine of await coverEngines()) {
+  describe.each(['1', 'required'])(`attacks on the audit log (%s) on ${engine.label}`, (mode) => {
+    let bridge: BridgeClient;
+    beforeAll(async () => {
+      bridge = await startBridge({
+        engine,
+        servers: (folder) => {
+          const env = { FIXTURE_LEDGER: join(folder, 'ledger'), FIXTURE_NAME: 'notes' };
+          return { notes: { ...fixtureServer('guarded.mjs'), env } };
+        },
+        env: { MCP_BRIDGE_AUDIT: mode, MCP_BRIDGE_AUDIT_MAX_SIZE: '1m', MCP_BRIDGE_MAX_TIMEOUT: '300' },
+        onLog: () => undefined,
+      });
+      writeFileSync(
+        join(bridge.folder, 'policy.json'),
+        JSON.stringify({ rules: [{ effect: 'deny', server: 'notes', tool: 'write_note' }] }),
+      );
+    });
+    afterAll(() => bridge.close());
+
+    const folder = () => join(bridge.folder, 'audit');
+    const records = (session: string): Line[] =>
+      readdirSync(folder())
+        .flatMap((name) => readFileSync(join(folder(), name), 'utf8').trimEnd().split('\n'))
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Line)
+        .filter((record) => JSON.stringify([record['cell'], record['id'], record['session']]).includes(session));
+    const ledger = (): number => {
+      const file = join(bridge.folder, 'ledger');
+      return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').length : 0;
+    };
+
+    it('every call that reached the server is recorded, whatever is refused around it', async () => {
+      const floods = ['"write_note"', 'f"no_such_tool_{n}"'];
+      for (const [index, tool] of floods.entries()) {
+        const before = index * REAL;
+        const session = `flood-${index}`;
+        const { text } = await bridge.runPython(attack(tool), { servers: ['notes'], session, timeout: 120 });
+        expect(text).toContain('done');
+        expect(text).not.toMatch(NOTICE);
+        expect(ledger()).toBe(before + REAL);
+        const found = () => records(session);
+        await expect.poll(() => found().filter(({ type }) => type === 'cell_ended')).toHaveLength(1);
+        const calls = found().filter(({ type }) => type === 'call');
+        expect(calls.filter(({ tool: name, outcome }) => name === 'add_note' && outcome === 'ok')).toHaveLength(REAL);
+        // Some of the flood may be refused before it is a call of a tool, for which no record is due.
+        const counted = found().filter(({ type }) => type === 'calls_refused');
+        const refused = counted.reduce((sum, record) => sum + Number(record['calls']), calls.length - REAL);
+        expect(refused).toBeGreaterThan(1_000);
+        expect(found().length).toBeLessThan(500);
+      }
+    });
+
+    it('what one session writes does not remove what others did', async () => {
+      await bridge.runPython('evidence = 1', { session: 'quiet' });
+      const before = ledger();
+      const real = amount(5_000, 20_000);
+      const { text } = await bridge.runPython(
+        `${PAST_THE_PROXIES}
+for _ in range(${real / 500}):
+    await asyncio.gather(*[ask("call_tool", {"server": "notes", "tool": "add_note", "arguments": {}}) for _ in range(500)])
+print("done")`,
+        { servers: ['notes'], session: 'busy', timeout: 120 },
+      );
+      expect(text).toContain('done');
+      expect(text).not.toMatch(NOTICE);
+      expect(ledger()).toBe(before + real);
+      const started = records('quiet').filter(({ type }) => type === 'cell_started');
+      expect(started).toMatchObject([{ code: 'evidence = 1' }]);
+    });
+  });
+}

@@ -1,0 +1,152 @@
+/** What a flood of calls does to the record, and what answers say about it. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createAuditGate } from '../../../src/audit/gate.ts';
+import { type AuditRecord, AuditRecordSchema } from '../../../src/audit/records.ts';
+import { AuditTrail, type EndedCall } from '../../../src/audit/trail.ts';
+import { CancelSource } from '../../../src/base/cancel.ts';
+import { NO_OUTPUT } from '../../../src/base/cell.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { succeeded, type ToolCall } from '../../../src/calls/contract.ts';
+
+const RUN = { session: 'default', generation: 1, cell: 1 };
+
+function createTrail(audit: '1' | 'required' = '1', isBroken = false) {
+  const stateDir = mkdtempSync(join(tmpdir(), 'audit-trail-'));
+  onTestFinished(() => rmSync(stateDir, { recursive: true, force: true }));
+  const folder = join(stateDir, 'audit');
+  if (isBroken) {
+    writeFileSync(folder, '');
+  }
+  const settings = { stateDir, audit, auditMaxBytes: 1e9, auditMaxAgeDays: 1 } as const;
+  const trail = new AuditTrail('0'.repeat(36), settings, { mask: (text) => text, logger: silentLogger });
+  onTestFinished(() => trail.close());
+  const records = async (): Promise<AuditRecord[]> => {
+    await trail.close();
+    const text = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+    return text
+      .join('')
+      .trimEnd()
+      .split('\n')
+      .map((line) => AuditRecordSchema.parse(JSON.parse(line)));
+  };
+  return { trail, folder, records };
+}
+
+function call(number: number, more: Partial<EndedCall> = {}): EndedCall {
+  const shape = { shapes: {}, undeclared: 0 };
+  const what = { server: 'files', tool: 'read', shape, isRefused: false, startedAt: 1, durationMs: 1 };
+  return { ...RUN, call: number, ...what, ...more };
+}
+const refused = { isRefused: true, errorCode: 'TOOL_UNKNOWN' } as const;
+const endCell = (trail: AuditTrail) =>
+  trail.cellEnded(RUN, { status: 'success', stdout: NO_OUTPUT, stderr: NO_OUTPUT, names: undefined }, 1);
+
+describe('a flood of refused calls', () => {
+  // 22 of 25 real calls were missing after one.
+  it('is counted, and every real call has its record', async () => {
+    const { trail, records } = createTrail();
+    for (let number = 0; number < 10_000; number += 1) {
+      trail.callEnded(call(number, refused));
+    }
+    for (let number = 0; number < 25; number += 1) {
+      trail.callEnded(call(number));
+    }
+    endCell(trail);
+    expect(await trail.takeNotices('default')).toEqual([]);
+    const found = await records();
+    const calls = found.filter((record) => record.type === 'call');
+    expect(calls.filter(({ outcome }) => outcome === 'ok')).toHaveLength(25);
+    expect(calls.filter(({ outcome }) => outcome === 'error')).toHaveLength(100);
+    expect(found.slice(-2)).toMatchObject([
+      { type: 'calls_refused', server: 'files', tool: 'read', error_code: 'TOOL_UNKNOWN', calls: 9_900 },
+      { type: 'cell_ended' },
+    ]);
+  });
+
+  it('is counted even if each has another name, or comes from a job', async () => {
+    const { trail, records } = createTrail();
+    for (let number = 0; number < 10_000; number += 1) {
+      trail.callEnded(call(number, { ...refused, tool: `read_${number}`, cell: number % 2 }));
+    }
+    endCell(trail);
+    trail.sessionEnded({ session: 'default', generation: 1 }, 'it was reset');
+    const found = await records();
+    expect(found.length).toBeLessThan(450);
+    const counted = found.map((record) =>
+      record.type === 'calls_refused' ? record.calls : Number(record.type === 'call'),
+    );
+    expect(counted.reduce((sum, calls) => sum + calls, 0)).toBe(10_000);
+  });
+});
+
+describe('lost records', () => {
+  it.each(['1', 'required'] as const)(
+    'are reported in the answers of their session, whatever comes next (%s)',
+    async (audit) => {
+      const { trail, folder, records } = createTrail(audit, true);
+      for (let number = 0; number < 5_000; number += 1) {
+        trail.callEnded(call(number));
+      }
+      await trail.takeNotices('other');
+      rmSync(folder);
+      await trail.takeNotices('other');
+      endCell(trail);
+      trail.callEnded(call(1, { session: 'other' }));
+      expect(await trail.takeNotices('other')).toEqual([]);
+      const [notice = '', ...others] = await trail.takeNotices('default');
+      const [lost = ''] = /[\d,]+(?= records were lost)/.exec(notice) ?? [];
+      expect(Number(lost.replace(',', ''))).toBeGreaterThan(500);
+      expect(others).toEqual([]);
+      expect(await trail.takeNotices('default')).toEqual([]);
+      const found = await records();
+      expect(found.filter(({ type }) => type === 'lost')).toMatchObject([
+        { session: 'default', records: Number(lost.replace(',', '')) },
+      ]);
+    },
+  );
+});
+
+describe('if a record is required', () => {
+  it('a call waits until there is room for its record, which is then written', async () => {
+    const { trail, folder, records } = createTrail('required', true);
+    const gate = createAuditGate(trail);
+    // Twice, because the first failed write takes a batch out of the queue.
+    for (const _ of [1, 2]) {
+      for (let number = 0; number < 5_000; number += 1) {
+        trail.callEnded(call(number));
+      }
+      await trail.takeNotices('default');
+    }
+    let isSent = false;
+    const made = gate(toolCall(), async () => {
+      isSent = true;
+      return succeeded('result');
+    });
+    await trail.takeNotices('other');
+    expect(isSent).toBe(false);
+    rmSync(folder);
+    await trail.takeNotices('other');
+    expect(await made).toMatchObject({ ok: true });
+    expect((await records()).at(-1)).toMatchObject({ type: 'call', tool: 'write' });
+  });
+
+  it('a call that cannot be recorded is not made', async () => {
+    const refusal = () => Promise.reject(new Error('no room'));
+    const ended: EndedCall[] = [];
+    const gate = createAuditGate({ keepRoom: refusal, callEnded: (one) => ended.push(one) });
+    expect(await gate(toolCall(), () => expect.fail())).toMatchObject({ ok: false });
+    expect(ended).toHaveLength(1);
+  });
+});
+
+function toolCall(): ToolCall {
+  return {
+    server: { name: 'files', alias: 'files', description: '' },
+    tool: { name: 'write', alias: 'write', inputSchema: {} },
+    arguments: {},
+    context: { ...RUN, call: 1, loaded: new Set(), signal: new CancelSource() },
+  };
+}
