@@ -2,7 +2,8 @@
 
 Who reads depends on the platform: a separate thread (`threaded.py`), or whoever waits (`embedded.py`). Either way a
 call can be awaited in the loop or block a thread. Calls made while no cell runs wait for the next cell, because the
-host allows calls only while an answer is pending that would show them.
+host allows calls only while an answer is pending that would show them. Calls also wait while too many bytes of others
+have no answer, because the host refuses what exceeds its own limit.
 """
 
 from __future__ import annotations
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 READ_BYTES = 1 << 20
 """Bytes read from the host at once."""
 
+
+# Bytes of calls without an answer. With one more call of the largest size, which the main thread may send while it
+# blocks, they are within MAX_WAITING_CALL_BYTES of the host; a test compares them.
+MAX_UNANSWERED_BYTES = 24 << 20
+# The same as BYTES_PER_VALUE and MAX_LINE_VALUES of the host.
+_BYTES_PER_VALUE = 64
+_MAX_VALUES = 250_000
+# How often a call that waits looks for room. Chosen: an answer takes longer.
+_ROOM_SECONDS = 0.005
 
 _FRAME_START = b'{"type":'
 """The start of every frame from the host. The rest of a frame whose start was read by user code lacks it."""
@@ -65,6 +75,11 @@ class Channel:
         self._write_lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
         self._next_call = 1
+        # By call: bytes of those that were sent and have no answer.
+        self._sent_bytes: dict[int, int] = {}
+        self._unanswered_bytes = 0
+        self._room_lock = threading.Lock()
+        self._waiting_for_room = 0
         # Used only by the reader.
         self._answered: dict[asyncio.AbstractEventLoop, list[Answer]] = {}
         self._gate = threading.Event()
@@ -77,6 +92,9 @@ class Channel:
 
     def send(self, frame: Frame) -> None:
         """Writes a whole frame, from any thread. Raises like `encode_frame`, and MCPError if the frame is too long."""
+        self._send_line(self._encode(frame))
+
+    def _encode(self, frame: Frame) -> bytes:
         line = encode_frame(frame)
         if self.max_line_bytes and len(line) > self.max_line_bytes:
             raise MCPError(
@@ -84,6 +102,9 @@ class Channel:
                 "LIMIT_FRAME",
                 hint="Send less data, or send it in pieces.",
             )
+        return line
+
+    def _send_line(self, line: bytes) -> None:
         if self.is_forked():
             raise MCPError("a forked process cannot use the session's connection to the host", "CALL_REFUSED")
         if threading.current_thread() is not threading.main_thread():
@@ -166,7 +187,7 @@ class Channel:
 
     def _answer(self, frame: Frame) -> None:
         number = _number(frame["call"])
-        pending = self._pending.pop(number, None)
+        pending = self._end(number)
         if pending is None:
             return  # Cancelled in the meantime.
         if frame["ok"] is not True:
@@ -203,24 +224,44 @@ class Channel:
         """No cell is running: calls have to wait."""
         self._gate.clear()
 
-    def _begin(self, method: str, params: dict[str, object], pending: Pending) -> int:
+    def _new_call(self, method: str, params: dict[str, object]) -> tuple[int, Frame]:
         with self._gate_lock:
             number = self._next_call
             self._next_call += 1
-        self._pending[number] = pending
         frame: Frame = {"type": "call", "call": number, "method": method, "params": params}
         if job := current_job.get():
             frame["job"] = job
+        return number, frame
+
+    def _has_room(self, size: int) -> bool:
+        """Whether a call of this size may be sent now. One may always be sent."""
+        return not self._unanswered_bytes or self._unanswered_bytes + size <= MAX_UNANSWERED_BYTES
+
+    def _try_begin(self, number: int, pending: Pending, line: bytes, force: bool = False) -> bool:
+        """Sends a call, unless too many bytes have no answer yet."""
+        size = _cost(line)
+        with self._room_lock:
+            if not force and not self._has_room(size):
+                return False
+            self._unanswered_bytes += size
+            self._sent_bytes[number] = size
+            self._pending[number] = pending
         try:
-            self.send(frame)
+            self._send_line(line)
         except BaseException:
-            self._pending.pop(number, None)
+            self._end(number)
             raise
-        return number
+        return True
+
+    def _end(self, number: int) -> Pending | None:
+        pending = self._pending.pop(number, None)
+        with self._room_lock:
+            self._unanswered_bytes -= self._sent_bytes.pop(number, 0)
+        return pending
 
     def _forget(self, number: int) -> None:
         """Abandons a call, which the host then cancels on the server."""
-        if self._pending.pop(number, None) is not None:
+        if self._end(number) is not None:
             self.send({"type": "cancel_call", "call": number})
 
     async def call(
@@ -252,7 +293,21 @@ class Channel:
             except RuntimeError:
                 pass  # The loop is closed, so nothing listens.
 
-        number = self._begin(method, params, Pending(deliver, None if on_progress is None else report))
+        pending = Pending(deliver, None if on_progress is None else report)
+        number, frame = self._new_call(method, params)
+        line = self._encode(frame)
+        while not self._try_begin(number, pending, line):
+            # The line is not kept while the call waits: 100 of 5 MiB would fill the sandbox.
+            size, line = _cost(line), b""
+            self._waiting_for_room += 1
+            try:
+                while not self._has_room(size):
+                    await asyncio.sleep(_ROOM_SECONDS * (1 + self._waiting_for_room / 100))
+            finally:
+                self._waiting_for_room -= 1
+            while not current_job.get() and not self._gate.is_set():
+                await self._wait_for_gate(loop)
+            line = self._encode(frame)
         try:
             return await asyncio.wait_for(future, timeout) if timeout is not None else await future
         except asyncio.TimeoutError:
@@ -304,7 +359,13 @@ class Channel:
             reports.append(frame)
             arrived.set()
 
-        number = self._begin(method, params, Pending(deliver, None if on_progress is None else report))
+        pending = Pending(deliver, None if on_progress is None else report)
+        number, frame = self._new_call(method, params)
+        # The main thread runs the loop, so if it waited here, calls of tasks might never end.
+        is_main = threading.current_thread() is threading.main_thread()
+        line = self._encode(frame)
+        while not self._try_begin(number, pending, line, is_main):
+            time.sleep(_ROOM_SECONDS)
         end = None if timeout is None else time.monotonic() + timeout
         try:
             while not box:
@@ -344,6 +405,12 @@ def _timed_out(method: str, params: dict[str, object], timeout: float) -> MCPErr
         "CALL_TIMEOUT",
         hint="Give it more time: .with_options(timeout=SECONDS). The call may still have taken effect.",
     )
+
+
+def _cost(line: bytes) -> int:
+    """What the host counts for a call, or a little more: it does not count commas and brackets within strings."""
+    values = line.count(b",") + line.count(b"[") + line.count(b"{")
+    return len(line) + _BYTES_PER_VALUE * min(values, _MAX_VALUES)
 
 
 def _number(value: object) -> int:

@@ -1,14 +1,20 @@
 /**
  * Files that code keeps with `runtime.save_artifact`, stored as `artifacts/<session>/<name>` in the state directory. A file
  * arrives in pieces and appears only when it is complete. Names come from a sandbox, so they are checked against a pattern
- * before they become part of a path, and links in the store are not followed.
+ * before they become part of a path, and links in the store are not followed. What is being saved counts against the limits, and
+ * what nobody continues is removed.
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { MAX_ARTIFACT_BYTES, MAX_ARTIFACTS_PER_SESSION } from '../base/limits.ts';
+import {
+  MAX_ALL_ARTIFACTS_BYTES,
+  MAX_ARTIFACT_BYTES,
+  MAX_ARTIFACT_TRANSFERS,
+  MAX_ARTIFACTS_PER_SESSION,
+} from '../base/limits.ts';
 import { SESSION_NAME_PATTERN } from '../server/arguments.ts';
 import { replaceFile } from '../state/file-system.ts';
 import { checkDirectory, ensureDirectory, TEMPORARY_SUFFIX } from '../state/state-files.ts';
@@ -35,9 +41,18 @@ export interface Artifacts {
   write(piece: ArtifactPiece): Promise<Artifact | undefined>;
   /** At most `length` bytes starting at `offset`; fewer at the end of the file. */
   read(session: string, name: string, offset: number, length: number): Promise<{ data: Buffer; artifact: Artifact }>;
-  /** All artifacts, by session and name. */
-  list(): Promise<Artifact[]>;
+  /** All artifacts, by session and name. At most `MAX_LIST_AGE_MS` old, unless this process saved one since. */
+  list(): Promise<readonly Artifact[]>;
+  /** Removes what a sandbox of the session has not finished saving. Never rejects. */
+  endSession(session: string): Promise<void>;
+  /** Does the same for every session. */
+  close(): Promise<void>;
 }
+
+/** How long a list stays in memory: a sandbox can ask for it thousands of times per second. Chosen: nobody sees the delay. */
+const MAX_LIST_AGE_MS = 250;
+/** A transfer whose last piece is older belongs to a bridge that is gone. Chosen. */
+const ABANDONED_MS = 600_000;
 
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M} _.,()+@=~-]{0,119}$/u;
 /** Names of devices on Windows, with any extension. */
@@ -46,24 +61,46 @@ const OWNER_ONLY_FILE = 0o600;
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
 interface Transfer {
+  readonly session: string;
+  readonly name: string;
   readonly temporary: string;
   readonly nextOffset: number;
 }
 
-export function createArtifacts(stateDir: string): Artifacts {
-  return new ArtifactFolder(join(stateDir, 'artifacts'));
+/** What is in the store. */
+interface Contents {
+  readonly artifacts: readonly Artifact[];
+  /** Of all files, complete or not. */
+  readonly bytes: number;
+}
+
+/** `maxBytes` limits all artifacts together. */
+export function createArtifacts(stateDir: string, maxBytes: number = MAX_ALL_ARTIFACTS_BYTES): Artifacts {
+  return new ArtifactFolder(join(stateDir, 'artifacts'), maxBytes);
 }
 
 class ArtifactFolder implements Artifacts {
   readonly #root: string;
-  /** By session and name. A transfer that starts again drops the previous one. */
+  readonly #maxBytes: number;
+  /** By session and name, the one that got a piece last at the end. A transfer that starts again drops the previous one. */
   readonly #transfers = new Map<string, Transfer>();
+  /** The last write of each session: pieces of one session are written one after the other. */
+  readonly #writes = new Map<string, Promise<unknown>>();
+  #contents: Promise<Contents> | undefined;
+  #readAt = 0;
+  /** Bytes of all files: as read last, with what was written since. */
+  #usedBytes = 0;
 
-  constructor(root: string) {
+  constructor(root: string, maxBytes: number) {
     this.#root = root;
+    this.#maxBytes = maxBytes;
   }
 
-  async write(piece: ArtifactPiece): Promise<Artifact | undefined> {
+  write(piece: ArtifactPiece): Promise<Artifact | undefined> {
+    return this.#inTurn(piece.session, () => this.#write(piece));
+  }
+
+  async #write(piece: ArtifactPiece): Promise<Artifact | undefined> {
     const { session, name, offset, data } = piece;
     checkNames(session, name);
     try {
@@ -88,10 +125,58 @@ class ArtifactFolder implements Artifacts {
     }
   }
 
-  async list(): Promise<Artifact[]> {
+  async list(): Promise<readonly Artifact[]> {
+    return (await this.#look()).artifacts;
+  }
+
+  async endSession(session: string): Promise<void> {
+    // If a file cannot be removed, a later bridge does it.
+    await this.#inTurn(session, () => Promise.allSettled(this.#openOf(session).map((one) => this.#drop(keyOf(one)))));
+  }
+
+  async close(): Promise<void> {
+    const sessions = new Set([...this.#writes.keys(), ...[...this.#transfers.values()].map(({ session }) => session)]);
+    await Promise.all([...sessions].map((session) => this.endSession(session)));
+  }
+
+  /** The transfers of a session, the one that got a piece last at the end. */
+  #openOf(session: string): Transfer[] {
+    return [...this.#transfers.values()].filter(isOf(session));
+  }
+
+  /** Runs `write` after the earlier writes of the session. */
+  async #inTurn<Value>(session: string, write: () => Promise<Value>): Promise<Value> {
+    const last = (this.#writes.get(session) ?? Promise.resolve()).then(write, write);
+    this.#writes.set(session, last);
+    try {
+      return await last;
+    } finally {
+      if (this.#writes.get(session) === last) {
+        this.#writes.delete(session);
+      }
+    }
+  }
+
+  /** The store, read again if that is too long ago. All who ask meanwhile share one reading. */
+  #look(): Promise<Contents> {
+    if (this.#contents === undefined || performance.now() - this.#readAt > MAX_LIST_AGE_MS) {
+      this.#readAt = performance.now();
+      this.#contents = this.#read();
+    }
+    return this.#contents;
+  }
+
+  async #read(): Promise<Contents> {
     const sessions = (await namesIn(this.#root)).filter((session) => SESSION_NAME_PATTERN.test(session));
-    const lists = await Promise.all(sessions.map((session) => listSession(this.#root, session)));
-    return lists.flat();
+    const wanted = new Set([...this.#transfers.values()].map(({ temporary }) => temporary));
+    const found: Contents[] = [];
+    // One session after the other: a store of 100,000 files must not take all threads of the process.
+    for (const session of sessions) {
+      found.push(await lookInSession(this.#root, session, wanted));
+    }
+    const bytes = found.reduce((sum, each) => sum + each.bytes, 0);
+    this.#usedBytes = bytes;
+    return { artifacts: found.flatMap(({ artifacts }) => artifacts), bytes };
   }
 
   async #take(piece: ArtifactPiece): Promise<Artifact | undefined> {
@@ -103,14 +188,18 @@ class ArtifactFolder implements Artifacts {
         `a piece of '${name}' arrived out of order; was the artifact saved twice at the same time?`,
       );
     }
+    this.#checkQuota(data.length);
     await append(transfer.temporary, data, offset);
+    this.#transfers.delete(keyOf(piece));
     if (!isLast) {
       this.#transfers.set(keyOf(piece), { ...transfer, nextOffset: offset + data.length });
       return undefined;
     }
-    this.#transfers.delete(keyOf(piece));
     await replaceFile(transfer.temporary, join(this.#root, session, name));
-    return describe(this.#root, session, name);
+    const saved = await describe(this.#root, session, name);
+    // Reading the store again for each of 1,000 small artifacts would take seconds.
+    this.#contents = this.#contents?.then((known) => withArtifact(known, saved));
+    return saved;
   }
 
   async #begin(piece: ArtifactPiece): Promise<Transfer> {
@@ -118,10 +207,28 @@ class ArtifactFolder implements Artifacts {
     await this.#drop(keyOf(piece));
     await ensureDirectory(this.#root);
     await ensureDirectory(folder);
-    await checkRoom(folder, piece.name);
-    const transfer = { temporary: join(folder, `.${randomUUID()}${TEMPORARY_SUFFIX}`), nextOffset: 0 };
+    const { session, name } = piece;
+    const { artifacts } = await this.#look();
+    const others = this.#openOf(session);
+    checkRoom(folder, name, [...artifacts.filter(isOf(session)), ...others]);
+    const oldest = others[0];
+    if (others.length >= MAX_ARTIFACT_TRANSFERS && oldest !== undefined) {
+      await this.#drop(keyOf(oldest));
+    }
+    const transfer = { session, name, temporary: join(folder, `.${randomUUID()}${TEMPORARY_SUFFIX}`), nextOffset: 0 };
     this.#transfers.set(keyOf(piece), transfer);
     return transfer;
+  }
+
+  /** Counts bytes that are about to be written. */
+  #checkQuota(bytes: number): void {
+    if (this.#usedBytes + bytes > this.#maxBytes) {
+      const [used, limit] = [this.#usedBytes, this.#maxBytes].map((number) => number.toLocaleString('en-US'));
+      throw new BridgeError('LIMIT_ARTIFACT', `all artifacts have ${used} bytes already; the limit is ${limit} bytes`, {
+        hint: `Ask the user to remove files from ${this.#root}.`,
+      });
+    }
+    this.#usedBytes += bytes;
   }
 
   async #drop(key: string): Promise<void> {
@@ -129,14 +236,42 @@ class ArtifactFolder implements Artifacts {
     this.#transfers.delete(key);
     if (old !== undefined) {
       await rm(old.temporary, { force: true });
+      this.#usedBytes -= old.nextOffset;
     }
   }
 }
 
-async function listSession(root: string, session: string): Promise<Artifact[]> {
-  const names = (await namesIn(join(root, session))).filter(isName);
+function withArtifact({ artifacts, bytes }: Contents, saved: Artifact): Contents {
+  const others = artifacts.filter((each) => keyOf(each) !== keyOf(saved));
+  const at = others.findIndex(({ session, name }) =>
+    session === saved.session ? name > saved.name : session > saved.session,
+  );
+  return { artifacts: others.toSpliced(at === -1 ? others.length : at, 0, saved), bytes };
+}
+
+/** Looks at each file. Removes files of abandoned transfers; those in `wanted` are not. */
+async function lookInSession(root: string, session: string, wanted: ReadonlySet<string>): Promise<Contents> {
+  const names = await namesIn(join(root, session));
   const found = await Promise.all(names.map((name) => describe(root, session, name).catch(() => undefined)));
-  return found.filter((artifact) => artifact !== undefined);
+  const files = found.filter((file) => file !== undefined);
+  const abandoned = files.filter((file) => isAbandoned(file) && !wanted.has(pathOf(root, file)));
+  await Promise.all(abandoned.map((file) => rm(pathOf(root, file), { force: true }).catch(() => undefined)));
+  return {
+    artifacts: files.filter(({ name }) => isName(name)),
+    bytes: files.filter((file) => !abandoned.includes(file)).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+  };
+}
+
+function isAbandoned({ name, modified }: Artifact): boolean {
+  return name.startsWith('.') && name.endsWith(TEMPORARY_SUFFIX) && Date.now() - modified.getTime() > ABANDONED_MS;
+}
+
+function pathOf(root: string, { session, name }: Artifact): string {
+  return join(root, session, name);
+}
+
+function isOf(wanted: string): (file: { readonly session: string }) => boolean {
+  return ({ session }) => session === wanted;
 }
 
 async function describe(root: string, session: string, name: string): Promise<Artifact> {
@@ -177,9 +312,9 @@ async function namesIn(directory: string): Promise<string[]> {
   }
 }
 
-async function checkRoom(folder: string, name: string): Promise<void> {
-  const names = (await namesIn(folder)).filter(isName);
-  if (!names.includes(name) && names.length >= MAX_ARTIFACTS_PER_SESSION) {
+function checkRoom(folder: string, name: string, files: readonly { readonly name: string }[]): void {
+  const names = new Set(files.map((file) => file.name));
+  if (!names.has(name) && names.size >= MAX_ARTIFACTS_PER_SESSION) {
     const limit = MAX_ARTIFACTS_PER_SESSION.toLocaleString('en-US');
     throw new BridgeError('LIMIT_ARTIFACT', `this session already has ${limit} artifacts, which is the limit`, {
       hint: `Reuse the name of an artifact that is no longer needed, or remove files from ${folder}.`,
@@ -209,7 +344,7 @@ function checkSize(name: string, bytes: number): void {
   }
 }
 
-function keyOf({ session, name }: ArtifactPiece): string {
+function keyOf({ session, name }: { readonly session: string; readonly name: string }): string {
   return `${session}/${name}`;
 }
 

@@ -1,22 +1,25 @@
 /** The methods for artifacts that code can call. A session can read all artifacts, but writes only its own. */
 import { z } from 'zod';
-import { MAX_ARTIFACT_BYTES } from '../base/limits.ts';
+import { MAX_ARTIFACT_BYTES, MAX_ARTIFACT_PIECE_BYTES } from '../base/limits.ts';
 import { checked, type Method } from '../calls/method.ts';
 import type { Artifact, Artifacts } from './artifacts.ts';
 import { artifactUri, linkTo, mimeTypeOf } from './resources.ts';
 
 const offset = z.int().nonnegative().max(MAX_ARTIFACT_BYTES);
+/** Of the piece in base64. */
+const MAX_PIECE_CHARS = 4 * Math.ceil(MAX_ARTIFACT_PIECE_BYTES / 3);
+const PIECE_TOO_LONG = `a piece of an artifact has at most ${MAX_ARTIFACT_PIECE_BYTES.toLocaleString('en-US')} bytes`;
 const SaveArtifactParams = z.strictObject({
   name: z.string(),
   offset,
-  data: z.base64(),
+  data: z.string().max(MAX_PIECE_CHARS, PIECE_TOO_LONG).base64(),
   last: z.boolean(),
 });
 const LoadArtifactParams = z.strictObject({
   name: z.string(),
   session: z.string().optional(),
   offset,
-  length: z.int().positive().max(MAX_ARTIFACT_BYTES),
+  length: z.int().positive().max(MAX_ARTIFACT_PIECE_BYTES, PIECE_TOO_LONG),
 });
 
 export function artifactMethods(artifacts: Artifacts): [string, Method][] {

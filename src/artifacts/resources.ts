@@ -1,5 +1,6 @@
 /** Artifacts as MCP resources, `artifact:///<session>/<name>`: text if they are text, otherwise a blob. */
 import type { Attachment } from '../base/cell.ts';
+import { MAX_ARTIFACT_BYTES } from '../base/limits.ts';
 import type { ResourceProvider } from '../server/resources.ts';
 import type { Artifact, Artifacts } from './artifacts.ts';
 
@@ -56,8 +57,8 @@ async function readArtifact(store: ArtifactStore, uri: string) {
   if (session === undefined || name === undefined) {
     return undefined;
   }
-  const { sizeBytes } = (await store.list()).find((each) => each.session === session && each.name === name) ?? {};
-  const { data } = await store.read(session, name, 0, sizeBytes ?? 0);
+  const { artifact } = await store.read(session, name, 0, 0);
+  const { data } = await store.read(session, name, 0, Math.min(artifact.sizeBytes, MAX_ARTIFACT_BYTES));
   const mimeType = mimeTypeOf(name);
   const text = IS_TEXT.test(mimeType) ? decode(data) : undefined;
   return text === undefined ? { uri, mimeType, blob: data.toString('base64') } : { uri, mimeType, text };

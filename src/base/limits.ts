@@ -23,6 +23,20 @@ export const MAX_HOST_LINE_BYTES = 1 * MIB;
 export const MAX_JSON_DEPTH = 200;
 /** Frames that a sandbox may send in one cell. It can send 1,000,000 per second (measured); an honest cell sends far fewer. */
 export const MAX_FRAMES_PER_CELL = 2_000_000;
+/** What a value costs in memory beyond its characters: `{},` becomes an object of 64 bytes (measured with V8 of Node 20). */
+export const BYTES_PER_VALUE = 64;
+/**
+ * Bytes of the calls of one sandbox that run at once; further calls wait. Each byte is there as text, as values, as JSON and in the
+ * pipe to the server. Above the cost of the largest line, so that it can run beside small calls.
+ */
+export const MAX_RUNNING_CALL_BYTES = 24 * MIB;
+/** Bytes of the calls of one sandbox that wait; any further call is refused. The kernel sends at most 24 MiB that is not answered. */
+export const MAX_WAITING_CALL_BYTES = 48 * MIB;
+/**
+ * Calls per session that the host itself answers at once: documents, artifacts, tables. A request of 100 bytes can have an answer
+ * of megabytes. Chosen.
+ */
+export const MAX_HOST_CALLS_IN_FLIGHT = 8;
 /** Calls in flight per session; further calls wait in the host. Chosen so that 1,000 concurrent calls need not wait. */
 export const MAX_CALLS_IN_FLIGHT = 1_024;
 /** Calls that one cell may make. Chosen: far above any honest loop that ends before the longest deadline. */
@@ -37,8 +51,14 @@ export const MAX_CALLS_WAITING = 20_000;
 export const MAX_RESULT_BYTES = 160 * MIB;
 /** The longest value as TOON. Indentation can turn the 8 MiB that a sandbox may send into 94 MB. Chosen: a person reads far less. */
 export const MAX_TOON_CHARS = 8 * MIB;
-/** Bytes of answers that one sandbox has not read yet; beyond that, further answers are refused. */
-export const MAX_UNSENT_BYTES = 256 * MIB;
+/** What waits for a server to read it; beyond that, further messages to it are refused. Twice what the calls of a sandbox may need. */
+export const MAX_UNWRITTEN_BYTES = 64 * MIB;
+/** Bytes of results that one sandbox has not read yet; beyond that, further results are refused, unless it is the only one. */
+export const MAX_UNSENT_BYTES = 128 * MIB;
+/** Bytes of answers that one sandbox has not read yet, beyond which no further call starts. Chosen: far above what a pipe holds. */
+export const MAX_UNREAD_ANSWER_BYTES = 8 * MIB;
+/** Bytes of all other frames that one sandbox has not read yet; beyond that, it is ended. 100,000 refused calls need 50 MB. */
+export const MAX_UNSENT_FRAME_BYTES = 96 * MIB;
 /** How much of a stream is kept from the start of a cell; as much again is kept from its end. */
 export const KEPT_OUTPUT_BYTES = 256 * KIB;
 /** Output kept in the sandbox for `runtime.output`, but no more than this share of the sandbox's memory. Both chosen. */
@@ -56,6 +76,12 @@ export const MAX_DISPLAYS = 20;
 export const MAX_DISPLAY_BYTES = 4 * MIB;
 /** The largest artifact. Chosen: as large as a tool's result may be. */
 export const MAX_ARTIFACT_BYTES = 64 * MIB;
+/** The longest piece of an artifact in one call. The kernel sends and asks for pieces of this size. */
+export const MAX_ARTIFACT_PIECE_BYTES = 1 * MIB;
+/** Artifacts of one session that are being saved at once; the one that waits longest is given up. Chosen. */
+export const MAX_ARTIFACT_TRANSFERS = 8;
+/** All artifacts of all sessions, with what is being saved. Chosen: room for 64 of the largest. */
+export const MAX_ALL_ARTIFACTS_BYTES = 4096 * MIB;
 /** Artifacts per session. Chosen: far more than a person would look through. */
 export const MAX_ARTIFACTS_PER_SESSION = 1_000;
 /** Links to artifacts in one answer. Chosen. */

@@ -33,14 +33,15 @@ const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PAC
 export async function createBridge(settings: Settings, logger: Logger): Promise<Bridge> {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
+  const { autoload, stateDir } = settings;
   const servers = await createConfiguredServers(settings, logger, { hidesDenied: true });
   const mask = createSecretMask(servers.secrets);
   const trail = openAuditTrail(options.instanceId, settings, { mask, logger });
-  const { autoload, stateDir } = settings;
   const savedTools = createSavedTools({ ...savedToolsOptions(settings, servers, trail), logger });
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
   const calls = createGatedCalls(servers, approvals, trail);
-  const methods = [...savedToolMethods(savedTools), ...artifactMethods(createArtifacts(stateDir))];
+  const artifacts = createArtifacts(stateDir);
+  const methods = [...savedToolMethods(savedTools), ...artifactMethods(artifacts)];
   const sessions = new Sessions({
     engine,
     limits: limitsOf(settings),
@@ -49,6 +50,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
     packKey: settings.image,
     handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
     recorder: trail,
+    onSandboxEnd: (session) => void artifacts.endSession(session),
     logger,
     capabilitySummary: CAPABILITY_SUMMARY + (autoload ? AUTOLOAD_SUMMARY : ''),
     autoload,
@@ -62,8 +64,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
 
   return {
     async runCell(request) {
-      const { person } = request;
-      servers.pool.offerElicitation(person && { form: {}, ...(person.opensPages ? { url: {} } : {}) });
+      offerElicitation(servers.pool, request);
       const answer = await withAuditNotices(trail, await runInSession(request, sessions, trail));
       if (!hasSwept) {
         hasSwept = true;
@@ -77,7 +78,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
     preload: preloadClient,
     async close() {
       await Promise.all([sessions.close(), closeServers(servers)]);
-      await Promise.all([trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
+      await Promise.all([artifacts.close(), trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
     },
   };
 }
@@ -93,6 +94,10 @@ function savedToolsOptions(
     fallback: () => policies()?.fallback,
     onSaved: (call, tool) => trail?.toolSaved(call, tool),
   };
+}
+
+function offerElicitation(pool: UpstreamPool, { person }: CellRequest): void {
+  pool.offerElicitation(person && { form: {}, ...(person.opensPages ? { url: {} } : {}) });
 }
 
 async function runInSession(

@@ -5,9 +5,15 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
-import { MAX_JSON_DEPTH, MAX_LINE_LONG_NUMBERS, MAX_LINE_MEMBERS, MAX_LINE_VALUES } from '../base/limits.ts';
+import {
+  BYTES_PER_VALUE,
+  MAX_JSON_DEPTH,
+  MAX_LINE_LONG_NUMBERS,
+  MAX_LINE_MEMBERS,
+  MAX_LINE_VALUES,
+} from '../base/limits.ts';
 import { parseExact } from './exact-json.ts';
-import { measureJson } from './json-extent.ts';
+import { type JsonExtent, measureJson } from './json-extent.ts';
 
 const NEWLINE = 0x0a;
 /** The limit for the preview of a refused line, and for the reason, which may repeat names from it. */
@@ -136,7 +142,12 @@ function createPieces(): Pieces {
 }
 
 export type Decoded<Frame> =
-  | { readonly ok: true; readonly frame: Frame }
+  | {
+      readonly ok: true;
+      readonly frame: Frame;
+      /** About how much memory it needs: the bytes of its line, and what its values cost beyond them. */
+      readonly bytes: number;
+    }
   | {
       readonly ok: false;
       /** What the line is, to follow "the line is". */
@@ -156,7 +167,8 @@ export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buff
   if (!isUtf8(line)) {
     return refuse('not UTF-8');
   }
-  const excess = whatIsTooMuch(line);
+  const extent = measureJson(line);
+  const excess = whatIsTooMuch(extent);
   if (excess !== undefined) {
     return { ...refuse(excess), isTooMuch: true };
   }
@@ -171,11 +183,10 @@ export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buff
     const issue = parsed.error.issues[0];
     return refuse(`not a known frame: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`);
   }
-  return { ok: true, frame: parsed.data };
+  return { ok: true, frame: parsed.data, bytes: line.length + extent.values * BYTES_PER_VALUE };
 }
 
-function whatIsTooMuch(line: Buffer): string | undefined {
-  const { depth, values, members } = measureJson(line);
+function whatIsTooMuch({ depth, values, members }: JsonExtent): string | undefined {
   if (depth > MAX_JSON_DEPTH) {
     return `nested deeper than ${MAX_JSON_DEPTH} levels`;
   }

@@ -8,9 +8,10 @@
  */
 import { randomUUID } from 'node:crypto';
 
-/** Random, so data never contains it, by accident or on purpose. */
+/** Random, so data never contains it by accident. It must not become known: `withoutMarker` removes it from errors. */
 const KEY = `exact-number:${randomUUID()}`;
-const CARRIED = new RegExp(`\\{"${KEY}":"([^"]+)"\\}`, 'g');
+/** Only a number: whoever learns the key must not be able to write anything else to a server. */
+const CARRIED = new RegExp(`\\{"${KEY}":"(-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)"\\}`, 'g');
 
 /** Matches if a text may contain a number that a double cannot hold: a long run of digits or a large exponent. */
 const SUSPICIOUS = /\d{16}|\d[eE]\+?\d{3}/;
@@ -34,6 +35,11 @@ export function stringifyExact(value: unknown): string {
 export function carriedAsText(value: unknown): unknown {
   const text = JSON.stringify(value) ?? 'null';
   return text.includes(KEY) ? JSON.parse(text.replace(CARRIED, '"$1"')) : value;
+}
+
+/** A text for people and code, without the secret key. Carried numbers in it may be JSON of a value that was shown. */
+export function withoutMarker(text: string): string {
+  return text.replaceAll(KEY, 'number');
 }
 
 /** Whether an object from `parseExact` is a carried number. */

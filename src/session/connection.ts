@@ -26,6 +26,7 @@ import { type CellEnd, endOfCell } from './cell-end.ts';
 import type { CallCounts, CallWatch } from './cell-progress.ts';
 import { type CodePackStore, PackCollector } from './code-packs.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
+import { readFairly } from './fair-share.ts';
 import { Outbox } from './outbox.ts';
 import {
   describeSandboxEnd,
@@ -100,7 +101,12 @@ export class KernelConnection {
   constructor(sandbox: Sandbox, options: ConnectionOptions) {
     this.sandbox = sandbox;
     this.#options = options;
-    this.outbox = new Outbox(sandbox.stdin);
+    this.outbox = new Outbox(sandbox.stdin, {
+      onRoom: () => this.#dispatcher.noteRoom(),
+      onOverflow: (bytes) => {
+        void this.kill(`it did not read ${bytes.toLocaleString('en-US')} bytes that the host sent`);
+      },
+    });
     this.#dispatcher = new Dispatcher(
       { ...options, attach: (attachment) => this.#running?.listener.onAttachment(attachment) },
       this.outbox,
@@ -112,7 +118,7 @@ export class KernelConnection {
       (line) => this.#receive(line),
       (bytes) => this.#violation(`a line of ${bytes} bytes; the limit is ${MAX_SANDBOX_LINE_BYTES}`),
     );
-    sandbox.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
+    readFairly(sandbox.stdout, (chunk) => lines.push(chunk));
     this.#limitStart();
     this.gone = sandbox.exited.then((exit) => {
       this.#finish(exit);
@@ -196,13 +202,13 @@ export class KernelConnection {
       if (decoded.isTooMuch === true) {
         this.#dispatcher.refuseUnread(decoded.preview, decoded.reason);
       }
-    } else if (!this.#handle(decoded.frame)) {
+    } else if (!this.#handle(decoded.frame, decoded.bytes)) {
       this.#violation(`a frame of type ${decoded.frame.type} that is not expected now`);
     }
   }
 
   /** Returns whether the frame was expected. */
-  #handle(frame: SandboxFrame): boolean {
+  #handle(frame: SandboxFrame, bytes: number): boolean {
     switch (frame.type) {
       case 'code_pack':
         return !this.#isReady && this.#pack.add(frame.data);
@@ -213,7 +219,7 @@ export class KernelConnection {
       case 'result':
         return this.#endCell(frame);
       case 'call':
-        return this.#dispatcher.receive(frame);
+        return this.#dispatcher.receive(frame, bytes);
       case 'cancel_call':
         this.#dispatcher.cancel(frame.call);
         return true;

@@ -1,16 +1,19 @@
 /**
  * Calls from one sandbox: which may run, how many at once, and how each is answered. `handleCall` does what a call asks.
- * The sandbox is not trusted: reused numbers, calls between cells and floods are refused here.
+ * The sandbox is not trusted: reused numbers, calls between cells and floods are refused here, and what one sandbox asks for must
+ * not keep the others waiting.
  */
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import type { Attachment } from '../base/cell.ts';
 import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
-import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../base/limits.ts';
-import { stringifyExact } from '../protocol/exact-json.ts';
+import { MAX_CALLS_PER_CELL } from '../base/limits.ts';
+import { stringifyExact, withoutMarker } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
 import type { Asker } from './asker.ts';
 import { type CallProgress, type CallProgressReporter, createCallProgressReporter } from './call-progress.ts';
+import { CallQueue, type QueuedCall } from './call-queue.ts';
 import type { CallCounts, CallWatch, ToolProgress } from './cell-progress.ts';
+import { pauseAfter } from './fair-share.ts';
 import { Jobs } from './jobs.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -70,13 +73,16 @@ export interface DispatcherOptions {
 /** Calls that the kernel's check makes before a cell runs (`bridge_kernel/check.py`). Code makes all others. */
 const CALLS_OF_CHECK: ReadonlySet<string> = new Set(['tool_specs', 'list_tools']);
 
+/** The longest message of an error: it may repeat what the sandbox sent. Chosen: no line of it is longer than others. */
+const MAX_ERROR_CHARS = 100_000;
+
 const CALL_START = /^\{"type":"call","call":(\d{1,16}),/;
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
   readonly #running = new Map<number, Running>();
-  readonly #waiting = new Map<number, CallFrame>();
+  readonly #queue = new CallQueue();
   readonly #jobs = new Jobs();
   /** 0 while no cell runs. */
   #cell = 0;
@@ -88,6 +94,8 @@ export class Dispatcher {
   #hasCodeCalled = false;
   #toolCallsRunning = 0;
   #toolCallsDone = 0;
+  /** Whether a call for which the host works has just started; the next one starts when the other sessions had their turn. */
+  #isYielding = false;
   #isClosed = false;
 
   constructor(options: DispatcherOptions, outbox: Outbox) {
@@ -109,7 +117,7 @@ export class Dispatcher {
 
   /** Tool calls of the running cell; calls that earlier cells left behind count as running. */
   counts(): CallCounts {
-    const waiting = [...this.#waiting.values()].filter(isToolCall).length;
+    const waiting = [...this.#queue.waiting()].filter(({ frame }) => isToolCall(frame)).length;
     return { done: this.#toolCallsDone, running: this.#toolCallsRunning + waiting };
   }
 
@@ -132,11 +140,10 @@ export class Dispatcher {
     if (!cancel) {
       return;
     }
-    for (const [call, { job }] of this.#waiting) {
-      if (job !== undefined) {
-        continue;
-      }
-      this.#waiting.delete(call);
+    const waiting = [...this.#queue.waiting()].filter(({ frame }) => frame.job === undefined);
+    for (const { frame } of waiting) {
+      const { call } = frame;
+      this.#queue.remove(call);
       this.#refuse(call, new BridgeError('CALL_CANCELLED', 'the cell that made this call was ended'), ended);
     }
     for (const { cell, controller } of this.#running.values()) {
@@ -146,22 +153,26 @@ export class Dispatcher {
     }
   }
 
+  /** The sandbox has read answers: waiting calls may start. */
+  noteRoom(): void {
+    this.#startWaiting();
+  }
+
   /**
-   * Takes a call; its answer goes to the outbox, now or later. Returns false if its number is in use: the answer would
-   * reach the other call.
+   * Takes a call, with about the memory it needs; its answer goes to the outbox, now or later. Returns false if its number is in
+   * use: the answer would reach the other call.
    */
-  receive(frame: CallFrame): boolean {
+  receive(frame: CallFrame, bytes: number): boolean {
     if (this.#isInUse(frame.call)) {
       return false;
     }
     this.#hasCodeCalled ||= frame.job === undefined && !CALLS_OF_CHECK.has(frame.method);
-    const reason = this.#reasonToRefuse(frame);
+    const reason = this.#reasonToRefuse(frame, bytes);
     if (reason !== undefined) {
       this.#refuse(frame.call, reason, this.#cellOf(frame));
-    } else if (this.#running.size >= MAX_CALLS_IN_FLIGHT) {
-      this.#waiting.set(frame.call, frame);
     } else {
-      void this.#run(frame);
+      this.#queue.add({ frame, bytes });
+      this.#startWaiting();
     }
     return true;
   }
@@ -182,7 +193,7 @@ export class Dispatcher {
 
   /** Cancels a call that the sandbox gave up. */
   cancel(call: number): void {
-    this.#waiting.delete(call);
+    this.#queue.remove(call);
     this.#running.get(call)?.controller.abort();
   }
 
@@ -194,21 +205,22 @@ export class Dispatcher {
   /** Cancels everything and answers nothing from now on. */
   close(): void {
     this.#isClosed = true;
-    this.#waiting.clear();
+    this.#queue.clear();
     for (const { controller } of this.#running.values()) {
       controller.abort();
     }
   }
 
   #isInUse(call: number): boolean {
-    return this.#running.has(call) || this.#waiting.has(call);
+    return this.#running.has(call) || this.#queue.isWaiting(call);
   }
 
   #cellOf({ job }: CallFrame): number {
     return job === undefined ? this.#cell : 0;
   }
 
-  async #run(frame: CallFrame): Promise<void> {
+  async #run(queued: QueuedCall): Promise<void> {
+    const { frame } = queued;
     const { call, job } = frame;
     const weight = isToolCall(frame) ? 1 : 0;
     this.#toolCallsRunning += weight;
@@ -236,6 +248,7 @@ export class Dispatcher {
       this.#refuse(call, toBridgeError(error), cell);
     } finally {
       this.#running.delete(call);
+      this.#queue.end(queued);
       this.#toolCallsRunning -= weight;
       this.#toolCallsDone += weight;
       this.#startWaiting();
@@ -298,18 +311,29 @@ export class Dispatcher {
     }
   }
 
-  /** Starts waiting calls. Between cells only calls of jobs start. */
+  /** Starts waiting calls. Between cells only calls of jobs start. While the sandbox does not read its answers, none does. */
   #startWaiting(): void {
-    for (const [call, frame] of this.#waiting) {
-      if (this.#running.size >= MAX_CALLS_IN_FLIGHT) {
+    const allowed = ({ job }: CallFrame): boolean => this.#cell !== 0 || job !== undefined;
+    while (!this.#isClosed && !this.#outbox.isBehind) {
+      const call = this.#queue.next('servers', allowed) ?? this.#nextForHost(allowed);
+      if (call === undefined) {
         return;
       }
-      if (this.#cell === 0 && frame.job === undefined) {
-        continue;
-      }
-      this.#waiting.delete(call);
-      void this.#run(frame);
+      void this.#run(call);
     }
+  }
+
+  /** One call at a turn: each may keep the host busy for as long as the largest request takes. */
+  #nextForHost(allowed: (frame: CallFrame) => boolean): QueuedCall | undefined {
+    const call = this.#isYielding ? undefined : this.#queue.next('host', allowed);
+    if (call !== undefined) {
+      this.#isYielding = true;
+      pauseAfter(performance.now(), () => {
+        this.#isYielding = false;
+        this.#startWaiting();
+      });
+    }
+    return call;
   }
 
   /** For calls of a cell, which alone may start a job. */
@@ -330,22 +354,16 @@ export class Dispatcher {
     return undefined;
   }
 
-  #reasonToRefuse({ job, method }: CallFrame): BridgeError | undefined {
+  #reasonToRefuse({ job, method }: CallFrame, bytes: number): BridgeError | undefined {
     const isAllowed = job !== undefined && method !== 'start_job';
     const reason = isAllowed ? this.#jobs.reasonToRefuse(job) : this.#reasonToRefuseCell();
     if (reason !== undefined) {
       return reason;
     }
-    if (this.#waiting.size >= MAX_CALLS_WAITING) {
-      return new BridgeError(
-        'LIMIT_CALLS',
-        `${this.#waiting.size.toLocaleString('en-US')} calls are waiting already, which is the limit`,
-        {
-          hint: 'Await results before starting further calls.',
-        },
-      );
-    }
-    return undefined;
+    const full = this.#queue.whyFull(bytes);
+    return full === undefined
+      ? undefined
+      : new BridgeError('LIMIT_CALLS', full, { hint: 'Await results before starting further calls.' });
   }
 }
 
@@ -354,10 +372,12 @@ function isToolCall({ method }: CallFrame): boolean {
 }
 
 function toFrameError(error: BridgeError): FrameError {
-  const { code, message, hint, data } = error;
+  const { code, data } = error;
+  const message = withoutMarker(error.message);
+  const hint = error.hint === undefined ? undefined : withoutMarker(error.hint);
   return {
     code,
-    message,
+    message: message.length > MAX_ERROR_CHARS ? `${message.slice(0, MAX_ERROR_CHARS).toWellFormed()}…` : message,
     ...(hint === undefined ? {} : { hint }),
     ...(Object.keys(data).length === 0 ? {} : { data: { ...data } }),
   };

@@ -15,7 +15,7 @@ export class Jobs {
   /** Starts a job. Throws `CALL_REFUSED` for an invalid or used name, `LIMIT_CALLS` if too many jobs run. */
   start(name: unknown): null {
     if (typeof name !== 'string' || !NAME.test(name) || this.#calls.has(name)) {
-      throw new BridgeError('CALL_REFUSED', `a job cannot have the name ${JSON.stringify(name)}`);
+      throw new BridgeError('CALL_REFUSED', whyNotNamed(name));
     }
     if (this.#calls.size >= MAX_JOBS) {
       throw new BridgeError('LIMIT_CALLS', `${MAX_JOBS} jobs are running in this session, which is the limit`, {
@@ -34,7 +34,10 @@ export class Jobs {
   reasonToRefuse(name: string): BridgeError | undefined {
     const calls = this.#calls.get(name);
     if (calls === undefined) {
-      return new BridgeError('CALL_REFUSED', `there is no running job ${JSON.stringify(name)}`);
+      return new BridgeError(
+        'CALL_REFUSED',
+        `there is no running job${NAME.test(name) ? ` '${name}'` : ' of that name'}`,
+      );
     }
     if (calls >= MAX_CALLS_PER_CELL) {
       return new BridgeError(
@@ -45,4 +48,11 @@ export class Jobs {
     this.#calls.set(name, calls + 1);
     return undefined;
   }
+}
+
+/** Repeats only a valid name: others may be megabytes, or hold what the host must not show. */
+function whyNotNamed(name: unknown): string {
+  return typeof name === 'string' && NAME.test(name)
+    ? `a job named '${name}' is running already`
+    : 'the name of a job must have 1 to 64 letters, digits and "_.-"';
 }

@@ -1,42 +1,78 @@
 /**
  * The only writer of frames to a sandbox. It keeps their order, waits while the pipe is full, and lets an interrupt overtake.
- * An answer too long for one line is sent in parts, which are cut while sending so that the answer is in memory once.
+ * An answer too long for one line is sent in parts, which are cut while sending so that the answer is in memory once. What the
+ * sandbox does not read is bounded in bytes.
  */
 import type { Writable } from 'node:stream';
-import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../base/limits.ts';
+import {
+  MAX_HOST_LINE_BYTES,
+  MAX_UNREAD_ANSWER_BYTES,
+  MAX_UNSENT_BYTES,
+  MAX_UNSENT_FRAME_BYTES,
+} from '../base/limits.ts';
 import { encodeFrame } from '../protocol/codec.ts';
 import type { HostFrame, InterruptFrame } from '../protocol/frames.ts';
 
 /** Characters in one part, so that it is within the line limit even if escaping makes six bytes of each. */
 const PART_CHARS = Math.floor(MAX_HOST_LINE_BYTES / 6) - 64;
 
+/** What an item costs beyond its text: the item, its iterator and their places in lists (measured with Node 20). */
+const ITEM_BYTES = 400;
+
+/** Places of sent items that are kept before they are removed together. Chosen. */
+const MAX_SENT_ITEMS = 4_096;
+
 interface Item {
   readonly chunks: Iterator<string | Buffer>;
   /** Counted as unsent until it is sent. */
-  readonly chars: number;
+  readonly bytes: number;
+  readonly isValue: boolean;
+}
+
+export interface OutboxEvents {
+  /** The sandbox has read so much that calls may start again. */
+  readonly onRoom?: (() => void) | undefined;
+  /** The sandbox has not read frames that must not be dropped. */
+  readonly onOverflow?: ((bytes: number) => void) | undefined;
 }
 
 export class Outbox {
   readonly #pipe: Writable;
-  readonly #waiting: Item[] = [];
-  #unsentChars = 0;
+  readonly #events: OutboxEvents;
+  /** Interrupts, before everything else. */
+  readonly #urgent: Item[] = [];
+  #waiting: (Item | undefined)[] = [];
+  /** Index of the first item of `#waiting` that is not sent: `shift` copies an array of 100,000 items each time. */
+  #first = 0;
+  #unsentValueBytes = 0;
+  #unsentFrameBytes = 0;
   #sentFrames = 0;
   #isBlocked = false;
 
   /** Does not handle errors of `pipe`. */
-  constructor(pipe: Writable) {
+  constructor(pipe: Writable, events: OutboxEvents = {}) {
     this.#pipe = pipe;
+    this.#events = events;
+  }
+
+  /** Whether the sandbox has so much to read that no further call should start. */
+  get isBehind(): boolean {
+    return this.#unsentValueBytes > MAX_UNREAD_ANSWER_BYTES;
   }
 
   /** Queues one frame. */
   send(frame: HostFrame): void {
+    if (this.#unsentFrameBytes > MAX_UNSENT_FRAME_BYTES) {
+      this.#events.onOverflow?.(this.#unsentFrameBytes);
+      return;
+    }
     const line = encodeFrame(frame);
-    this.#queue(once(line), line.length);
+    this.#queue(once(line), bytesOf(line), false);
   }
 
   /** Queues an interrupt before all other frames, with the number of frames sent before it. */
   sendInterrupt(frame: Omit<InterruptFrame, 'type' | 'sent_before'>): void {
-    this.#waiting.unshift({ chunks: this.#numbered(frame), chars: 0 });
+    this.#urgent.push({ chunks: this.#numbered(frame), bytes: 0, isValue: false });
     this.#pump();
   }
 
@@ -44,29 +80,38 @@ export class Outbox {
     yield encodeFrame({ type: 'interrupt', ...frame, sent_before: this.#sentFrames });
   }
 
-  /** Queues the answer to a call, given as JSON. Returns false if too much is unsent. */
+  /** Queues the answer to a call, given as JSON. Returns false if too much is unsent. One value is taken whatever its size. */
   sendValue(call: number, json: string): boolean {
-    if (this.#unsentChars + json.length > MAX_UNSENT_BYTES) {
+    const bytes = bytesOf(json);
+    if (this.#unsentValueBytes > 0 && this.#unsentValueBytes + bytes > MAX_UNSENT_BYTES) {
       return false;
     }
     if (json.length <= PART_CHARS) {
-      const line = `{"type":"answer","call":${call},"ok":true,"value":${json}}\n`;
-      this.#queue(once(line), line.length);
+      this.#queue(once(`{"type":"answer","call":${call},"ok":true,"value":${json}}\n`), bytes, true);
     } else {
-      this.#queue(inParts(call, json), json.length);
+      this.#queue(inParts(call, json), bytes, true);
     }
     return true;
   }
 
   /** Queues bytes that are not a frame: the boot blob. */
   sendRaw(bytes: Buffer): void {
-    this.#queue(once(bytes), bytes.length);
+    this.#queue(once(bytes), bytes.length, false);
   }
 
-  #queue(chunks: Iterator<string | Buffer>, chars: number): void {
-    this.#unsentChars += chars;
-    this.#waiting.push({ chunks, chars });
+  #queue(chunks: Iterator<string | Buffer>, bytes: number, isValue: boolean): void {
+    const item = { chunks, bytes, isValue };
+    this.#count(item, 1);
+    this.#waiting.push(item);
     this.#pump();
+  }
+
+  #count({ bytes, isValue }: Item, sign: 1 | -1): void {
+    if (isValue) {
+      this.#unsentValueBytes += sign * bytes;
+    } else {
+      this.#unsentFrameBytes += sign * bytes;
+    }
   }
 
   /** Sends the writes of one turn in one system call, because the engine's processes forward each write separately. */
@@ -80,20 +125,39 @@ export class Outbox {
     return this.#pipe.write(chunk);
   }
 
+  #remove(item: Item): void {
+    if (item === this.#urgent[0]) {
+      this.#urgent.shift();
+    } else {
+      this.#first += 1;
+      if (this.#first > MAX_SENT_ITEMS || this.#first === this.#waiting.length) {
+        this.#waiting = this.#waiting.slice(this.#first);
+        this.#first = 0;
+      } else {
+        this.#waiting[this.#first - 1] = undefined;
+      }
+    }
+    const wasBehind = this.isBehind;
+    this.#count(item, -1);
+    if (wasBehind && !this.isBehind) {
+      this.#events.onRoom?.();
+    }
+  }
+
   #pump(): void {
     while (!this.#isBlocked) {
-      const item = this.#waiting[0];
+      const item = this.#urgent[0] ?? this.#waiting[this.#first];
       if (item === undefined) {
         return;
       }
       if (this.#pipe.destroyed || this.#pipe.writableEnded) {
-        this.#waiting.length = 0;
+        this.#waiting = [];
+        this.#first = 0;
         return;
       }
       const next = item.chunks.next();
       if (next.done === true) {
-        this.#unsentChars -= item.chars;
-        this.#waiting.shift();
+        this.#remove(item);
       } else if (!this.#write(next.value)) {
         this.#isBlocked = true;
         this.#pipe.once('drain', () => {
@@ -103,6 +167,11 @@ export class Outbox {
       }
     }
   }
+}
+
+/** What a text needs in memory: V8 stores two bytes for each character as soon as one is beyond Latin-1. */
+function bytesOf(text: string): number {
+  return ITEM_BYTES + (Buffer.byteLength(text) === text.length ? 1 : 2) * text.length;
 }
 
 function* once(chunk: string | Buffer): Generator<string | Buffer> {

@@ -41,6 +41,8 @@ export interface SessionOptions
   readonly startingServers: () => readonly string[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
   readonly recorder?: SessionRecorder | undefined;
+  /** Called when a sandbox of the session has ended. Must not throw. */
+  readonly onSandboxEnd?: ((session: string) => void) | undefined;
 }
 
 type Names = NonNullable<CellOutcome['names']>;
@@ -205,7 +207,7 @@ export class Session {
     this.#generation += 1;
     this.#sentDiscovered = '';
     const { signal } = this.#closing;
-    const { capabilitySummary, autoload, savedTools, recorder, ...options } = this.#options;
+    const { capabilitySummary, autoload, savedTools, recorder, onSandboxEnd, ...options } = this.#options;
     const run = { session: this.name, generation: this.#generation };
     const saved = await unlessAborted(savedTools(), signal);
     this.#defined = saved.map(({ name }) => name);
@@ -231,6 +233,7 @@ export class Session {
     recorder?.sessionStarted(run, kernel.engine);
     void kernel.connection.ended.then(({ reason }) => {
       recorder?.sessionEnded(run, reason);
+      onSandboxEnd?.(this.name);
       this.#noteEnd(kernel, reason);
     });
     this.#startIdleTimer();

@@ -5,7 +5,8 @@
  */
 import type { Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-import { MAX_RESULT_BYTES } from '../base/limits.ts';
+import { BridgeError } from '../base/errors.ts';
+import { MAX_RESULT_BYTES, MAX_UNWRITTEN_BYTES } from '../base/limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { LineReader } from '../protocol/line-reader.ts';
 import type { ServerTransport } from './connection.ts';
@@ -30,6 +31,8 @@ export class StdioClientTransport implements ServerTransport {
   readonly #process: ServerProcess;
   readonly #intake: MessageIntake;
   #drained: Promise<void> | undefined;
+  /** Characters that wait for the pipe. Cancelled requests still wait, so their calls no longer count. */
+  #unwrittenChars = 0;
 
   constructor(options: StdioTransportOptions) {
     this.#intake = new MessageIntake(options, (message) => this.onmessage?.(message as unknown as JSONRPCMessage));
@@ -88,10 +91,18 @@ export class StdioClientTransport implements ServerTransport {
 
   /** Writes when the pipe has room again. */
   async #writeLater(line: string): Promise<void> {
+    if (this.#unwrittenChars + line.length > MAX_UNWRITTEN_BYTES) {
+      const waiting = this.#unwrittenChars.toLocaleString('en-US');
+      throw new BridgeError('LIMIT_CALLS', `the server has not read ${waiting} bytes of earlier calls`, {
+        hint: 'Await results before starting further calls.',
+      });
+    }
+    this.#unwrittenChars += line.length;
     // The promise is shared: a listener for each of 1,000 waiting writes would be reported as a leak.
     while (this.#drained !== undefined) {
       await this.#drained;
     }
+    this.#unwrittenChars -= line.length;
     const { stdin } = this.#process;
     if (stdin === undefined) {
       // The caller's error message includes how the server exited.

@@ -50,7 +50,7 @@ const streams = readFixtures<StreamFixture>('streams');
 
 describe('valid frames', () => {
   it.each(valid)('decodes $name', ({ fixture }) => {
-    expect(decode(fixture)).toEqual({ ok: true, frame: fixture.frame });
+    expect(decode(fixture)).toMatchObject({ ok: true, frame: fixture.frame });
   });
 
   it.each(valid.filter(({ fixture }) => fixture.direction === 'to_sandbox'))('encodes $name', ({ fixture }) => {

@@ -118,7 +118,7 @@ describe('frames', () => {
   itHolds('frames of the host arrive unchanged', 5_000, hostFrame, (frame) => {
     const line = Buffer.from(encodeFrame(frame).slice(0, -1));
     expect(line.includes(NEWLINE)).toBe(false);
-    expect(decodeFrame(HostFrameSchema, line)).toEqual({ ok: true, frame });
+    expect(decodeFrame(HostFrameSchema, line)).toMatchObject({ ok: true, frame });
   });
 
   itHolds('garbage gives a short reason, or a frame that can be sent again', 20_000, rubbish, (line) => {

@@ -37,6 +37,16 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
       expect((await run(code.join('\n'))).value).toBe("(True, 'waited')");
     });
 
+    it('in a gather of 125 MiB wait in the sandbox until the host has room', async () => {
+      const code = [
+        'import asyncio',
+        'text = "x" * (5 << 20)',
+        'answers = await asyncio.gather(*[mcp_fake.wait(ms=1500, text=text) for _ in range(25)])',
+        'set(answers), len(answers)',
+      ];
+      expect((await run(code.join('\n'), { timeoutMs: 60_000 })).value).toBe("({'waited'}, 25)");
+    });
+
     it('work from plain functions and asyncio.run', async () => {
       const code = [
         'import asyncio',

@@ -145,12 +145,12 @@ write(b"".join(frame(type="call", call=9000 + n, method="call_tool", params=para
   {
     id: 'F20',
     title: 'a sandbox that reads nothing while it is owed 320 MiB of results',
-    expected: 'results beyond 256 MiB are refused with `LIMIT_RESULT`; nothing else waits',
+    expected: 'results beyond 128 MiB are refused with `LIMIT_RESULT`; nothing else waits',
     needs: ['threads'],
     growth: {
       mib: 480,
       keptMib: 120,
-      why: 'one sandbox may be owed 256 MiB, and the result that is refused has been read',
+      why: 'one sandbox may be owed 128 MiB, and the result that is refused has been read',
     },
     async run({ run, allow }) {
       allow(...Array<string>(40).fill('huge.text'));

@@ -43,7 +43,16 @@ export function resetPeak(pid: number): void {
 
 /** The peak memory of the process since `resetPeak`. */
 export function peakBytes(pid: number): number {
-  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return bytesInStatus(pid, 'VmHWM');
+}
+
+/** The memory of the process now. */
+export function residentBytes(pid: number): number {
+  return bytesInStatus(pid, 'VmRSS');
+}
+
+function bytesInStatus(pid: number, key: string): number {
+  const kib = new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kib ?? 0) * 1024;
 }
 

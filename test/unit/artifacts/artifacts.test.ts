@@ -7,13 +7,14 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Artifacts, createArtifacts } from '../../../src/artifacts/artifacts.ts';
-import { MAX_ARTIFACT_BYTES, MAX_ARTIFACTS_PER_SESSION } from '../../../src/base/limits.ts';
+import { MAX_ARTIFACT_BYTES, MAX_ARTIFACT_TRANSFERS, MAX_ARTIFACTS_PER_SESSION } from '../../../src/base/limits.ts';
 
 function store(): { artifacts: Artifacts; folder: string } {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-artifacts-'));
@@ -66,6 +67,65 @@ describe('a file', () => {
       message: expect.stringContaining('out of order'),
     });
     expect(readdirSync(join(folder, 'default'))).toEqual([]);
+  });
+});
+
+describe('what is being saved', () => {
+  const piece = { session: 'default', offset: 0, data: Buffer.alloc(1_000), isLast: false };
+  const filesIn = (folder: string) => readdirSync(join(folder, 'default')).toSorted();
+
+  it('is at most a few files at once; the one that waits longest is given up', async () => {
+    const { artifacts, folder } = store();
+    for (let number = 0; number < 3 * MAX_ARTIFACT_TRANSFERS; number += 1) {
+      await artifacts.write({ ...piece, name: `n${number}` });
+    }
+    expect(filesIn(folder)).toHaveLength(MAX_ARTIFACT_TRANSFERS);
+    await expect(artifacts.write({ ...piece, name: 'n0', offset: 1_000 })).rejects.toMatchObject({
+      code: 'CALL_REFUSED',
+    });
+  });
+
+  it('stays one file if it is begun 20 times at once', async () => {
+    const { artifacts, folder } = store();
+    await Promise.all(Array.from({ length: 20 }, () => artifacts.write({ ...piece, name: 'same' })));
+    expect(filesIn(folder)).toHaveLength(1);
+  });
+
+  it('is removed with the sandbox, and with the bridge', async () => {
+    const { artifacts, folder } = store();
+    await artifacts.write({ ...piece, name: 'a' });
+    await artifacts.write({ ...piece, name: 'b', session: 'other' });
+    await artifacts.endSession('default');
+    expect(filesIn(folder)).toEqual([]);
+    expect(readdirSync(join(folder, 'other'))).toHaveLength(1);
+    await artifacts.close();
+    expect(readdirSync(join(folder, 'other'))).toEqual([]);
+  });
+
+  it('is removed by a later bridge if this one was killed, and only if it is old', async () => {
+    const { artifacts, folder } = store();
+    await artifacts.write({ ...piece, name: 'old' });
+    const [old = ''] = filesIn(folder);
+    const longAgo = new Date(Date.now() - 3_600_000);
+    utimesSync(join(folder, 'default', old), longAgo, longAgo);
+    await artifacts.write({ ...piece, name: 'new', session: 'other' });
+    await createArtifacts(join(folder, '..')).list();
+    expect(filesIn(folder)).toEqual([]);
+    expect(readdirSync(join(folder, 'other'))).toHaveLength(1);
+  });
+
+  it('counts against the limit of all artifacts, whoever left it', async () => {
+    const { folder } = store();
+    await createArtifacts(join(folder, '..')).write({ ...piece, name: 'left' });
+    const artifacts = createArtifacts(join(folder, '..'), 3_500);
+    await artifacts.write({ ...piece, name: 'a', isLast: true });
+    await artifacts.write({ ...piece, name: 'b', session: 'other' });
+    await expect(artifacts.write({ ...piece, name: 'c' })).rejects.toMatchObject({
+      code: 'LIMIT_ARTIFACT',
+      message: 'all artifacts have 3,000 bytes already; the limit is 3,500 bytes',
+    });
+    await artifacts.endSession('other');
+    await artifacts.write({ ...piece, name: 'c' });
   });
 });
 

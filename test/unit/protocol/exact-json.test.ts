@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { carriedAsText, parseExact, stringifyExact } from '../../../src/protocol/exact-json.ts';
+import { carriedAsText, parseExact, stringifyExact, withoutMarker } from '../../../src/protocol/exact-json.ts';
 
 describe('exact JSON', () => {
   it.each([
@@ -32,6 +32,21 @@ describe('exact JSON', () => {
   it('does not overflow on a long text of many escapes', () => {
     const text = JSON.stringify({ long: '\\"\n'.repeat(2_000_000), id: 1 }).replace('"id":1', '"id":9007199254740993');
     expect(stringifyExact(parseExact(text))).toBe(text);
+  });
+});
+
+describe('whoever learns the key', () => {
+  const [key = ''] = Object.keys(parseExact('1e999') as object);
+
+  it.each(['[', '['.repeat(50_000), '1,"injected":true', '01', 'NaN', '', '1\n', '-', '1e', '0x1'])(
+    'cannot write %.20j as a number',
+    (forged) => {
+      expect(JSON.parse(stringifyExact({ a: { [key]: forged } }))).toEqual({ a: { [key]: forged } });
+    },
+  );
+
+  it('does not learn it from a text for people', () => {
+    expect(withoutMarker(`there is no '${key}'`)).toBe("there is no 'number'");
   });
 });
 

@@ -3,7 +3,14 @@ import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
-import { MAX_CALLS_IN_FLIGHT, MAX_CALLS_PER_CELL, MAX_CALLS_WAITING } from '../../../src/base/limits.ts';
+import {
+  MAX_CALLS_IN_FLIGHT,
+  MAX_CALLS_PER_CELL,
+  MAX_CALLS_WAITING,
+  MAX_RUNNING_CALL_BYTES,
+  MAX_WAITING_CALL_BYTES,
+} from '../../../src/base/limits.ts';
+import { parseExact } from '../../../src/protocol/exact-json.ts';
 import { type AnswerFrame, type CallFrame, HostFrameSchema } from '../../../src/protocol/frames.ts';
 import type { Asker } from '../../../src/session/asker.ts';
 import { type CallContext, Dispatcher, type HandleCall } from '../../../src/session/dispatch.ts';
@@ -15,14 +22,16 @@ vi.mock('../../../src/base/limits.ts', async (original) => ({
   MAX_CALLS_IN_FLIGHT: 3,
   MAX_CALLS_WAITING: 4,
   MAX_CALLS_PER_CELL: 10,
+  MAX_HOST_CALLS_IN_FLIGHT: 2,
   MAX_UNSENT_BYTES: 100,
+  MAX_UNREAD_ANSWER_BYTES: 100,
 }));
 
 function setUp(handleCall?: HandleCall) {
   const pipe = new PassThrough({ highWaterMark: 1 << 20 });
   const begun: ((value: unknown) => void)[] = [];
   const contexts: CallContext[] = [];
-  const dispatcher = new Dispatcher(
+  const dispatcher: Dispatcher = new Dispatcher(
     {
       session: 'test',
       generation: 1,
@@ -33,10 +42,10 @@ function setUp(handleCall?: HandleCall) {
         return handleCall?.(call, context) ?? new Promise((resolve) => begun.push(resolve));
       },
     },
-    new Outbox(pipe),
+    new Outbox(pipe, { onRoom: () => dispatcher.noteRoom() }),
   );
-  const call = (number: number, frame: Partial<CallFrame> = {}) =>
-    dispatcher.receive({ type: 'call', call: number, method: 'call_tool', params: { n: number }, ...frame });
+  const call = (number: number, frame: Partial<CallFrame> = {}, bytes = 100) =>
+    dispatcher.receive({ type: 'call', call: number, method: 'call_tool', params: { n: number }, ...frame }, bytes);
   /** Frames that were sent since it was last asked. */
   async function sent() {
     await nextTurn();
@@ -54,8 +63,14 @@ function setUp(handleCall?: HandleCall) {
     call(1_000, { method: 'start_job', params: { name } });
     expect(await ends()).toEqual([[1_000, 'ok']]);
   }
+  /** Reads everything, until nothing more comes. */
+  async function drain(): Promise<void> {
+    for (let read = pipe.read(); read !== null; read = pipe.read()) {
+      await nextTurn();
+    }
+  }
   const signals = () => contexts.map(({ signal }) => signal.aborted);
-  return { dispatcher, begun, contexts, call, sent, answers, ends, startJob, signals };
+  return { dispatcher, begun, contexts, call, sent, answers, ends, startJob, signals, drain };
 }
 
 /** Numbers of calls, from 1. */
@@ -211,11 +226,91 @@ describe('the answer to a call', () => {
   });
 
   it('is LIMIT_RESULT if too many values are unread already', async () => {
-    const { dispatcher, call, answers } = setUp(async () => 'x'.repeat(200));
+    const { dispatcher, call, answers } = setUp(async () => 'x'.repeat(3_000_000));
     dispatcher.beginCell(1, undefined);
     call(1);
-    expect(await answers()).toMatchObject([{ call: 1, ok: false, error: { code: 'LIMIT_RESULT' } }]);
-    expect(dispatcher.codeOfRefused(1)).toBe('LIMIT_RESULT');
+    call(2);
+    expect(await answers()).toMatchObject([]);
+    expect(dispatcher.codeOfRefused(1)).toBeUndefined();
+    expect(dispatcher.codeOfRefused(2)).toBe('LIMIT_RESULT');
+  });
+});
+
+describe('calls of many bytes', () => {
+  it('run while they are within the limit; the next one waits, and small ones behind it do too', async () => {
+    const { dispatcher, begun, contexts, call } = setUp();
+    dispatcher.beginCell(1, undefined);
+    call(1, {}, MAX_RUNNING_CALL_BYTES - 100);
+    call(2, {}, 101);
+    call(3, {}, 1);
+    expect(contexts.map((context) => context.call)).toEqual([1]);
+    begun[0]?.(null);
+    await nextTurn();
+    expect(contexts.map((context) => context.call)).toEqual([1, 2, 3]);
+  });
+
+  it('are refused with the limit once too many bytes wait', async () => {
+    const { dispatcher, call, answers } = setUp();
+    dispatcher.beginCell(1, undefined);
+    call(1, {}, MAX_RUNNING_CALL_BYTES);
+    call(2, {}, MAX_WAITING_CALL_BYTES - 1);
+    call(3, {}, 2);
+    expect(await answers()).toMatchObject([
+      {
+        call: 3,
+        error: {
+          code: 'LIMIT_CALLS',
+          message: 'waiting calls would need 50,331,649 bytes; the limit is 50,331,648 bytes',
+          hint: expect.any(String),
+        },
+      },
+    ]);
+    dispatcher.cancel(2);
+    call(4, {}, 2);
+    expect(await answers()).toEqual([]);
+  });
+
+  it('wait until the sandbox has read its answers', async () => {
+    const { dispatcher, contexts, call, drain } = setUp(async () => 'x'.repeat(3_000_000));
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    await nextTurn();
+    call(2);
+    expect(contexts).toHaveLength(1);
+    await drain();
+    expect(contexts).toHaveLength(2);
+  });
+});
+
+describe('calls that the host answers itself', () => {
+  it('start one at a turn, a few at once, and hold up no call of a server', async () => {
+    const { dispatcher, begun, contexts, call } = setUp();
+    dispatcher.beginCell(1, undefined);
+    upTo(4).forEach((number) => call(number, { method: 'list_tools' }));
+    call(5);
+    expect(contexts.map((context) => context.call)).toEqual([1, 5]);
+    await nextTurn();
+    await nextTurn();
+    await nextTurn();
+    expect(contexts.map((context) => context.call)).toEqual([1, 5, 2]);
+    begun[0]?.(null);
+    await expect.poll(() => contexts.map((context) => context.call)).toEqual([1, 5, 2, 3]);
+  });
+});
+
+describe('an error', () => {
+  it('does not show how the host carries exact numbers, and is no longer than a line may be', async () => {
+    const marked = Object.keys(parseExact('1e999') as object)[0] ?? '';
+    const { dispatcher, call, answers } = setUp(async () => {
+      throw new BridgeError('CALL_REFUSED', `unknown: ${marked}${'x'.repeat(1_000_000)}`, { hint: marked });
+    });
+    dispatcher.beginCell(1, undefined);
+    call(1);
+    call(2, { method: 'start_job', params: { name: parseExact('{"a":1e999}') } });
+    const text = JSON.stringify(await answers());
+    expect(text).toContain('unknown: number');
+    expect(text).not.toContain(marked);
+    expect(text.length).toBeLessThan(200_000);
   });
 });
 
@@ -393,8 +488,8 @@ describe('reports on a call', () => {
     dispatcher.beginCell(1, undefined);
     call(1);
     dispatcher.beginCell(2, undefined, { noteCall: () => undefined, endCall: () => undefined });
-    dispatcher.receive({ type: 'call', call: 2, method: 'start_job', params: { name: 'j' } });
-    dispatcher.receive({ type: 'call', call: 3, method: 'call_tool', params: {}, job: 'j' });
+    dispatcher.receive({ type: 'call', call: 2, method: 'start_job', params: { name: 'j' } }, 100);
+    dispatcher.receive({ type: 'call', call: 3, method: 'call_tool', params: {}, job: 'j' }, 100);
     expect(contexts.map(({ job, onToolProgress }) => [job, onToolProgress])).toEqual([
       [undefined, undefined],
       ['j', undefined],

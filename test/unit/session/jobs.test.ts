@@ -13,7 +13,7 @@ it('accepts calls only of jobs that have started and not ended', () => {
 });
 
 it.each([[''], ['a b'], ['a\nb'], ['x'.repeat(65)], [7], [undefined]])('refuses the name %j', (name) => {
-  expect(() => new Jobs().start(name)).toThrow('a job cannot have the name');
+  expect(() => new Jobs().start(name)).toThrow('the name of a job must have 1 to 64');
 });
 
 it('refuses a second job of the same name, and too many jobs', () => {
@@ -21,7 +21,7 @@ it('refuses a second job of the same name, and too many jobs', () => {
   for (let index = 0; index < MAX_JOBS; index += 1) {
     jobs.start(`job${index}`);
   }
-  expect(() => jobs.start('job0')).toThrow('a job cannot have the name');
+  expect(() => jobs.start('job0')).toThrow("a job named 'job0' is running already");
   expect(() => jobs.start('more')).toThrow(`${MAX_JOBS} jobs are running`);
 });
 

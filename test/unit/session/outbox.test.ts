@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES } from '../../../src/base/limits.ts';
+import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES, MAX_UNSENT_FRAME_BYTES } from '../../../src/base/limits.ts';
 import { Outbox } from '../../../src/session/outbox.ts';
 
 /** An outbox on a pipe with a small buffer, and what it has sent so far. */
@@ -69,6 +69,28 @@ describe('outbox', () => {
     expect(types.slice(0, 4)).toEqual([undefined, 'answer', 'answer_part', 'interrupt']);
     expect(frames[3]).toEqual({ type: 'interrupt', cell: 1, reason: 'cancelled', sent_before: 2 });
     expect(types.slice(-2)).toEqual(['answer', 'answer']);
+  });
+
+  it('takes one value of any size, and counts two bytes for each character beyond Latin-1', () => {
+    const large = JSON.stringify('x'.repeat(MAX_UNSENT_BYTES + 1));
+    expect(setUp().outbox.sendValue(1, large)).toBe(true);
+    const { outbox } = setUp();
+    const wide = JSON.stringify(`€${'x'.repeat(MAX_UNSENT_BYTES / 4)}`);
+    expect(outbox.sendValue(1, wide)).toBe(true);
+    expect(outbox.sendValue(2, wide)).toBe(false);
+  });
+
+  it('reports a sandbox that reads no frames, and keeps no more of them', () => {
+    const overflows: number[] = [];
+    const outbox = new Outbox(new PassThrough({ highWaterMark: 1_024 }), {
+      onOverflow: (bytes) => overflows.push(bytes),
+    });
+    const message = 'x'.repeat(1 << 20);
+    for (let call = 0; call < MAX_UNSENT_FRAME_BYTES / message.length + 3; call += 1) {
+      outbox.send({ type: 'answer', call, ok: false, error: { code: 'CALL_REFUSED', message } });
+    }
+    expect(overflows.length).toBeGreaterThan(0);
+    expect(Math.max(...overflows)).toBeLessThan(MAX_UNSENT_FRAME_BYTES + 2 * message.length);
   });
 
   it('refuses a value if too much is unread', () => {
