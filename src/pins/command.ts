@@ -22,7 +22,7 @@ export const acceptCommand: Command<AcceptCommand> = {
       .action((server: string, tools: readonly string[], { json, dryRun }: Given) =>
         settle({ command: 'accept-tools', server, tools, isJson: json === true, isDryRun: dryRun === true }),
       );
-    addNotes(approve, 'Tools are compared with the definitions first seen or last accepted. See `help security pins`.');
+    addNotes(approve, 'Tools are compared with the definitions first seen or last accepted. See `help pins`.');
   },
   async run(line, host) {
     const { acceptTools } = await import('./run.ts');

@@ -11,6 +11,7 @@ export const TOPICS = {
   platforms: 'engines on Linux, macOS and Windows',
   security: 'what the sandbox protects, and what it does not',
   policy: 'rules for what code may call',
+  pins: 'when a server changes its tools',
   approvals: 'approving calls, and questions from servers',
   audit: 'the log of cells and calls',
   troubleshooting: 'when something does not work',
