@@ -9,7 +9,7 @@ import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge
 import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { peakBytes, queuedMs, resetPeak, residentBytes } from '../support/faults/probe.ts';
-import { codeOf, createFloods, FLOODED_SERVER, type Flood, storeForFloods } from '../support/floods.ts';
+import { codeOf, createFloods, FLOODED_SERVER, type Flood, STUCK_SERVER, storeForFloods } from '../support/floods.ts';
 
 const MIB = 1024 * 1024;
 const MAX_GROWTH_BYTES = 300 * MIB;
@@ -34,10 +34,11 @@ function attack(engine: TestEngine): void {
   let before = 0;
 
   beforeAll(async () => {
-    bridge = await startBridge({ engine, servers: () => ({ [FLOODED_SERVER]: fixtureServer('flooded.mjs') }) });
+    const server = fixtureServer('flooded.mjs');
+    bridge = await startBridge({ engine, servers: () => ({ [FLOODED_SERVER]: server, [STUCK_SERVER]: server }) });
     storeForFloods(bridge.folder);
     await answerOf(bridge, 'beside', '1');
-    await answerOf(bridge, 'attacker', `await mcp_${FLOODED_SERVER}.takes()`);
+    await answerOf(bridge, 'attacker', `await mcp_${FLOODED_SERVER}.takes(); await mcp_${STUCK_SERVER}.takes()`);
     before = residentBytes(bridge.pid);
   });
   afterAll(() => bridge.close());
@@ -76,7 +77,7 @@ async function timeBeside(bridge: BridgeClient): Promise<number> {
 }
 
 function answerOf(bridge: BridgeClient, session: string, code: string) {
-  const options = { session, servers: session === 'attacker' ? [FLOODED_SERVER] : [], timeout: FLOOD_SECONDS };
+  const options = { session, servers: session === 'attacker' ? [FLOODED_SERVER, STUCK_SERVER] : [], timeout: FLOOD_SECONDS };
   const onprogress = session === 'attacker' ? { onprogress: () => undefined } : {};
   return bridge.runPython(code, options, { timeout: (FLOOD_SECONDS + 10) * 1_000, ...onprogress });
 }

@@ -18,8 +18,10 @@ export interface Flood {
 /** `count` repetitions, where a short run makes fewer. */
 type Amount = (short: number, long: number) => number;
 
-/** The name of the server that floods call (`flooded.mjs`), and the session whose artifacts they read. */
+/** The servers that floods call, both `flooded.mjs`; one of them stops reading. */
 export const FLOODED_SERVER = 'flooded';
+export const STUCK_SERVER = 'stuck';
+/** The session whose artifacts they read. */
 const STORED_SESSION = 'stored';
 
 /**
@@ -53,10 +55,10 @@ async def flood_frames(count, line):
     ended.clear()
     for _ in range(count): write(line + b"\\n")
     await flood(1, "discovered_servers", {})
-def call_of(tool, **given): return {"server": "${FLOODED_SERVER}", "tool": tool, "arguments": given}
+def call_of(tool, server="${FLOODED_SERVER}", **given): return {"server": server, "tool": tool, "arguments": given}
 `;
 
-/** Code that sends a flood, to be run in a session that has loaded `FLOODED_SERVER`. */
+/** Code that sends a flood, to be run in a session that has loaded both servers. */
 export function codeOf({ code }: Flood): string {
   return `${PRELUDE}${code}`;
 }
@@ -77,12 +79,12 @@ export function createFloods(amount: Amount): readonly Flood[] {
 }
 
 function toolCalls(amount: Amount): Flood[] {
-  const count = amount(60, 900);
+  const count = amount(20, 900);
   return [
     {
       title: 'calls of 7 MiB to a fast server',
       kinds: ['call_tool'],
-      code: `await flood(${amount(200, 900)}, "call_tool", call_of("takes", text=LARGE))`,
+      code: `await flood(${amount(40, 900)}, "call_tool", call_of("takes", text=LARGE))`,
     },
     {
       title: 'calls of 7 MiB that need 14 MiB as text',
@@ -120,18 +122,19 @@ write(frame(type="job_ended", name="flood"))`,
     {
       title: 'calls with results of 8 MiB',
       kinds: ['call_tool'],
-      code: `await flood(${amount(40, 200)}, "call_tool", call_of("gives", mib=8))`,
+      code: `await flood(${amount(20, 200)}, "call_tool", call_of("gives", mib=8))`,
     },
     {
       title: 'calls of 7 MiB, each cancelled at once, to a server that reads nothing',
       kinds: ['call_tool', 'cancel_call'],
       code: `
 stopped = next(numbers)
-send(encoded({"method": "call_tool", "params": call_of("stops_reading")})[1:], stopped)
-body = encoded({"method": "call_tool", "params": call_of("waits", text=LARGE)})[1:]
+send(encoded({"method": "call_tool", "params": call_of("stops_reading", "${STUCK_SERVER}")})[1:], stopped)
+body = encoded({"method": "call_tool", "params": call_of("waits", "${STUCK_SERVER}", text=LARGE)})[1:]
 for _ in range(${count}):
     number = next(numbers)
     write(b'{"type":"call","call":%d,' % number + body + b"\\n" + frame(type="cancel_call", call=number))
+write(frame(type="cancel_call", call=stopped))
 await flood(1, "discovered_servers", {})`,
     },
   ];
@@ -139,7 +142,7 @@ await flood(1, "discovered_servers", {})`,
 
 /** Requests that are large themselves. Most are refused, but only after they have been read. */
 function largeRequests(amount: Amount): Flood[] {
-  const count = amount(30, 300);
+  const count = amount(12, 300);
   const given: Partial<Record<CallMethod, string>> = {
     list_tools: '{"server": LARGE}',
     describe_server: '{"server": LARGE}',
@@ -170,7 +173,7 @@ function largeRequests(amount: Amount): Flood[] {
 
 /** Requests that are as large as is accepted, or have large answers. */
 function largeAnswers(amount: Amount): Flood[] {
-  const many = amount(100, 1_000);
+  const many = amount(20, 1_000);
   const server = `"server": "${FLOODED_SERVER}"`;
   const given: readonly (readonly [CallMethod, string, string, number])[] = [
     ['list_tools', 'of 1,000 tools', `{${server}}`, many],
@@ -181,10 +184,10 @@ function largeAnswers(amount: Amount): Flood[] {
     ['list_prompts', 'of 2 MiB', `{${server}}`, many],
     ['get_prompt', 'of 2 MiB', `{${server}, "name": "ask"}`, many],
     ['find_servers', 'by 2,000 characters', '{"query": "tool " * 400, "limit": 50}', many],
-    ['query_tool_docs', 'of 1,000 tools', `{${server}, "detail": "full"}`, amount(20, 200)],
+    ['query_tool_docs', 'of 1,000 tools', `{${server}, "detail": "full"}`, amount(10, 200)],
     ['search_tool_docs', 'by 100,000 characters', '{"query": "tool number " * 8_000, "limit": 20, "detail": "full"}', 20],
-    ['tool_specs', 'of 200 tools', `{${server}, "tools": [f"tool_{n}" for n in range(200)]}`, amount(20, 200)],
-    ['stubs', 'of 1,000 tools', `{${server}}`, amount(20, 200)],
+    ['tool_specs', 'of 200 tools', `{${server}, "tools": [f"tool_{n}" for n in range(200)]}`, amount(10, 200)],
+    ['stubs', 'of 1,000 tools', `{${server}}`, amount(10, 200)],
     ['save_tool', 'of 64 KiB', '{"name": "f", "source": "def f():\\n    " + "#" * 65_000}', many],
     [
       'save_artifact',
@@ -205,7 +208,7 @@ function largeAnswers(amount: Amount): Flood[] {
       many,
     ],
     ['list_artifacts', 'of 1,000 files', '{}', many],
-    ['to_toon', 'of 240,000 values', '{"value": [{"a": n} for n in range(70_000)]}', amount(20, 200)],
+    ['to_toon', 'of 240,000 values', '{"value": [{"a": n} for n in range(70_000)]}', amount(10, 200)],
   ];
   return given.map(([method, size, params, count]) => ({
     title: `${method} ${size}`,
@@ -216,7 +219,7 @@ function largeAnswers(amount: Amount): Flood[] {
 
 /** Frames that are no calls, and lines that are no frames. */
 function frames(amount: Amount): Flood[] {
-  const count = amount(60, 600);
+  const count = amount(20, 600);
   const text = 'LARGE[1 << 19:]';
   const given: readonly (readonly [SandboxFrame['type'], string, string])[] = [
     ['output', 'of 7 MiB', `type="output", cell=CELL, stream="stdout", text=LARGE`],
@@ -250,7 +253,7 @@ function frames(amount: Amount): Flood[] {
       kinds: [],
       code: `
 piece = LARGE.encode()
-for _ in range(${amount(4, 40)}):
+for _ in range(${amount(2, 40)}):
     for _ in range(9): write(piece)
     write(b"\\n")
 await flood(1, "discovered_servers", {})`,
