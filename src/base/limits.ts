@@ -27,7 +27,7 @@ export const MAX_FRAMES_PER_CELL = 2_000_000;
 export const BYTES_PER_VALUE = 64;
 /**
  * Bytes of the calls of one sandbox that run at once; further calls wait. Each byte is there as text, as values, as JSON and in the
- * pipe to the server. Above the cost of the largest line, so that it can run beside small calls.
+ * pipe to the server. Above the cost of the largest line of plain text, so that it can run beside small calls.
  */
 export const MAX_RUNNING_CALL_BYTES = 24 * MIB;
 /**

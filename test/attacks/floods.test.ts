@@ -45,7 +45,6 @@ function attack(engine: TestEngine): void {
 
   it.each(FLOODS)('$title', async (flood) => {
     const { growthMib, slowestMs, answer } = await runFlood(bridge, flood, before);
-    console.log(`FLOOD ${engine.label} | ${flood.title} | ${Math.round(growthMib)} MiB | ${Math.round(slowestMs)} ms | ${String(answer['stdout'] ?? answer['error']).slice(-150).trim()}`);
     expect(answer).toMatchObject({ summary: 'Success' });
     expect(growthMib).toBeLessThan(MAX_GROWTH_BYTES / MIB);
     expect(slowestMs).toBeLessThan(MAX_ANSWER_MS);
@@ -77,7 +76,11 @@ async function timeBeside(bridge: BridgeClient): Promise<number> {
 }
 
 function answerOf(bridge: BridgeClient, session: string, code: string) {
-  const options = { session, servers: session === 'attacker' ? [FLOODED_SERVER, STUCK_SERVER] : [], timeout: FLOOD_SECONDS };
+  const options = {
+    session,
+    servers: session === 'attacker' ? [FLOODED_SERVER, STUCK_SERVER] : [],
+    timeout: FLOOD_SECONDS,
+  };
   const onprogress = session === 'attacker' ? { onprogress: () => undefined } : {};
   return bridge.runPython(code, options, { timeout: (FLOOD_SECONDS + 10) * 1_000, ...onprogress });
 }

@@ -185,7 +185,12 @@ function largeAnswers(amount: Amount): Flood[] {
     ['get_prompt', 'of 2 MiB', `{${server}, "name": "ask"}`, many],
     ['find_servers', 'by 2,000 characters', '{"query": "tool " * 400, "limit": 50}', many],
     ['query_tool_docs', 'of 1,000 tools', `{${server}, "detail": "full"}`, amount(10, 200)],
-    ['search_tool_docs', 'by 100,000 characters', '{"query": "tool number " * 8_000, "limit": 20, "detail": "full"}', 20],
+    [
+      'search_tool_docs',
+      'by 100,000 characters',
+      '{"query": "tool number " * 8_000, "limit": 20, "detail": "full"}',
+      20,
+    ],
     ['tool_specs', 'of 200 tools', `{${server}, "tools": [f"tool_{n}" for n in range(200)]}`, amount(10, 200)],
     ['stubs', 'of 1,000 tools', `{${server}}`, amount(10, 200)],
     ['save_tool', 'of 64 KiB', '{"name": "f", "source": "def f():\\n    " + "#" * 65_000}', many],
