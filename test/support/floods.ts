@@ -75,7 +75,7 @@ export function storeForFloods(stateFolder: string): void {
 
 /** Every kind of request. The last one ends the sandbox. */
 export function createFloods(amount: Amount): readonly Flood[] {
-  return [...toolCalls(amount), ...largeRequests(amount), ...largeAnswers(amount), ...frames(amount)];
+  return [...toolCalls(amount), largeRequests(amount), ...largeAnswers(amount), ...frames(amount)];
 }
 
 function toolCalls(amount: Amount): Flood[] {
@@ -140,9 +140,8 @@ await flood(1, "discovered_servers", {})`,
   ];
 }
 
-/** Requests that are large themselves. Most are refused, but only after they have been read. */
-function largeRequests(amount: Amount): Flood[] {
-  const count = amount(12, 300);
+/** Requests that are large themselves, in turn. Most are refused, but only after they have been read. */
+function largeRequests(amount: Amount): Flood {
   const given: Partial<Record<CallMethod, string>> = {
     list_tools: '{"server": LARGE}',
     describe_server: '{"server": LARGE}',
@@ -164,16 +163,24 @@ function largeRequests(amount: Amount): Flood[] {
     to_toon: '{"value": LARGE}',
     start_job: '{"name": LARGE}',
   };
-  return Object.entries(given).map(([method, params]) => ({
-    title: `${method} with 7 MiB`,
-    kinds: [method as CallMethod],
-    code: `await flood(${count}, "${method}", ${params})`,
-  }));
+  const methods = Object.keys(given) as CallMethod[];
+  const requests = Object.entries(given).map(([method, params]) => `lambda: ("${method}", ${params})`);
+  const rounds = amount(2, 30);
+  return {
+    title: `requests of 7 MiB to ${methods.length} methods`,
+    kinds: methods,
+    code: `
+for _ in range(${rounds}):
+    for request in [${requests.join(', ')}]:
+        method, params = request()
+        send(encoded({"method": method, "params": params})[1:], next(numbers))
+await until_ended(${rounds * methods.length})`,
+  };
 }
 
 /** Requests that are as large as is accepted, or have large answers. */
 function largeAnswers(amount: Amount): Flood[] {
-  const many = amount(20, 1_000);
+  const many = amount(10, 1_000);
   const server = `"server": "${FLOODED_SERVER}"`;
   const given: readonly (readonly [CallMethod, string, string, number])[] = [
     ['list_tools', 'of 1,000 tools', `{${server}}`, many],
