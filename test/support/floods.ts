@@ -231,7 +231,7 @@ function largeAnswers(amount: Amount): Flood[] {
 
 /** Frames that are no calls, and lines that are no frames. */
 function frames(amount: Amount): Flood[] {
-  const count = amount(20, 600);
+  const count = amount(12, 600);
   const text = 'LARGE[1 << 19:]';
   const given: readonly (readonly [SandboxFrame['type'], string, string])[] = [
     ['output', 'of 7 MiB', `type="output", cell=CELL, stream="stdout", text=LARGE`],
