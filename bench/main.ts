@@ -12,6 +12,7 @@ import { answers } from './measures/answers.ts';
 import { cellCheck } from './measures/cell-check.ts';
 import { coldStart } from './measures/cold-start.ts';
 import { concurrentCalls } from './measures/concurrent-calls.ts';
+import { floods } from './measures/floods.ts';
 import { idleMemory } from './measures/idle-memory.ts';
 import { keptTools } from './measures/kept-tools.ts';
 import { largeData } from './measures/large-data.ts';
@@ -32,6 +33,7 @@ const MEASURES: readonly Measure[] = [
   toolCall,
   concurrentCalls,
   largeData,
+  floods,
   answers,
   startUp,
   toolListSize,

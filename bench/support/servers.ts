@@ -21,6 +21,8 @@ export const ECHO = fixture('echo.mjs');
 export const SLOW = fixture('slow.mjs');
 /** `text(mib)`. */
 export const HUGE = fixture('huge-output.mjs');
+/** Takes and gives something large for each kind of request. */
+export const FLOODED = fixture('flooded.mjs');
 
 // For 1,000 concurrent requests the SDK's transport adds a listener each, and Node would warn about a leak.
 EventEmitter.defaultMaxListeners = 0;

@@ -32,8 +32,8 @@ READ_BYTES = 1 << 20
 """Bytes read from the host at once."""
 
 
-# Bytes of calls without an answer. With one more call of the largest size, which the main thread may send while it
-# blocks, they are within MAX_WAITING_CALL_BYTES of the host; a test compares them.
+# Bytes of calls without an answer, unless it is one call. With one more call of the largest size, which the main thread
+# may send while it blocks, they are within MAX_WAITING_CALL_BYTES of the host; a test compares them.
 MAX_UNANSWERED_BYTES = 24 << 20
 # The same as BYTES_PER_VALUE and MAX_LINE_VALUES of the host.
 _BYTES_PER_VALUE = 64
@@ -410,7 +410,9 @@ def _timed_out(method: str, params: dict[str, object], timeout: float) -> MCPErr
 def _cost(line: bytes) -> int:
     """What the host counts for a call, or a little more: it does not count commas and brackets within strings."""
     values = line.count(b",") + line.count(b"[") + line.count(b"{")
-    return len(line) + _BYTES_PER_VALUE * min(values, _MAX_VALUES)
+    # The host needs two bytes for each character of a text with one beyond Latin-1.
+    text = len(line) if line.isascii() and b"\\u" not in line else 2 * len(line)
+    return text + _BYTES_PER_VALUE * min(values, _MAX_VALUES)
 
 
 def _number(value: object) -> int:

@@ -27,11 +27,18 @@ export const MAX_FRAMES_PER_CELL = 2_000_000;
 export const BYTES_PER_VALUE = 64;
 /**
  * Bytes of the calls of one sandbox that run at once; further calls wait. Each byte is there as text, as values, as JSON and in the
- * pipe to the server. Above the cost of the largest line, so that it can run beside small calls.
+ * pipe to the server. Above the cost of the largest line of plain text, so that it can run beside small calls.
  */
 export const MAX_RUNNING_CALL_BYTES = 24 * MIB;
-/** Bytes of the calls of one sandbox that wait; any further call is refused. The kernel sends at most 24 MiB that is not answered. */
-export const MAX_WAITING_CALL_BYTES = 48 * MIB;
+/**
+ * Bytes of the calls of one sandbox that wait; any further call is refused. The kernel sends at most 24 MiB that is not answered,
+ * or one call, and one more: two of the largest lines, each with two bytes for a character, need 63 MiB.
+ */
+export const MAX_WAITING_CALL_BYTES = 64 * MIB;
+/** Large data from sandboxes and for them after which the bridge collects garbage. Chosen: V8 alone leaves 200 MiB (measured). */
+export const MAX_GARBAGE_BYTES = 24 * MIB;
+/** Smaller data is not counted as such: V8 collects it with the young objects. Chosen. */
+export const MIN_GARBAGE_BYTES = 256 * KIB;
 /**
  * Calls per session that the host itself answers at once: documents, artifacts, tables. A request of 100 bytes can have an answer
  * of megabytes. Chosen.

@@ -183,7 +183,12 @@ export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buff
     const issue = parsed.error.issues[0];
     return refuse(`not a known frame: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`);
   }
-  return { ok: true, frame: parsed.data, bytes: line.length + extent.values * BYTES_PER_VALUE };
+  return { ok: true, frame: parsed.data, bytes: bytesOfText(text, line) + extent.values * BYTES_PER_VALUE };
+}
+
+/** V8 stores two bytes for each character of a string that has one beyond Latin-1, which may be written as an escape. */
+function bytesOfText(text: string, line: Buffer): number {
+  return text.length === line.length && !line.includes('\\u') ? text.length : 2 * text.length;
 }
 
 function whatIsTooMuch({ depth, values, members }: JsonExtent): string | undefined {

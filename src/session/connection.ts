@@ -27,6 +27,7 @@ import type { CallCounts, CallWatch } from './cell-progress.ts';
 import { type CodePackStore, PackCollector } from './code-packs.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { readFairly } from './fair-share.ts';
+import { noteGarbage } from './garbage.ts';
 import { Outbox } from './outbox.ts';
 import {
   describeSandboxEnd,
@@ -116,7 +117,10 @@ export class KernelConnection {
     const lines = createLineSplitter(
       MAX_SANDBOX_LINE_BYTES,
       (line) => this.#receive(line),
-      (bytes) => this.#violation(`a line of ${bytes} bytes; the limit is ${MAX_SANDBOX_LINE_BYTES}`),
+      (bytes) => {
+        noteGarbage(MAX_SANDBOX_LINE_BYTES);
+        this.#violation(`a line of ${bytes} bytes; the limit is ${MAX_SANDBOX_LINE_BYTES}`);
+      },
     );
     readFairly(sandbox.stdout, (chunk) => lines.push(chunk));
     this.#limitStart();
@@ -197,6 +201,7 @@ export class KernelConnection {
       return;
     }
     const decoded = decodeFrame(SandboxFrameSchema, line);
+    noteGarbage(decoded.ok ? decoded.bytes : line.length);
     if (!decoded.ok) {
       this.#violation(`${decoded.reason}: ${decoded.preview}`);
       if (decoded.isTooMuch === true) {

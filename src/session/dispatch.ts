@@ -14,6 +14,7 @@ import { type CallProgress, type CallProgressReporter, createCallProgressReporte
 import { CallQueue, type QueuedCall } from './call-queue.ts';
 import type { CallCounts, CallWatch, ToolProgress } from './cell-progress.ts';
 import { pauseAfter } from './fair-share.ts';
+import { collectSoonAfter } from './garbage.ts';
 import { Jobs } from './jobs.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -294,7 +295,9 @@ export class Dispatcher {
     if (this.#isClosed) {
       return;
     }
-    if (!this.#outbox.sendValue(call, stringifyExact(value ?? null))) {
+    const json = stringifyExact(value ?? null);
+    collectSoonAfter(json.length);
+    if (!this.#outbox.sendValue(call, json)) {
       throw new BridgeError('LIMIT_RESULT', 'too many results wait for the code in the sandbox to read them', {
         hint: 'Await fewer large results at once.',
       });

@@ -3,6 +3,7 @@
  * which the others have their turns; without work worth mentioning there is no pause.
  */
 import type { Readable } from 'node:stream';
+import { collectIfDue } from './garbage.ts';
 
 /** Less work than this needs no pause: the frames of an honest cell take microseconds each. Chosen. */
 const MIN_WORK_MS = 10;
@@ -27,6 +28,7 @@ export function readFairly(stream: Readable, onChunk: (chunk: Buffer) => void): 
   stream.on('data', (chunk: Buffer) => {
     const startedAt = performance.now();
     onChunk(chunk);
+    collectIfDue();
     if (performance.now() - startedAt >= MIN_WORK_MS) {
       stream.pause();
       pauseAfter(startedAt, () => stream.resume());

@@ -64,3 +64,12 @@ export function pressureMs(): number {
     return 0;
   }
 }
+
+/** Milliseconds in which the main thread of a process was ready and waited for a core (proc(5), schedstat); 0 if unknown. */
+export function queuedMs(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1] ?? 0) / 1e6;
+  } catch {
+    return 0;
+  }
+}

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { MAX_JSON_DEPTH, MAX_LINE_LONG_NUMBERS, MAX_LINE_MEMBERS, MAX_LINE_VALUES } from '../../../src/base/limits.ts';
+import {
+  BYTES_PER_VALUE,
+  MAX_JSON_DEPTH,
+  MAX_LINE_LONG_NUMBERS,
+  MAX_LINE_MEMBERS,
+  MAX_LINE_VALUES,
+} from '../../../src/base/limits.ts';
 import { createLineSplitter, decodeFrame, encodeFrame, isDeeperThan } from '../../../src/protocol/codec.ts';
 
 const AnySchema = z.unknown();
@@ -57,6 +63,17 @@ describe('decodeFrame', () => {
     const schema = z.strictObject({ cell: z.int() });
     const decoded = decodeFrame(schema, Buffer.from('{"cell":"1"}'));
     expect(decoded).toMatchObject({ ok: false, reason: expect.stringContaining('cell') });
+  });
+
+  it.each([
+    ['plain text', JSON.stringify('x'.repeat(100)), 102],
+    ['text with one wide character', JSON.stringify(`${'x'.repeat(99)}€`), 204],
+    ['the same, escaped', `"${'x'.repeat(94)}\\u20ac"`, 204],
+  ])('counts %s as V8 stores it', (_, line, expected) => {
+    const decoded = decodeFrame(AnySchema, Buffer.from(line));
+    const counted = decoded.ok ? decoded.bytes : 0;
+    expect(counted % BYTES_PER_VALUE).toBe(expected % BYTES_PER_VALUE);
+    expect(counted).toBeGreaterThanOrEqual(expected);
   });
 
   it('accepts JSON of the maximum depth, and refuses one level more', () => {

@@ -260,7 +260,7 @@ describe('calls of many bytes', () => {
         call: 3,
         error: {
           code: 'LIMIT_CALLS',
-          message: 'waiting calls would need 50,331,649 bytes; the limit is 50,331,648 bytes',
+          message: 'waiting calls would need 67,108,865 bytes; the limit is 67,108,864 bytes',
           hint: expect.any(String),
         },
       },

@@ -1,0 +1,86 @@
+/**
+ * One session floods the bridge with requests of every kind, each at its largest size, past the proxies. The memory of the
+ * bridge grows by at most 300 MiB, and another session gets its answers within a second throughout.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CALL_METHODS, SandboxFrameSchema } from '../../src/protocol/frames.ts';
+import { amount } from '../support/attacks.ts';
+import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+import type { TestEngine } from '../support/engines.ts';
+import { peakBytes, queuedMs, resetPeak, residentBytes } from '../support/faults/probe.ts';
+import { codeOf, createFloods, FLOODED_SERVER, type Flood, STUCK_SERVER, storeForFloods } from '../support/floods.ts';
+
+const MIB = 1024 * 1024;
+const MAX_GROWTH_BYTES = 300 * MIB;
+const MAX_ANSWER_MS = 1_000;
+const FLOOD_SECONDS = 100;
+const FLOODS = createFloods(amount);
+
+it('covers every method and every frame of a sandbox', () => {
+  const frames = SandboxFrameSchema.options.map(({ shape }) => shape.type.value).filter((type) => type !== 'call');
+  const covered = new Set<string>(FLOODS.flatMap(({ kinds }) => kinds));
+  expect([...CALL_METHODS, ...frames].filter((kind) => !covered.has(kind))).toEqual([]);
+});
+
+for (const engine of await coverEngines()) {
+  describe(`floods on ${engine.label}`, () => {
+    attack(engine);
+  });
+}
+
+function attack(engine: TestEngine): void {
+  let bridge: BridgeClient;
+  let before = 0;
+
+  beforeAll(async () => {
+    const server = fixtureServer('flooded.mjs');
+    bridge = await startBridge({ engine, servers: () => ({ [FLOODED_SERVER]: server, [STUCK_SERVER]: server }) });
+    storeForFloods(bridge.folder);
+    await answerOf(bridge, 'beside', '1');
+    await answerOf(bridge, 'attacker', `await mcp_${FLOODED_SERVER}.takes(); await mcp_${STUCK_SERVER}.takes()`);
+    before = residentBytes(bridge.pid);
+  });
+  afterAll(() => bridge.close());
+
+  it.each(FLOODS)('$title', async (flood) => {
+    const { growthMib, slowestMs, answer } = await runFlood(bridge, flood, before);
+    expect(answer).toMatchObject({ summary: 'Success' });
+    expect(growthMib).toBeLessThan(MAX_GROWTH_BYTES / MIB);
+    expect(slowestMs).toBeLessThan(MAX_ANSWER_MS);
+  });
+}
+
+async function runFlood(bridge: BridgeClient, flood: Flood, before: number) {
+  resetPeak(bridge.pid);
+  let isOver = false;
+  const flooding = answerOf(bridge, 'attacker', codeOf(flood)).finally(() => {
+    isOver = true;
+  });
+  let slowestMs = 0;
+  while (!isOver) {
+    slowestMs = Math.max(slowestMs, await timeBeside(bridge));
+  }
+  const { structured } = await flooding;
+  return { growthMib: (peakBytes(bridge.pid) - before) / MIB, slowestMs, answer: structured };
+}
+
+/** How long a cell of another session takes, without the time in which other processes of the machine kept this test waiting. */
+async function timeBeside(bridge: BridgeClient): Promise<number> {
+  const queued = (): number => queuedMs(bridge.pid) + queuedMs(process.pid);
+  const queuedBefore = queued();
+  const startedAt = performance.now();
+  const { structured } = await answerOf(bridge, 'beside', '1');
+  expect(structured).toMatchObject({ result: '1' });
+  return performance.now() - startedAt - (queued() - queuedBefore);
+}
+
+function answerOf(bridge: BridgeClient, session: string, code: string) {
+  const options = {
+    session,
+    servers: session === 'attacker' ? [FLOODED_SERVER, STUCK_SERVER] : [],
+    timeout: FLOOD_SECONDS,
+  };
+  const onprogress = session === 'attacker' ? { onprogress: () => undefined } : {};
+  return bridge.runPython(code, options, { timeout: (FLOOD_SECONDS + 10) * 1_000, ...onprogress });
+}
