@@ -8,7 +8,9 @@ import type { Readable } from 'node:stream';
 /** Less work than this needs no pause: the frames of an honest cell take microseconds each. Chosen. */
 const MIN_WORK_MS = 10;
 /** The longest pause. The largest line takes 0.2 s to parse. */
-const MAX_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 500;
+/** How much is read before the work is measured. A line of one byte takes 15 µs. */
+const PIECE_BYTES = 8 * 1024;
 /** How long a sandbox that made much work waits for the pauses of others. Chosen: longer than it takes to send the largest line. */
 const WATCHED_MS = 2_000;
 
@@ -22,41 +24,87 @@ let isScheduled = false;
 export function pauseAfter(startedAt: number, resume: () => void): void {
   // By then, everything has run that the work left in the queue of this turn.
   setImmediate(() => {
-    const now = performance.now();
-    const workMs = now - startedAt;
-    if (workMs < MIN_WORK_MS) {
-      resume();
-    } else {
-      pausedUntil = Math.max(pausedUntil, now) + Math.min(workMs, MAX_PAUSE_MS);
+    if (notePause(startedAt)) {
       wait(resume);
+    } else {
+      resume();
     }
   });
 }
 
-/** Passes on what a sandbox writes, and pauses after a chunk that was much work. An interrupt does not wait: it goes the other way. */
-export function readFairly(stream: Readable, onChunk: (chunk: Buffer) => void): void {
+/** Begins or extends the pause if there was much work since `startedAt`. Returns whether there was. */
+function notePause(startedAt: number): boolean {
+  const now = performance.now();
+  const workMs = now - startedAt;
+  if (workMs < MIN_WORK_MS) {
+    return false;
+  }
+  pausedUntil = Math.max(pausedUntil, now + Math.min(workMs, MAX_PAUSE_MS));
+  return true;
+}
+
+/**
+ * Passes on what a sandbox writes, in pieces, and pauses after one that was much work. While there is a pause, sandboxes that made
+ * much work wait, and those of which `isLarge` says that what comes next may be much. An interrupt does not wait: it goes the
+ * other way.
+ */
+export function readFairly(
+  stream: Readable,
+  onPiece: (piece: Buffer) => void,
+  isLarge: () => boolean = () => false,
+): void {
   let watchedUntil = 0;
+  let held: Buffer[] = [];
+  let isHolding = false;
+
+  function hold(chunks: Buffer[], untilFree: (start: () => void) => void): void {
+    held = chunks;
+    isHolding = true;
+    stream.pause();
+    untilFree(() => {
+      pass(release());
+      if (!isHolding) {
+        stream.resume();
+      }
+    });
+  }
+
+  function release(): Buffer {
+    const all = Buffer.concat(held);
+    held = [];
+    isHolding = false;
+    return all;
+  }
 
   function pass(chunk: Buffer): void {
     const startedAt = performance.now();
-    onChunk(chunk);
-    const now = performance.now();
-    if (now - startedAt >= MIN_WORK_MS) {
-      watchedUntil = now + WATCHED_MS;
-      stream.pause();
-      pauseAfter(startedAt, () => stream.resume());
-    } else if (stream.isPaused()) {
-      stream.resume();
+    for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
+      onPiece(chunk.subarray(start, start + PIECE_BYTES));
+      if (notePause(startedAt)) {
+        watchedUntil = performance.now() + WATCHED_MS;
+        hold([chunk.subarray(start + PIECE_BYTES)], (resume) => pauseAfter(startedAt, resume));
+        return;
+      }
     }
   }
 
   stream.on('data', (chunk: Buffer) => {
     const now = performance.now();
-    if (now < watchedUntil && now < pausedUntil) {
+    if (isHolding) {
+      // Whoever ends the sandbox lets it write on.
+      held.push(chunk);
       stream.pause();
-      wait(() => pass(chunk));
+    } else if (now < pausedUntil && (now < watchedUntil || isLarge())) {
+      hold([chunk], wait);
     } else {
       pass(chunk);
+    }
+  });
+  // A child that exits has its output read to the end; the answer must not miss what is held.
+  stream.once('end', () => {
+    const rest = release();
+    if (rest.length > 0) {
+      onPiece(rest);
     }
   });
 }

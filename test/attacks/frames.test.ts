@@ -60,6 +60,9 @@ flood(call(b"get_prompt", b'{"server":"many","name":"x","arguments":{' + members
     title: 'calls of tools that do not exist',
     code: `flood(call(b"call_tool", b'{"server":"many","tool":"tool_%s"}' % (b"number_" * 8)))`,
   },
+  // One chunk of the pipe holds 65,536 empty lines; an exception for each took 5 s.
+  { title: 'empty lines', code: 'flood(lambda _: b"\\n" * 65_536)' },
+  { title: 'empty objects', code: 'flood(lambda _: b"{}\\n" * 20_000)' },
   {
     title: 'requests for stubs of tools that do not exist',
     code: `
