@@ -53,60 +53,77 @@ export function readFairly(
   onPiece: (piece: Buffer) => void,
   isLarge: () => boolean = () => false,
 ): void {
-  let watchedUntil = 0;
-  let held: Buffer[] = [];
-  let isHolding = false;
+  const reader = new FairReader(stream, onPiece, isLarge);
+  stream.on('data', (chunk: Buffer) => reader.take(chunk));
+  // A child that exits has its output read to the end; the answer must not miss what is held.
+  stream.once('end', () => reader.passHeld());
+}
 
-  function hold(chunks: Buffer[], untilFree: (start: () => void) => void): void {
-    held = chunks;
-    isHolding = true;
-    stream.pause();
-    untilFree(() => {
-      pass(release());
-      if (!isHolding) {
-        stream.resume();
-      }
-    });
+class FairReader {
+  readonly #stream: Readable;
+  readonly #onPiece: (piece: Buffer) => void;
+  readonly #isLarge: () => boolean;
+  /** Until when it waits for the pauses of others. */
+  #watchedUntil = 0;
+  #held: Buffer[] = [];
+  #isHolding = false;
+
+  constructor(stream: Readable, onPiece: (piece: Buffer) => void, isLarge: () => boolean) {
+    this.#stream = stream;
+    this.#onPiece = onPiece;
+    this.#isLarge = isLarge;
   }
 
-  function release(): Buffer {
-    const all = Buffer.concat(held);
-    held = [];
-    isHolding = false;
-    return all;
+  take(chunk: Buffer): void {
+    const now = performance.now();
+    if (this.#isHolding) {
+      // Whoever ends the sandbox lets it write on.
+      this.#held.push(chunk);
+      this.#stream.pause();
+    } else if (now < pausedUntil && (now < this.#watchedUntil || this.#isLarge())) {
+      this.#hold(chunk, wait);
+    } else {
+      this.#pass(chunk);
+    }
   }
 
-  function pass(chunk: Buffer): void {
+  passHeld(): void {
+    const rest = this.#release();
+    if (rest.length > 0) {
+      this.#onPiece(rest);
+    }
+  }
+
+  #pass(chunk: Buffer): void {
     const startedAt = performance.now();
     for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
-      onPiece(chunk.subarray(start, start + PIECE_BYTES));
+      this.#onPiece(chunk.subarray(start, start + PIECE_BYTES));
       if (notePause(startedAt)) {
-        watchedUntil = performance.now() + WATCHED_MS;
-        hold([chunk.subarray(start + PIECE_BYTES)], (resume) => pauseAfter(startedAt, resume));
+        this.#watchedUntil = performance.now() + WATCHED_MS;
+        this.#hold(chunk.subarray(start + PIECE_BYTES), (resume) => pauseAfter(startedAt, resume));
         return;
       }
     }
   }
 
-  stream.on('data', (chunk: Buffer) => {
-    const now = performance.now();
-    if (isHolding) {
-      // Whoever ends the sandbox lets it write on.
-      held.push(chunk);
-      stream.pause();
-    } else if (now < pausedUntil && (now < watchedUntil || isLarge())) {
-      hold([chunk], wait);
-    } else {
-      pass(chunk);
-    }
-  });
-  // A child that exits has its output read to the end; the answer must not miss what is held.
-  stream.once('end', () => {
-    const rest = release();
-    if (rest.length > 0) {
-      onPiece(rest);
-    }
-  });
+  #hold(chunk: Buffer, untilFree: (resume: () => void) => void): void {
+    this.#held = [chunk];
+    this.#isHolding = true;
+    this.#stream.pause();
+    untilFree(() => {
+      this.#pass(this.#release());
+      if (!this.#isHolding) {
+        this.#stream.resume();
+      }
+    });
+  }
+
+  #release(): Buffer {
+    const all = Buffer.concat(this.#held);
+    this.#held = [];
+    this.#isHolding = false;
+    return all;
+  }
 }
 
 function wait(start: () => void): void {
@@ -125,9 +142,9 @@ function schedule(): void {
 /** Starts one, and the next when the work of this one has been measured. */
 function startNext(): void {
   const start = performance.now() < pausedUntil ? undefined : waiting.shift();
-  start?.();
   setImmediate(() => {
     isScheduled = false;
     schedule();
   });
+  start?.();
 }

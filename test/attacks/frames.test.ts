@@ -62,7 +62,7 @@ flood(call(b"get_prompt", b'{"server":"many","name":"x","arguments":{' + members
   },
   // One chunk of the pipe holds 65,536 empty lines; an exception for each took 5 s.
   { title: 'empty lines', code: 'flood(lambda _: b"\\n" * 65_536)' },
-  { title: 'empty objects', code: 'flood(lambda _: b"{}\\n" * 20_000)' },
+  { title: 'empty objects', code: 'flood(lambda _: b"{}\\n" * 4_000)' },
   {
     title: 'requests for stubs of tools that do not exist',
     code: `
@@ -130,10 +130,9 @@ function attack(engine: TestEngine): void {
     expect(slowest).toBeLessThan(MAX_ANSWER_MS);
   });
 
-  it('answers others while several sessions write the most expensive lines', async () => {
+  it('answers others while several sessions write expensive lines', async () => {
     const code = `${FLOOD}
-members = b",".join(b'"%d":1' % (4_294_967_000 - number * 57_000) for number in range(74_000))
-flood(call(b"no_such_method", b"{" + members + b"}"))`;
+flood(call(b"no_such_method", b'{"a":[' + b"{}," * 100_000 + b"1" * (7 * MIB) + b"]}"))`;
     const sessions = ['flood-1', 'flood-2', 'flood-3', 'flood-4'];
     await Promise.all(sessions.map((session) => answerOf(bridge, session, '1')));
     const floods = Promise.all(sessions.map((session) => answerOf(bridge, session, code)));
