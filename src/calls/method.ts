@@ -18,6 +18,16 @@ const MAX_NAME_CHARS = 1_000;
 /** The name of a server or a tool. */
 export const nameParam = z.string().min(1).max(MAX_NAME_CHARS);
 
+/** A list of at most `max` names. Its length is checked first, because each wrong member of a long list costs time. */
+export function namesParam(max: number) {
+  return z
+    .custom<unknown[]>(
+      (value) => Array.isArray(value) && value.length > 0 && value.length <= max,
+      `expected a list of 1 to ${max} names`,
+    )
+    .pipe(z.array(nameParam));
+}
+
 /** A method whose parameters are checked by `schema` before `run` gets them. */
 export function checked<Schema extends z.ZodType>(
   schema: Schema,

@@ -5,7 +5,7 @@ import { resolveName } from '../catalog/names.ts';
 import { serverStub } from '../catalog/stubs.ts';
 import { specText, type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
-import { checked, type Method, nameParam } from './method.ts';
+import { checked, type Method, nameParam, namesParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
 
 /** Tools in one request. Chosen: a cell names far fewer. */
@@ -14,13 +14,13 @@ const MAX_TOOLS = 200;
 /** With `fresh`, the running server is asked even if its tools are known. */
 const ToolSpecsParams = z.strictObject({
   server: nameParam,
-  tools: z.array(nameParam).min(1).max(MAX_TOOLS),
+  tools: namesParam(MAX_TOOLS),
   fresh: z.boolean().default(false),
 });
 
 const StubsParams = z.strictObject({
   server: nameParam,
-  tools: z.array(nameParam).min(1).max(MAX_TOOLS).optional(),
+  tools: namesParam(MAX_TOOLS).optional(),
 });
 
 /** A spec with the text that `help()` shows. */

@@ -1,6 +1,7 @@
 /** Calls for the resources and prompts of a loaded server. */
 import { z } from 'zod';
 import { toBridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import type { CallContext } from '../session/dispatch.ts';
@@ -18,12 +19,23 @@ export interface SurfacePool {
 /** Most programs refuse longer URIs. Chosen. */
 const MAX_URI_CHARS = 8_192;
 
+/** Arguments of one prompt. Chosen: a person fills them in. */
+const MAX_PROMPT_ARGUMENTS = 1_000;
+
+/** Checked first, because each wrong member of a large object costs time. */
+function hasFewKeys(value: unknown): boolean {
+  return isObject(value) && Object.keys(value).length <= MAX_PROMPT_ARGUMENTS;
+}
+
 const ListParams = z.strictObject({ server: nameParam });
 const ReadResourceParams = z.strictObject({ server: nameParam, uri: z.string().min(1).max(MAX_URI_CHARS) });
 const GetPromptParams = z.strictObject({
   server: nameParam,
   name: nameParam,
-  arguments: z.record(z.string(), z.string()).default({}),
+  arguments: z
+    .custom<object>(hasFewKeys, `expected an object with at most ${MAX_PROMPT_ARGUMENTS} members`)
+    .pipe(z.record(z.string(), z.string()))
+    .default({}),
 });
 
 export interface SurfaceOptions {

@@ -187,10 +187,25 @@ function listenerOf({ server, tool, wantsProgress, context }: ToolCall): CallCon
   };
 }
 
-/** Calls of jobs are logged at a higher level: no one waits for their answer. */
-function logCall(logger: Logger, { session, job }: CallContext, tool: string): void {
-  const caller = job === undefined ? `session ${session}` : `session ${session}, job ${job}`;
-  logger[job === undefined ? 'debug' : 'info'](`${caller}: call ${tool}`);
+/** Calls of jobs in one sandbox that are logged. Chosen: enough to see what they do. */
+const MAX_LOGGED_JOB_CALLS = 100;
+
+/** The calls of jobs in each sandbox. */
+const jobCalls = new WeakMap<object, number>();
+
+/**
+ * The first calls of jobs are logged at a higher level, because no one waits for their answer. Not all: a job can make millions,
+ * and a client that does not read the log would stop the bridge, because writing to a full pipe blocks.
+ */
+function logCall(logger: Logger, { session, job, sandbox }: CallContext, tool: string): void {
+  if (job === undefined || sandbox === undefined) {
+    logger.debug(`session ${session}: call ${tool}`);
+    return;
+  }
+  const count = (jobCalls.get(sandbox) ?? 0) + 1;
+  jobCalls.set(sandbox, count);
+  const end = count === MAX_LOGGED_JOB_CALLS ? '; further calls of jobs are logged at the level DEBUG only' : '';
+  logger[count > MAX_LOGGED_JOB_CALLS ? 'debug' : 'info'](`session ${session}, job ${job}: call ${tool}${end}`);
 }
 
 /** Renames arguments and restores texts as the server expects them. */

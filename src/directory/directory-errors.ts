@@ -5,10 +5,16 @@ import { noServerConfigured } from '../base/no-server.ts';
 import { COMMAND } from '../base/package.ts';
 import { quoteShellWord } from '../base/shell-words.ts';
 import { didYouMean } from '../base/suggest.ts';
+import { WorkBudget } from '../base/work-budget.ts';
 import { howToLoad } from '../catalog/describe.ts';
 import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
 
 const MAX_SHOWN_NAME_CHARS = 80;
+
+/**
+ * For the names that code uses. Comparing one with those of 1,000 tools takes 10 ms, and code can make 1,000 wrong calls at once.
+ */
+const suggestions = new WorkBudget(100, 0.1);
 
 /** How a person enables a disabled server. */
 export function howToEnable(name: string): string {
@@ -41,7 +47,7 @@ async function whatThereIs(wanted: string, known: readonly CatalogServer[]): Pro
     return noServerConfigured();
   }
   const names = known.map((server) => server.name);
-  return `${await didYouMean(shownName(wanted), names)} Configured: ${names.join(', ')}.`.trim();
+  return `${await suggest(wanted, names)} Configured: ${names.join(', ')}.`.trim();
 }
 
 /** `TOOL_UNKNOWN`, with the most similar names. */
@@ -50,14 +56,18 @@ export async function toolNotFound(
   listed: readonly CatalogTool[],
   wanted: string,
 ): Promise<BridgeError> {
-  const near = await didYouMean(
-    shownName(wanted),
+  const near = await suggest(
+    wanted,
     listed.map((tool) => tool.alias),
   );
   const list = `await runtime.query_tool_docs('${server.name}') lists its tools.`;
   return new BridgeError('TOOL_UNKNOWN', `server '${server.name}' has no tool '${shownName(wanted)}'`, {
     hint: `${near} ${list}`.trim(),
   });
+}
+
+function suggest(wanted: string, names: readonly string[]): Promise<string> {
+  return didYouMean(shownName(wanted), names, undefined, suggestions);
 }
 
 /** Replaces the hint of a `TOOL_UNKNOWN`, with which `found` may reject, by one for a person at a shell. */

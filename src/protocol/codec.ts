@@ -18,6 +18,7 @@ import { type JsonExtent, measureJson } from './json-extent.ts';
 const NEWLINE = 0x0a;
 /** The limit for the preview of a refused line, and for the reason, which may repeat names from it. */
 const PREVIEW_CHARS = 200;
+const SHORTEST_FRAME = '{}';
 /** Smaller pieces are copied together. Node needs about 300 bytes for each buffer (measured). */
 const SMALL_PIECE_BYTES = 4096;
 
@@ -163,6 +164,10 @@ export function decodeFrame<Schema extends z.ZodType>(schema: Schema, line: Buff
   const refuse = (reason: string) => {
     return { ok: false, reason: reason.slice(0, PREVIEW_CHARS), preview: text.slice(0, PREVIEW_CHARS) } as const;
   };
+  // A sandbox can write 65,536 of them at once, and an exception for each would take seconds.
+  if (line.length < SHORTEST_FRAME.length) {
+    return refuse('not JSON');
+  }
   // `toString` replaces invalid bytes by U+FFFD. Python refuses such a line, and both sides must agree.
   if (!isUtf8(line)) {
     return refuse('not UTF-8');

@@ -4,6 +4,7 @@
  * UTF-8; its keys are snake_case on both sides.
  */
 import { z } from 'zod';
+import { MAX_REPORTED_NAMES } from '../base/limits.ts';
 
 /** Incremented whenever a frame changes its meaning. Each side refuses any other version. */
 export const PROTOCOL_VERSION = 1;
@@ -226,10 +227,18 @@ const ExceptionSchema = z.strictObject({
   call: call.optional().describe('The call whose failed `answer` raised this exception, if any.'),
 });
 
+/** Far more than the kernel sends. The session keeps `MAX_REPORTED_NAMES`. */
+const MAX_NAMES = 10 * MAX_REPORTED_NAMES;
+
+/** The length is checked first: a list of 250,000 numbers took 1 s, because each became an issue of the schema. */
+const names = z
+  .custom<unknown[]>((value) => Array.isArray(value) && value.length <= MAX_NAMES, 'expected a short list')
+  .pipe(z.array(z.string()));
+
 const NamesSchema = z.strictObject({
-  variables: z.array(z.string()).describe('Names bound to values.'),
-  functions: z.array(z.string()).describe('Names bound to functions and classes.'),
-  imports: z.array(z.string()).describe('Names bound to modules.'),
+  variables: names.describe('Names bound to values.'),
+  functions: names.describe('Names bound to functions and classes.'),
+  imports: names.describe('Names bound to modules.'),
   omitted: z.int().nonnegative().describe('Number of further names, not listed.'),
 });
 

@@ -127,10 +127,11 @@ export function applyReturns(text: string): string {
   return text.includes(RETURN) ? text.split('\n').map(applyInLine).join('\n') : text;
 }
 
+/** From the last state back, each adds only what it has beyond the later ones: joining them in order takes quadratic time. */
 function applyInLine(line: string): string {
   const end = line.endsWith(RETURN) ? RETURN : '';
   const states = line.slice(0, line.length - end.length).split(RETURN);
-  return states.reduce((shown, state) => state + shown.slice(state.length)) + end;
+  return states.reduceRight((shown, state) => shown + state.slice(shown.length)) + end;
 }
 
 /** A final line feed does not start another line. */

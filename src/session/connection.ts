@@ -40,6 +40,9 @@ import {
 /** After the supervisor's report the streams end within milliseconds; the engine's client may take longer. */
 const DRAIN_MS = 300;
 
+/** Reading a line of this length, or one of an honest cell, takes a few milliseconds. */
+const LARGE_LINE_BYTES = 64 * 1024;
+
 export interface ConnectionOptions extends DispatcherOptions {
   readonly limits: SandboxLimits;
   readonly packs: CodePackStore;
@@ -122,7 +125,11 @@ export class KernelConnection {
         this.#violation(`a line of ${bytes} bytes; the limit is ${MAX_SANDBOX_LINE_BYTES}`);
       },
     );
-    readFairly(sandbox.stdout, (chunk) => lines.push(chunk));
+    readFairly(
+      sandbox.stdout,
+      (piece) => lines.push(piece),
+      () => lines.pendingBytes > LARGE_LINE_BYTES,
+    );
     this.#limitStart();
     this.gone = sandbox.exited.then((exit) => {
       this.#finish(exit);

@@ -59,9 +59,16 @@ export function createOutputBuffer(budgetChars: number = KEPT_OUTPUT_BYTES): Out
       if (droppedBytes === 0) {
         return { head: head + tail, droppedBytes: 0, droppedLines: 0, tail: '' };
       }
-      return { head, droppedBytes, droppedLines, tail };
+      return { head, droppedBytes: counted(droppedBytes), droppedLines: counted(droppedLines), tail };
     },
   };
+}
+
+/** The sandbox may claim any numbers. Sums of them must stay exact integers, or the record of the cell could not be read. */
+const MAX_COUNT = 2 ** 50;
+
+function counted(count: number): number {
+  return Math.min(count, MAX_COUNT);
 }
 
 function countLines(text: string): number {

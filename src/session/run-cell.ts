@@ -6,7 +6,7 @@
 import type { CellAnswer, CellError, CellProgress, CellStatus, Person } from '../base/cell.ts';
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError, type ErrorCode, reportError } from '../base/errors.ts';
-import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS } from '../base/limits.ts';
+import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS, MAX_REPORTED_NAMES, MAX_VALUE_CHARS } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { quoteShellWord } from '../base/shell-words.ts';
@@ -40,6 +40,7 @@ export type CellOutcome = Pick<
 };
 
 type Cause = 'deadline' | 'cancelled';
+type Raised = NonNullable<ResultFrame['error']>;
 
 /** Runs a cell to its end. Never rejects: a lost kernel is an outcome, too. */
 export async function runCell(kernel: KernelConnection, run: CellRun): Promise<CellOutcome> {
@@ -64,14 +65,54 @@ export async function runCell(kernel: KernelConnection, run: CellRun): Promise<C
   asker?.close();
   progress?.stop();
   guard.stop();
-  const verdict = 'result' in end ? judgeResult(end, run, guard) : judgeLoss(end, run, guard.cause());
+  const verdict = 'result' in end ? judgeResult(bounded(end), run, guard) : judgeLoss(end, run, guard.cause());
   return {
     ...verdict,
     stdout: output.stdout.take(),
     stderr: output.stderr.take(),
     attachments: attachments.take(),
-    names: 'result' in end ? end.result.names : undefined,
+    names: 'result' in end ? reportedNames(end.result.names) : undefined,
   };
+}
+
+/** The kernel cuts each text at `MAX_VALUE_CHARS` and adds a line that says so. Code can write a frame with longer ones. */
+const MAX_TEXT_CHARS = MAX_VALUE_CHARS + 1_024;
+
+function bounded({ result, code }: CellEnd): CellEnd {
+  const { value, error } = result;
+  const cut = (text: string): string => text.slice(0, MAX_TEXT_CHARS);
+  return {
+    code,
+    result: {
+      ...result,
+      ...(value === undefined ? {} : { value: cut(value) }),
+      ...(error === undefined ? {} : { error: boundedError(error, cut) }),
+    },
+  };
+}
+
+function boundedError(error: Raised, cut: (text: string) => string): Raised {
+  const { name, message, hint, traceback } = error;
+  return {
+    ...error,
+    name: cut(name),
+    message: cut(message),
+    traceback: cut(traceback),
+    ...(hint === undefined ? {} : { hint: cut(hint) }),
+  };
+}
+
+/** The names that may be reported when they are lost; they are kept as long as the session. */
+function reportedNames(names: ResultFrame['names']): ResultFrame['names'] {
+  const some = (list: readonly string[]): string[] => list.filter(isPythonName).slice(0, MAX_REPORTED_NAMES);
+  return (
+    names && {
+      variables: some(names.variables),
+      functions: some(names.functions),
+      imports: some(names.imports),
+      omitted: names.omitted,
+    }
+  );
 }
 
 function createAskerFor({ person, frame, questionTimeoutMs }: CellRun, clock: Countdown) {
@@ -146,7 +187,7 @@ function exited(status: number): Verdict {
 const SOME_EXCEPTION = 'Exception';
 
 /** The sandbox chose the texts; the host chose `code`. */
-function errorOf(raised: NonNullable<ResultFrame['error']>, code: ErrorCode | undefined): CellError {
+function errorOf(raised: Raised, code: ErrorCode | undefined): CellError {
   const { name, message, hint, traceback } = raised;
   if (code === 'CHECK_FAILED') {
     return { code, message, hint };

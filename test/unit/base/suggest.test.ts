@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { didYouMean } from '../../../src/base/suggest.ts';
+import { WorkBudget } from '../../../src/base/work-budget.ts';
 
 test.each([
   // Half of four letters agree by chance, in any order.
@@ -11,4 +12,16 @@ test.each([
   ['filesistem', ['filesystem'], " Did you mean 'filesystem'?"],
 ])('%s among %j', async (name, known, expected) => {
   expect(await didYouMean(name, known)).toBe(expected);
+});
+
+test('suggests nothing once the budget is used up', async () => {
+  const budget = new WorkBudget(1, 0);
+  const spin = (): void => {
+    for (const end = performance.now() + 2; performance.now() < end; ) {
+      // Busy.
+    }
+  };
+  expect(await didYouMean('gti', ['git'], undefined, budget)).toBe(" Did you mean 'git'?");
+  budget.spend(spin);
+  expect(await didYouMean('gti', ['git'], undefined, budget)).toBe('');
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { carriedAsText, parseExact, stringifyExact, withoutMarker } from '../../../src/protocol/exact-json.ts';
 
 describe('exact JSON', () => {
@@ -28,6 +28,21 @@ describe('exact JSON', () => {
       expect(() => parseExact(text)).toThrow(SyntaxError);
     },
   );
+
+  it('keeps a number of 8 million digits, and one of 8 million decimals', () => {
+    const digits = '1'.repeat(8_000_000);
+    expect(stringifyExact(parseExact(digits))).toBe(digits);
+    expect(parseExact(`0.${digits}`)).toBeCloseTo(1 / 9);
+  });
+
+  // Each took a step of its own: 8 MiB of them that are no JSON held the thread for 1 s.
+  it('examines few of the long numbers in a text that is not JSON', () => {
+    const convert = vi.spyOn(Number, 'isSafeInteger');
+    expect(() => parseExact('0'.repeat(100_000), 10)).toThrow(SyntaxError);
+    expect(() => parseExact('1e100 '.repeat(1_000), 10)).toThrow(RangeError);
+    expect(convert.mock.calls.length).toBeLessThan(200);
+    convert.mockRestore();
+  });
 
   it('does not overflow on a long text of many escapes', () => {
     const text = JSON.stringify({ long: '\\"\n'.repeat(2_000_000), id: 1 }).replace('"id":1', '"id":9007199254740993');

@@ -13,3 +13,9 @@ test.each([
 ])('shows %j as %j, as a terminal does', (written, shown) => {
   expect(applyReturns(written)).toBe(shown);
 });
+
+// Joining the states in order copied the whole line for each: this text took minutes, during which the bridge did nothing else.
+test('shows a line that is redrawn a million times at once', () => {
+  const shown = applyReturns(`${'x'.repeat(4_000_000)}${'\ra'.repeat(1_000_000)}`);
+  expect(shown).toBe(`a${'x'.repeat(3_999_999)}`);
+});

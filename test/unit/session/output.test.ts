@@ -34,4 +34,14 @@ describe('output buffer', () => {
     const { head, tail, droppedBytes, droppedLines } = buffer.take();
     expect([head.length, tail.length, droppedBytes, droppedLines]).toEqual([100, 100, 99_800, 9_980]);
   });
+
+  // The sum was no exact integer, so the reader of the audit log refused the record of the cell.
+  it('stays countable, whatever the sandbox claims to have dropped', () => {
+    const buffer = createOutputBuffer(10);
+    for (let frame = 0; frame < 3; frame += 1) {
+      buffer.add('x', Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+    }
+    const { droppedBytes, droppedLines } = buffer.take();
+    expect([droppedBytes + 1, droppedLines + 1].every(Number.isSafeInteger)).toBe(true);
+  });
 });

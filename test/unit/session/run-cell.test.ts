@@ -30,6 +30,18 @@ describe('a cell that ends by itself', () => {
     });
   });
 
+  // A forged frame of 8 MiB was kept whole: its texts until the answer, its names as long as the session.
+  it('keeps of its texts and names what a kernel would have sent', async () => {
+    const long = 'x'.repeat(1_000_000);
+    const names = { variables: [long, 'x', 'not a name'], functions: [], imports: [], omitted: 0 };
+    const success = await outcomeOf({ outcome: 'ok', value: long, names });
+    expect(success.value?.length).toBeLessThan(300_000);
+    expect(success.names).toEqual({ ...names, variables: ['x'] });
+    const error = { name: long, message: long, hint: long, traceback: long };
+    const failure = await outcomeOf({ outcome: 'error', error });
+    expect(JSON.stringify(failure.error).length).toBeLessThan(1_000_000);
+  });
+
   it('reached the kernel with its code and servers unchanged', async () => {
     const { run, sandbox } = await openKernel();
     const frame = { cell: 3, code: 'print("ä")', servers: [{ name: 'my-files', alias: 'my_files' }] };
