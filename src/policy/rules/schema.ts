@@ -21,8 +21,12 @@ const pattern = z.string().min(1, PATTERNS).max(MAX_PATTERN_CHARS, `must have at
 const serverPatterns = oneOrMore(patternUnless(whyNoName), PATTERNS);
 const toolPatterns = oneOrMore(patternUnless(whyNoTool), PATTERNS);
 
+/** JSON readers round larger ones, so the rule would compare with a number that nobody wrote. */
+const number = z
+  .number()
+  .refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), 'is too large to be compared exactly');
 const scalar = z.union(
-  [z.string().max(MAX_TEXT_CHARS), z.number(), z.boolean()],
+  [z.string().max(MAX_TEXT_CHARS), number, z.boolean()],
   'must be a string, a number, true or false',
 );
 

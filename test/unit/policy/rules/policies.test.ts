@@ -260,6 +260,11 @@ describe('a policy that cannot be read', () => {
     [{ rules: {} }, 'rules: must be a list'],
     [{ rules: [{}] }, 'rules[0].effect: must be "allow", "ask" or "deny"'],
     [{ rules: [{ effect: 'block' }] }, 'rules[0].effect: must be "allow", "ask" or "deny"'],
+    // JSON readers round this number, so the rule allowed its neighbour.
+    [
+      { rules: [{ effect: 'allow', arguments: { id: { equals: 2 ** 53 } } }] },
+      'rules[0].arguments.id.equals: is too large to be compared exactly',
+    ],
     [
       { rules: [{ effect: 'deny', tool: '' }] },
       'rules[0].tool: must be a name or a pattern with * and ?, or a list of them',
