@@ -133,6 +133,11 @@ function collectMember(
   alike.forEach((other) => collect(members[other], rest, found, true));
 }
 
+/** The name of the argument that a JSON pointer begins with. */
+export function argumentIn(pointer: string): string {
+  return unescapePointer(pointer.split('/')[1] ?? '');
+}
+
 function unescapePointer(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
